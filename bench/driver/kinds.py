@@ -1,0 +1,192 @@
+"""How each kind of work is measured for one contestant: `start` once, `sample` once per round, `finish` at the end.
+
+A class per kind; each owns its processes and knows the unit of its samples. Nothing here compares.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from .model import Contestant, Work
+from .processes import Failed, Process, once, sweep
+from .setup import BENCH, Place
+from .works import BIG, SERVERS
+
+BURST = 0.4  # seconds
+Sample = dict[str, float]
+
+
+class Kind:
+    """One contestant in one work."""
+
+    def __init__(self, place: Place, work: Work, contestant: Contestant, full: bool) -> None:
+        self.place, self.work, self.contestant, self.full = place, work, contestant, full
+        self.processes: list[Process] = []
+
+    def start(self) -> None: ...
+
+    def sample(self) -> Sample:
+        raise NotImplementedError
+
+    def finish(self) -> Sample:
+        """What is known only at the end."""
+        return {}
+
+    def close(self) -> None:
+        while self.processes:
+            self.processes.pop().close()
+        sweep()
+
+    def stdio(self, *knobs: str) -> dict[str, Any]:
+        return {"command": self.place.fixture, "args": ["stdio", *knobs]}
+
+    def program(self, script: str) -> list[str]:
+        if self.contestant.language == "Python":
+            return [self.place.python, str(BENCH / "workers" / "python" / script)]
+        return [self.place.node, str(BENCH / "workers" / "node" / script)]
+
+    def worker(self, server: dict[str, Any] | None) -> Process:
+        command = [*self.program(self.contestant.script), json.dumps(server)]
+        worker = Process(command, self.contestant.env, self.work.one_core)
+        self.processes.append(worker)
+        worker.line(60)
+        return worker
+
+
+class Calls(Kind):
+    """Bursts of small calls on one connection."""
+
+    def start(self) -> None:
+        server = self.stdio()
+        if self.work.http:
+            http = Process([self.place.fixture, "http", "--port", "0"])
+            self.processes.append(http)
+            server = {"url": http.line(20)["url"]}
+        self.connected = self.worker(server)
+        self.count = calibrate(self.burst, 16 * self.work.concurrency)
+        self.burst(self.count)  # warm: just-in-time compilers want more than the calibration
+
+    def burst(self, count: int) -> dict[str, Any]:
+        return self.connected.ask({"work": "echo", "concurrency": self.work.concurrency, "count": count})
+
+    def sample(self) -> Sample:
+        took = self.burst(self.count)
+        return {
+            "cpu_us": took["cpu_s"] / self.count * 1e6,
+            "calls_s": self.count / took["wall_s"],
+            "p50_us": took["p50_us"],
+            "p99_us": took["p99_us"],
+        }
+
+
+class Big(Kind):
+    """Bursts of large results; the memory is what they need above the same process, connected and warm."""
+
+    def start(self) -> None:
+        self.connected = self.worker(self.stdio())
+        idle = self.connected.ask({"work": "echo", "count": 500})
+        self.idle_kb = idle["rss_kb"]
+        self.done = 0
+        self.peak_mb = self.above_idle(self.burst(20))
+        self.count = calibrate(self.burst, 4)
+
+    def burst(self, count: int) -> dict[str, Any]:
+        self.done += count
+        return self.connected.ask({"work": "big", "bytes": BIG, "count": count})
+
+    def above_idle(self, took: dict[str, Any]) -> float:
+        return float(took["peak_kb"] - self.idle_kb) * 1024 / 1e6
+
+    def sample(self) -> Sample:
+        took = self.burst(self.count)
+        return {"call_ms": took["wall_s"] / self.count * 1e3, "cpu_ms": took["cpu_s"] / self.count * 1e3}
+
+    def finish(self) -> Sample:
+        if not self.full and not self.contestant.ours:
+            return {"peak_mb": self.peak_mb}
+        while self.done < 1000:
+            self.burst(min(100, 1000 - self.done))
+        return {"peak_mb": self.peak_mb, "peak_later_mb": self.above_idle(self.burst(20))}
+
+
+class Listing(Kind):
+    """A fresh list. mcpool lists when it connects and keeps the list, so a fresh one needs a new connection; and
+    so that all do the same, everybody connects anew: the sample is connect + list of 1 000 tools less connect +
+    list of the bare fixture, with the connection's own cost gone from the difference."""
+
+    def start(self) -> None:
+        self.connected = self.worker(None)
+        self.sample()
+
+    def cost(self, touch: str, *knobs: str) -> dict[str, Any]:
+        return self.connected.ask({"work": "list", "count": 3, "touch": touch, "server": self.stdio(*knobs)})
+
+    def sample(self) -> Sample:
+        many = ("--tools", "1000", "--tool-bytes", "2048")
+        bare = self.cost("names")["cpu_s"]
+        names, schemas = self.cost("names", *many), self.cost("schemas", *many)
+        if names["tools"] < 1000:
+            raise Failed(f"only {names['tools']} tools listed")
+        return {"names_ms": (names["cpu_s"] - bare) * 1e3, "schemas_ms": (schemas["cpu_s"] - bare) * 1e3}
+
+
+class Importing(Kind):
+    """A new interpreter each time; the first one fills the caches of the file system and of bytecode."""
+
+    def start(self) -> None:
+        self.sample()
+
+    def sample(self) -> Sample:
+        script = "import_cost.py" if self.contestant.language == "Python" else "import_cost.mjs"
+        took = once([*self.program(script), self.contestant.module])
+        return {"cpu_ms": took["cpu_s"] * 1e3, "rss_mb": took["rss_kb"] * 1024 / 1e6}
+
+
+class Gathering(Kind):
+    """Many connections at once, in a process that has done it before."""
+
+    def start(self) -> None:
+        if self.contestant.language != "C":
+            self.connected = self.worker(None)
+        self.sample()
+
+    def sample(self) -> Sample:
+        if self.contestant.language == "C":
+            took = once([self.place.connect, str(SERVERS), self.place.fixture, "stdio"])
+        else:
+            took = self.connected.ask({"work": "connect", "count": SERVERS, "server": self.stdio()})
+        return {"wall_ms": took["wall_s"] * 1e3, "cpu_ms": took["cpu_s"] * 1e3}
+
+
+class Idling(Kind):
+    """Many connections left alone. A new process each round, since memory once taken does not come back; what
+    the client starts on first use (threads, buffers) is counted to its connections."""
+
+    def sample(self) -> Sample:
+        work = {"work": "connect", "count": SERVERS, "server": self.stdio(), "idle_s": 2}
+        took = self.worker(None).ask(work)
+        self.close()
+        return {
+            "connection_kb": (took["rss_kb"] - took["before_kb"]) / SERVERS * 1.024,
+            "idle_ms": took["idle_cpu_s"] * 1e3,
+            "first_wall_ms": took["wall_s"] * 1e3,
+        }
+
+
+KINDS: dict[str, type[Kind]] = {
+    "calls": Calls,
+    "big": Big,
+    "listing": Listing,
+    "importing": Importing,
+    "gathering": Gathering,
+    "idling": Idling,
+}
+
+
+def calibrate(burst: Callable[[int], dict[str, Any]], count: int) -> int:
+    """How many calls fill a burst."""
+    while (wall := burst(count)["wall_s"]) < BURST / 4:
+        count *= 3
+    return max(1, int(count * BURST / wall))

@@ -1,0 +1,111 @@
+"""The command line: sets up, measures work by work, prints the table, writes results/latest.json."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from . import table
+from .measure import Measured, measure
+from .model import Work
+from .processes import adopt_orphans, close_all
+from .setup import BENCH, NotReady, Place, install_peers, prepare
+from .works import WORKS
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench/run", description="mcpool beside its peers, in turns")
+    parser.add_argument("--quick", action="store_true", help="3 rounds, and fewer large results for the peers")
+    parser.add_argument("--rounds", type=int, help="rounds per work (7)")
+    parser.add_argument(
+        "--only", action="append", metavar="WORK", help="works whose name begins so: " + ", ".join(w.key for w in WORKS)
+    )
+    parser.add_argument("--python", help="the interpreter that has mcpool and the peers (bench/.peers/venv)")
+    parser.add_argument("--cpus", help="run everything on these CPUs only, e.g. 0 or 0,1 (all)")
+    parser.add_argument("--setup", action="store_true", help="install the peers and end")
+    return parser.parse_args()
+
+
+def chosen(only: list[str] | None) -> list[Work]:
+    works = [w for w in WORKS if not only or any(w.key.startswith(name) for name in only)]
+    if not works:
+        raise NotReady(f"no work begins with {', '.join(only or [])}")
+    return works
+
+
+def stop(_signal: int, _frame: object) -> None:
+    """Ctrl-C, or a plain `kill`: leave through every `finally`, and let no second one disturb the cleaning up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    options = arguments()
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
+    rounds = options.rounds or (3 if options.quick else 7)
+    done: list[Measured] = []
+    try:
+        works = chosen(options.only)
+        install_peers(options.python)
+        if options.setup:
+            return 0
+        place = prepare(options.python)
+        adopt_orphans()
+        if options.cpus:
+            os.sched_setaffinity(0, {int(cpu) for cpu in options.cpus.split(",")})
+        for number, work in enumerate(works, 1):
+            print(f"[{number}/{len(works)}] {work.title}", file=sys.stderr, flush=True)
+            turns = min(rounds, 3) if work.kind == "idling" else rounds
+            done.append(measure(place, work, turns, not options.quick))
+        report(done, place, rounds)
+        return 0
+    except NotReady as reason:
+        print(f"bench/run: {reason}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        if done:
+            print(table.text([row for measured in done for row in table.rows(measured)]))
+        print("interrupted: the works above are complete, the others are not measured", file=sys.stderr)
+        return 130
+    finally:
+        close_all()
+
+
+def report(done: list[Measured], place: Place, rounds: int) -> None:
+    rows = [row for measured in done for row in table.rows(measured)]
+    print(table.text(rows))
+    results = BENCH / "results"
+    results.mkdir(exist_ok=True)
+    written = {
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": {"cpus": len(os.sched_getaffinity(0)), "system": platform.system(), "load": os.getloadavg()},
+        "python": _version(place.python),
+        "node": _version(place.node),
+        "peers": _pins(),
+        "rounds": rounds,
+        "rows": table.as_json(rows),
+        "works": [{"work": m.work.key, "samples": m.samples, "failed": m.failed} for m in done],
+    }
+    (results / "latest.json").write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n")
+
+
+def _version(program: str) -> str:
+    return subprocess.run([program, "--version"], check=False, capture_output=True, text=True).stdout.strip()
+
+
+def _pins() -> dict[str, str]:
+    pins: dict[str, str] = json.loads((BENCH / "package.json").read_text())["dependencies"]
+    for line in Path(BENCH / "requirements.txt").read_text().splitlines():
+        name, found, version = line.partition("==")
+        if found:
+            pins[name] = version
+    return pins

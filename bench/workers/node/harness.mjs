@@ -1,0 +1,134 @@
+// The Node side of the line protocol: reads a work from stdin, does it, answers with one line.
+//
+// Owns the measuring (clocks, latencies, memory) and nothing about any client. A contestant gives
+// `openServers(servers)`, which connects to and lists all servers at once and resolves to a pool:
+//   calls: [(tool, args) => Promise<result>]   one per server
+//   text(result)  tools()  name(tool)  schema(tool)  close()
+// Everything that is timed here runs the same code for every contestant.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const bench = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+
+/** `require` as seen from where the peers are installed. */
+export const peers = createRequire(join(bench, '.peers', 'package.json'));
+
+/** mcpool as built in this repository. */
+export const mcpool = () => peers(process.env.BENCH_MCPOOL_NODE ?? join(bench, '..'));
+
+const cpuSeconds = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+};
+
+/** Resident memory now and at its peak since the last reset, in kB. */
+function memory() {
+  const status = readFileSync('/proc/self/status', 'ascii');
+  const field = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)[1]);
+  return { rss: field('VmRSS'), peak: field('VmHWM') };
+}
+
+/** `count` calls, `concurrency` of them in flight; every result's text is looked at. */
+async function burst(pool, tool, args, size, { count, concurrency = 1 }) {
+  const call = pool.calls[0];
+  const took = new Float64Array(count);
+  let begun = 0;
+  let ended = 0;
+
+  async function lane() {
+    while (begun < count) {
+      begun += 1;
+      const begin = performance.now();
+      const result = await call(tool, args);
+      if (pool.text(result).length !== size) throw new Error('the answer has the wrong length');
+      took[ended++] = performance.now() - begin;
+    }
+  }
+
+  writeFileSync('/proc/self/clear_refs', '5');
+  const before = memory().rss;
+  const cpu = cpuSeconds();
+  const wall = performance.now();
+  await Promise.all(Array.from({ length: concurrency }, lane));
+  const wallSeconds = (performance.now() - wall) / 1e3;
+  const cpuUsed = cpuSeconds() - cpu;
+  const { rss, peak } = memory();
+  took.sort();
+  return {
+    wall_s: wallSeconds,
+    cpu_s: cpuUsed,
+    p50_us: took[count >> 1] * 1e3,
+    p99_us: took[Math.min(count - 1, Math.floor(count * 0.99))] * 1e3,
+    before_kb: before,
+    rss_kb: rss,
+    peak_kb: peak,
+  };
+}
+
+/** CPU of a connect with its list, the tools touched; the closing is not counted. */
+async function listing(openServers, { server, count, touch }) {
+  const costs = [];
+  let seen = 0;
+  let tools = 0;
+  for (let i = 0; i < count; i++) {
+    const cpu = cpuSeconds();
+    const pool = await openServers([server]);
+    for (const tool of pool.tools()) {
+      seen += pool.name(tool).length;
+      if (touch === 'schemas') seen += Object.keys(pool.schema(tool)).length;
+    }
+    costs.push(cpuSeconds() - cpu);
+    tools = pool.tools().length;
+    await pool.close();
+  }
+  costs.sort((a, b) => a - b);
+  return { cpu_s: costs[count >> 1], tools, seen };
+}
+
+/** Connect and list many servers at once; with `idle_s` also what they cost while nothing happens. */
+async function gathering(openServers, { server, count, idle_s: idle }) {
+  const before = memory().rss;
+  const cpu = cpuSeconds();
+  const wall = performance.now();
+  const pool = await openServers(Array.from({ length: count }, () => server));
+  const answer = { wall_s: (performance.now() - wall) / 1e3, cpu_s: cpuSeconds() - cpu, before_kb: before };
+  answer.tools = pool.tools().length;
+  if (idle) {
+    await sleep(500);
+    answer.rss_kb = memory().rss;
+    const start = cpuSeconds();
+    await sleep(idle * 1e3);
+    answer.idle_cpu_s = cpuSeconds() - start;
+  }
+  await pool.close();
+  return answer;
+}
+
+function perform(openServers, pool, work) {
+  if (work.work === 'echo') return burst(pool, 'echo', { text: 'x'.repeat(100) }, 100, work);
+  if (work.work === 'big') {
+    return burst(pool, 'big', { bytes: work.bytes, shape: 'text' }, work.bytes, work);
+  }
+  if (work.work === 'list') return listing(openServers, work);
+  return gathering(openServers, work);
+}
+
+export async function main(openServers) {
+  const say = (answer) => process.stdout.write(`${JSON.stringify(answer)}\n`);
+  const server = JSON.parse(process.argv[2]);
+  const pool = server && (await openServers([server]));
+  const lines = createInterface({ input: process.stdin });
+  say({ ready: true, rss_kb: memory().rss });
+  for await (const line of lines) {
+    try {
+      say(await perform(openServers, pool, JSON.parse(line)));
+    } catch (error) {
+      say({ error: String(error) });
+    }
+  }
+  await pool?.close();
+}

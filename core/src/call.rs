@@ -1,0 +1,149 @@
+//! Owns what a caller hands in with a call and how the caller waits for its end.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::mailbox::{Letter, Mailbox};
+use crate::result::ToolResult;
+
+/// A call's arguments: one JSON object, kept as text.
+#[derive(Clone, Debug)]
+pub struct Arguments(Vec<u8>);
+
+impl Arguments {
+    /// No arguments.
+    pub fn none() -> Self {
+        Arguments(b"{}".to_vec())
+    }
+
+    /// Takes JSON text; it must be an object.
+    pub fn from_json(json: impl Into<Vec<u8>>) -> Result<Self> {
+        let json = json.into();
+        let object: &RawValue = serde_json::from_slice(&json)
+            .map_err(|error| invalid(&format!("The arguments are not JSON: {error}")))?;
+        if !object.get().starts_with('{') {
+            return Err(invalid("The arguments must be a JSON object"));
+        }
+        // A message is one line on the wire.
+        if memchr::memchr2(b'\n', b'\r', &json).is_some() {
+            let value: serde_json::Value =
+                serde_json::from_str(object.get()).map_err(|error| invalid(&error.to_string()))?;
+            return Arguments::new(&value);
+        }
+        Ok(Arguments(json))
+    }
+
+    /// Serialises anything that becomes a JSON object.
+    pub fn new(arguments: &impl Serialize) -> Result<Self> {
+        let json = serde_json::to_vec(arguments)
+            .map_err(|error| invalid(&format!("The arguments cannot become JSON: {error}")))?;
+        Arguments::from_writer(json)
+    }
+
+    /// Takes compact JSON text whose writer is trusted to write valid JSON; it must be an object.
+    pub fn from_writer(json: Vec<u8>) -> Result<Self> {
+        if json.first() == Some(&b'{') {
+            Ok(Arguments(json))
+        } else {
+            Err(invalid("The arguments must be a JSON object"))
+        }
+    }
+
+    pub(crate) fn json(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// What a caller can say about one call.
+#[derive(Default)]
+pub struct CallOptions {
+    /// Overrides the server's `toolTimeout`.
+    pub timeout: Option<Duration>,
+    /// Becomes the request's `_meta`; a JSON object.
+    pub meta: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Asks the server for progress and gives it to this function, on one of our threads.
+    pub on_progress: Option<Box<dyn Fn(Progress) + Send + Sync>>,
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+/// How far a call has come, in the server's own measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Done so far.
+    pub progress: f64,
+    /// Of how much, where known.
+    #[serde(default)]
+    pub total: Option<f64>,
+    /// In words.
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+/// A host loop that waits for a call: where the letters go, and under which key.
+#[derive(Clone)]
+pub struct Address {
+    /// The loop's mailbox.
+    pub mailbox: Arc<Mailbox>,
+    /// The loop's own name for this call.
+    pub key: u64,
+}
+
+/// Who waits for the end of a call.
+pub(crate) enum Waiter {
+    Future(oneshot::Sender<Result<ToolResult>>),
+    Loop(Address),
+}
+
+impl Waiter {
+    pub(crate) fn finish(self, outcome: Result<ToolResult>) {
+        match self {
+            // A receiver that is gone has cancelled.
+            Waiter::Future(sender) => drop(sender.send(outcome)),
+            Waiter::Loop(Address { mailbox, key }) => mailbox.post(
+                key,
+                match outcome {
+                    Ok(result) => Letter::Result(result),
+                    Err(error) => Letter::Failed(error),
+                },
+            ),
+        }
+    }
+}
+
+fn invalid(message: &str) -> Error {
+    Error::new(ErrorKind::InvalidArguments, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_objects_are_arguments() {
+        for text in ["[]", "1", "\"x\"", "null", "{", ""] {
+            assert_eq!(
+                Arguments::from_json(text).unwrap_err().code(),
+                "INVALID_ARGUMENTS",
+                "{text}"
+            );
+        }
+        Arguments::from_json("{}").unwrap();
+    }
+
+    #[test]
+    fn arguments_become_one_line() {
+        let arguments = Arguments::from_json("{\n  \"b\": 1,\n  \"a\": \"x\\ny\"\n}").unwrap();
+        assert_eq!(arguments.json(), br#"{"b":1,"a":"x\ny"}"#);
+    }
+}

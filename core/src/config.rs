@@ -1,0 +1,131 @@
+//! Owns the config model: what a user may write about a server, checked, with defaults filled in.
+//! It reads text and decides nothing about the machine; finding programs and secrets is `resolve`'s work.
+//! Invariant: one server's mistake is that server's error and never touches the others.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::redact::Secret;
+
+mod fields;
+mod validate;
+
+pub use validate::check_name;
+
+/// All servers of one config, each usable or with its error, in the order written.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Server definitions by name.
+    pub servers: IndexMap<String, Result<ServerConfig>>,
+    /// What is odd but does no harm; each line names its server.
+    pub warnings: Vec<String>,
+}
+
+/// One server's definition.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// How to reach it.
+    pub transport: Transport,
+    /// Off means: listed, never started.
+    pub enabled: bool,
+    /// Limit for connect, handshake and the first tool list together.
+    pub timeout: Duration,
+    /// Limit for one call.
+    pub tool_timeout: Duration,
+    /// `connect_all` raises when this server fails.
+    pub required: bool,
+    /// What of our environment a child process inherits.
+    pub inherit_env: InheritEnv,
+    /// Whether the server's tools ask for approval.
+    pub requires_approval: bool,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// A child process that speaks over its standard input and output.
+    Stdio {
+        /// The program, looked up on `PATH`.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables set for it alone.
+        env: IndexMap<String, Secret>,
+        /// Its working directory.
+        cwd: Option<String>,
+    },
+    /// Streamable HTTP.
+    Http(Remote),
+    /// The older HTTP with server-sent events.
+    Sse(Remote),
+    /// WebSocket.
+    WebSocket(Remote),
+}
+
+/// Address and headers of a server on the network.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    /// Where it is, as written.
+    pub url: String,
+    /// Headers sent with each request.
+    pub headers: IndexMap<String, Secret>,
+}
+
+impl Transport {
+    /// The name used in configs and in status.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Transport::Stdio { .. } => "stdio",
+            Transport::Http(_) => "http",
+            Transport::Sse(_) => "sse",
+            Transport::WebSocket(_) => "websocket",
+        }
+    }
+}
+
+/// What of our environment a child process inherits, besides its own `env`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InheritEnv {
+    /// A short list that programs need and that holds no secrets.
+    Safe,
+    /// Everything.
+    All,
+    /// Nothing.
+    None,
+}
+
+impl Config {
+    /// Reads `{"mcpServers": {name: definition, …}}`.
+    pub fn from_json(text: &str) -> Result<Config> {
+        let document: Value = serde_json::from_str(text).map_err(|error| {
+            Error::new(ErrorKind::ConfigInvalid, format!("The config is not JSON: {error}"))
+        })?;
+        Config::from_value(document)
+    }
+
+    /// Reads an already parsed `{"mcpServers": {name: definition, …}}`.
+    pub fn from_value(document: Value) -> Result<Config> {
+        let Value::Object(mut document) = document else {
+            return Err(invalid("The config must be an object with \"mcpServers\""));
+        };
+        let servers = match document.remove("mcpServers") {
+            Some(Value::Object(servers)) => servers,
+            Some(_) => return Err(invalid("\"mcpServers\" must be an object of servers by name")),
+            None => return Err(invalid("The config has no \"mcpServers\"")),
+        };
+        let mut config = Config::default();
+        for (name, definition) in servers {
+            let server = validate::server(&name, definition, &mut config.warnings);
+            config.servers.insert(name, server);
+        }
+        Ok(config)
+    }
+}
+
+fn invalid(message: &str) -> Error {
+    Error::new(ErrorKind::ConfigInvalid, message)
+        .with_hint("write {\"mcpServers\": {\"name\": {\"command\": …} or {\"url\": …}}}")
+}

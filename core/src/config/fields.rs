@@ -1,0 +1,146 @@
+//! Owns taking typed fields out of one server's JSON object.
+//! A wrongly typed switch or number is a warning and the default; a wrongly typed address or command is an error.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::redact::Secret;
+
+pub(super) struct Fields<'a> {
+    pub(super) name: &'a str,
+    object: Map<String, Value>,
+    warnings: &'a mut Vec<String>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(
+        name: &'a str,
+        object: Map<String, Value>,
+        warnings: &'a mut Vec<String>,
+    ) -> Self {
+        Fields { name, object, warnings }
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.object.get(key).is_some_and(|value| !value.is_null())
+    }
+
+    fn take(&mut self, key: &str) -> Option<Value> {
+        self.object.remove(key).filter(|value| !value.is_null())
+    }
+
+    pub(super) fn error(&self, what: &str) -> Error {
+        Error::new(ErrorKind::ConfigInvalid, format!("Server \"{}\": {what}", self.name))
+            .with_server(self.name)
+    }
+
+    pub(super) fn warn(&mut self, what: &str) {
+        self.warnings.push(format!("Server \"{}\": {what}", self.name));
+    }
+
+    pub(super) fn string(&mut self, key: &str) -> Result<Option<String>> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Value::String(text)) if text.contains('\0') => {
+                Err(self.error(&format!("\"{key}\" must not contain a NUL character")))
+            }
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(self.error(&format!("\"{key}\" must be a string"))),
+        }
+    }
+
+    pub(super) fn strings(&mut self, key: &str) -> Result<Vec<String>> {
+        let wrong = format!("\"{key}\" must be a list of strings");
+        match self.take(key) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(items)) => items
+                .into_iter()
+                .map(|item| plain_text(item).ok_or_else(|| self.error(&wrong)))
+                .collect(),
+            Some(_) => Err(self.error(&wrong)),
+        }
+    }
+
+    pub(super) fn secrets(&mut self, key: &str) -> Result<IndexMap<String, Secret>> {
+        let wrong = format!("\"{key}\" must be an object of strings");
+        match self.take(key) {
+            None => Ok(IndexMap::new()),
+            Some(Value::Object(entries)) => entries
+                .into_iter()
+                .map(|(name, value)| match plain_text(value) {
+                    Some(text) => Ok((name, Secret::new(text))),
+                    None => Err(self.error(&wrong)),
+                })
+                .collect(),
+            Some(_) => Err(self.error(&wrong)),
+        }
+    }
+
+    pub(super) fn switch(&mut self, key: &str, default: bool) -> bool {
+        match self.take(key) {
+            None => default,
+            Some(Value::Bool(on)) => on,
+            Some(_) => {
+                self.warn(&format!("\"{key}\" must be true or false; {default} is used"));
+                default
+            }
+        }
+    }
+
+    pub(super) fn millis(&mut self, key: &str, default: u64) -> Duration {
+        let millis = match self.take(key) {
+            None => default,
+            Some(value) => match value.as_u64().filter(|&ms| ms > 0) {
+                Some(ms) => ms,
+                None => {
+                    self.warn(&format!(
+                        "\"{key}\" must be a number of milliseconds above 0; {default} is used"
+                    ));
+                    default
+                }
+            },
+        };
+        Duration::from_millis(millis)
+    }
+
+    pub(super) fn choice<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> T {
+        let default = choices[0];
+        match self.take(key) {
+            None => default.1,
+            Some(value) => match choices.iter().find(|(name, _)| value == *name) {
+                Some((_, choice)) => *choice,
+                None => {
+                    let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+                    self.warn(&format!(
+                        "\"{key}\" must be one of {}; {} is used",
+                        names.join(", "),
+                        default.0
+                    ));
+                    default.1
+                }
+            },
+        }
+    }
+
+    /// Warns of what nobody took.
+    pub(super) fn finish(mut self) {
+        let left: Vec<String> = self.object.keys().cloned().collect();
+        for key in left {
+            self.warn(&format!("\"{key}\" has no effect"));
+        }
+    }
+}
+
+/// A string, or a number or truth value that a hurried author left without quotes.
+fn plain_text(value: Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text,
+        Value::Number(number) => number.to_string(),
+        Value::Bool(on) => on.to_string(),
+        _ => return None,
+    };
+    (!text.contains('\0')).then_some(text)
+}

@@ -1,0 +1,84 @@
+//! Owns one attempt: resolve, start or dial, shake hands, list the tools; with one time limit for all of it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Live, Tools};
+use crate::catalog::ServerTool;
+use crate::config::ServerConfig;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::now_ms;
+use crate::resolve::{Resolved, resolve};
+use crate::session::{Session, greet, list_tools};
+use crate::sync::lock;
+use crate::wire::Wire;
+use crate::wire::http::Link;
+use crate::wire::stdio::Pipe;
+
+/// Where an attempt is; named by its timeout.
+pub(super) type Stage = Arc<Mutex<&'static str>>;
+
+pub(super) async fn dial(
+    server: Arc<str>,
+    config: ServerConfig,
+    session: Arc<Session>,
+) -> Result<Live> {
+    let stage: Stage = Arc::new(Mutex::new("starting"));
+    let deadline = Instant::now() + config.timeout;
+    match timeout_at(deadline, attempt(&server, &config, &session, &stage)).await {
+        Ok(outcome) => outcome.map_err(|error| error.with_server(&server)),
+        Err(_) => Err(out_of_time(&server, config.timeout, *lock(&stage), &session)),
+    }
+}
+
+async fn attempt(
+    server: &Arc<str>,
+    config: &ServerConfig,
+    session: &Arc<Session>,
+    stage: &Stage,
+) -> Result<Live> {
+    let wire = match resolve(config)? {
+        Resolved::Stdio(launch) => Wire::Stdio(Pipe::open(launch).await?),
+        Resolved::Http(target) => Wire::Http(Link::open(target)?),
+    };
+    session.attach(wire);
+    *lock(stage) = "initialize";
+    let greeting = greet(session).await?;
+    *lock(stage) = "tools/list";
+    let tools = tools_of(server, config, list_tools(session, &greeting).await?);
+    let (session, connected_since_ms) = (session.clone(), now_ms());
+    Ok(Live { session, greeting, connected_since_ms, tools })
+}
+
+/// Every tool that can be used; one bad tool never costs the others.
+pub(super) fn tools_of(server: &Arc<str>, config: &ServerConfig, listed: Vec<Bytes>) -> Tools {
+    let mut tools: Vec<Arc<ServerTool>> = Vec::with_capacity(listed.len());
+    let mut names = std::collections::HashSet::new();
+    for json in listed {
+        match ServerTool::read(server, json, config.requires_approval) {
+            Ok(tool) if names.insert(tool.raw_name().to_owned()) => tools.push(Arc::new(tool)),
+            Ok(tool) => {
+                tracing::warn!(server = &**server, "tool \"{}\" is listed twice", tool.raw_name())
+            }
+            Err(problem) => tracing::warn!(server = &**server, "a tool is left out: {problem}"),
+        }
+    }
+    Tools::new(tools)
+}
+
+fn out_of_time(server: &str, limit: Duration, stage: &str, session: &Session) -> Error {
+    let text = format!(
+        "Server \"{server}\" was not ready within {} ms (stage: {stage})",
+        limit.as_millis()
+    );
+    let text = match session.wire() {
+        Some(Wire::Stdio(pipe)) => pipe.process().with_last_words(text),
+        _ => text,
+    };
+    Error::new(ErrorKind::ConnectTimeout, text)
+        .with_server(server)
+        .with_hint("raise the server's \"timeout\" if it is only slow")
+}

@@ -1,0 +1,236 @@
+//! Owns every way in which mcpool can fail: one list of kinds, one error type.
+//! Kinds (their codes and what they promise) are contract; messages and hints are for people and may change.
+//! Invariant: no message holds a secret; whoever builds one passes URLs through [`crate::redact`].
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
+
+macro_rules! kinds {
+    ($($kind:ident $code:literal $retryable:literal $doc:literal,)*) => {
+        /// What went wrong. The code is stable and the same in Rust, Python and Node.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorKind {
+            $(#[doc = $doc] $kind,)*
+        }
+
+        impl ErrorKind {
+            /// Every kind, in the order of the list.
+            pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$kind,)*];
+
+            /// The stable code.
+            pub fn code(self) -> &'static str {
+                match self { $(ErrorKind::$kind => $code,)* }
+            }
+
+            /// Whether the same request may succeed later without any change.
+            pub fn retryable(self) -> bool {
+                match self { $(ErrorKind::$kind => $retryable,)* }
+            }
+
+            /// One sentence about the kind.
+            pub fn about(self) -> &'static str {
+                match self { $(ErrorKind::$kind => $doc,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    ConfigInvalid "CONFIG_INVALID" false "A server definition or an option cannot be used as written.",
+    ConfigConflict "CONFIG_CONFLICT" false "Another manager holds a server of this name with a different definition.",
+    ConfigIo "CONFIG_IO" false "A config file cannot be read or written.",
+    DiscoveryFailed "DISCOVERY_FAILED" false "Looking for config files failed as a whole.",
+    Untrusted "UNTRUSTED" false "A project's server is not started before its source is trusted.",
+    ServerDisabled "SERVER_DISABLED" false "The server is switched off in its config.",
+    ServerNotFound "SERVER_NOT_FOUND" false "The manager has no server of this name.",
+    ConnectFailed "CONNECT_FAILED" true "The server could not be started or reached.",
+    ConnectTimeout "CONNECT_TIMEOUT" true "The server did not get ready within its timeout.",
+    HandshakeFailed "HANDSHAKE_FAILED" true "The server answered, but not as an MCP server that we can speak with.",
+    AuthRequired "AUTH_REQUIRED" false "The server wants a sign-in.",
+    AuthFailed "AUTH_FAILED" false "The server refused the credentials.",
+    ToolUnavailable "TOOL_UNAVAILABLE" true "The tool's server is not there to take the call.",
+    ToolRejected "TOOL_REJECTED" false "The server has no such tool.",
+    ToolFailed "TOOL_FAILED" false "The server answered the call with a JSON-RPC error.",
+    ToolTimeout "TOOL_TIMEOUT" true "The tool did not answer in time.",
+    InvalidArguments "INVALID_ARGUMENTS" false "The arguments are not a JSON object.",
+    NotApproved "NOT_APPROVED" false "The approval callback refused the call.",
+    ConnectionLost "CONNECTION_LOST" true "The connection ended while the call was under way.",
+    RestartInProgress "mcp_restart_in_progress" true "The server is being restarted.",
+    RestartFailed "mcp_restart_failed" true "The last restart failed; the next one is due later.",
+    ProtocolError "PROTOCOL_ERROR" false "The server sent an answer that cannot be read.",
+    LimitExceeded "LIMIT_EXCEEDED" false "A message or a queue went over its limit.",
+    Closed "CLOSED" false "The manager is closed.",
+}
+
+/// Whether the tool ran, as far as can be known when a call fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Executed {
+    /// It provably never left.
+    No,
+    /// The server answered.
+    Yes,
+    /// It left, and nobody knows what became of it.
+    Unknown,
+}
+
+/// The error object of a JSON-RPC answer, as the server sent it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RpcError {
+    /// JSON-RPC error code.
+    pub code: i64,
+    /// The server's words.
+    pub message: String,
+    /// Whatever else the server attached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<serde_json::Value>,
+}
+
+/// The error of every verb: a kind, what happened, and what to do about it.
+#[derive(Clone)]
+pub struct Error(Box<Body>);
+
+#[derive(Clone)]
+struct Body {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
+    server: Option<String>,
+    executed: Option<Executed>,
+    rpc: Option<RpcError>,
+}
+
+/// Shorthand for the crate's results.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of `kind`; `message` says what happened.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Error(Box::new(Body {
+            kind,
+            message: message.into(),
+            hint: None,
+            server: None,
+            executed: None,
+            rpc: None,
+        }))
+    }
+
+    /// Says what to do about it.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Names the server concerned, unless one is named already.
+    pub fn with_server(mut self, server: &str) -> Self {
+        self.0.server.get_or_insert_with(|| server.to_owned());
+        self
+    }
+
+    /// Says whether the tool ran.
+    pub fn with_executed(mut self, executed: Executed) -> Self {
+        self.0.executed = Some(executed);
+        self
+    }
+
+    /// Attaches the server's JSON-RPC error.
+    pub fn with_rpc(mut self, rpc: RpcError) -> Self {
+        self.0.rpc = Some(rpc);
+        self
+    }
+
+    /// The same words under another kind: a stage knows better what its caller wanted.
+    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+    /// The kind's stable code.
+    pub fn code(&self) -> &'static str {
+        self.0.kind.code()
+    }
+    /// Whether the same request may succeed later without any change.
+    pub fn retryable(&self) -> bool {
+        self.0.kind.retryable()
+    }
+    /// What happened.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+    /// The server concerned.
+    pub fn server(&self) -> Option<&str> {
+        self.0.server.as_deref()
+    }
+    /// Whether the tool ran, where that matters.
+    pub fn executed(&self) -> Option<Executed> {
+        self.0.executed
+    }
+    /// The server's JSON-RPC error, for `TOOL_FAILED` and refused handshakes.
+    pub fn rpc(&self) -> Option<&RpcError> {
+        self.0.rpc.as_ref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if let Some(hint) = &self.0.hint {
+            write!(f, " ({hint})")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {self}", self.code())
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Serialize for Error {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let body = &self.0;
+        let mut out = serializer.serialize_struct("Error", 7)?;
+        out.serialize_field("code", self.code())?;
+        out.serialize_field("message", &body.message)?;
+        out.serialize_field("hint", &body.hint)?;
+        out.serialize_field("server", &body.server)?;
+        out.serialize_field("retryable", &self.retryable())?;
+        out.serialize_field("executed", &body.executed)?;
+        out.serialize_field("rpc", &body.rpc)?;
+        out.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique() {
+        let codes: std::collections::HashSet<_> =
+            ErrorKind::ALL.iter().map(|kind| kind.code()).collect();
+        assert_eq!(codes.len(), ErrorKind::ALL.len());
+    }
+
+    #[test]
+    fn the_hint_stands_apart_from_the_message() {
+        let error = Error::new(ErrorKind::Closed, "it is closed").with_hint("open another");
+        assert_eq!(error.message(), "it is closed");
+        assert_eq!(error.to_string(), "it is closed (open another)");
+    }
+}

@@ -1,0 +1,131 @@
+//! Owns what mcpool tells while it works: events with a sequence number, a time and a server.
+//! A slow reader loses the oldest events and is told how many; nobody else waits for it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use tokio::sync::broadcast::{self, error::RecvError};
+
+use crate::status::State;
+
+const CAPACITY: usize = 1024;
+
+/// One thing that happened.
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    /// Counts up by one for each event of a manager.
+    pub seq: u64,
+    /// Milliseconds since the Unix epoch.
+    pub time_ms: u64,
+    /// The server concerned.
+    pub server: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// A server changed its state.
+    Status {
+        /// The new state.
+        state: State,
+        /// Why, where there is a reason.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<crate::Error>,
+    },
+    /// A server's tools in the catalog changed.
+    ToolsChanged {
+        /// How many it has now.
+        tool_count: usize,
+    },
+    /// The server sent a log message.
+    Log {
+        /// Its severity, as the server names it.
+        level: String,
+        /// Which part of the server speaks.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        logger: Option<String>,
+        /// The message.
+        data: serde_json::Value,
+    },
+}
+
+/// The sending side, one per manager.
+pub(crate) struct EventLog {
+    sender: broadcast::Sender<Event>,
+    seq: AtomicU64,
+}
+
+impl EventLog {
+    pub(crate) fn new() -> Self {
+        EventLog { sender: broadcast::Sender::new(CAPACITY), seq: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn emit(&self, server: &str, kind: EventKind) {
+        let seq = self.seq.fetch_add(1, Ordering::Relaxed) + 1;
+        let time_ms = now_ms();
+        // Nobody listening is fine.
+        let _ = self.sender.send(Event { seq, time_ms, server: server.to_owned(), kind });
+    }
+
+    pub(crate) fn subscribe(&self) -> Events {
+        Events { receiver: self.sender.subscribe(), lost: 0 }
+    }
+}
+
+pub(crate) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// A stream of events from the moment it was asked for.
+pub struct Events {
+    receiver: broadcast::Receiver<Event>,
+    lost: u64,
+}
+
+impl Events {
+    /// The next event; `None` when the manager is gone.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            match self.receiver.recv().await {
+                Ok(event) => return Some(event),
+                Err(RecvError::Lagged(count)) => self.lost += count,
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// How many events this reader was too slow for.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_slow_reader_loses_the_oldest_and_is_told() {
+        let log = EventLog::new();
+        let mut events = log.subscribe();
+        for _ in 0..CAPACITY + 10 {
+            log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
+        }
+        assert_eq!(events.next().await.unwrap().seq, 11);
+        assert_eq!(events.lost(), 10);
+    }
+
+    #[tokio::test]
+    async fn the_stream_ends_with_the_manager() {
+        let log = EventLog::new();
+        let mut events = log.subscribe();
+        drop(log);
+        assert!(events.next().await.is_none());
+    }
+}

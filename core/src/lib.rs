@@ -1,0 +1,50 @@
+//! One pool of MCP connections for every agent.
+//!
+//! The flow is the tree, one module per stage:
+//! `config` (as written) → `resolve` (can be started or dialled) → `wire` (bytes) → `session` (one JSON-RPC
+//! conversation) → `connection` (its life) → `catalog` (tools under names) → `call` → `result`; `manager` brings the
+//! stages together, `mailbox` carries answers into the event loops of host languages.
+//!
+//! ```no_run
+//! # async fn demo() -> mcpool::Result<()> {
+//! use mcpool::{Arguments, CallOptions, Config, Manager, ManagerOptions};
+//!
+//! let config = Config::from_json(r#"{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}"#)?;
+//! let manager = Manager::new(config, ManagerOptions::default());
+//! let report = manager.connect_all().await?;
+//! let arguments = Arguments::from_json(r#"{"timezone": "UTC"}"#)?;
+//! let result = manager.call_tool("time", "get_current_time", arguments, CallOptions::default()).await?;
+//! println!("{:?} {}", report.connected, result.text());
+//! manager.close().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod call;
+mod catalog;
+pub mod cli;
+mod config;
+mod connection;
+mod error;
+mod event;
+mod mailbox;
+mod manager;
+mod redact;
+mod resolve;
+mod result;
+pub mod runtime;
+mod session;
+mod status;
+mod sync;
+mod wire;
+
+pub use call::{Address, Arguments, CallOptions, Progress};
+pub use catalog::{Catalog, Naming, ServerTool, Tool};
+pub use config::{Config, InheritEnv, Remote, ServerConfig, Transport, check_name};
+pub use error::{Error, ErrorKind, Executed, Result, RpcError};
+pub use event::{Event, EventKind, Events};
+pub use mailbox::{Letter, Mailbox};
+pub use manager::{CallHandle, ConnectReport, Manager, ManagerOptions, ToolRef};
+pub use redact::Secret;
+pub use result::ToolResult;
+pub use status::{Calls, ServerStatus, State};

@@ -1,0 +1,245 @@
+//! Owns the way answers reach a host's event loop: one queue per loop, one wake-up for many letters, drained on the
+//! loop's own thread. Our threads never call into the host language.
+//! On Linux the loop watches an epoll descriptor, into which pipes can be lent, so that the loop reads answers itself.
+//! Invariant: a letter posted is seen by the next drain, and the descriptor is readable until then.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::call::Progress;
+use crate::error::Error;
+use crate::result::ToolResult;
+use crate::session::Session;
+use crate::sync::lock;
+use crate::wire::stdio::{Pipe, Reading};
+
+/// What a host loop gets for a key it handed out.
+#[derive(Debug)]
+pub enum Letter {
+    /// A call's result; the key is done.
+    Result(ToolResult),
+    /// A verb's answer as JSON; the key is done.
+    Json(String),
+    /// The verb failed; the key is done.
+    Failed(Error),
+    /// The call goes on; the key stays.
+    Progress(Progress),
+}
+
+/// One host loop's queue.
+pub struct Mailbox {
+    id: u64,
+    queue: Mutex<Queue>,
+    lent: Mutex<Vec<Arc<Pipe>>>,
+    /// Sessions that hold messages back for a common write.
+    kept_back: Mutex<Vec<Arc<Session>>>,
+    wake: Wake,
+}
+
+#[derive(Default)]
+struct Queue {
+    letters: Vec<(u64, Letter)>,
+    /// A drain is under way or due: nobody needs to wake the loop.
+    expected: bool,
+    /// The wake-up descriptor was written.
+    rung: bool,
+}
+
+impl Mailbox {
+    /// A mailbox for one event loop.
+    pub fn new() -> std::io::Result<Arc<Mailbox>> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Ok(Arc::new(Mailbox {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            queue: Mutex::default(),
+            lent: Mutex::default(),
+            kept_back: Mutex::default(),
+            wake: Wake::new()?,
+        }))
+    }
+
+    /// Readable while a drain is due.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.wake.descriptor()
+    }
+
+    /// Takes everything that has arrived. Call it on the loop's thread when the descriptor is readable.
+    pub fn drain(&self) -> Vec<(u64, Letter)> {
+        {
+            let mut queue = lock(&self.queue);
+            queue.expected = true;
+            if std::mem::take(&mut queue.rung) {
+                self.wake.silence();
+            }
+        }
+        let lent = lock(&self.lent).clone();
+        for pipe in &lent {
+            // A flood is cut: the descriptor stays readable and the loop comes back.
+            let (Reading::Done | Reading::Interrupted) = pipe.read_ready();
+        }
+        let mut queue = lock(&self.queue);
+        queue.expected = false;
+        std::mem::take(&mut queue.letters)
+    }
+
+    /// Whether messages are held back for the next [`Mailbox::flush`].
+    pub fn wants_flush(&self) -> bool {
+        !lock(&self.kept_back).is_empty()
+    }
+
+    /// Sends what was held back. Call it once the loop's current turn has made all its calls.
+    pub fn flush(&self) {
+        for session in std::mem::take(&mut *lock(&self.kept_back)) {
+            session.flush();
+        }
+    }
+
+    pub(crate) fn keep_back(&self, session: &Arc<Session>) {
+        let mut kept_back = lock(&self.kept_back);
+        if !kept_back.iter().any(|kept| Arc::ptr_eq(kept, session)) {
+            kept_back.push(session.clone());
+        }
+    }
+
+    /// Blocks this thread until something may have arrived; for loops that cannot watch a descriptor.
+    pub fn wait(&self) {
+        let descriptor = self.descriptor();
+        let mut fds = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
+        let _ = rustix::event::poll(&mut fds, None);
+    }
+
+    /// Posts a letter for `key`.
+    pub fn post(&self, key: u64, letter: Letter) {
+        let mut queue = lock(&self.queue);
+        queue.letters.push((key, letter));
+        if !queue.expected {
+            queue.expected = true;
+            queue.rung = true;
+            self.wake.ring();
+        }
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Takes `pipe` to read on the loop's thread, where the system allows it.
+    pub(crate) fn adopt(&self, pipe: &Arc<Pipe>) -> bool {
+        let mut lent = lock(&self.lent);
+        let adopted = self.wake.add(pipe.stdout().as_fd());
+        if adopted {
+            lent.push(pipe.clone());
+        }
+        adopted
+    }
+
+    pub(crate) fn release(&self, pipe: &Pipe) {
+        let mut lent = lock(&self.lent);
+        self.wake.remove(pipe.stdout().as_fd());
+        lent.retain(|lent| !std::ptr::eq(&**lent, pipe));
+    }
+}
+
+#[cfg(target_os = "linux")]
+struct Wake {
+    epoll: OwnedFd,
+    bell: OwnedFd,
+}
+
+#[cfg(target_os = "linux")]
+impl Wake {
+    fn new() -> std::io::Result<Wake> {
+        use rustix::event::{EventfdFlags, epoll, eventfd};
+        let wake = Wake {
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+        };
+        wake.add(wake.bell.as_fd());
+        Ok(wake)
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    fn add(&self, fd: BorrowedFd<'_>) -> bool {
+        use rustix::event::epoll;
+        let data = epoll::EventData::new_u64(0);
+        epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN).is_ok()
+    }
+
+    fn remove(&self, fd: BorrowedFd<'_>) {
+        let _ = rustix::event::epoll::delete(&self.epoll, fd);
+    }
+
+    fn ring(&self) {
+        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    fn silence(&self) {
+        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+struct Wake {
+    read: OwnedFd,
+    write: OwnedFd,
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Wake {
+    fn new() -> std::io::Result<Wake> {
+        let (read, write) = rustix::pipe::pipe()?;
+        for fd in [&read, &write] {
+            rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
+            rustix::io::ioctl_fionbio(fd, true)?;
+        }
+        Ok(Wake { read, write })
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.read.as_fd()
+    }
+
+    fn add(&self, _fd: BorrowedFd<'_>) -> bool {
+        false
+    }
+
+    fn remove(&self, _fd: BorrowedFd<'_>) {}
+
+    fn ring(&self) {
+        let _ = rustix::io::write(&self.write, &[1]);
+    }
+
+    fn silence(&self) {
+        let _ = rustix::io::read(&self.read, &mut [0u8; 8]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn readable(mailbox: &Mailbox) -> bool {
+        let descriptor = mailbox.descriptor();
+        let mut fds = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut fds, Some(&now)).unwrap() == 1
+    }
+
+    #[test]
+    fn many_letters_ring_once_and_drain_whole() {
+        let mailbox = Mailbox::new().unwrap();
+        assert!(!readable(&mailbox));
+        for key in 0..100 {
+            mailbox.post(key, Letter::Json("1".into()));
+        }
+        assert!(readable(&mailbox));
+        assert_eq!(mailbox.drain().len(), 100);
+        assert!(!readable(&mailbox));
+        mailbox.post(7, Letter::Json("1".into()));
+        assert!(readable(&mailbox));
+    }
+}

@@ -1,0 +1,68 @@
+//! Owns the step from a written definition to something that can be started or dialled: the child's environment, the
+//! checked URL, the bound headers.
+
+use std::ffi::OsString;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+
+use crate::config::{InheritEnv, Remote, ServerConfig, Transport};
+use crate::error::{Error, ErrorKind, Result};
+use crate::wire::http::Target;
+use crate::wire::process::Launch;
+
+/// What programs need of our environment, and what holds no secrets.
+const SAFE: &[&str] =
+    &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ"];
+
+/// A server, ready to be reached.
+pub(crate) enum Resolved {
+    Stdio(Launch),
+    Http(Target),
+}
+
+pub(crate) fn resolve(config: &ServerConfig) -> Result<Resolved> {
+    match &config.transport {
+        Transport::Stdio { command, args, env, cwd } => {
+            let inherited = std::env::vars_os().filter(|(name, _)| match config.inherit_env {
+                InheritEnv::All => true,
+                InheritEnv::None => false,
+                InheritEnv::Safe => SAFE.iter().any(|safe| name == safe),
+            });
+            let own = env.iter().map(|(name, value)| (name.into(), value.expose().into()));
+            Ok(Resolved::Stdio(Launch {
+                program: OsString::from(command),
+                args: args.clone(),
+                env: inherited.chain(own).collect(),
+                cwd: cwd.as_ref().map(Into::into),
+            }))
+        }
+        Transport::Http(remote) => Ok(Resolved::Http(target(remote)?)),
+        Transport::Sse(_) | Transport::WebSocket(_) => Err(invalid(&format!(
+            "the {} transport is not available in this version",
+            config.transport.name()
+        ))
+        .with_hint("many servers also speak Streamable HTTP: use \"type\": \"http\"")),
+    }
+}
+
+fn target(remote: &Remote) -> Result<Target> {
+    let url = Url::parse(&remote.url).map_err(|error| invalid(&format!("\"url\": {error}")))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in &remote.headers {
+        let header = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| invalid(&format!("\"{name}\" cannot be the name of a header")))?;
+        let mut value = HeaderValue::from_str(value.expose()).map_err(|_| {
+            invalid(&format!(
+                "the value of header \"{name}\" has characters that no header may have"
+            ))
+        })?;
+        value.set_sensitive(true);
+        headers.append(header, value);
+    }
+    Ok(Target { url, headers })
+}
+
+fn invalid(what: &str) -> Error {
+    Error::new(ErrorKind::ConfigInvalid, format!("The definition cannot be used: {what}"))
+}

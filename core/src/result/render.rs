@@ -1,0 +1,76 @@
+//! Owns turning content blocks into text.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+const NOTHING: &str = "(no output)";
+
+/// `content` and `structured` are the raw JSON of the result's fields.
+pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bool) -> String {
+    let blocks: Vec<&RawValue> =
+        content.and_then(|content| serde_json::from_str(content).ok()).unwrap_or_default();
+    let mut out = String::new();
+    if is_error {
+        out.push_str("Error: ");
+    }
+    let start = out.len();
+    for raw in blocks {
+        let Ok(block) = serde_json::from_str::<Value>(raw.get()) else { continue };
+        if out.len() > start {
+            out.push_str("\n\n");
+        }
+        render_block(&block, raw.get(), &mut out);
+    }
+    if out.len() == start {
+        out.push_str(structured.unwrap_or(NOTHING));
+    }
+    out
+}
+
+fn render_block(block: &Value, raw: &str, out: &mut String) {
+    let field = |name: &str| block[name].as_str().unwrap_or("unknown");
+    match block["type"].as_str() {
+        Some("text") => out.push_str(block["text"].as_str().unwrap_or_default()),
+        Some("image") => *out += &format!("[Image: {}]", field("mimeType")),
+        Some("audio") => *out += &format!("[Audio: {}]", field("mimeType")),
+        Some("resource_link") => *out += &format!("[Link: {}]", field("uri")),
+        Some("resource") => {
+            let resource = &block["resource"];
+            *out += &format!("[Resource: {}]", resource["uri"].as_str().unwrap_or("unknown"));
+            if let Some(text) = resource["text"].as_str() {
+                out.push('\n');
+                out.push_str(text);
+            }
+        }
+        // A kind that nobody here knows is shown as it came.
+        _ => out.push_str(raw),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ToolResult;
+
+    fn shown(json: &'static str) -> String {
+        ToolResult::new(json.into()).text()
+    }
+
+    #[test]
+    fn blocks_are_shown_by_kind() {
+        assert_eq!(
+            shown(
+                r#"{"content":[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png","data":""},
+                {"type":"audio","mimeType":"audio/wav"},{"type":"resource","resource":{"uri":"f://x","text":"body"}},
+                {"type":"resource_link","uri":"f://y"},{"type":"new","x":1}]}"#
+            ),
+            "a\n\n[Image: image/png]\n\n[Audio: audio/wav]\n\n[Resource: f://x]\nbody\n\n[Link: f://y]\n\n{\"type\":\"new\",\"x\":1}"
+        );
+    }
+
+    #[test]
+    fn empty_structured_and_failed_results_have_their_texts() {
+        assert_eq!(shown(r#"{"content":[]}"#), "(no output)");
+        assert_eq!(shown(r#"{"structuredContent":{"b":1,"a":2}}"#), r#"{"b":1,"a":2}"#);
+        assert_eq!(shown(r#"{"content":[{"type":"text","text":"x"}],"isError":true}"#), "Error: x");
+    }
+}

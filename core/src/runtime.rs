@@ -1,0 +1,38 @@
+//! Owns the one tokio runtime of the process: two workers, started on first use, never by loading the library.
+//! Futures that mcpool returns only wait on channels, so callers may poll them from any executor.
+
+use std::future::Future;
+use std::sync::OnceLock;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::JoinHandle;
+
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+/// The runtime's handle.
+pub(crate) fn handle() -> &'static Handle {
+    RUNTIME
+        .get_or_init(|| {
+            Builder::new_multi_thread()
+                .worker_threads(2)
+                .thread_name("mcpool")
+                .enable_all()
+                .build()
+                .expect("the system refuses to start two threads")
+        })
+        .handle()
+}
+
+/// Runs `future` on the pool's own runtime.
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    handle().spawn(future)
+}
+
+/// Blocks this thread until `future` is done; for the command line and other plain threads.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    handle().block_on(future)
+}

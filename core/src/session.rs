@@ -1,0 +1,392 @@
+//! Owns one JSON-RPC conversation over a wire: ids, who waits for which answer, deadlines, and what the server asks.
+//! Invariant: every request ends in exactly one outcome, and a late or second answer is dropped.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::call::{Arguments, CallOptions, Progress, Waiter};
+use crate::error::{Error, ErrorKind, Executed, Result, RpcError};
+use crate::event::EventLog;
+use crate::status::Calls;
+use crate::sync::lock;
+use crate::wire::{Flush, Inbound, MESSAGE_LIMIT, Wire};
+
+mod handshake;
+mod message;
+mod server_requests;
+mod table;
+
+pub(crate) use handshake::{Greeting, greet, list_tools};
+use message::Envelope;
+use table::{Outcome, Pending, Table};
+
+/// What a session tells the connection that owns it.
+pub(crate) enum News {
+    Lost(Error),
+    ToolsChanged,
+}
+
+pub(crate) struct Session {
+    server: Arc<str>,
+    generation: u64,
+    wire: OnceLock<Wire>,
+    table: Mutex<Table>,
+    deadline_moved: Notify,
+    started: Instant,
+    news: mpsc::UnboundedSender<(u64, News)>,
+    events: Arc<EventLog>,
+}
+
+impl Session {
+    /// A session without a wire; [`Session::attach`] brings it to life.
+    pub(crate) fn new(
+        server: Arc<str>,
+        generation: u64,
+        news: mpsc::UnboundedSender<(u64, News)>,
+        events: Arc<EventLog>,
+    ) -> Arc<Session> {
+        Arc::new(Session {
+            server,
+            generation,
+            wire: OnceLock::new(),
+            table: Mutex::default(),
+            deadline_moved: Notify::new(),
+            started: Instant::now(),
+            news,
+            events,
+        })
+    }
+
+    /// Speaks over `wire` from now on.
+    pub(crate) fn attach(self: &Arc<Self>, wire: Wire) {
+        let inbound: Weak<dyn Inbound> = Arc::downgrade(self) as Weak<dyn Inbound>;
+        match &wire {
+            Wire::Stdio(pipe) => pipe.deliver_to(inbound),
+            Wire::Http(link) => link.deliver_to(inbound),
+        }
+        let _ = self.wire.set(wire);
+        crate::runtime::spawn(watch_deadlines(Arc::downgrade(self)));
+    }
+
+    pub(crate) fn wire(&self) -> Option<&Wire> {
+        self.wire.get()
+    }
+
+    pub(crate) fn calls(&self) -> Calls {
+        lock(&self.table).calls()
+    }
+
+    /// Sends `tools/call`; the answer goes to `waiter`. `tool` is the raw name as a JSON string.
+    pub(crate) fn call(
+        self: &Arc<Self>,
+        tool: &str,
+        arguments: &Arguments,
+        options: CallOptions,
+        timeout: Duration,
+        waiter: Waiter,
+    ) -> Result<u64> {
+        let wire = self.wire.get().ok_or_else(|| self.not_sent("is not connected"))?;
+        let reader = match &waiter {
+            Waiter::Loop(address) => Some(address.mailbox.clone()),
+            Waiter::Future(_) => None,
+        };
+        let asks_progress = options.on_progress.is_some();
+        let now_us = self.now_us();
+        let (id, alone, sole_reader) = {
+            let mut table = self.open_table()?;
+            let alone = table.is_empty();
+            let deadline_us = now_us + timeout.as_micros() as u64;
+            let pending = Pending::call(waiter, now_us, deadline_us, options.on_progress);
+            let sole_reader = table.note_reader(reader.as_ref().map_or(0, |mailbox| mailbox.id()));
+            if table.wants_waking(deadline_us) {
+                self.deadline_moved.notify_one();
+            }
+            (table.insert(pending), alone, sole_reader)
+        };
+        let message = message::tools_call(id, tool, arguments.json(), options.meta, asks_progress);
+        wire.lend(reader.as_ref().filter(|_| sole_reader));
+        // A lone call leaves at once; calls made while others are under way leave together.
+        let flush = if alone || reader.is_none() { Flush::Now } else { Flush::Later };
+        if let Err(error) = wire.send(message, Some(id), flush) {
+            lock(&self.table).remove(id);
+            return Err(error.with_server(&self.server));
+        }
+        if let (Flush::Later, Some(mailbox)) = (flush, reader) {
+            mailbox.keep_back(self);
+        }
+        Ok(id)
+    }
+
+    /// Sends what calls kept back.
+    pub(crate) fn flush(&self) {
+        if let Some(wire) = self.wire.get() {
+            wire.flush();
+        }
+    }
+
+    /// The caller has given up: nobody waits any more, and the server may stop working.
+    pub(crate) fn cancel(&self, id: u64) {
+        if lock(&self.table).remove(id).is_some() {
+            self.send_cancelled(id, "the caller gave up");
+        }
+    }
+
+    fn send_cancelled(&self, id: u64, reason: &str) {
+        self.notify(
+            "notifications/cancelled",
+            &serde_json::json!({"requestId": id, "reason": reason}),
+        );
+        if let Some(wire) = self.wire.get() {
+            wire.abandon(id);
+        }
+    }
+
+    /// Sends a control request and waits for its raw result.
+    async fn request(&self, method: &str, params: &serde_json::Value) -> Result<Bytes> {
+        let (sender, answer) = oneshot::channel();
+        let id = {
+            let mut table = self.open_table()?;
+            table.note_reader(0);
+            table.insert(Pending::control(sender))
+        };
+        let wire = self.wire.get().ok_or_else(|| self.not_sent("is not connected"))?;
+        wire.lend(None);
+        if let Err(error) = wire.send(message::request(id, method, params), Some(id), Flush::Now) {
+            lock(&self.table).remove(id);
+            // The pipe broke: the obituary that follows says why.
+            return match tokio::time::timeout(Duration::from_millis(500), self.obituary()).await {
+                Ok(obituary) => Err(obituary),
+                Err(_) => Err(error),
+            };
+        }
+        answer.await.unwrap_or_else(|_| Err(self.not_sent("is gone")))
+    }
+
+    async fn obituary(&self) -> Error {
+        loop {
+            if let Err(error) = self.open_table() {
+                return error;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    fn notify(&self, method: &str, params: &serde_json::Value) {
+        self.send_aside(message::notification(method, params));
+    }
+
+    /// Sends what expects no answer; when the wire has ended there is nobody to tell.
+    fn send_aside(&self, message: Vec<u8>) {
+        if let Some(wire) = self.wire.get() {
+            let _ = wire.send(message, None, Flush::Now);
+        }
+    }
+
+    /// Ends the conversation and the wire; whoever still waits is told so. Bounded.
+    pub(crate) async fn close(&self) {
+        self.fail_all(
+            Error::new(ErrorKind::ConnectionLost, "The connection was closed by us")
+                .with_server(&self.server),
+        );
+        if let Some(wire) = self.wire.get() {
+            wire.close().await;
+        }
+    }
+
+    fn fail_all(&self, error: Error) -> bool {
+        let Some(pending) = lock(&self.table).close(error.clone()) else { return false };
+        for pending in pending {
+            pending.finish(Err(error.clone().with_executed(Executed::Unknown)));
+        }
+        self.deadline_moved.notify_one();
+        true
+    }
+
+    fn open_table(&self) -> Result<MutexGuard<'_, Table>> {
+        let table = lock(&self.table);
+        match table.closed() {
+            Some(error) => Err(error.clone().with_executed(Executed::No)),
+            None => Ok(table),
+        }
+    }
+
+    fn not_sent(&self, what: &str) -> Error {
+        let text = format!("Server \"{}\" {what}", self.server);
+        Error::new(ErrorKind::ConnectionLost, text)
+            .with_server(&self.server)
+            .with_executed(Executed::No)
+    }
+
+    fn now_us(&self) -> u64 {
+        self.started.elapsed().as_micros() as u64
+    }
+
+    fn answer(&self, id: u64, outcome: Outcome) {
+        let now_us = self.now_us();
+        let Some(pending) = lock(&self.table).finish(id, &outcome, now_us) else {
+            return tracing::debug!(server = &*self.server, id, "an answer that nobody waits for");
+        };
+        pending.finish(outcome.map_err(|error| error.with_server(&self.server)));
+    }
+
+    /// An answer that cannot be read fails its own call at once.
+    fn unreadable(&self, message: &[u8]) {
+        let id = message::ids_in(message).find(|&id| lock(&self.table).knows(id));
+        match id {
+            Some(id) => self.answer(id, Err(unreadable("cannot be read"))),
+            None => tracing::debug!(
+                server = &*self.server,
+                "not a message: {}",
+                String::from_utf8_lossy(&message[..message.len().min(200)])
+            ),
+        }
+    }
+
+    fn one(&self, message: Bytes) {
+        let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(&message) else {
+            return self.unreadable(&message);
+        };
+        match envelope {
+            Envelope { method: Some(method), id: Some(id), .. } => {
+                self.send_aside(server_requests::reply(&method, id.get()));
+            }
+            Envelope { method: Some(method), id: None, params, .. } => {
+                self.notified(&method, params);
+            }
+            Envelope { method: None, id: Some(id), result, error, .. } => {
+                let Ok(id) = id.get().parse::<u64>() else { return self.unreadable(&message) };
+                self.answer(id, outcome(&message, result, error));
+            }
+            Envelope { method: None, id: None, .. } => self.unreadable(&message),
+        }
+    }
+
+    fn notified(&self, method: &Cow<'_, str>, params: Option<&RawValue>) {
+        match &**method {
+            "notifications/progress" => {
+                #[derive(Deserialize)]
+                struct Params {
+                    #[serde(rename = "progressToken")]
+                    token: u64,
+                    #[serde(flatten)]
+                    progress: Progress,
+                }
+                let params = params.and_then(|raw| serde_json::from_str::<Params>(raw.get()).ok());
+                if let Some(Params { token, progress }) = params {
+                    let told = lock(&self.table).on_progress(token);
+                    if let Some(told) = told {
+                        told(progress);
+                    }
+                }
+            }
+            "notifications/tools/list_changed" => {
+                let _ = self.news.send((self.generation, News::ToolsChanged));
+            }
+            "notifications/message" => {
+                if let Some(kind) = params.and_then(|raw| server_requests::log(raw.get())) {
+                    self.events.emit(&self.server, kind);
+                }
+            }
+            other => tracing::trace!(server = &*self.server, method = other, "notification"),
+        }
+    }
+}
+
+fn outcome(message: &Bytes, result: Option<&RawValue>, error: Option<&RawValue>) -> Outcome {
+    match (result, error) {
+        (Some(result), None) if result.get().starts_with('{') => {
+            Ok(message.slice_ref(result.get().as_bytes()))
+        }
+        (None, Some(error)) => match serde_json::from_str::<message::RpcErrorShape>(error.get()) {
+            Ok(shape) => Err(Error::new(ErrorKind::ToolFailed, shape.message.clone())
+                .with_executed(Executed::Yes)
+                .with_rpc(RpcError { code: shape.code, message: shape.message, data: shape.data })),
+            Err(_) => Err(unreadable("carries an error that cannot be read")),
+        },
+        (Some(_), Some(_)) => Err(unreadable("has both a result and an error")),
+        (Some(_), None) => Err(unreadable("has a result that is not an object")),
+        (None, None) => Err(unreadable("has neither a result nor an error")),
+    }
+}
+
+fn unreadable(what: &str) -> Error {
+    Error::new(ErrorKind::ProtocolError, format!("The server's answer {what}"))
+        .with_executed(Executed::Unknown)
+}
+
+impl Inbound for Session {
+    fn message(&self, message: Bytes) {
+        if message.first() != Some(&b'[') {
+            return self.one(message);
+        }
+        match serde_json::from_slice::<Vec<&RawValue>>(&message) {
+            Ok(batch) => {
+                for item in batch {
+                    self.one(message.slice_ref(item.get().as_bytes()));
+                }
+            }
+            Err(_) => self.unreadable(&message),
+        }
+    }
+
+    fn oversized(&self, head: &[u8], tail: &[u8]) {
+        let known = message::ids_in(head).chain(message::ids_in(tail));
+        let id = { known }.find(|&id| lock(&self.table).knows(id));
+        // Without a readable id there is still no doubt when only one call waits.
+        let id = id.or_else(|| if tail.is_empty() { None } else { lock(&self.table).only_one() });
+        if let Some(id) = id {
+            let text = format!("The server's answer is over {} MiB", MESSAGE_LIMIT >> 20);
+            let error = Error::new(ErrorKind::LimitExceeded, text);
+            self.answer(id, Err(error.with_executed(Executed::Yes)));
+        }
+    }
+
+    fn unanswered(&self, id: u64, error: Error) {
+        self.answer(id, Err(error));
+    }
+
+    fn closed(&self, error: Error) {
+        let error = error.with_server(&self.server);
+        if self.fail_all(error.clone()) {
+            let _ = self.news.send((self.generation, News::Lost(error)));
+        }
+    }
+}
+
+/// One task per session wakes for the earliest deadline; calls that end in time never touch a timer.
+async fn watch_deadlines(session: Weak<Session>) {
+    loop {
+        let Some(strong) = session.upgrade() else { return };
+        let now_us = strong.now_us();
+        let (expired, next) = {
+            let mut table = lock(&strong.table);
+            if table.closed().is_some() {
+                return;
+            }
+            table.expire(now_us)
+        };
+        for (id, pending) in expired {
+            strong.send_cancelled(id, "timed out");
+            let text = format!("Server \"{}\": the tool did not answer in time", strong.server);
+            pending.finish(Err(Error::new(ErrorKind::ToolTimeout, text)
+                .with_server(&strong.server)
+                .with_executed(Executed::Unknown)
+                .with_hint("raise the call's timeout or the server's \"toolTimeout\"")));
+        }
+        let moved = strong.deadline_moved.notified();
+        match next {
+            Some(at) => {
+                let wait =
+                    Duration::from_micros(at.saturating_sub(now_us)) + Duration::from_millis(1);
+                let _ = tokio::time::timeout(wait, moved).await;
+            }
+            None => moved.await,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Owns the shape of JSON-RPC messages: writing ours, and reading only as much of theirs as routing needs.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+pub(super) struct Envelope<'a> {
+    #[serde(borrow, default)]
+    pub(super) id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) method: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RpcErrorShape {
+    pub(super) code: i64,
+    #[serde(default)]
+    pub(super) message: String,
+    #[serde(default)]
+    pub(super) data: Option<serde_json::Value>,
+}
+
+/// A `tools/call` line. `tool` is a JSON string and `arguments` a JSON object, both compact.
+pub(super) fn tools_call(
+    id: u64,
+    tool: &str,
+    arguments: &[u8],
+    meta: Option<serde_json::Map<String, serde_json::Value>>,
+    asks_progress: bool,
+) -> Vec<u8> {
+    let mut line = Vec::with_capacity(96 + tool.len() + arguments.len());
+    line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    push(&mut line, &id);
+    line.extend_from_slice(b",\"method\":\"tools/call\",\"params\":{\"name\":");
+    line.extend_from_slice(tool.as_bytes());
+    line.extend_from_slice(b",\"arguments\":");
+    line.extend_from_slice(arguments);
+    if meta.is_some() || asks_progress {
+        let mut meta = meta.unwrap_or_default();
+        if asks_progress {
+            meta.insert("progressToken".into(), id.into());
+        }
+        line.extend_from_slice(b",\"_meta\":");
+        push(&mut line, &meta);
+    }
+    line.extend_from_slice(b"}}\n");
+    line
+}
+
+pub(super) fn request(id: u64, method: &str, params: &serde_json::Value) -> Vec<u8> {
+    line(&serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+}
+
+pub(super) fn notification(method: &str, params: &serde_json::Value) -> Vec<u8> {
+    line(&serde_json::json!({"jsonrpc": "2.0", "method": method, "params": params}))
+}
+
+/// An answer to the server; `id` is its id as it wrote it, `body` is `"result":…` or `"error":…`.
+pub(super) fn answer(id: &str, body: &str) -> Vec<u8> {
+    let mut line = Vec::with_capacity(64 + body.len());
+    let _ = writeln!(line, "{{\"jsonrpc\":\"2.0\",\"id\":{id},{body}}}");
+    line
+}
+
+fn line(message: &serde_json::Value) -> Vec<u8> {
+    let mut line = Vec::with_capacity(256);
+    push(&mut line, message);
+    line.push(b'\n');
+    line
+}
+
+fn push(line: &mut Vec<u8>, value: &impl Serialize) {
+    // Maps with string keys, strings and numbers always serialise, and a Vec takes every write.
+    let _ = serde_json::to_writer(line, value);
+}
+
+/// Numbers that stand behind an `"id"` key in bytes that are no readable message.
+pub(super) fn ids_in(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    memchr::memmem::find_iter(bytes, b"\"id\"").filter_map(|at| {
+        let rest = bytes[at + 4..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_one_valid_line() {
+        let line = tools_call(7, "\"a\\nb\"", b"{\"x\":1}", None, true);
+        assert_eq!(
+            String::from_utf8(line).unwrap(),
+            "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"a\\nb\",\"arguments\":{\"x\":1},\"_meta\":{\"progressToken\":7}}}\n"
+        );
+    }
+
+    #[test]
+    fn ids_are_found_in_broken_messages() {
+        let found: Vec<u64> =
+            ids_in(b"{\"id\" : 12, \"result\": \xff {\"id\":3}, \"id\":x").collect();
+        assert_eq!(found, [12, 3]);
+    }
+}

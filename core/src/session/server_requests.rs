@@ -1,0 +1,34 @@
+//! Owns what we say when the server asks or tells: pings are answered, what we did not offer is refused.
+
+use rmcp::model::ErrorCode;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::message;
+use crate::event::EventKind;
+
+/// The answer to a request of the server; `id` is its id as it wrote it.
+pub(super) fn reply(method: &str, id: &str) -> Vec<u8> {
+    match method {
+        "ping" => message::answer(id, "\"result\":{}"),
+        _ => {
+            let words = Value::String(format!("This client does not offer {method}"));
+            let code = ErrorCode::METHOD_NOT_FOUND.0;
+            message::answer(id, &format!("\"error\":{{\"code\":{code},\"message\":{words}}}"))
+        }
+    }
+}
+
+/// The event for a `notifications/message`.
+pub(super) fn log(params: &str) -> Option<EventKind> {
+    #[derive(Deserialize)]
+    struct Params {
+        level: String,
+        #[serde(default)]
+        logger: Option<String>,
+        #[serde(default)]
+        data: Value,
+    }
+    let Params { level, logger, data } = serde_json::from_str(params).ok()?;
+    Some(EventKind::Log { level, logger, data })
+}

@@ -1,0 +1,98 @@
+//! Owns the ways to a server: bytes in, bytes out. It knows where a message begins and ends and which message
+//! expects an answer, and nothing else of the protocol; `session` gives the bytes their meaning.
+//! Invariant: after [`Inbound::closed`] nothing more is delivered.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::mailbox::Mailbox;
+
+mod frame;
+pub(crate) mod http;
+mod io;
+pub(crate) mod process;
+pub(crate) mod stdio;
+
+/// The longest message taken from a server.
+pub(crate) const MESSAGE_LIMIT: usize = 32 << 20;
+
+/// Where a wire delivers. Called from whatever thread reads; must not block.
+pub(crate) trait Inbound: Send + Sync {
+    /// One complete message.
+    fn message(&self, message: Bytes);
+    /// A message over the limit went by; these are its first and last bytes.
+    fn oversized(&self, head: &[u8], tail: &[u8]);
+    /// This request will get no answer.
+    fn unanswered(&self, id: u64, error: Error);
+    /// The wire has ended.
+    fn closed(&self, error: Error);
+}
+
+/// When bytes leave.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flush {
+    /// Before the call returns, as far as the pipe takes them.
+    Now,
+    /// With the caller's next [`Wire::flush`], together with others.
+    Later,
+}
+
+/// One live link to a server.
+pub(crate) enum Wire {
+    Stdio(Arc<stdio::Pipe>),
+    Http(Arc<http::Link>),
+}
+
+impl Wire {
+    /// Sends one message that ends in a line feed; `id` is set when an answer is expected.
+    pub(crate) fn send(&self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
+        match self {
+            Wire::Stdio(pipe) => pipe.send(message, flush),
+            Wire::Http(link) => {
+                link.send(message, id);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends what was kept back by [`Flush::Later`].
+    pub(crate) fn flush(&self) {
+        if let Wire::Stdio(pipe) = self {
+            pipe.flush();
+        }
+    }
+
+    /// Nobody waits for this answer any more.
+    pub(crate) fn abandon(&self, id: u64) {
+        if let Wire::Http(link) = self {
+            link.abandon(id);
+        }
+    }
+
+    /// Lets `reader` read the wire on its own thread while it alone waits for answers; `None` ends that.
+    pub(crate) fn lend(&self, reader: Option<&Arc<Mailbox>>) {
+        if let Wire::Stdio(pipe) = self {
+            match reader {
+                Some(mailbox) => pipe.lend(mailbox),
+                None => pipe.reclaim(),
+            }
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self {
+            Wire::Stdio(pipe) => Some(pipe.process().pid()),
+            Wire::Http(_) => None,
+        }
+    }
+
+    /// Ends the link and what was started for it; bounded.
+    pub(crate) async fn close(&self) {
+        match self {
+            Wire::Stdio(pipe) => pipe.close().await,
+            Wire::Http(link) => link.close().await,
+        }
+    }
+}

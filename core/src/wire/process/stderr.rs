@@ -1,0 +1,77 @@
+//! Owns the memory of a server's stderr: its last lines, within bounds, fit for an error message.
+
+use std::collections::VecDeque;
+
+const LINES: usize = 64;
+const BYTES: usize = 16 << 10;
+
+#[derive(Default)]
+pub(super) struct Tail {
+    lines: VecDeque<Vec<u8>>,
+    partial: Vec<u8>,
+    bytes: usize,
+}
+
+impl Tail {
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        for piece in chunk.split_inclusive(|&byte| byte == b'\n') {
+            self.partial.extend_from_slice(piece);
+            let excess = self.partial.len().saturating_sub(BYTES);
+            self.partial.drain(..excess);
+            if piece.ends_with(b"\n") {
+                self.finish_line();
+            }
+        }
+    }
+
+    fn finish_line(&mut self) {
+        let line = std::mem::take(&mut self.partial);
+        let line = line.trim_ascii_end().to_vec();
+        tracing::debug!(target: "mcpool::stderr", "{}", String::from_utf8_lossy(&line));
+        self.bytes += line.len();
+        self.lines.push_back(line);
+        while self.lines.len() > LINES || self.bytes > BYTES {
+            self.bytes -= self.lines.pop_front().map_or(0, |line| line.len());
+        }
+    }
+
+    /// `message`, and behind it the lines.
+    pub(super) fn quote_after(&self, message: String) -> String {
+        let mut text = message;
+        let partial = (!self.partial.is_empty()).then_some(&self.partial);
+        let mut before = "; stderr:\n";
+        for line in self.lines.iter().chain(partial) {
+            text.push_str(before);
+            text.push_str(&String::from_utf8_lossy(line));
+            before = "\n";
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_kept_within_bounds() {
+        let mut tail = Tail::default();
+        for number in 0..1000 {
+            tail.push(format!("line {number}\n").as_bytes());
+        }
+        let text = tail.quote_after("gone".into());
+        assert!(
+            text.starts_with("gone; stderr:\nline 936\n") && text.ends_with("line 999"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_endless_line_is_bounded() {
+        let mut tail = Tail::default();
+        for _ in 0..1000 {
+            tail.push(&[b'x'; 4096]);
+        }
+        assert!(tail.quote_after(String::new()).len() < 2 * BYTES);
+    }
+}
