@@ -94,9 +94,12 @@ def text(all_rows: list[Row]) -> str:
                 row.verdict or "",
             )
         )
-    reasons = {f"{row.work}: {who} failed: {why}": None for row in all_rows for who, why in row.failed.items()}
+    reasons: dict[str, set[str]] = {}
+    for row in all_rows:
+        for who, why in row.failed.items():
+            reasons.setdefault(f"{who} failed: {why}", set()).add(row.work)
     if reasons:
-        lines += ["", *reasons]
+        lines += ["", *(f"{reason} ({len(works)} of the works)" for reason, works in reasons.items())]
     count = {name: sum(row.verdict == name for row in all_rows) for name in ("met", "missed", "no figure")}
     lines += ["", "goals: " + ", ".join(f"{number} {name}" for name, number in count.items())]
     return "\n".join(lines)

@@ -119,6 +119,10 @@ impl ServerTool {
     pub fn requires_approval(&self) -> bool {
         self.requires_approval
     }
+    /// `live`: its server is connected.
+    pub fn state(&self) -> &'static str {
+        "live"
+    }
     /// Where it comes from, for people.
     pub fn provider(&self) -> String {
         format!("mcp:{} via code", self.server)

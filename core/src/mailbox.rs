@@ -33,8 +33,14 @@ pub struct Mailbox {
     queue: Mutex<Queue>,
     lent: Mutex<Vec<Arc<Pipe>>>,
     /// Sessions that hold messages back for a common write.
-    kept_back: Mutex<Vec<Arc<Session>>>,
+    kept_back: Mutex<KeptBack>,
     wake: Wake,
+}
+
+#[derive(Default)]
+struct KeptBack {
+    sessions: Vec<Arc<Session>>,
+    scheduled: bool,
 }
 
 #[derive(Default)]
@@ -83,22 +89,24 @@ impl Mailbox {
         std::mem::take(&mut queue.letters)
     }
 
-    /// Whether messages are held back for the next [`Mailbox::flush`].
-    pub fn wants_flush(&self) -> bool {
-        !lock(&self.kept_back).is_empty()
+    /// Whether messages have been held back for which no flush is scheduled yet; the loop schedules one then.
+    pub fn wants_flush_scheduled(&self) -> bool {
+        let mut kept_back = lock(&self.kept_back);
+        !kept_back.sessions.is_empty() && !std::mem::replace(&mut kept_back.scheduled, true)
     }
 
     /// Sends what was held back. Call it once the loop's current turn has made all its calls.
     pub fn flush(&self) {
-        for session in std::mem::take(&mut *lock(&self.kept_back)) {
+        let kept_back = std::mem::take(&mut *lock(&self.kept_back));
+        for session in kept_back.sessions {
             session.flush();
         }
     }
 
     pub(crate) fn keep_back(&self, session: &Arc<Session>) {
-        let mut kept_back = lock(&self.kept_back);
-        if !kept_back.iter().any(|kept| Arc::ptr_eq(kept, session)) {
-            kept_back.push(session.clone());
+        let sessions = &mut lock(&self.kept_back).sessions;
+        if !sessions.iter().any(|kept| Arc::ptr_eq(kept, session)) {
+            sessions.push(session.clone());
         }
     }
 

@@ -1,1 +1,8 @@
-fn main() {}
+//! The command `mcpool` as cargo installs it; pip and npm start the same [`mcpool::cli`].
+
+fn main() {
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let called = words.next().unwrap_or_default();
+    let program = std::env::current_exe().map_or(called, |path| path.display().to_string());
+    std::process::exit(mcpool::cli::run(words.collect(), vec![program]));
+}

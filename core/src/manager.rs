@@ -191,16 +191,18 @@ impl Manager {
     /// The tools of all connected servers, sorted by name.
     pub fn get_tools(&self) -> Arc<Catalog> {
         let version = self.0.catalog_version.load(Ordering::Acquire);
-        let mut cached = lock(&self.0.catalog);
-        if cached.0 != version {
-            let connections =
-                self.0.servers.values().filter_map(|server| server.connection.as_ref());
-            let tools = connections
-                .filter_map(|connection| connection.published().live.clone())
-                .flat_map(|live| live.tools.list.to_vec());
-            *cached = (version, Arc::new(Catalog::build(tools.collect(), &self.0.naming)));
+        let (built, catalog) = lock(&self.0.catalog).clone();
+        if built == version {
+            return catalog;
         }
-        cached.1.clone()
+        let connections = self.0.servers.values().filter_map(|server| server.connection.as_ref());
+        let tools = connections
+            .filter_map(|connection| connection.published().live.clone())
+            .flat_map(|live| live.tools.list.to_vec());
+        // Without the lock: a naming function may belong to a language with a lock of its own.
+        let catalog = Arc::new(Catalog::build(tools.collect(), &self.0.naming));
+        *lock(&self.0.catalog) = (version, catalog.clone());
+        catalog
     }
 
     /// Every server's status, in the order of the config. Starts nothing.

@@ -31,6 +31,11 @@ impl ToolResult {
         ToolResult { json }
     }
 
+    /// A result from what [`ToolResult::json`] gave, for hosts that keep the text.
+    pub fn from_json(json: String) -> Self {
+        ToolResult { json: json.into() }
+    }
+
     /// The whole result as the server wrote it.
     pub fn json(&self) -> &str {
         std::str::from_utf8(&self.json).unwrap_or_default()

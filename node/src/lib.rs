@@ -1,1 +1,42 @@
+//! The Node face of mcpool, below the TypeScript layer: convert, await, reject.
+//! Whatever waits goes through the [`bridge`]; errors cross as the JSON of the core's error and become classes above.
 
+mod bridge;
+mod catalog;
+mod command;
+mod events;
+mod manager;
+mod naming;
+mod post;
+mod text;
+mod wake;
+
+use mcpool::{ErrorKind, ToolResult};
+use napi_derive::napi;
+
+/// One kind of error, as the core lists it.
+#[napi(object)]
+pub struct ErrorRow {
+    /// The stable code.
+    pub code: String,
+    /// Whether the same request may succeed later without any change.
+    pub retryable: bool,
+}
+
+/// Every kind of error.
+#[napi]
+pub fn error_kinds() -> Vec<ErrorRow> {
+    let row = |kind: &ErrorKind| ErrorRow { code: kind.code().into(), retryable: kind.retryable() };
+    ErrorKind::ALL.iter().map(row).collect()
+}
+
+/// The text of a result, given its JSON.
+#[napi]
+pub fn render_text(json: String) -> String {
+    ToolResult::from_json(json).text()
+}
+
+/// Throws the core's error: its JSON is the message.
+fn thrown(error: mcpool::Error) -> napi::Error {
+    napi::Error::from_reason(text::to_json(&error))
+}

@@ -1,1 +1,48 @@
+//! The Python face: convert, await, raise. What to do is decided in the core; types, docs and exceptions are Python.
+//! Invariant: threads of the core never touch a Python object; answers are taken from a mailbox on the loop's thread.
 
+use pyo3::prelude::*;
+
+mod blocking;
+mod bridge;
+mod errors;
+mod json;
+mod manager;
+mod result;
+mod tool;
+
+/// Runs the command line; `restart` is the command that starts it again.
+#[pyfunction]
+fn run_cli(py: Python<'_>, args: Vec<String>, restart: Vec<String>) -> i32 {
+    py.detach(|| mcpool::cli::run(args, restart))
+}
+
+/// Code, whether retryable, and meaning of every kind of error.
+#[pyfunction]
+fn error_kinds() -> Vec<(&'static str, bool, &'static str)> {
+    mcpool::ErrorKind::ALL
+        .iter()
+        .map(|kind| (kind.code(), kind.retryable(), kind.about()))
+        .collect()
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<bridge::Bridge>()?;
+    module.add_class::<manager::NativeManager>()?;
+    module.add_class::<manager::NativeEvents>()?;
+    module.add_class::<result::ToolResult>()?;
+    module.add_class::<tool::Tool>()?;
+    module.add_function(wrap_pyfunction!(run_cli, module)?)?;
+    module.add_function(wrap_pyfunction!(error_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_connect_all, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_connect, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_wait_for, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_call, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_disconnect, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_disconnect_all, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_close, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_next_event, module)?)?;
+    Ok(())
+}

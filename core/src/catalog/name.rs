@@ -8,6 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::ServerTool;
+use crate::error::{Error, ErrorKind, Result};
 
 const LIMIT: usize = 64;
 const SUFFIX: usize = 8;
@@ -42,13 +43,17 @@ impl std::fmt::Debug for Naming {
 
 impl Naming {
     /// The style of this name.
-    pub fn from_style(style: &str) -> Option<Naming> {
+    pub fn from_style(style: &str) -> Result<Naming> {
         match style {
-            "plain" => Some(Naming::Plain),
-            "letters" => Some(Naming::Letters),
-            "double" => Some(Naming::Double),
-            "raw" => Some(Naming::Raw),
-            _ => None,
+            "plain" => Ok(Naming::Plain),
+            "letters" => Ok(Naming::Letters),
+            "double" => Ok(Naming::Double),
+            "raw" => Ok(Naming::Raw),
+            _ => Err(Error::new(
+                ErrorKind::ConfigInvalid,
+                format!("There is no naming style \"{style}\""),
+            )
+            .with_hint("use plain, letters, double, raw, or a function of server and tool")),
         }
     }
 

@@ -1,0 +1,58 @@
+//! Owns connecting for a look: one server or all of them, and who did not make it.
+
+use indexmap::IndexMap;
+
+use super::Failure;
+use super::screen::{Screen, Tint};
+use crate::error::{Error, ErrorKind};
+use crate::manager::Manager;
+use crate::status::{ServerStatus, State};
+
+pub(super) struct Connected {
+    /// Of the servers that were asked for.
+    pub(super) statuses: Vec<ServerStatus>,
+    pub(super) failed: IndexMap<String, Error>,
+    /// The one server that was asked for, or one that the config requires, is not up.
+    pub(super) misses_wanted: bool,
+}
+
+impl Connected {
+    pub(super) fn has_any(&self) -> bool {
+        self.statuses.iter().any(|status| status.state == State::Connected)
+    }
+}
+
+pub(super) async fn connect(
+    manager: &Manager,
+    only: Option<&str>,
+    screen: &Screen,
+) -> Result<Connected, Failure> {
+    screen.waiting_for(&format!("connecting {} …", only.unwrap_or("the servers")));
+    let outcome = match only {
+        Some(server) => manager.connect(server).await,
+        None => manager.connect_all().await.map(drop),
+    };
+    screen.waiting_for("");
+    let mut failed = IndexMap::new();
+    let misses_wanted = outcome.is_err();
+    if let (Some(server), Err(error)) = (only, outcome) {
+        if error.kind() == ErrorKind::ServerNotFound {
+            return Err(error.into());
+        }
+        failed.insert(server.to_owned(), error);
+    }
+    let asked = |status: &ServerStatus| only.is_none_or(|server| status.name == server);
+    let statuses: Vec<ServerStatus> = manager.status().into_iter().filter(asked).collect();
+    for status in &statuses {
+        if let (State::Failed, Some(error)) = (status.state, &status.error) {
+            failed.insert(status.name.clone(), error.clone());
+        }
+    }
+    for warning in manager.warnings() {
+        screen.note(Tint::Yellow, "Warning:", warning);
+    }
+    for (server, error) in &failed {
+        screen.trouble(&format!("Failed to connect to \"{server}\":"), error);
+    }
+    Ok(Connected { statuses, failed, misses_wanted })
+}

@@ -1,0 +1,121 @@
+//! Owns `mcpool demo`: the whole way of a connection, shown with the server that ships inside.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::screen::{Screen, Tint};
+use super::status::{self, in_ms};
+use super::table::Cell;
+use super::tools::Listed;
+use super::{Ended, Failure, OK, with_manager};
+use crate::call::{Arguments, CallOptions};
+use crate::config::Config;
+use crate::error::{Error, ErrorKind};
+use crate::manager::Manager;
+
+const SERVER: &str = "demo";
+const INDENT: &str = "   ";
+
+pub(super) fn run(restart: &[String], screen: &mut Screen) -> Ended {
+    let (program, leading) = restart.split_first().map_or(("", &[][..]), |(p, l)| (p.as_str(), l));
+    let mut args = leading.to_vec();
+    args.push("demo-server".to_owned());
+    // The program is our own: whatever let this process run must reach it too, such as a PYTHONPATH.
+    let definition = json!({"command": program, "args": args, "inheritEnv": "all"});
+    let config = Config::from_value(json!({"mcpServers": {SERVER: definition}}))?;
+    with_manager(config, screen, tour)
+}
+
+async fn tour(manager: &Manager, screen: &mut Screen) -> Ended {
+    screen.say("A small MCP server that ships with mcpool, from its start to its end.");
+    let connect = connect(manager, screen).await?;
+    let tools = tools(manager, screen);
+    let calls = [
+        call(manager, screen, "greet", json!({"name": "Ada"})).await?,
+        call(manager, screen, "add", json!({"a": 2, "b": 40})).await?,
+    ];
+    heading(screen, "Status");
+    let statuses = manager.status();
+    status::show(screen, INDENT, &statuses);
+    let disconnect = disconnect(manager, screen).await?;
+    let next = screen.paint(Tint::Bold, "mcpool tools --config mcp.json");
+    screen.say(format!("\nYour own servers: {next}"));
+    screen.document(&json!({
+        "connect": connect,
+        "tools": tools,
+        "calls": calls,
+        "status": statuses,
+        "disconnect": disconnect,
+    }));
+    Ok(OK)
+}
+
+async fn connect(manager: &Manager, screen: &mut Screen) -> Result<Value, Failure> {
+    heading(screen, "Connect");
+    let started = Instant::now();
+    manager.connect(SERVER).await?;
+    let ms = ms_since(started);
+    let up = screen.paint(Tint::Green, "connected");
+    screen.say(format!("{INDENT}{SERVER} {up} in {}", in_ms(ms)));
+    Ok(json!({"server": SERVER, "ms": ms}))
+}
+
+fn tools(manager: &Manager, screen: &mut Screen) -> Value {
+    heading(screen, "Tools, as an agent sees them");
+    let catalog = manager.get_tools();
+    let rows = catalog
+        .tools()
+        .iter()
+        .map(|tool| vec![Cell::new(Tint::Bold, &tool.name), Cell::plain(tool.of.description())]);
+    screen.table(INDENT, &["NAME", "DESCRIPTION"], rows.collect());
+    json!(catalog.tools().iter().map(Listed::new).collect::<Vec<_>>())
+}
+
+async fn call(
+    manager: &Manager,
+    screen: &mut Screen,
+    tool: &str,
+    arguments: Value,
+) -> Result<Value, Failure> {
+    heading(screen, &format!("Call {tool} {arguments}"));
+    let started = Instant::now();
+    let sent = Arguments::new(&arguments)?;
+    let result = manager.call_tool(SERVER, tool, sent, CallOptions::default()).await?;
+    let ms = ms_since(started);
+    let (text, structured) = (result.text(), result.structured());
+    if result.is_error() {
+        return Err(Error::new(ErrorKind::ToolFailed, text).with_server(SERVER).into());
+    }
+    let (kind, shown) = match &structured {
+        Some(value) => ("structured", value.to_string()),
+        None => ("text", text.clone()),
+    };
+    let about = screen.paint(Tint::Dim, format!("({kind}, {})", in_ms(ms)));
+    screen.say(format!("{INDENT}{} {about}", screen.paint(Tint::Cyan, shown)));
+    Ok(json!({
+        "tool": tool,
+        "arguments": arguments,
+        "text": text,
+        "structured": structured,
+        "ms": ms,
+    }))
+}
+
+async fn disconnect(manager: &Manager, screen: &mut Screen) -> Result<Value, Failure> {
+    heading(screen, "Disconnect");
+    let started = Instant::now();
+    manager.disconnect(SERVER).await?;
+    let ms = ms_since(started);
+    screen.say(format!("{INDENT}the server has ended, in {}", in_ms(ms)));
+    Ok(json!({"server": SERVER, "ms": ms}))
+}
+
+fn heading(screen: &mut Screen, text: &str) {
+    let heading = screen.paint(Tint::Bold, text);
+    screen.say(format!("\n{heading}"));
+}
+
+fn ms_since(started: Instant) -> f64 {
+    started.elapsed().as_secs_f64() * 1000.0
+}

@@ -1,0 +1,135 @@
+//! Owns the small MCP server behind `mcpool demo`: JSON-RPC lines on standard input and output, one at a time, until
+//! the input ends. It shares no code with the client, so that the demo shows a real conversation.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, BufRead, Write};
+
+use rmcp::model::ProtocolVersion;
+use serde_json::{Value, json};
+
+use super::utc;
+
+const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+
+type Answer = Result<Value, (i64, String)>;
+
+/// Serves until the input ends; gives the exit code.
+pub(super) fn serve() -> i32 {
+    let mut output = io::stdout().lock();
+    for line in io::stdin().lock().split(b'\n') {
+        let Ok(line) = line else { break };
+        let Some(reply) = reply(&line) else { continue };
+        if writeln!(output, "{reply}").and_then(|()| output.flush()).is_err() {
+            break;
+        }
+    }
+    super::OK
+}
+
+/// The line to send back; notifications and blank lines get none.
+fn reply(line: &[u8]) -> Option<Value> {
+    if line.trim_ascii().is_empty() {
+        return None;
+    }
+    let (id, answer) = match serde_json::from_slice::<Value>(line) {
+        Err(error) => (Value::Null, Err((PARSE_ERROR, error.to_string()))),
+        Ok(message) if !message.is_object() => {
+            (Value::Null, Err((INVALID_REQUEST, "expected one request object".to_owned())))
+        }
+        Ok(message) => {
+            let (id, method) = (message.get("id")?.clone(), message["method"].as_str()?);
+            (id, answer(method, &message["params"]))
+        }
+    };
+    Some(match answer {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err((code, message)) => {
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+        }
+    })
+}
+
+fn answer(method: &str, params: &Value) -> Answer {
+    match method {
+        "initialize" => Ok(initialize(&params["protocolVersion"])),
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({"tools": tools()})),
+        "tools/call" => call(params["name"].as_str().unwrap_or_default(), &params["arguments"]),
+        _ => Err((METHOD_NOT_FOUND, format!("Method not found: {method}"))),
+    }
+}
+
+fn initialize(asked: &Value) -> Value {
+    let mut known = ProtocolVersion::KNOWN_VERSIONS.iter().filter(|known| known.has_initialize());
+    let agreed = known.find(|known| asked == known.as_str());
+    json!({
+        "protocolVersion": agreed.unwrap_or(&ProtocolVersion::LATEST_WITH_INITIALIZE).as_str(),
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "mcpool-demo", "version": env!("CARGO_PKG_VERSION")},
+    })
+}
+
+fn tools() -> Value {
+    let tool = |name: &str, description: &str, properties: Value, required: Value| {
+        let schema = json!({"type": "object", "properties": properties, "required": required});
+        let hints = json!({"readOnlyHint": true});
+        json!({"name": name, "description": description, "inputSchema": schema, "annotations": hints})
+    };
+    let number = json!({"type": "number"});
+    let mut add =
+        tool("add", "Adds two numbers", json!({"a": number, "b": number}), json!(["a", "b"]));
+    add["outputSchema"] =
+        json!({"type": "object", "properties": {"sum": number}, "required": ["sum"]});
+    let sides = json!({"type": "integer", "minimum": 2, "default": 6});
+    json!([
+        tool(
+            "greet",
+            "Greets somebody by name",
+            json!({"name": {"type": "string"}}),
+            json!(["name"])
+        ),
+        add,
+        tool("now", "Tells the time in UTC", json!({}), json!([])),
+        tool("roll", "Rolls a die", json!({"sides": sides}), json!([])),
+    ])
+}
+
+fn call(tool: &str, arguments: &Value) -> Answer {
+    Ok(match tool {
+        "greet" => match arguments["name"].as_str() {
+            Some(name) => text(format!("Hello, {name}!")),
+            None => mistake("name must be a string"),
+        },
+        "add" => match sum(&arguments["a"], &arguments["b"]) {
+            Some(sum) => {
+                let sum = json!({"sum": sum});
+                json!({"content": [{"type": "text", "text": sum.to_string()}], "structuredContent": sum})
+            }
+            None => mistake("a and b must be numbers"),
+        },
+        "now" => text(utc::now()),
+        "roll" => match arguments.get("sides").map_or(Some(6), Value::as_u64) {
+            // Each state hashes nothing to another random number.
+            Some(sides @ 2..) => text((RandomState::new().hash_one(()) % sides + 1).to_string()),
+            _ => mistake("sides must be a whole number above 1"),
+        },
+        _ => return Err((INVALID_PARAMS, format!("Unknown tool: {tool}"))),
+    })
+}
+
+fn sum(a: &Value, b: &Value) -> Option<Value> {
+    let whole = a.as_i64().zip(b.as_i64()).and_then(|(a, b)| a.checked_add(b));
+    whole.map(Value::from).or_else(|| Some(json!(a.as_f64()? + b.as_f64()?)))
+}
+
+fn text(text: String) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
+}
+
+/// A mistake that a model can correct is a result, not an error of the protocol.
+fn mistake(what: &str) -> Value {
+    json!({"content": [{"type": "text", "text": what}], "isError": true})
+}

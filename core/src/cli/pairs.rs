@@ -1,0 +1,154 @@
+//! Owns `key=value` and `key:=json` on the command line: what a value means is the tool's schema's word.
+//! Invariant: numbers keep their digits; what JSON text the user wrote is what the server gets.
+
+use std::str::FromStr;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    key: String,
+    value: Written,
+}
+
+#[derive(Clone, Debug)]
+enum Written {
+    /// After `=`: its meaning depends on the schema.
+    Loose(String),
+    /// After `:=`.
+    Json(Box<RawValue>),
+}
+
+impl FromStr for Pair {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let (key, text) = word.split_once('=').ok_or("write key=value or key:=json")?;
+        let (key, value) = match key.strip_suffix(':') {
+            Some(key) => {
+                (key, Written::Json(json(text).map_err(|problem| mistaken(key, "JSON", &problem))?))
+            }
+            None => (key, Written::Loose(text.to_owned())),
+        };
+        if key.is_empty() {
+            return Err("there is no key before \"=\"".to_owned());
+        }
+        Ok(Pair { key: key.to_owned(), value })
+    }
+}
+
+/// What a schema lets a loose value be.
+enum Meaning {
+    Text,
+    Json,
+    Either,
+}
+
+/// One JSON object of all pairs, by the tool's input schema; or which pair cannot be meant.
+pub(super) fn object(pairs: &[Pair], schema: &Value) -> Result<Vec<u8>, String> {
+    let mut fields = IndexMap::new();
+    for Pair { key, value } in pairs {
+        let value = match value {
+            Written::Json(json) => json.clone(),
+            Written::Loose(text) => {
+                let types = types(&schema["properties"][key.as_str()]);
+                match (meaning(&types), json(text)) {
+                    (Meaning::Text, _) | (Meaning::Either, Err(_)) => quoted(text),
+                    (_, Ok(json)) => json,
+                    (Meaning::Json, Err(problem)) => {
+                        let wanted = format!("JSON of type {}", types.join(" or "));
+                        return Err(mistaken(key, &wanted, &problem));
+                    }
+                }
+            }
+        };
+        if fields.insert(key, value).is_some() {
+            return Err(format!("\"{key}\" is given twice"));
+        }
+    }
+    serde_json::to_vec(&fields).map_err(|error| error.to_string())
+}
+
+fn meaning(types: &[&str]) -> Meaning {
+    let text = types.contains(&"string");
+    // `null` decides nothing: `key:=null` is there to say it.
+    let other = types.iter().any(|name| !["string", "null"].contains(name));
+    match (text, other) {
+        (true, false) => Meaning::Text,
+        (false, true) => Meaning::Json,
+        _ => Meaning::Either,
+    }
+}
+
+/// The types that a property's schema names, directly or as alternatives.
+fn types(property: &Value) -> Vec<&str> {
+    let named = match &property["type"] {
+        Value::Array(names) => names.iter().collect(),
+        name => vec![name],
+    };
+    let alternatives = ["anyOf", "oneOf"].into_iter().filter_map(|key| property[key].as_array());
+    let alternatives = alternatives.flatten().map(|alternative| &alternative["type"]);
+    named.into_iter().chain(alternatives).filter_map(Value::as_str).collect()
+}
+
+fn json(text: &str) -> Result<Box<RawValue>, String> {
+    let raw: &RawValue = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    Ok(raw.to_owned())
+}
+
+fn quoted(text: &str) -> Box<RawValue> {
+    to_raw_value(text).expect("text is always JSON")
+}
+
+fn mistaken(key: &str, wanted: &str, problem: &str) -> String {
+    format!("the value of \"{key}\" must be {wanted}: {problem}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn sent(words: &[&str]) -> Result<String, String> {
+        let schema = json!({"properties": {
+            "s": {"type": "string"}, "n": {"type": "number"}, "l": {"type": "array"}, "o": {"type": "object"},
+            "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "mixed": {"type": ["string", "integer"]},
+        }});
+        let pairs: Result<Vec<Pair>, String> = words.iter().map(|word| word.parse()).collect();
+        object(&pairs?, &schema).map(|json| String::from_utf8(json).unwrap())
+    }
+
+    #[test]
+    fn the_schema_decides_what_a_value_means() {
+        assert_eq!(sent(&["s=1", "n=1", "l=[1]"]).unwrap(), r#"{"s":"1","n":1,"l":[1]}"#);
+        assert_eq!(sent(&["maybe=1", "mixed=1"]).unwrap(), r#"{"maybe":"1","mixed":1}"#);
+        assert_eq!(
+            sent(&["mixed=one", "s=a=b", "s2="]).unwrap(),
+            r#"{"mixed":"one","s":"a=b","s2":""}"#
+        );
+    }
+
+    #[test]
+    fn unknown_keys_are_json_if_they_can_be() {
+        assert_eq!(
+            sent(&["x=true", "y=yes", r#"z={"a": 1}"#]).unwrap(),
+            r#"{"x":true,"y":"yes","z":{"a": 1}}"#
+        );
+    }
+
+    #[test]
+    fn json_can_be_forced_and_keeps_its_digits() {
+        assert_eq!(sent(&["s:=null", "n=1.10e400"]).unwrap(), r#"{"s":null,"n":1.10e400}"#);
+    }
+
+    #[test]
+    fn a_pair_that_cannot_be_meant_is_named() {
+        assert!(sent(&["n=one"]).unwrap_err().contains("\"n\" must be JSON of type number"));
+        assert!(sent(&["s:=one"]).unwrap_err().contains("\"s\" must be JSON"));
+        assert!(sent(&["s=a", "s=b"]).unwrap_err().contains("\"s\" is given twice"));
+        assert!(sent(&["=a"]).unwrap_err().contains("no key"));
+        assert!(sent(&["word"]).unwrap_err().contains("key=value"));
+    }
+}

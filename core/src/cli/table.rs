@@ -1,0 +1,113 @@
+//! Owns tables of text: columns as wide as their content, columns without content left out, the last one cut to
+//! the terminal.
+
+use super::screen::{Paint, Tint, tame};
+
+const GAP: &str = "  ";
+/// The last column is not cut below this, even if lines then wrap.
+const LAST_AT_LEAST: usize = 16;
+
+pub(super) struct Cell {
+    text: String,
+    tint: Tint,
+}
+
+impl Cell {
+    /// One line, whatever the text was.
+    pub(super) fn new(tint: Tint, text: impl AsRef<str>) -> Self {
+        let words: Vec<&str> = text.as_ref().split_whitespace().collect();
+        Cell { text: tame(&words.join(" ")), tint }
+    }
+
+    pub(super) fn plain(text: impl ToString) -> Self {
+        Cell::new(Tint::Plain, text.to_string())
+    }
+
+    /// Empty when there is nothing to say.
+    pub(super) fn maybe(text: Option<impl ToString>) -> Self {
+        Cell::plain(text.map_or_else(String::new, |text| text.to_string()))
+    }
+
+    fn width(&self) -> usize {
+        self.text.chars().count()
+    }
+}
+
+pub(super) struct Table {
+    indent: String,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    pub(super) fn new(indent: &str, heads: &[&str], mut rows: Vec<Vec<Cell>>) -> Self {
+        let told: Vec<bool> = (0..heads.len())
+            .map(|column| rows.iter().any(|row| !row[column].text.is_empty()))
+            .collect();
+        rows.insert(0, heads.iter().map(|head| Cell::new(Tint::Dim, head)).collect());
+        for row in &mut rows {
+            let mut told = told.iter();
+            row.retain(|_| *told.next().unwrap_or(&true));
+        }
+        Table { indent: indent.to_owned(), rows }
+    }
+
+    pub(super) fn lines(mut self, columns: Option<usize>, paint: Paint) -> Vec<String> {
+        let count = self.rows[0].len();
+        let widths: Vec<usize> = (0..count)
+            .map(|column| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0))
+            .collect();
+        let Some(last) = count.checked_sub(1) else { return Vec::new() };
+        if let Some(columns) = columns {
+            let taken = self.indent.len() + widths[..last].iter().sum::<usize>() + last * GAP.len();
+            let room = columns.saturating_sub(taken).max(LAST_AT_LEAST);
+            self.rows.iter_mut().for_each(|row| cut(&mut row[last].text, room));
+        }
+        let line = |row: &Vec<Cell>| {
+            let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| {
+                let padding = if at == last { 0 } else { width - cell.width() };
+                paint.paint(cell.tint, &cell.text) + &" ".repeat(padding)
+            });
+            let line = format!("{}{}", self.indent, cells.collect::<Vec<_>>().join(GAP));
+            line.trim_end().to_owned()
+        };
+        self.rows.iter().map(line).collect()
+    }
+}
+
+fn cut(text: &mut String, room: usize) {
+    if text.chars().count() > room {
+        *text = text.chars().take(room - 1).collect();
+        text.truncate(text.trim_end().len());
+        text.push('…');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(columns: Option<usize>, rows: &[[&str; 3]]) -> Vec<String> {
+        let rows = rows.iter().map(|row| row.iter().map(Cell::plain).collect()).collect();
+        Table::new(" ", &["A", "PID", "TEXT"], rows).lines(columns, Paint::Off)
+    }
+
+    #[test]
+    fn columns_fit_their_content_and_empty_ones_are_left_out() {
+        assert_eq!(
+            lines(None, &[["long", "", "x"], ["b", "", ""]]),
+            [" A     TEXT", " long  x", " b"]
+        );
+    }
+
+    #[test]
+    fn the_last_column_is_cut_to_the_terminal() {
+        let told = lines(Some(30), &[["a", "7", "one two three four five six"]]);
+        assert_eq!(told[1], " a  7    one two three four f…");
+        assert_eq!(told[1].chars().count(), 30);
+    }
+
+    #[test]
+    fn a_cell_is_one_line_without_control_characters() {
+        assert_eq!(Cell::plain("a\n b\t\u{1b}[2Jc\u{202e}").text, "a b \u{fffd}[2Jc\u{fffd}");
+    }
+}

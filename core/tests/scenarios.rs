@@ -1,0 +1,31 @@
+//! Runs every file of `tests/scenarios` against the Rust face. The words of the files are explained there.
+
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Trial};
+
+#[path = "scenarios/matching.rs"]
+mod matching;
+#[path = "scenarios/runner.rs"]
+mod runner;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in the workspace").into()
+}
+
+fn main() {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(4);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("tests/scenarios"))
+        .expect("the scenarios are part of the repository")
+        .map(|entry| entry.expect("a readable directory").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "there are no scenarios");
+    let trials = files.into_iter().map(|file| {
+        let name = file.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        Trial::test(name, move || runner::run(&root(), &file).map_err(Into::into))
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit();
+}

@@ -1,0 +1,54 @@
+//! Owns what "matches" means in a scenario.
+
+use serde_json::Value;
+
+/// Says where `actual` differs from what is expected.
+pub(crate) fn check(expected: &Value, actual: &Value) -> Result<(), String> {
+    compare(expected, actual, "")
+}
+
+fn compare(expected: &Value, actual: &Value, at: &str) -> Result<(), String> {
+    match (expected, actual) {
+        (Value::String(any), _) if any == "${any}" => {
+            if actual.is_null() { Err(format!("{at}: is missing")) } else { Ok(()) }
+        }
+        (Value::Object(expected), Value::Object(actual)) => {
+            for (key, value) in expected {
+                compare(value, actual.get(key).unwrap_or(&Value::Null), &format!("{at}.{key}"))?;
+            }
+            Ok(())
+        }
+        (Value::Array(wanted), Value::Array(items)) if wanted.len() == items.len() => wanted
+            .iter()
+            .zip(items)
+            .enumerate()
+            .try_for_each(|(index, (value, item))| compare(value, item, &format!("{at}[{index}]"))),
+        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => Ok(()),
+        _ if expected == actual => Ok(()),
+        _ => Err(format!("{at}: expected {expected}, got {actual}")),
+    }
+}
+
+/// Whether the items match in this order, with others between them.
+pub(crate) fn is_subsequence(expected: &[Value], actual: &[Value]) -> bool {
+    let mut rest = actual.iter();
+    expected.iter().all(|wanted| rest.any(|item| check(wanted, item).is_ok()))
+}
+
+/// `value` with `${name}` replaced in every string.
+pub(crate) fn fill(value: &Value, names: &[(String, String)]) -> Value {
+    match value {
+        Value::String(text) => {
+            let mut text = text.clone();
+            for (name, replacement) in names {
+                text = text.replace(&format!("${{{name}}}"), replacement);
+            }
+            Value::String(text)
+        }
+        Value::Array(items) => items.iter().map(|item| fill(item, names)).collect(),
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| (key.clone(), fill(value, names))).collect()
+        }
+        plain => plain.clone(),
+    }
+}

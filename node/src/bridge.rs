@@ -1,0 +1,67 @@
+//! Owns the handle that JavaScript has on its thread's post.
+
+use std::future::Future;
+use std::ptr::null_mut;
+use std::rc::Rc;
+
+use mcpool::{Letter, Mailbox};
+use napi::bindgen_prelude::{Function, JsValue, Unknown};
+use napi::{Env, Result, check_status, sys};
+use napi_derive::napi;
+
+use crate::post::{Post, Stop, Waiting};
+use crate::wake::Wake;
+
+/// One per JavaScript thread.
+#[napi]
+pub struct Bridge(pub(crate) Rc<Post>);
+
+#[napi]
+impl Bridge {
+    /// `deliver` gets `(tag, text, tag, text, …)`. A tag is four times the key, plus 0 for a call's result, 1 for a
+    /// verb's answer, 2 for an error, 3 for progress. `watch` says that libuv can be used.
+    #[napi(
+        constructor,
+        ts_args_type = "deliver: (...letters: (number | string)[]) => void, watch: boolean"
+    )]
+    pub fn new(env: Env, deliver: Function<'_, Unknown<'_>, ()>, watch: bool) -> Result<Self> {
+        let mailbox =
+            Mailbox::new().map_err(|error| napi::Error::from_reason(error.to_string()))?;
+        let mut kept = null_mut();
+        // SAFETY: `deliver` is a value of the current scope.
+        let status = unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut kept) };
+        check_status!(status)?;
+        let post = Post::new(env.raw(), kept, mailbox);
+        let wake = Wake::start(env.raw(), &post, watch)?;
+        let _ = post.wake.set(wake);
+        Ok(Bridge(post))
+    }
+
+    /// Sends what calls of this turn have held back.
+    #[napi]
+    pub fn flush(&self) {
+        self.0.mailbox.flush();
+    }
+
+    /// Nobody waits for `key` any more: its work is stopped, and no letter comes.
+    #[napi]
+    pub fn cancel(&self, key: i64) {
+        match self.0.forget(key as u64).map(|waiting| waiting.stop) {
+            Some(Stop::Call(handle)) => handle.cancel(),
+            Some(Stop::Verb(stop)) => stop(),
+            Some(Stop::Nothing) | None => {}
+        }
+    }
+}
+
+/// Runs a verb of the core; its answer comes as a letter for `key`.
+pub(crate) fn start<V>(post: &Post, key: i64, holds: bool, verb: V)
+where
+    V: Future<Output = mcpool::Result<String>> + Send + 'static,
+{
+    let (key, mailbox) = (key as u64, post.mailbox.clone());
+    let task = mcpool::runtime::spawn(async move {
+        mailbox.post(key, verb.await.map_or_else(Letter::Failed, Letter::Json));
+    });
+    post.expect(key, Waiting { stop: Stop::Verb(Box::new(move || task.abort())), holds });
+}

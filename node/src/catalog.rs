@@ -1,0 +1,77 @@
+//! Owns the handle on a catalog; a tool is its place in the list, and its parts are read when looked at.
+
+use std::sync::Arc;
+
+use mcpool::{Catalog, ServerTool};
+use napi_derive::napi;
+
+use crate::text::to_json;
+
+/// All tools at one moment.
+#[napi]
+pub struct NativeCatalog(pub(crate) Arc<Catalog>);
+
+#[napi]
+impl NativeCatalog {
+    /// JSON array of name, server and raw name of each tool in turn.
+    #[napi]
+    pub fn names(&self) -> String {
+        let tools = self.0.tools().iter();
+        let names = tools.flat_map(|tool| [&tool.name, tool.of.server(), tool.of.raw_name()]);
+        to_json(&names.collect::<Vec<&str>>())
+    }
+
+    #[napi]
+    pub fn title(&self, index: u32) -> Option<String> {
+        self.tool(index)?.title()
+    }
+
+    #[napi]
+    pub fn description(&self, index: u32) -> Option<String> {
+        Some(self.tool(index)?.description())
+    }
+
+    #[napi]
+    pub fn input_schema(&self, index: u32) -> Option<String> {
+        Some(self.tool(index)?.input_schema())
+    }
+
+    #[napi]
+    pub fn output_schema(&self, index: u32) -> Option<&str> {
+        self.tool(index)?.output_schema()
+    }
+
+    #[napi]
+    pub fn annotations(&self, index: u32) -> Option<&str> {
+        self.tool(index)?.annotations()
+    }
+
+    #[napi]
+    pub fn icons(&self, index: u32) -> Option<&str> {
+        self.tool(index)?.icons()
+    }
+
+    #[napi]
+    pub fn requires_approval(&self, index: u32) -> Option<bool> {
+        Some(self.tool(index)?.requires_approval())
+    }
+
+    #[napi]
+    pub fn state(&self, index: u32) -> Option<&str> {
+        Some(self.tool(index)?.state())
+    }
+
+    #[napi]
+    pub fn provider(&self, index: u32) -> Option<String> {
+        Some(self.tool(index)?.provider())
+    }
+
+    #[napi]
+    pub fn fingerprint(&self, index: u32) -> Option<String> {
+        Some(self.tool(index)?.fingerprint())
+    }
+
+    fn tool(&self, index: u32) -> Option<&ServerTool> {
+        self.0.tools().get(index as usize).map(|tool| &*tool.of)
+    }
+}

@@ -1,0 +1,51 @@
+//! Owns naming functions written in JavaScript. The core may ask for names on any thread, a function lives on one:
+//! it stays in a table of its own thread, and elsewhere the core's plain way stands in.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mcpool::Naming;
+use napi::bindgen_prelude::{Env, FnArgs, Function, FunctionRef};
+
+/// Server and raw tool name.
+pub(crate) type NamedBy = FnArgs<(String, String)>;
+
+thread_local! {
+    static FUNCTIONS: RefCell<HashMap<u64, (Env, Rc<FunctionRef<NamedBy, String>>)>> = RefCell::default();
+}
+
+/// Keeps a function in its thread's table.
+pub(crate) struct Namer(u64);
+
+impl Namer {
+    pub(crate) fn new(env: Env, function: Function<'_, NamedBy, String>) -> napi::Result<Namer> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let function = Rc::new(function.create_ref()?);
+        FUNCTIONS.with_borrow_mut(|functions| functions.insert(id, (env, function)));
+        Ok(Namer(id))
+    }
+
+    pub(crate) fn naming(&self) -> Naming {
+        let id = self.0;
+        Naming::Function(Arc::new(move |server, tool| {
+            ask(id, server, tool).unwrap_or_else(|| format!("mcp_{server}_{tool}"))
+        }))
+    }
+}
+
+fn ask(id: u64, server: &str, tool: &str) -> Option<String> {
+    // Not borrowed during the call: the function may make another manager.
+    let (env, function) = FUNCTIONS.with_borrow(|functions| functions.get(&id).cloned())?;
+    let function = function.borrow_back(&env).ok()?;
+    function.call(FnArgs::from((server.to_owned(), tool.to_owned()))).ok()
+}
+
+impl Drop for Namer {
+    fn drop(&mut self) {
+        FUNCTIONS.with_borrow_mut(|functions| functions.remove(&self.0));
+    }
+}

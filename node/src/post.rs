@@ -1,0 +1,148 @@
+//! Owns the way between the core and one JavaScript thread: who waits under which key, and handing letters over.
+//! Invariant: everything here happens on the thread it was made on; a letter whose key is gone is dropped.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::ptr::null_mut;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mcpool::{CallHandle, Letter, Mailbox};
+use napi::sys;
+
+use crate::text;
+use crate::wake::Wake;
+
+/// Letters handed over by one call into JavaScript; each is two arguments.
+const HANDFUL: usize = 128;
+
+/// One JavaScript thread's post.
+pub(crate) struct Post {
+    /// Goes before the mailbox that it watches.
+    pub(crate) wake: OnceCell<Wake>,
+    env: sys::napi_env,
+    pub(crate) mailbox: Arc<Mailbox>,
+    /// `deliver(tag, text, tag, text, …)`, where a tag is four times the key plus the kind.
+    deliver: Cell<sys::napi_ref>,
+    waiting: RefCell<HashMap<u64, Waiting>>,
+    /// How many of those that wait keep the process alive.
+    holding: Cell<usize>,
+    /// A delivery is under way, after which held-back messages are sent anyway.
+    pub(crate) delivering: Cell<bool>,
+}
+
+pub(crate) struct Waiting {
+    pub(crate) stop: Stop,
+    pub(crate) holds: bool,
+}
+
+/// How to stop what is waited for.
+pub(crate) enum Stop {
+    Call(CallHandle),
+    Verb(Box<dyn FnOnce()>),
+    /// It has ended already.
+    Nothing,
+}
+
+impl Post {
+    pub(crate) fn new(
+        env: sys::napi_env,
+        deliver: sys::napi_ref,
+        mailbox: Arc<Mailbox>,
+    ) -> Rc<Post> {
+        Rc::new(Post {
+            env,
+            mailbox,
+            deliver: Cell::new(deliver),
+            waiting: RefCell::default(),
+            holding: Cell::new(0),
+            delivering: Cell::new(false),
+            wake: OnceCell::new(),
+        })
+    }
+
+    pub(crate) fn expect(&self, key: u64, waiting: Waiting) {
+        self.holding.set(self.holding.get() + usize::from(waiting.holds));
+        self.waiting.borrow_mut().insert(key, waiting);
+        self.settle();
+    }
+
+    /// Forgets `key`; gives what was known of it.
+    pub(crate) fn forget(&self, key: u64) -> Option<Waiting> {
+        let waiting = self.waiting.borrow_mut().remove(&key)?;
+        self.holding.set(self.holding.get() - usize::from(waiting.holds));
+        self.settle();
+        Some(waiting)
+    }
+
+    /// Keeps the process alive while somebody waits, and not otherwise.
+    fn settle(&self) {
+        if !self.delivering.get()
+            && let Some(wake) = self.wake.get()
+        {
+            wake.hold(self.holding.get() > 0);
+        }
+    }
+
+    /// Hands over all that has come; `call` calls JavaScript with these arguments.
+    pub(crate) fn hand_over(&self, call: impl Fn(sys::napi_value, &[sys::napi_value])) {
+        let letters = self.mailbox.drain();
+        let mut letters = letters.into_iter().peekable();
+        while letters.peek().is_some() && !self.deliver.get().is_null() {
+            let (mut scope, mut deliver) = (null_mut(), null_mut());
+            // SAFETY: the environment lives while `deliver` is set, and this is its thread.
+            unsafe {
+                sys::napi_open_handle_scope(self.env, &mut scope);
+                sys::napi_get_reference_value(self.env, self.deliver.get(), &mut deliver);
+            }
+            let mut arguments = Vec::with_capacity(2 * letters.len().min(HANDFUL));
+            for (key, letter) in letters.by_ref().take(HANDFUL) {
+                self.unfold(key, letter, &mut arguments);
+            }
+            if !arguments.is_empty() {
+                call(deliver, &arguments);
+            }
+            // SAFETY: it was opened above.
+            unsafe { sys::napi_close_handle_scope(self.env, scope) };
+        }
+    }
+
+    fn unfold(&self, key: u64, letter: Letter, arguments: &mut Vec<sys::napi_value>) {
+        let known = match letter {
+            Letter::Progress(_) => self.waiting.borrow().contains_key(&key),
+            _ => self.forget(key).is_some(),
+        };
+        if !known {
+            return;
+        }
+        let (kind, text) = match letter {
+            Letter::Result(result) => (0, text::to_js(self.env, result.json())),
+            Letter::Json(json) => (1, text::to_js(self.env, &json)),
+            Letter::Failed(error) => (2, text::to_js(self.env, &text::to_json(&error))),
+            Letter::Progress(progress) => (3, text::to_js(self.env, &text::to_json(&progress))),
+        };
+        let mut tag = null_mut();
+        // SAFETY: numbers can always be made on the environment's thread.
+        unsafe { sys::napi_create_int64(self.env, (key * 4 + kind) as i64, &mut tag) };
+        arguments.extend([tag, text]);
+    }
+
+    /// Runs a delivery whose microtasks have run when `deliver` returns.
+    pub(crate) fn with_delivery(&self, deliver: impl FnOnce()) {
+        self.delivering.set(true);
+        deliver();
+        self.delivering.set(false);
+        self.mailbox.flush();
+        self.settle();
+    }
+
+    /// The thread's JavaScript ends: nothing is delivered any more.
+    pub(crate) fn end(&self) {
+        let deliver = self.deliver.replace(null_mut());
+        if !deliver.is_null() {
+            // SAFETY: it is set only once and taken out only here.
+            unsafe { sys::napi_delete_reference(self.env, deliver) };
+        }
+        self.waiting.borrow_mut().clear();
+    }
+}

@@ -1,0 +1,48 @@
+//! Owns how the JavaScript thread learns that letters have come: libuv watches the mailbox's descriptor on that very
+//! thread, or, where a runtime has no libuv, a small thread of ours watches it and calls.
+
+use std::rc::Rc;
+
+use napi::{Result, sys};
+
+use crate::post::Post;
+
+mod poll;
+mod thread;
+
+pub(crate) enum Wake {
+    Poll(poll::Poll),
+    Thread(thread::Thread),
+}
+
+impl Wake {
+    pub(crate) fn start(env: sys::napi_env, post: &Rc<Post>, watch: bool) -> Result<Wake> {
+        let watched = if watch { poll::Poll::start(env, post)? } else { None };
+        match watched {
+            Some(poll) => Ok(Wake::Poll(poll)),
+            None => thread::Thread::start(env, post).map(Wake::Thread),
+        }
+    }
+
+    /// Whether the process must stay for what is to come.
+    pub(crate) fn hold(&self, hold: bool) {
+        match self {
+            Wake::Poll(poll) => poll.hold(hold),
+            Wake::Thread(thread) => thread.hold(hold),
+        }
+    }
+}
+
+/// What JavaScript threw without catching becomes an uncaught exception, as in any other callback.
+fn report(env: sys::napi_env, status: sys::napi_status) {
+    if status != sys::Status::napi_pending_exception {
+        return;
+    }
+    let mut exception = std::ptr::null_mut();
+    // SAFETY: `env` is the environment of this thread, with an exception pending.
+    unsafe {
+        if sys::napi_get_and_clear_last_exception(env, &mut exception) == sys::Status::napi_ok {
+            sys::napi_fatal_exception(env, exception);
+        }
+    }
+}

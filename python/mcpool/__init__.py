@@ -1,0 +1,78 @@
+"""One pool of MCP connections for every agent.
+
+    async with mcpool.Manager({"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}) as m:
+        await m.connect_all()
+        result = await m.call_tool("time", "get_current_time", {"timezone": "UTC"})
+        print(result.text)
+"""
+
+from ._errors import (
+    AuthFailedError,
+    AuthRequiredError,
+    ClosedError,
+    ConfigConflictError,
+    ConfigInvalidError,
+    ConfigIoError,
+    ConnectFailedError,
+    ConnectionLostError,
+    ConnectTimeoutError,
+    DiscoveryFailedError,
+    HandshakeFailedError,
+    InvalidArgumentsError,
+    LimitExceededError,
+    McpoolError,
+    NotApprovedError,
+    ProtocolError,
+    RestartFailedError,
+    RestartInProgressError,
+    RpcError,
+    ServerDisabledError,
+    ServerNotFoundError,
+    ToolFailedError,
+    ToolRejectedError,
+    ToolTimeoutError,
+    ToolUnavailableError,
+    UntrustedError,
+)
+from ._manager import Events, Manager
+from ._native import Tool, ToolResult, __version__
+from ._types import Calls, ConnectReport, Event, Progress, ServerStatus
+
+__all__ = [
+    "AuthFailedError",
+    "AuthRequiredError",
+    "Calls",
+    "ClosedError",
+    "ConfigConflictError",
+    "ConfigInvalidError",
+    "ConfigIoError",
+    "ConnectFailedError",
+    "ConnectReport",
+    "ConnectTimeoutError",
+    "ConnectionLostError",
+    "DiscoveryFailedError",
+    "Event",
+    "Events",
+    "HandshakeFailedError",
+    "InvalidArgumentsError",
+    "LimitExceededError",
+    "Manager",
+    "McpoolError",
+    "NotApprovedError",
+    "Progress",
+    "ProtocolError",
+    "RestartFailedError",
+    "RestartInProgressError",
+    "RpcError",
+    "ServerDisabledError",
+    "ServerNotFoundError",
+    "ServerStatus",
+    "Tool",
+    "ToolFailedError",
+    "ToolRejectedError",
+    "ToolResult",
+    "ToolTimeoutError",
+    "ToolUnavailableError",
+    "UntrustedError",
+    "__version__",
+]

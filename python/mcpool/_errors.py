@@ -1,0 +1,212 @@
+"""The exception classes: one per code of the core's list, all under McpoolError."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class RpcError:
+    """The error object of a JSON-RPC answer, as the server sent it."""
+
+    __slots__ = ("code", "data", "message")
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __repr__(self) -> str:
+        return f"RpcError(code={self.code!r}, message={self.message!r}, data={self.data!r})"
+
+
+class McpoolError(Exception):
+    """Base of all errors: `code` is stable, `message` says what happened, `hint` what to do about it."""
+
+    code: str = ""
+    retryable: bool = False
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        hint: str | None = None,
+        server: str | None = None,
+        executed: str | None = None,
+        rpc: RpcError | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.server = server
+        self.executed = executed
+        self.rpc = rpc
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class ConfigInvalidError(McpoolError):
+    """A server definition or an option cannot be used as written."""
+
+    code = "CONFIG_INVALID"
+
+
+class ConfigConflictError(McpoolError):
+    """Another manager holds a server of this name with a different definition."""
+
+    code = "CONFIG_CONFLICT"
+
+
+class ConfigIoError(McpoolError):
+    """A config file cannot be read or written."""
+
+    code = "CONFIG_IO"
+
+
+class DiscoveryFailedError(McpoolError):
+    """Looking for config files failed as a whole."""
+
+    code = "DISCOVERY_FAILED"
+
+
+class UntrustedError(McpoolError):
+    """A project's server is not started before its source is trusted."""
+
+    code = "UNTRUSTED"
+
+
+class ServerDisabledError(McpoolError):
+    """The server is switched off in its config."""
+
+    code = "SERVER_DISABLED"
+
+
+class ServerNotFoundError(McpoolError):
+    """The manager has no server of this name."""
+
+    code = "SERVER_NOT_FOUND"
+
+
+class ConnectFailedError(McpoolError):
+    """The server could not be started or reached."""
+
+    code = "CONNECT_FAILED"
+    retryable = True
+
+
+class ConnectTimeoutError(McpoolError, TimeoutError):
+    """The server did not get ready within its timeout."""
+
+    code = "CONNECT_TIMEOUT"
+    retryable = True
+
+
+class HandshakeFailedError(McpoolError):
+    """The server answered, but not as an MCP server that we can speak with."""
+
+    code = "HANDSHAKE_FAILED"
+    retryable = True
+
+
+class AuthRequiredError(McpoolError):
+    """The server wants a sign-in."""
+
+    code = "AUTH_REQUIRED"
+
+
+class AuthFailedError(McpoolError):
+    """The server refused the credentials."""
+
+    code = "AUTH_FAILED"
+
+
+class ToolUnavailableError(McpoolError):
+    """The tool's server is not there to take the call."""
+
+    code = "TOOL_UNAVAILABLE"
+    retryable = True
+
+
+class ToolRejectedError(McpoolError):
+    """The server has no such tool."""
+
+    code = "TOOL_REJECTED"
+
+
+class ToolFailedError(McpoolError):
+    """The server answered the call with a JSON-RPC error, which is in `rpc`."""
+
+    code = "TOOL_FAILED"
+
+
+class ToolTimeoutError(McpoolError, TimeoutError):
+    """The tool did not answer in time."""
+
+    code = "TOOL_TIMEOUT"
+    retryable = True
+
+
+class InvalidArgumentsError(McpoolError):
+    """The arguments are not a JSON object."""
+
+    code = "INVALID_ARGUMENTS"
+
+
+class NotApprovedError(McpoolError):
+    """The approval callback refused the call."""
+
+    code = "NOT_APPROVED"
+
+
+class ConnectionLostError(McpoolError):
+    """The connection ended while the call was under way."""
+
+    code = "CONNECTION_LOST"
+    retryable = True
+
+
+class RestartInProgressError(McpoolError):
+    """The server is being restarted."""
+
+    code = "mcp_restart_in_progress"
+    retryable = True
+
+
+class RestartFailedError(McpoolError):
+    """The last restart failed; the next one is due later."""
+
+    code = "mcp_restart_failed"
+    retryable = True
+
+
+class ProtocolError(McpoolError):
+    """The server sent an answer that cannot be read."""
+
+    code = "PROTOCOL_ERROR"
+
+
+class LimitExceededError(McpoolError):
+    """A message or a queue went over its limit."""
+
+    code = "LIMIT_EXCEEDED"
+
+
+class ClosedError(McpoolError):
+    """The manager is closed."""
+
+    code = "CLOSED"
+
+
+BY_CODE: dict[str, type[McpoolError]] = {cls.code: cls for cls in McpoolError.__subclasses__()}
+
+
+def restore(fields: dict[str, Any]) -> McpoolError:
+    """The exception for an error of the core; the native module calls this."""
+    rpc = fields.get("rpc")
+    return BY_CODE[fields["code"]](
+        fields["message"],
+        hint=fields.get("hint"),
+        server=fields.get("server"),
+        executed=fields.get("executed"),
+        rpc=RpcError(rpc["code"], rpc["message"], rpc.get("data")) if rpc else None,
+    )

@@ -1,0 +1,163 @@
+"""The asyncio manager."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError, Future
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+from ._loop import current
+from ._native import Bridge, NativeEvents, NativeManager, Tool, ToolResult
+from ._types import ConnectReport, Event, Progress, ServerStatus
+
+Naming = str | Callable[[str, str], str]
+"""`plain`, `letters`, `double`, `raw`, or a function of server and raw tool name."""
+
+
+async def _finish(bridge: Bridge, future: Future[Any]) -> Any:
+    try:
+        return await future
+    except CancelledError:
+        bridge.cancel(future)
+        raise
+
+
+class Manager:
+    """Connects to many MCP servers, lists their tools, routes calls.
+
+    One manager serves any event loop, any thread and any number of `asyncio.run()` in a row: the connections
+    belong to the core, not to the loop that opened them.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any] | str,
+        *,
+        naming: Naming = "plain",
+        connect_concurrency: int | None = None,
+    ) -> None:
+        """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text."""
+        self._native = NativeManager(
+            config if isinstance(config, str) else dict(config), naming, connect_concurrency
+        )
+
+    async def connect_all(self) -> ConnectReport:
+        """Connects all enabled servers at once; one server's failure is in the report, not raised."""
+        loop, bridge = current()
+        return ConnectReport._from(await _finish(bridge, bridge.connect_all(loop, self._native)))
+
+    async def connect(self, server: str) -> None:
+        """Connects one server unless it is connected; joins an attempt that is under way."""
+        loop, bridge = current()
+        await _finish(bridge, bridge.connect(loop, self._native, server))
+
+    async def wait_for(self, server: str, timeout: float | None = None) -> None:
+        """Returns when the server is connected, or raises its error. Starts nothing."""
+        loop, bridge = current()
+        await _finish(bridge, bridge.wait_for(loop, self._native, server, timeout))
+
+    def get_tools(self) -> list[Tool]:
+        """The tools of all connected servers, sorted by name."""
+        return self._native.get_tools()
+
+    async def call_tool(
+        self,
+        server: str,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> ToolResult:
+        """Calls a tool by its server and the server's own name for it; `timeout` is in seconds.
+
+        A tool that fails by its own word is a result with `is_error`. Cancelling the task tells the server.
+        """
+        loop, bridge = current()
+        future = bridge.call(loop, self._native, server, tool, arguments, timeout, on_progress, meta)
+        try:
+            return await future
+        except CancelledError:
+            bridge.cancel(future)
+            raise
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        on_progress: Callable[[Progress], object] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> ToolResult:
+        """Calls a tool by its name in the catalog; otherwise as `call_tool`."""
+        loop, bridge = current()
+        future = bridge.call(loop, self._native, None, name, arguments, timeout, on_progress, meta)
+        try:
+            return await future
+        except CancelledError:
+            bridge.cancel(future)
+            raise
+
+    def status(self) -> list[ServerStatus]:
+        """Every server's status, in the order of the config. Starts nothing."""
+        return [ServerStatus._from(fields) for fields in self._native.status()]
+
+    def events(self) -> Events:
+        """What happens from now on, as an async iterator."""
+        return Events(self._native.events())
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was odd in the config."""
+        return self._native.warnings()
+
+    async def disconnect(self, server: str) -> None:
+        """Closes one server's connection and drops its tools. Idempotent."""
+        loop, bridge = current()
+        await _finish(bridge, bridge.disconnect(loop, self._native, server))
+
+    async def disconnect_all(self) -> None:
+        """Closes every connection; the manager can connect again. Idempotent."""
+        loop, bridge = current()
+        await _finish(bridge, bridge.disconnect_all(loop, self._native))
+
+    async def close(self) -> None:
+        """Closes for good: every later verb raises ClosedError. Idempotent."""
+        loop, bridge = current()
+        await _finish(bridge, bridge.close(loop, self._native))
+
+    async def __aenter__(self) -> Manager:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+class Events(AsyncIterator[Event]):
+    """A stream of events from the moment it was asked for; ends with the manager."""
+
+    def __init__(self, native: NativeEvents) -> None:
+        self._native = native
+
+    def __aiter__(self) -> Events:
+        return self
+
+    async def __anext__(self) -> Event:
+        loop, bridge = current()
+        fields = await _finish(bridge, bridge.next_event(loop, self._native))
+        if fields is None:
+            raise StopAsyncIteration
+        return Event._from(fields)
+
+    @property
+    def lost(self) -> int:
+        """How many events this reader was too slow for."""
+        return self._native.lost()

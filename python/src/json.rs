@@ -1,0 +1,125 @@
+//! Owns JSON in both directions: Python objects straight from bytes, and bytes straight from Python objects.
+
+use jiter::{PythonParse, StringCacheMode};
+use mcpool::{Error, ErrorKind};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use serde::Serialize;
+
+use crate::errors::OrRaise;
+
+const DEPTH_LIMIT: usize = 128;
+
+/// Parses JSON text.
+pub(crate) fn parse<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let parser = PythonParse { cache_mode: StringCacheMode::Keys, ..PythonParse::default() };
+    match parser.python_parse(py, text.as_bytes()) {
+        Ok(value) => Ok(value),
+        // The fast parser refuses lone surrogates and deep nesting, which Python's own takes.
+        Err(_) => {
+            static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+            LOADS.import(py, "json", "loads")?.call1((text,))
+        }
+    }
+}
+
+/// The Python objects of anything that serialises.
+pub(crate) fn from_serialize<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+    parse(py, &text)
+}
+
+/// Compact JSON of a Python object made of plain JSON types.
+pub(crate) fn write(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    let mut out = Vec::with_capacity(128);
+    write_value(value, &mut out, 0)?;
+    Ok(out)
+}
+
+fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, depth: usize) -> PyResult<()> {
+    if depth > DEPTH_LIMIT {
+        return refuse(value, &format!("it is nested deeper than {DEPTH_LIMIT}"));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        write_string(text, out)
+    } else if let Ok(entries) = value.cast::<PyDict>() {
+        out.push(b'{');
+        for (at, (key, entry)) in entries.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            match key.cast::<PyString>() {
+                Ok(key) => write_string(key, out)?,
+                Err(_) => return refuse(&key, "keys must be strings"),
+            }
+            out.push(b':');
+            write_value(&entry, out, depth + 1)?;
+        }
+        out.push(b'}');
+        Ok(())
+    } else if value.is_none() {
+        out.extend_from_slice(b"null");
+        Ok(())
+    } else if let Ok(truth) = value.cast::<PyBool>() {
+        out.extend_from_slice(if truth.is_true() { b"true" } else { b"false" });
+        Ok(())
+    } else if value.cast::<PyInt>().is_ok() {
+        match value.extract::<i64>() {
+            Ok(number) => push(out, &number),
+            Err(_) => {
+                let digits = value.call_method0("__int__")?.str()?;
+                out.extend_from_slice(digits.to_str()?.as_bytes());
+            }
+        }
+        Ok(())
+    } else if let Ok(number) = value.cast::<PyFloat>() {
+        if !number.value().is_finite() {
+            return refuse(value, "it is not a finite number");
+        }
+        push(out, &number.value());
+        Ok(())
+    } else if let Ok(items) = value.cast::<PyList>() {
+        write_items(items.iter(), out, depth)
+    } else if let Ok(items) = value.cast::<PyTuple>() {
+        write_items(items.iter(), out, depth)
+    } else {
+        refuse(value, "JSON has no such type")
+    }
+}
+
+fn write_items<'py>(
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    out: &mut Vec<u8>,
+    depth: usize,
+) -> PyResult<()> {
+    out.push(b'[');
+    for (at, item) in items.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write_value(&item, out, depth + 1)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+fn write_string(text: &Bound<'_, PyString>, out: &mut Vec<u8>) -> PyResult<()> {
+    match text.to_str() {
+        Ok(text) => push(out, &text),
+        Err(_) => return refuse(text, "it holds half of a surrogate pair"),
+    }
+    Ok(())
+}
+
+fn push(out: &mut Vec<u8>, value: &impl Serialize) {
+    // Strings and finite numbers always serialise, and a Vec takes every write.
+    let _ = serde_json::to_writer(out, value);
+}
+
+fn refuse<T>(value: &Bound<'_, PyAny>, why: &str) -> PyResult<T> {
+    let kind = value.get_type().name()?;
+    let text = format!("A value of type {kind} cannot become JSON: {why}");
+    Err(Error::new(ErrorKind::InvalidArguments, text)).or_raise(value.py())
+}

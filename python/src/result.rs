@@ -1,0 +1,77 @@
+//! Owns the Python view of a call's result: parsed when looked at, once.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList};
+
+use crate::json;
+
+/// What a tool answered.
+#[pyclass(frozen, module = "mcpool")]
+pub(crate) struct ToolResult {
+    core: mcpool::ToolResult,
+    raw: PyOnceLock<Py<PyAny>>,
+}
+
+impl ToolResult {
+    pub(crate) fn new(core: mcpool::ToolResult) -> Self {
+        ToolResult { core, raw: PyOnceLock::new() }
+    }
+
+    fn field<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.raw(py)?.cast::<PyDict>() {
+            Ok(raw) => raw.get_item(name),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+#[pymethods]
+impl ToolResult {
+    /// The whole result as the server sent it, parsed.
+    #[getter]
+    fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let raw = self
+            .raw
+            .get_or_try_init(py, || json::parse(py, self.core.json()).map(Bound::unbind))?;
+        Ok(raw.bind(py).clone())
+    }
+
+    /// The whole result as the server wrote it.
+    #[getter]
+    fn json(&self) -> &str {
+        self.core.json()
+    }
+
+    /// The content blocks.
+    #[getter]
+    fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let content = self.field(py, "content")?.filter(|content| content.is_instance_of::<PyList>());
+        Ok(content.unwrap_or_else(|| PyList::empty(py).into_any()))
+    }
+
+    /// The structured content, or None.
+    #[getter]
+    fn structured<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.field(py, "structuredContent")
+    }
+
+    /// Whether the tool says that it failed.
+    #[getter]
+    fn is_error(&self) -> bool {
+        self.core.is_error()
+    }
+
+    /// The result as text.
+    #[getter]
+    fn text(&self) -> String {
+        self.core.text()
+    }
+
+    fn __repr__(&self) -> String {
+        let text = self.core.text();
+        let shown: String = text.chars().take(80).collect();
+        let more = if shown.len() < text.len() { "…" } else { "" };
+        format!("<ToolResult {shown:?}{more}>")
+    }
+}
