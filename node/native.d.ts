@@ -48,9 +48,9 @@ export declare class NativeEvents {
 
 /** A manager of the core. */
 export declare class NativeManager {
-  constructor(bridge: Bridge, config: string, naming?: string | ((server: string, tool: string) => string), connectConcurrency?: number)
   /** Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn. */
   submit(key: number, server: string | undefined, tool: string, argumentsJson: string | undefined, timeoutMs: number | undefined, progress: boolean, metaJson: string | undefined): boolean
+  constructor(bridge: Bridge, config: string, naming?: string | ((server: string, tool: string) => string), connectConcurrency?: number)
   connectAll(key: number): void
   connect(key: number, server: string): void
   waitFor(key: number, server: string, timeoutMs?: number | undefined | null): void

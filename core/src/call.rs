@@ -74,14 +74,15 @@ pub struct CallOptions {
 impl CallOptions {
     /// A timeout in seconds, as callers of other languages write it.
     pub fn read_timeout(seconds: f64) -> Result<Duration> {
-        Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero()).ok_or_else(|| {
-            invalid(&format!("A timeout must be a number of seconds above 0, not {seconds}"))
-        })
+        Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero()).ok_or_else(
+            || invalid(&format!("A timeout must be a number of seconds above 0, not {seconds}")),
+        )
     }
 
     /// `_meta` from JSON text; it must be an object.
     pub fn read_meta(json: &[u8]) -> Result<serde_json::Map<String, serde_json::Value>> {
-        serde_json::from_slice(json).map_err(|_| invalid("The meta of a call must be a JSON object"))
+        serde_json::from_slice(json)
+            .map_err(|_| invalid("The meta of a call must be a JSON object"))
     }
 }
 

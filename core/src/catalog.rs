@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 mod name;
 
-pub use name::Naming;
+pub use name::{Naming, NamingFunction};
 
 /// One tool of one server, as the server wrote it; parts are read when looked at.
 #[derive(Debug)]

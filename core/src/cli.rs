@@ -19,22 +19,31 @@ mod pairs;
 mod screen;
 mod status;
 mod table;
+mod terminal;
 mod tools;
 mod utc;
 
 use screen::Screen;
+use terminal::tame;
 
 const OK: i32 = 0;
 const FAILED: i32 = 1;
 
 const EXAMPLES: &str = "\
 Examples:
-  mcpool demo                                          see it work, without a config
-  mcpool tools --config mcp.json                       what can be called
-  mcpool call --config mcp.json time convert tz=UTC    call one tool
-  mcpool status --config mcp.json --json               for scripts
+  mcpool demo                                    see it work, without a config
+  mcpool tools -c mcp.json                       what can be called
+  mcpool call -c mcp.json time convert tz=UTC    call one tool
+  mcpool status -c mcp.json --json               for scripts
 
 Exit codes: 0 ok, 1 failed, 2 wrong usage.";
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  mcpool demo
+  mcpool demo --json | jq .status
+
+It needs no config and no network.";
 
 /// One pool of MCP connections for every agent
 #[derive(Parser)]
@@ -50,6 +59,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     /// Start a small server that ships inside, call its tools, close it
+    #[command(after_help = DEMO_EXAMPLES)]
     Demo,
     /// Connect the servers and list their tools
     Tools(tools::Tools),
@@ -117,7 +127,7 @@ fn misused(command: &str, problem: &str) -> Failure {
     let mut line = CommandLine::command();
     line.build();
     let command = line.find_subcommand_mut(command).expect("it is in the list above");
-    Failure::Usage(Box::new(command.error(UsageKind::ValueValidation, problem)))
+    Failure::Usage(Box::new(command.error(UsageKind::ValueValidation, tame(problem))))
 }
 
 /// Works with a manager and closes it, however the work ends.

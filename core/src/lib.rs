@@ -39,7 +39,7 @@ mod sync;
 mod wire;
 
 pub use call::{Address, Arguments, CallOptions, Progress};
-pub use catalog::{Catalog, Naming, ServerTool, Tool};
+pub use catalog::{Catalog, Naming, NamingFunction, ServerTool, Tool};
 pub use config::{Config, InheritEnv, Remote, ServerConfig, Transport, check_name};
 pub use error::{Error, ErrorKind, Executed, Result, RpcError};
 pub use event::{Event, EventKind, Events};

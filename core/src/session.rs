@@ -1,7 +1,6 @@
 //! Owns one JSON-RPC conversation over a wire: ids, who waits for which answer, deadlines, and what the server asks.
 //! Invariant: every request ends in exactly one outcome, and a late or second answer is dropped.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -101,7 +100,9 @@ impl Session {
         let (id, alone, sole_reader) = {
             let mut table = self.open_table()?;
             let alone = table.is_empty();
-            let deadline_us = now_us + timeout.as_micros() as u64;
+            let timeout_us = u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX);
+            // The largest number means "never".
+            let deadline_us = now_us.saturating_add(timeout_us).min(u64::MAX - 1);
             let pending = Pending::call(waiter, now_us, deadline_us, options.on_progress);
             let sole_reader = table.note_reader(reader.as_ref().map_or(0, |mailbox| mailbox.id()));
             if table.wants_waking(deadline_us) {
@@ -267,8 +268,8 @@ impl Session {
         }
     }
 
-    fn notified(&self, method: &Cow<'_, str>, params: Option<&RawValue>) {
-        match &**method {
+    fn notified(&self, method: &str, params: Option<&RawValue>) {
+        match method {
             "notifications/progress" => {
                 #[derive(Deserialize)]
                 struct Params {

@@ -2,6 +2,7 @@
 //! Whatever waits goes through the [`bridge`]; errors cross as the JSON of the core's error and become classes above.
 
 mod bridge;
+mod calls;
 mod catalog;
 mod command;
 mod events;

@@ -9,6 +9,7 @@ use crate::post::Post;
 
 mod poll;
 mod thread;
+mod uv;
 
 pub(crate) enum Wake {
     Poll(poll::Poll),

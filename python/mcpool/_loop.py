@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from asyncio import AbstractEventLoop, get_running_loop
 
 from ._native import Bridge
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 
 class _Local(threading.local):
@@ -18,11 +21,20 @@ _local = _Local()
 
 def current() -> tuple[AbstractEventLoop, Bridge]:
     """The running loop and its bridge."""
-    loop = get_running_loop()
+    loop = _get_running_loop()
     if _local.loop is not loop:
         _local.bridge = _attach(loop)
         _local.loop = loop
     return loop, _local.bridge
+
+
+def _get_running_loop() -> AbstractEventLoop:
+    """Stands in until the first use, so that importing the package does not load asyncio."""
+    global _get_running_loop
+    from asyncio import get_running_loop
+
+    _get_running_loop = get_running_loop
+    return get_running_loop()
 
 
 def _attach(loop: AbstractEventLoop) -> Bridge:

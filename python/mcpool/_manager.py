@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, Future
-from collections.abc import AsyncIterator, Callable, Mapping
-from types import TracebackType
-from typing import Any
-
 from ._loop import current
-from ._native import Bridge, NativeEvents, NativeManager, Tool, ToolResult
-from ._types import ConnectReport, Event, Progress, ServerStatus
+from ._native import NativeManager
+from ._types import connect_report, event, server_status
 
-Naming = str | Callable[[str, str], str]
-"""`plain`, `letters`, `double`, `raw`, or a function of server and raw tool name."""
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from asyncio import Future
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any, TypeAlias
+
+    from ._native import Bridge, NativeEvents, Tool, ToolResult
+    from ._types import ConnectReport, Event, Progress, ServerStatus
+
+    Naming: TypeAlias = str | Callable[[str, str], str]
+    """`plain`, `letters`, `double`, `raw`, or a function of server and raw tool name."""
 
 
 async def _finish(bridge: Bridge, future: Future[Any]) -> Any:
     try:
         return await future
-    except CancelledError:
+    except BaseException:
         bridge.cancel(future)
         raise
 
@@ -45,7 +50,7 @@ class Manager:
     async def connect_all(self) -> ConnectReport:
         """Connects all enabled servers at once; one server's failure is in the report, not raised."""
         loop, bridge = current()
-        return ConnectReport._from(await _finish(bridge, bridge.connect_all(loop, self._native)))
+        return connect_report(await _finish(bridge, bridge.connect_all(loop, self._native)))
 
     async def connect(self, server: str) -> None:
         """Connects one server unless it is connected; joins an attempt that is under way."""
@@ -79,7 +84,7 @@ class Manager:
         future = bridge.call(loop, self._native, server, tool, arguments, timeout, on_progress, meta)
         try:
             return await future
-        except CancelledError:
+        except BaseException:
             bridge.cancel(future)
             raise
 
@@ -97,13 +102,13 @@ class Manager:
         future = bridge.call(loop, self._native, None, name, arguments, timeout, on_progress, meta)
         try:
             return await future
-        except CancelledError:
+        except BaseException:
             bridge.cancel(future)
             raise
 
     def status(self) -> list[ServerStatus]:
         """Every server's status, in the order of the config. Starts nothing."""
-        return [ServerStatus._from(fields) for fields in self._native.status()]
+        return [server_status(fields) for fields in self._native.status()]
 
     def events(self) -> Events:
         """What happens from now on, as an async iterator."""
@@ -141,7 +146,7 @@ class Manager:
         await self.close()
 
 
-class Events(AsyncIterator[Event]):
+class Events:
     """A stream of events from the moment it was asked for; ends with the manager."""
 
     def __init__(self, native: NativeEvents) -> None:
@@ -155,7 +160,7 @@ class Events(AsyncIterator[Event]):
         fields = await _finish(bridge, bridge.next_event(loop, self._native))
         if fields is None:
             raise StopAsyncIteration
-        return Event._from(fields)
+        return event(fields)
 
     @property
     def lost(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ._errors import McpoolError, restore
@@ -16,8 +15,7 @@ class Progress(NamedTuple):
     message: str | None
 
 
-@dataclass(frozen=True)
-class ConnectReport:
+class ConnectReport(NamedTuple):
     """How a connect_all went."""
 
     connected: list[str]
@@ -25,14 +23,8 @@ class ConnectReport:
     disabled: list[str]
     durations_ms: dict[str, float]
 
-    @classmethod
-    def _from(cls, fields: dict[str, Any]) -> ConnectReport:
-        failed = {name: restore(error) for name, error in fields["failed"].items()}
-        return cls(**{**fields, "failed": failed})
 
-
-@dataclass(frozen=True)
-class Calls:
+class Calls(NamedTuple):
     """How the calls on the current connection ended. A tool that says is_error has answered: that is ok."""
 
     ok: int = 0
@@ -43,8 +35,7 @@ class Calls:
     p99_ms: float | None = None
 
 
-@dataclass(frozen=True)
-class ServerStatus:
+class ServerStatus(NamedTuple):
     """What can be said of a server without touching it."""
 
     name: str
@@ -60,26 +51,30 @@ class ServerStatus:
     instructions: str | None
     calls: Calls
 
-    @classmethod
-    def _from(cls, fields: dict[str, Any]) -> ServerStatus:
-        error = restore(fields["error"]) if fields["error"] else None
-        return cls(**{**fields, "error": error, "calls": Calls(**fields["calls"])})
 
-
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One thing that happened; `data` holds what belongs to its type."""
 
     seq: int
     time_ms: int
     server: str
     type: str
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any]
 
-    @classmethod
-    def _from(cls, fields: dict[str, Any]) -> Event:
-        data = dict(fields)
-        head = {name: data.pop(name) for name in ("seq", "time_ms", "server", "type")}
-        if data.get("error"):
-            data["error"] = restore(data["error"])
-        return cls(**head, data=data)
+
+def connect_report(fields: dict[str, Any]) -> ConnectReport:
+    failed = {name: restore(error) for name, error in fields["failed"].items()}
+    return ConnectReport(**{**fields, "failed": failed})
+
+
+def server_status(fields: dict[str, Any]) -> ServerStatus:
+    error = restore(fields["error"]) if fields["error"] else None
+    return ServerStatus(**{**fields, "error": error, "calls": Calls(**fields["calls"])})
+
+
+def event(fields: dict[str, Any]) -> Event:
+    data = dict(fields)
+    head = {name: data.pop(name) for name in ("seq", "time_ms", "server", "type")}
+    if data.get("error"):
+        data["error"] = restore(data["error"])
+    return Event(**head, data=data)

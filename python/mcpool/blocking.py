@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import TracebackType
-from typing import Any
-
 from . import _native
-from ._manager import Naming
-from ._native import NativeEvents, NativeManager, Tool, ToolResult
-from ._types import ConnectReport, Event, ServerStatus
+from ._native import NativeManager
+from ._types import connect_report, event, server_status
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Any
+
+    from ._manager import Naming
+    from ._native import NativeEvents, Tool, ToolResult
+    from ._types import ConnectReport, Event, ServerStatus
 
 __all__ = ["Events", "Manager"]
 
@@ -31,7 +36,7 @@ class Manager:
 
     def connect_all(self) -> ConnectReport:
         """Connects all enabled servers at once; one server's failure is in the report, not raised."""
-        return ConnectReport._from(_native.block_connect_all(self._native))
+        return connect_report(_native.block_connect_all(self._native))
 
     def connect(self, server: str) -> None:
         """Connects one server unless it is connected; joins an attempt that is under way."""
@@ -70,7 +75,7 @@ class Manager:
 
     def status(self) -> list[ServerStatus]:
         """Every server's status, in the order of the config. Starts nothing."""
-        return [ServerStatus._from(fields) for fields in self._native.status()]
+        return [server_status(fields) for fields in self._native.status()]
 
     def events(self, *, timeout: float | None = None) -> Events:
         """What happens from now on; the iteration ends when nothing came for `timeout` seconds."""
@@ -105,7 +110,7 @@ class Manager:
         self.close()
 
 
-class Events(Iterator[Event]):
+class Events:
     """A stream of events from the moment it was asked for; ends with the manager, or after its timeout."""
 
     def __init__(self, native: NativeEvents, timeout: float | None) -> None:
@@ -119,7 +124,7 @@ class Events(Iterator[Event]):
         fields = _native.block_next_event(self._native, self._timeout)
         if fields is None:
             raise StopIteration
-        return Event._from(fields)
+        return event(fields)
 
     @property
     def lost(self) -> int:

@@ -106,7 +106,8 @@ impl Bridge {
         let handle = manager.get().core.submit(tool, arguments, options, address).or_raise(py)?;
         bridge.remember(&future, on_progress, Stop::Call(handle));
         if bridge.mailbox.wants_flush_scheduled() {
-            event_loop.call_method1(intern!(py, "call_soon"), (slf.getattr(intern!(py, "flush"))?,))?;
+            event_loop
+                .call_method1(intern!(py, "call_soon"), (slf.getattr(intern!(py, "flush"))?,))?;
         }
         Ok(future)
     }
@@ -155,7 +156,13 @@ impl Bridge {
         manager: &Bound<'py, NativeManager>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let verb = manager.get().core.disconnect_all();
-        self.start(event_loop, done(async move { Ok(verb.await) }))
+        self.start(
+            event_loop,
+            done(async move {
+                verb.await;
+                Ok(())
+            }),
+        )
     }
 
     fn close<'py>(
@@ -164,7 +171,13 @@ impl Bridge {
         manager: &Bound<'py, NativeManager>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let verb = manager.get().core.close();
-        self.start(event_loop, done(async move { Ok(verb.await) }))
+        self.start(
+            event_loop,
+            done(async move {
+                verb.await;
+                Ok(())
+            }),
+        )
     }
 
     /// The next event as a dict, None at the end.
@@ -202,9 +215,10 @@ impl Bridge {
 
     fn deliver(&self, py: Python<'_>, key: u64, letter: Letter) -> PyResult<()> {
         if let Letter::Progress(progress) = &letter {
-            let told = self.waiting().get(&key).and_then(|waiting| {
-                waiting.on_progress.as_ref().map(|told| told.clone_ref(py))
-            });
+            let told = self
+                .waiting()
+                .get(&key)
+                .and_then(|waiting| waiting.on_progress.as_ref().map(|told| told.clone_ref(py)));
             if let Some(told) = told {
                 // A callback that raises must not cost the call.
                 if let Err(error) = tell(py, &told, progress) {
@@ -219,9 +233,7 @@ impl Bridge {
             return Ok(());
         }
         let answer = match letter {
-            Letter::Result(result) => {
-                Bound::new(py, ToolResult::new(result)).map(Bound::into_any)
-            }
+            Letter::Result(result) => Bound::new(py, ToolResult::new(result)).map(Bound::into_any),
             Letter::Json(text) => json::parse(py, &text),
             Letter::Failed(error) => Err(restore(py, &error)),
             Letter::Progress(_) => return Ok(()),

@@ -25,7 +25,10 @@ pub(crate) fn parse<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyA
 }
 
 /// The Python objects of anything that serialises.
-pub(crate) fn from_serialize<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn from_serialize<'py>(
+    py: Python<'py>,
+    value: &impl Serialize,
+) -> PyResult<Bound<'py, PyAny>> {
     let text = serde_json::to_string(value)
         .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
     parse(py, &text)

@@ -38,9 +38,12 @@ impl NativeManager {
 
     fn get_tools<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let catalog = self.core.get_tools();
-        let cached = self.tools.lock().expect("nothing panics while it is held").as_ref().and_then(
-            |(of, list)| Arc::ptr_eq(of, &catalog).then(|| list.clone_ref(py)),
-        );
+        let cached = self
+            .tools
+            .lock()
+            .expect("nothing panics while it is held")
+            .as_ref()
+            .and_then(|(of, list)| Arc::ptr_eq(of, &catalog).then(|| list.clone_ref(py)));
         let list = match cached {
             Some(list) => list.into_bound(py),
             None => {

@@ -46,7 +46,8 @@ impl ToolResult {
     /// The content blocks.
     #[getter]
     fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let content = self.field(py, "content")?.filter(|content| content.is_instance_of::<PyList>());
+        let content =
+            self.field(py, "content")?.filter(|content| content.is_instance_of::<PyList>());
         Ok(content.unwrap_or_else(|| PyList::empty(py).into_any()))
     }
 

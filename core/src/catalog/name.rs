@@ -13,6 +13,9 @@ use crate::error::{Error, ErrorKind, Result};
 const LIMIT: usize = 64;
 const SUFFIX: usize = 8;
 
+/// A function of server and raw tool name.
+pub type NamingFunction = Arc<dyn Fn(&str, &str) -> String + Send + Sync>;
+
 /// How tools are named.
 #[derive(Clone, Default)]
 pub enum Naming {
@@ -26,7 +29,7 @@ pub enum Naming {
     /// `server.tool`, as the server and the config write it.
     Raw,
     /// A function of server and raw tool name; its answers are made legal and unique.
-    Function(Arc<dyn Fn(&str, &str) -> String + Send + Sync>),
+    Function(NamingFunction),
 }
 
 impl std::fmt::Debug for Naming {

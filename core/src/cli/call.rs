@@ -16,12 +16,13 @@ use crate::manager::Manager;
 
 const EXAMPLES: &str = "\
 Examples:
-  mcpool call --config mcp.json time get_current_time timezone=UTC
-  mcpool call --config mcp.json github search query=mcpool 'labels:=[\"bug\"]'
-  mcpool call --config mcp.json files write --args '{\"path\": \"a.txt\", \"text\": \"hi\"}'
-  generate | mcpool call --config mcp.json files write --args - --json
+  mcpool call -c mcp.json time get_current_time timezone=UTC
+  mcpool call -c mcp.json github search query=mcpool 'labels:=[\"bug\"]'
+  mcpool call -c mcp.json files write --args '{\"path\": \"a.txt\", \"text\": \"hi\"}'
+  generate | mcpool call -c mcp.json files write --args - --json
 
-The tool's schema decides what key=value means: text for a string, JSON for anything else. key:=json is always JSON.
+The tool's schema decides what key=value means: text for a string, JSON for
+anything else; key:=json is always JSON.
 Exit code 1 when the tool says that it failed; its words are on stdout then too.";
 
 #[derive(Args)]
@@ -36,12 +37,12 @@ pub(super) struct Call {
     /// Arguments of the tool
     #[arg(value_name = "KEY=VALUE", conflicts_with = "args")]
     pairs: Vec<Pair>,
-    /// All arguments as one JSON object; "-" reads it from standard input
+    /// All arguments as one JSON object; "-" reads it from stdin
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
     /// Give up after this many milliseconds
-    #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(1..))]
-    timeout: Option<u64>,
+    #[arg(long, value_name = "MS", value_parser = value_parser!(u32).range(1..))]
+    timeout: Option<u32>,
 }
 
 impl Call {
@@ -57,7 +58,7 @@ impl Call {
                 Some(arguments) => arguments,
                 None => self.typed_pairs(manager)?,
             };
-            let timeout = self.timeout.map(Duration::from_millis);
+            let timeout = self.timeout.map(|ms| Duration::from_millis(ms.into()));
             let options = CallOptions { timeout, ..CallOptions::default() };
             let result = manager.call_tool(&self.server, &self.tool, arguments, options).await?;
             screen.document(&serde_json::from_str::<&RawValue>(result.json()).ok());

@@ -3,7 +3,8 @@
 use indexmap::IndexMap;
 
 use super::Failure;
-use super::screen::{Screen, Tint};
+use super::screen::Screen;
+use super::terminal::Tint;
 use crate::error::{Error, ErrorKind};
 use crate::manager::Manager;
 use crate::status::{ServerStatus, State};

@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::screen::{Screen, Tint};
+use super::screen::Screen;
 use super::status::{self, in_ms};
 use super::table::Cell;
+use super::terminal::Tint;
 use super::tools::Listed;
 use super::{Ended, Failure, OK, with_manager};
 use crate::call::{Arguments, CallOptions};
@@ -18,11 +19,10 @@ const SERVER: &str = "demo";
 const INDENT: &str = "   ";
 
 pub(super) fn run(restart: &[String], screen: &mut Screen) -> Ended {
-    let (program, leading) = restart.split_first().map_or(("", &[][..]), |(p, l)| (p.as_str(), l));
-    let mut args = leading.to_vec();
-    args.push("demo-server".to_owned());
+    let mut words = restart.iter().map(String::as_str).chain(["demo-server"]);
+    let (command, args) = (words.next(), words.collect::<Vec<_>>());
     // The program is our own: whatever let this process run must reach it too, such as a PYTHONPATH.
-    let definition = json!({"command": program, "args": args, "inheritEnv": "all"});
+    let definition = json!({"command": command, "args": args, "inheritEnv": "all"});
     let config = Config::from_value(json!({"mcpServers": {SERVER: definition}}))?;
     with_manager(config, screen, tour)
 }

@@ -10,44 +10,8 @@ use serde_json::json;
 
 use super::FAILED;
 use super::table::{Cell, Table};
+use super::terminal::{Paint, Tint, columns, is_dumb, tame};
 use crate::error::Error;
-
-/// A look of text; the number is the terminal's code for it.
-#[derive(Clone, Copy)]
-pub(super) enum Tint {
-    Plain = 0,
-    Bold = 1,
-    Dim = 2,
-    Red = 31,
-    Green = 32,
-    Yellow = 33,
-    Cyan = 36,
-}
-
-/// Puts colour on text, where colour is wanted.
-#[derive(Clone, Copy)]
-pub(super) enum Paint {
-    On,
-    Off,
-}
-
-impl Paint {
-    fn for_stream(stream: &impl IsTerminal) -> Self {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        if stream.is_terminal() && !refused && !is_dumb() { Paint::On } else { Paint::Off }
-    }
-
-    pub(super) fn paint(self, tint: Tint, text: impl Display) -> String {
-        match (self, tint) {
-            (Paint::Off, _) | (_, Tint::Plain) => text.to_string(),
-            (Paint::On, tint) => format!("\x1b[{}m{text}\x1b[0m", tint as u8),
-        }
-    }
-}
-
-fn is_dumb() -> bool {
-    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
-}
 
 pub(super) struct Screen {
     json: bool,
@@ -74,9 +38,11 @@ impl Screen {
         }
     }
 
-    /// A tool's words: untouched for programs, without control characters for terminals.
+    /// A tool's words.
     pub(super) fn say_foreign(&mut self, text: &str) {
-        if io::stdout().is_terminal() { self.say(tame(text)) } else { self.say(text) }
+        if !self.json {
+            self.write_foreign(text);
+        }
     }
 
     pub(super) fn table(&mut self, indent: &str, heads: &[&str], rows: Vec<Vec<Cell>>) {
@@ -88,10 +54,8 @@ impl Screen {
     /// The same facts for programs.
     pub(super) fn document(&mut self, facts: &impl Serialize) {
         if self.json {
-            let text = serde_json::to_string_pretty(facts);
-            self.write(
-                text.unwrap_or_else(|error| json!({"error": error.to_string()}).to_string()),
-            );
+            let text = serde_json::to_string_pretty(facts).expect("every fact has a JSON form");
+            self.write_foreign(&text);
         }
     }
 
@@ -141,30 +105,14 @@ impl Screen {
         }
     }
 
+    /// Untouched for programs, harmless for terminals.
+    fn write_foreign(&mut self, text: &str) {
+        if io::stdout().is_terminal() { self.write(tame(text)) } else { self.write(text) }
+    }
+
     fn write(&mut self, line: impl Display) {
         if self.broken.is_none() {
             self.broken = writeln!(io::stdout().lock(), "{line}").err();
         }
     }
-}
-
-/// Without what would steer a terminal: control characters, but for line ends and tabs, and changes of direction.
-pub(super) fn tame(text: &str) -> String {
-    let steers =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars()
-        .filter(|&c| c != '\r')
-        .map(|c| if steers(c) && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
-        .collect()
-}
-
-/// The width of the terminal that stdout is, if it is one.
-fn columns() -> Option<usize> {
-    // SAFETY: the struct is plain numbers, and the kernel writes nothing but it.
-    let size = unsafe {
-        let mut size: libc::winsize = std::mem::zeroed();
-        let told = libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size);
-        (told == 0).then_some(size)
-    };
-    size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::config_file::ConfigFile;
 use super::connect::connect;
-use super::screen::{Screen, Tint};
+use super::screen::Screen;
 use super::table::Cell;
+use super::terminal::Tint;
 use super::{Ended, FAILED, OK, with_manager};
 use crate::status::{ServerStatus, State};
 

@@ -1,7 +1,7 @@
 //! Owns tables of text: columns as wide as their content, columns without content left out, the last one cut to
 //! the terminal.
 
-use super::screen::{Paint, Tint, tame};
+use super::terminal::{Paint, Tint, tame};
 
 const GAP: &str = "  ";
 /// The last column is not cut below this, even if lines then wrap.

@@ -105,10 +105,8 @@ impl Link {
             let outcome = link.post(message.into(), id).await;
             if let Some(id) = id {
                 lock(&link.under_way).remove(&id);
-                if let Err(error) = outcome {
-                    if let Some(inbound) = link.inbound() {
-                        inbound.unanswered(id, error);
-                    }
+                if let (Err(error), Some(inbound)) = (outcome, link.inbound()) {
+                    inbound.unanswered(id, error);
                 }
             }
         });
@@ -208,9 +206,7 @@ impl Link {
 
     /// Opens the standing GET, where the server offers one.
     pub(crate) fn listen(&self) {
-        let Some(link) = self.me.upgrade() else { return };
         let weak = self.me.clone();
-        drop(link);
         let task = runtime::spawn(async move {
             let opened = match weak.upgrade() {
                 Some(link) => match link.request(Method::GET, EVENTS) {
@@ -239,10 +235,8 @@ impl Link {
     pub(super) async fn close(&self) {
         self.stop_tasks();
         let has_session = lock(&self.agreed).contains_key(SESSION_ID);
-        if has_session {
-            if let Ok(request) = self.request(Method::DELETE, BOTH_KINDS) {
-                let _ = tokio::time::timeout(GOODBYE, request.send()).await;
-            }
+        if let (true, Ok(request)) = (has_session, self.request(Method::DELETE, BOTH_KINDS)) {
+            let _ = tokio::time::timeout(GOODBYE, request.send()).await;
         }
     }
 

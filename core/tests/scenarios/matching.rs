@@ -10,7 +10,11 @@ pub(crate) fn check(expected: &Value, actual: &Value) -> Result<(), String> {
 fn compare(expected: &Value, actual: &Value, at: &str) -> Result<(), String> {
     match (expected, actual) {
         (Value::String(any), _) if any == "${any}" => {
-            if actual.is_null() { Err(format!("{at}: is missing")) } else { Ok(()) }
+            if actual.is_null() {
+                Err(format!("{at}: is missing"))
+            } else {
+                Ok(())
+            }
         }
         (Value::Object(expected), Value::Object(actual)) => {
             for (key, value) in expected {
@@ -18,11 +22,11 @@ fn compare(expected: &Value, actual: &Value, at: &str) -> Result<(), String> {
             }
             Ok(())
         }
-        (Value::Array(wanted), Value::Array(items)) if wanted.len() == items.len() => wanted
-            .iter()
-            .zip(items)
-            .enumerate()
-            .try_for_each(|(index, (value, item))| compare(value, item, &format!("{at}[{index}]"))),
+        (Value::Array(wanted), Value::Array(items)) if wanted.len() == items.len() => {
+            wanted.iter().zip(items).enumerate().try_for_each(|(index, (value, item))| {
+                compare(value, item, &format!("{at}[{index}]"))
+            })
+        }
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => Ok(()),
         _ if expected == actual => Ok(()),
         _ => Err(format!("{at}: expected {expected}, got {actual}")),

@@ -87,7 +87,8 @@ fn start_web(fixture: &Path, args: &Value) -> Result<(Web, String), String> {
 }
 
 async fn play(scenario: &Value) -> Result<(), String> {
-    let config = Config::from_value(scenario["config"].clone()).map_err(|error| error.to_string())?;
+    let config =
+        Config::from_value(scenario["config"].clone()).map_err(|error| error.to_string())?;
     let options = ManagerOptions {
         naming: scenario["options"]["naming"]
             .as_str()
@@ -164,9 +165,9 @@ impl Run {
                     only(step, &[])?;
                     let wanted = step["expect"].as_array().ok_or("events needs expect")?;
                     let seen = || self.events.lock().unwrap().clone();
-                    until(|| is_subsequence(wanted, &seen())).await.map_err(|()| {
-                        format!("not in this order: {}", Value::Array(seen()))
-                    })
+                    until(|| is_subsequence(wanted, &seen()))
+                        .await
+                        .map_err(|()| format!("not in this order: {}", Value::Array(seen())))
                 }
                 "journal" => self.journal(step).await,
                 _ => judge(step, self.verb(step).await),
@@ -188,8 +189,10 @@ impl Run {
             .map_err(|()| format!("the journal holds {}", Value::Array(read_journal(&file))))?;
         for count in step["count"].as_array().into_iter().flatten() {
             let entries = read_journal(&file);
-            let times = entries.iter().filter(|entry| check(&count["entry"], entry).is_ok()).count();
-            check(&count["times"], &json!(times)).map_err(|error| format!("{}{error}", count["entry"]))?;
+            let times =
+                entries.iter().filter(|entry| check(&count["entry"], entry).is_ok()).count();
+            check(&count["times"], &json!(times))
+                .map_err(|error| format!("{}{error}", count["entry"]))?;
         }
         Ok(())
     }
@@ -220,7 +223,10 @@ impl Run {
                 Ok(manager.get_tools().get(text("name")).map_or(Value::Null, describe))
             }
             "call_tool" | "call" => {
-                keys(step, &["server", "tool", "name", "arguments", "timeout_ms", "meta", "progress"]);
+                keys(
+                    step,
+                    &["server", "tool", "name", "arguments", "timeout_ms", "meta", "progress"],
+                );
                 self.call(step, limit).await
             }
             "status" => {
@@ -234,10 +240,12 @@ impl Run {
             }
             "kill" => {
                 keys(step, &["server"]);
-                let status = manager.status().into_iter().find(|status| status.name == text("server"));
+                let status =
+                    manager.status().into_iter().find(|status| status.name == text("server"));
                 let pid = status.and_then(|status| status.pid).expect("the server has a process");
                 let pid = rustix::process::Pid::from_raw(pid as i32).expect("a pid");
-                rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it lives");
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL)
+                    .expect("it lives");
                 Ok(Value::Null)
             }
             "disconnect" => {
@@ -292,7 +300,8 @@ impl Run {
 }
 
 fn describe(tool: &mcpool::Tool) -> Value {
-    let parsed = |text: Option<&str>| text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap());
+    let parsed =
+        |text: Option<&str>| text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap());
     json!({
         "name": tool.name, "server": tool.of.server(), "raw_name": tool.of.raw_name(),
         "title": tool.of.title(), "description": tool.of.description(),
@@ -317,7 +326,10 @@ fn judge(step: &Value, outcome: Outcome) -> Result<(), String> {
 
 fn only(step: &Value, allowed: &[&str]) -> Result<(), String> {
     let keys = step.as_object().ok_or("a step is an object")?.keys();
-    match keys.into_iter().find(|key| !allowed.contains(&key.as_str()) && !COMMON_KEYS.contains(&key.as_str())) {
+    match keys
+        .into_iter()
+        .find(|key| !allowed.contains(&key.as_str()) && !COMMON_KEYS.contains(&key.as_str()))
+    {
         Some(key) => Err(format!("unknown key {key:?}")),
         None => Ok(()),
     }
@@ -364,5 +376,7 @@ fn nothing_left(dir: &Path) -> Result<(), String> {
 /// A zombie that waits for its parent is no process any more.
 fn lives(pid: i64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+    stat.rsplit(')')
+        .next()
+        .is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
 }

@@ -1,9 +1,8 @@
-//! Owns the libuv handle that watches the mailbox. libuv is found in the running program, which must not be linked.
+//! Owns the libuv handle that watches the mailbox.
 //! Invariant: the handle is closed before its environment goes, and freed in its close callback, as libuv demands.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_void};
-use std::mem::transmute;
+use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 use std::rc::{Rc, Weak};
@@ -11,45 +10,8 @@ use std::rc::{Rc, Weak};
 use napi::{Result, check_status, sys};
 
 use super::report;
+use super::uv::{Handle, UV_POLL, UV_READABLE, Uv};
 use crate::post::Post;
-
-const UV_POLL: c_int = 8;
-const UV_READABLE: c_int = 1;
-
-type Handle = *mut c_void;
-
-#[derive(Clone, Copy)]
-struct Uv {
-    handle_size: unsafe extern "C" fn(c_int) -> usize,
-    poll_init: unsafe extern "C" fn(*mut c_void, Handle, c_int) -> c_int,
-    poll_start:
-        unsafe extern "C" fn(Handle, c_int, unsafe extern "C" fn(Handle, c_int, c_int)) -> c_int,
-    hold: unsafe extern "C" fn(Handle),
-    let_go: unsafe extern "C" fn(Handle),
-    close: unsafe extern "C" fn(Handle, unsafe extern "C" fn(Handle)),
-}
-
-fn find(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: looks a name up in what is loaded.
-    let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!symbol.is_null()).then_some(symbol)
-}
-
-impl Uv {
-    fn find() -> Option<Uv> {
-        // SAFETY: the types are those of libuv's stable ABI.
-        unsafe {
-            Some(Uv {
-                handle_size: transmute(find(c"uv_handle_size")?),
-                poll_init: transmute(find(c"uv_poll_init")?),
-                poll_start: transmute(find(c"uv_poll_start")?),
-                hold: transmute(find(c"uv_ref")?),
-                let_go: transmute(find(c"uv_unref")?),
-                close: transmute(find(c"uv_close")?),
-            })
-        }
-    }
-}
 
 /// The watch on a mailbox.
 pub(crate) struct Poll(Rc<Watch>);

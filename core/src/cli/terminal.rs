@@ -1,0 +1,76 @@
+//! Owns what is special about terminals: colour, width, and text that would steer them.
+
+use std::fmt::Display;
+use std::io::IsTerminal;
+
+/// A look of text; the number is the terminal's code for it.
+#[derive(Clone, Copy)]
+pub(super) enum Tint {
+    Plain = 0,
+    Bold = 1,
+    Dim = 2,
+    Red = 31,
+    Green = 32,
+    Yellow = 33,
+    Cyan = 36,
+}
+
+/// Puts colour on text, where colour is wanted.
+#[derive(Clone, Copy)]
+pub(super) enum Paint {
+    On,
+    Off,
+}
+
+impl Paint {
+    pub(super) fn for_stream(stream: &impl IsTerminal) -> Self {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        if stream.is_terminal() && !refused && !is_dumb() { Paint::On } else { Paint::Off }
+    }
+
+    pub(super) fn paint(self, tint: Tint, text: impl Display) -> String {
+        match (self, tint) {
+            (Paint::Off, _) | (_, Tint::Plain) => text.to_string(),
+            (Paint::On, tint) => format!("\x1b[{}m{text}\x1b[0m", tint as u8),
+        }
+    }
+}
+
+pub(super) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// Without what would steer a terminal: control characters, but for line ends and tabs, and changes of direction.
+pub(super) fn tame(text: &str) -> String {
+    let steers =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars()
+        .filter(|&c| c != '\r')
+        .map(|c| if steers(c) && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
+        .collect()
+}
+
+/// The width of the terminal that stdout is, if it is one.
+pub(super) fn columns() -> Option<usize> {
+    // SAFETY: the struct is plain numbers, and the kernel writes nothing but it.
+    let size = unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        let told = libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size);
+        (told == 0).then_some(size)
+    };
+    size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_elsewhere_cannot_steer_the_terminal() {
+        assert_eq!(tame("a\tb\r\nc"), "a\tb\nc");
+        assert_eq!(
+            tame("\u{1b}]0;x\u{7}\u{9b}2J\u{202e}"),
+            "\u{fffd}]0;x\u{fffd}\u{fffd}2J\u{fffd}"
+        );
+    }
+}

@@ -1,0 +1,322 @@
+//! The command line, run as users run it: the real binary, with its own demo server behind the configs.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+const MCPOOL: &str = env!("CARGO_BIN_EXE_mcpool");
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let code = output.status.code().expect("it was not ended by a signal");
+        let ran = Ran { code, out: text(output.stdout), err: text(output.stderr) };
+        assert!(!ran.err.contains("panicked"), "{}", ran.err);
+        ran
+    }
+}
+
+fn mcpool(args: &[&str]) -> Ran {
+    Command::new(MCPOOL).args(args).stdin(Stdio::null()).output().unwrap().into()
+}
+
+/// A command that works with the config of this test.
+fn with_config(config: &ConfigFile, args: &[&str]) -> Ran {
+    let (command, rest) = args.split_first().unwrap();
+    mcpool(&[&[command, "--config", config.path()], rest].concat())
+}
+
+struct ConfigFile(PathBuf);
+
+impl ConfigFile {
+    fn new(test: &str, text: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{test}.json"));
+        std::fs::write(&path, text).unwrap();
+        ConfigFile(path)
+    }
+
+    /// The demo server, and whatever the test wants beside it.
+    fn with_demo(test: &str, others: Value) -> Self {
+        let mut servers = json!({"demo": {"command": MCPOOL, "args": ["demo-server"]}});
+        servers.as_object_mut().unwrap().extend(others.as_object().unwrap().clone());
+        ConfigFile::new(test, &json!({ "mcpServers": servers }).to_string())
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for ConfigFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn nowhere() -> Value {
+    json!({"broken": {"command": "no-such-program-anywhere"}})
+}
+
+#[test]
+fn the_demo_shows_every_step_without_colour_when_piped() {
+    let ran = mcpool(&["demo"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    for step in ["Connect", "mcp_demo_greet", "Hello, Ada!", "{\"sum\":42}", "P50", "Disconnect"] {
+        assert!(ran.out.contains(step), "{step} is missing in {}", ran.out);
+    }
+    assert!(!ran.out.contains('\x1b'), "{}", ran.out);
+}
+
+#[test]
+fn the_demo_as_json_has_the_same_facts_and_leaves_no_process() {
+    let ran = mcpool(&["demo", "--json"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let facts = ran.json();
+    assert_eq!(facts["connect"]["server"], "demo");
+    assert_eq!(facts["tools"].as_array().unwrap().len(), 4);
+    assert_eq!(facts["calls"][0]["text"], "Hello, Ada!");
+    assert_eq!(facts["calls"][1]["structured"], json!({"sum": 42}));
+    assert_eq!(facts["status"][0]["state"], "connected");
+    assert_eq!(facts["status"][0]["calls"]["ok"], 2);
+    let pid = facts["status"][0]["pid"].as_i64().unwrap() as i32;
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    assert!(rustix::process::test_kill_process(pid).is_err(), "{pid:?} still runs");
+}
+
+#[test]
+fn tools_are_listed_for_people_and_for_programs() {
+    let config = ConfigFile::with_demo("tools", json!({}));
+    let ran = with_config(&config, &["tools"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.starts_with("SERVER  TOOL   DESCRIPTION\ndemo    add    "), "{}", ran.out);
+    let listing = with_config(&config, &["tools", "--json"]).json();
+    let add = &listing["tools"][0];
+    assert_eq!((&add["name"], &add["raw_name"]), (&json!("mcp_demo_add"), &json!("add")));
+    assert_eq!(add["input_schema"]["required"], json!(["a", "b"]));
+    assert_eq!(add["output_schema"]["required"], json!(["sum"]));
+    assert_eq!(listing["failed"], json!({}));
+}
+
+#[test]
+fn a_server_that_fails_is_told_and_costs_only_itself() {
+    let config = ConfigFile::with_demo("one-fails", nowhere());
+    let ran = with_config(&config, &["tools"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.contains("greet"), "{}", ran.out);
+    assert!(ran.err.starts_with("Failed to connect to \"broken\": "), "{}", ran.err);
+    assert!(ran.err.contains("\nHint: "), "{}", ran.err);
+    let ran = with_config(&config, &["tools", "--json"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(ran.json()["failed"]["broken"]["code"], "CONNECT_FAILED");
+}
+
+#[test]
+fn it_fails_when_no_server_or_not_the_one_asked_for_is_up() {
+    let alone = ConfigFile::new("all-fail", &json!({ "mcpServers": nowhere() }).to_string());
+    assert_eq!(with_config(&alone, &["tools"]).code, 1);
+    let config = ConfigFile::with_demo("asked-fails", nowhere());
+    assert_eq!(with_config(&config, &["tools", "--server", "broken"]).code, 1);
+    let ran = with_config(&config, &["tools", "--server", "demo"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let ran = with_config(&config, &["tools", "--server", "dmo"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("Hint: did you mean \"demo\"?"), "{}", ran.err);
+}
+
+#[test]
+fn a_required_server_that_fails_is_a_failure_beside_the_tools_of_the_others() {
+    let required = json!({"broken": {"command": "no-such-program-anywhere", "required": true}});
+    let ran = with_config(&ConfigFile::with_demo("required", required), &["tools"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("greet"), "{}", ran.out);
+    assert!(ran.err.contains("\"broken\""), "{}", ran.err);
+}
+
+#[test]
+fn status_shows_who_is_up_and_fails_for_who_is_not() {
+    let disabled = json!({"off": {"command": "x", "enabled": false}});
+    let config = ConfigFile::with_demo("status", disabled);
+    let ran = with_config(&config, &["status"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.contains("demo    connected  stdio"), "{}", ran.out);
+    assert!(ran.out.contains("off     disabled"), "{}", ran.out);
+    let config = ConfigFile::with_demo("status-json", nowhere());
+    let ran = with_config(&config, &["status", "--json"]);
+    assert_eq!(ran.code, 1);
+    let servers = &ran.json()["servers"];
+    assert_eq!((&servers[0]["state"], &servers[0]["tool_count"]), (&json!("connected"), &json!(4)));
+    assert_eq!(servers[1]["error"]["code"], "CONNECT_FAILED");
+}
+
+#[test]
+fn a_call_takes_pairs_by_the_tools_schema() {
+    let config = ConfigFile::with_demo("pairs", json!({}));
+    let ran = with_config(&config, &["call", "demo", "greet", "name=42"]);
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "Hello, 42!\n", ""));
+    let ran = with_config(&config, &["call", "demo", "add", "a=1", "b:=2.5", "--json"]);
+    assert_eq!((ran.code, &ran.json()["structuredContent"]), (0, &json!({"sum": 3.5})));
+    let ran = with_config(&config, &["call", "demo", "add", "a=one", "b=2"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("\"a\" must be JSON of type number"), "{}", ran.err);
+}
+
+#[test]
+fn a_call_takes_a_whole_object_from_the_line_or_from_stdin() {
+    let config = ConfigFile::with_demo("object", json!({}));
+    let object = r#"{"name": "Bob"}"#;
+    let ran = with_config(&config, &["call", "demo", "greet", "--args", object]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Hello, Bob!\n"));
+    let args = ["call", "-c", config.path(), "demo", "greet", "--args", "-"];
+    let (input, output) = (Stdio::piped(), Stdio::piped());
+    let mut child = Command::new(MCPOOL).args(args).stdin(input).stdout(output).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"{\n\"name\": \"Eve\"\n}\n").unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Hello, Eve!\n"));
+}
+
+#[test]
+fn a_tool_that_says_it_failed_is_a_failure_with_its_words_on_stdout() {
+    let config = ConfigFile::with_demo("is-error", json!({}));
+    let ran = with_config(&config, &["call", "demo", "add"]);
+    assert_eq!((ran.code, ran.err.as_str()), (1, ""));
+    assert_eq!(ran.out, "Error: a and b must be numbers\n");
+    let ran = with_config(&config, &["call", "demo", "add", "--json"]);
+    assert_eq!((ran.code, &ran.json()["isError"]), (1, &json!(true)));
+}
+
+#[test]
+fn an_unknown_tool_is_a_failure_that_knows_what_was_meant() {
+    let config = ConfigFile::with_demo("unknown-tool", json!({}));
+    let ran = with_config(&config, &["call", "demo", "gret", "name=Ada"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(ran.err.starts_with("Error: "), "{}", ran.err);
+    assert!(ran.err.contains("Hint: did you mean \"greet\"?"), "{}", ran.err);
+    let ran = with_config(&config, &["call", "demo", "gret", "--json"]);
+    assert_eq!((ran.code, ran.err.as_str()), (1, ""));
+    assert_eq!(ran.json()["error"]["code"], "TOOL_REJECTED");
+}
+
+#[test]
+fn a_config_mistake_is_named_with_its_place() {
+    let config = ConfigFile::new("syntax", "{\n  \"mcpServers\": {\n    \"a\": oops\n  }\n}\n");
+    let ran = with_config(&config, &["tools"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains(&format!("{}:3:10: ", config.path())), "{}", ran.err);
+    let ran = mcpool(&["status", "--config", "/no/such/file.json", "--json"]);
+    assert_eq!((ran.code, &ran.json()["error"]["code"]), (1, &json!("CONFIG_IO")));
+    assert!(ran.out.contains("/no/such/file.json"), "{}", ran.out);
+    let ran = with_config(&ConfigFile::new("shape", "{}"), &["tools"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("cli-shape.json: ") && ran.err.contains("Hint: "), "{}", ran.err);
+}
+
+#[test]
+fn a_file_with_a_byte_order_mark_is_read() {
+    let config = ConfigFile::new("mark", "\u{feff}{\"mcpServers\": {}}");
+    assert_eq!(with_config(&config, &["tools"]).code, 0);
+}
+
+#[test]
+fn wrong_usage_has_exit_code_2_and_a_word_on_stderr() {
+    let config = ConfigFile::with_demo("usage", json!({}));
+    let path = config.path();
+    let wrong: &[&[&str]] = &[
+        &[],
+        &["tols"],
+        &["tools"],
+        &["call", "-c", path, "demo"],
+        &["call", "-c", path, "demo", "greet", "name"],
+        &["call", "-c", path, "demo", "greet", "name:=Ada"],
+        &["call", "-c", path, "demo", "greet", "name=a", "name=b"],
+        &["call", "-c", path, "demo", "greet", "name=Ada", "--args", "{}"],
+        &["call", "-c", path, "demo", "greet", "--args", "[]"],
+        &["call", "-c", path, "demo", "greet", "--timeout", "0"],
+    ];
+    for args in wrong {
+        let ran = mcpool(args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}");
+        assert!(ran.err.contains("--help") || args.is_empty(), "{args:?}: {}", ran.err);
+    }
+    assert!(mcpool(&["tols"]).err.contains("'tools'"));
+}
+
+#[test]
+fn help_and_version_are_no_failures() {
+    assert_eq!(mcpool(&["--version"]).out, format!("mcpool {}\n", env!("CARGO_PKG_VERSION")));
+    for command in [&[][..], &["demo"], &["tools"], &["call"], &["status"]] {
+        let ran = mcpool(&[command, &["--help"]].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        assert!(ran.out.contains("Examples:"), "{}", ran.out);
+        assert!(!ran.out.contains("demo-server"), "{}", ran.out);
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    for args in [&["demo"][..], &["demo", "--json"], &["--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = Command::new(MCPOOL).args(args).stdout(writer).output().unwrap();
+        let ran = Ran::from(output);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_is_lost_is_a_failure() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = Ran::from(Command::new(MCPOOL).arg("demo").stdout(full).output().unwrap());
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("cannot be written"), "{}", ran.err);
+}
+
+#[test]
+fn the_demo_server_speaks_mcp_to_anybody_until_its_input_ends() {
+    let ask = |line: &str| {
+        let mut child = Command::new(MCPOOL)
+            .arg("demo-server")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        writeln!(child.stdin.take().unwrap(), "{line}").unwrap();
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, 0);
+        if ran.out.is_empty() { Value::Null } else { ran.json() }
+    };
+    let request = |method: &str, params: Value| {
+        ask(&json!({"jsonrpc": "2.0", "id": "x", "method": method, "params": params}).to_string())
+    };
+    let version = |asked: &str| {
+        request("initialize", json!({"protocolVersion": asked}))["result"]["protocolVersion"]
+            .clone()
+    };
+    assert_eq!(version("2024-11-05"), "2024-11-05");
+    assert_eq!(version("1999-01-01"), "2025-11-25");
+    assert_eq!(request("ping", json!({})), json!({"jsonrpc": "2.0", "id": "x", "result": {}}));
+    assert_eq!(request("no/such", json!({}))["error"]["code"], -32601);
+    assert_eq!(request("tools/call", json!({"name": "nope"}))["error"]["code"], -32602);
+    let now = request("tools/call", json!({"name": "now"}));
+    assert!(now["result"]["content"][0]["text"].as_str().unwrap().ends_with('Z'), "{now}");
+    let rolled = request("tools/call", json!({"name": "roll", "arguments": {"sides": 2}}));
+    let rolled = &rolled["result"]["content"][0]["text"];
+    assert!(rolled == "1" || rolled == "2", "{rolled}");
+    assert_eq!(ask("{nonsense")["error"]["code"], -32700);
+    assert_eq!(ask("[]")["error"]["code"], -32600);
+    assert_eq!(ask(r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#), Value::Null);
+}

@@ -1,0 +1,185 @@
+// Owns the error classes: one per kind of the core's list, restored from what the core sends.
+
+/** The error object of a JSON-RPC answer, as the server sent it. */
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** Whether the tool ran, as far as can be known when a call fails. */
+export type Executed = 'no' | 'yes' | 'unknown';
+
+/** What an error tells besides its message. */
+export interface ErrorDetails {
+  readonly retryable?: boolean;
+  readonly executed?: Executed;
+  readonly server?: string;
+  readonly hint?: string;
+  readonly rpc?: RpcError;
+  readonly cause?: unknown;
+}
+
+/** Every error of mcpool. The class, or `code`, says what went wrong; the message is for people. */
+export class McpoolError extends Error {
+  static readonly code: string = '';
+  /** The kind's stable code. */
+  readonly code: string;
+  /** Whether the same request may succeed later without any change. */
+  readonly retryable: boolean;
+  /** Whether the tool ran, where that matters. */
+  declare readonly executed?: Executed;
+  /** The server concerned. */
+  declare readonly server?: string;
+  /** What to do about it. */
+  declare readonly hint?: string;
+  /** The server's JSON-RPC error, where it sent one. */
+  declare readonly rpc?: RpcError;
+
+  constructor(message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = new.target.code;
+    this.retryable = details.retryable ?? false;
+    if (details.executed) this.executed = details.executed;
+    if (details.server) this.server = details.server;
+    if (details.hint) this.hint = details.hint;
+    if (details.rpc) this.rpc = details.rpc;
+  }
+}
+
+export class ConfigInvalidError extends McpoolError {
+  static override readonly code = 'CONFIG_INVALID';
+}
+export class ConfigConflictError extends McpoolError {
+  static override readonly code = 'CONFIG_CONFLICT';
+}
+export class ConfigIoError extends McpoolError {
+  static override readonly code = 'CONFIG_IO';
+}
+export class DiscoveryFailedError extends McpoolError {
+  static override readonly code = 'DISCOVERY_FAILED';
+}
+export class UntrustedError extends McpoolError {
+  static override readonly code = 'UNTRUSTED';
+}
+export class ServerDisabledError extends McpoolError {
+  static override readonly code = 'SERVER_DISABLED';
+}
+export class ServerNotFoundError extends McpoolError {
+  static override readonly code = 'SERVER_NOT_FOUND';
+}
+export class ConnectFailedError extends McpoolError {
+  static override readonly code = 'CONNECT_FAILED';
+}
+/** Its `name` is `TimeoutError`, as for every timeout in JavaScript. */
+export class ConnectTimeoutError extends McpoolError {
+  static override readonly code = 'CONNECT_TIMEOUT';
+}
+export class HandshakeFailedError extends McpoolError {
+  static override readonly code = 'HANDSHAKE_FAILED';
+}
+export class AuthRequiredError extends McpoolError {
+  static override readonly code = 'AUTH_REQUIRED';
+}
+export class AuthFailedError extends McpoolError {
+  static override readonly code = 'AUTH_FAILED';
+}
+export class ToolUnavailableError extends McpoolError {
+  static override readonly code = 'TOOL_UNAVAILABLE';
+}
+export class ToolRejectedError extends McpoolError {
+  static override readonly code = 'TOOL_REJECTED';
+}
+export class ToolFailedError extends McpoolError {
+  static override readonly code = 'TOOL_FAILED';
+}
+/** Its `name` is `TimeoutError`, as for every timeout in JavaScript. */
+export class ToolTimeoutError extends McpoolError {
+  static override readonly code = 'TOOL_TIMEOUT';
+}
+export class InvalidArgumentsError extends McpoolError {
+  static override readonly code = 'INVALID_ARGUMENTS';
+}
+export class NotApprovedError extends McpoolError {
+  static override readonly code = 'NOT_APPROVED';
+}
+export class ConnectionLostError extends McpoolError {
+  static override readonly code = 'CONNECTION_LOST';
+}
+export class RestartInProgressError extends McpoolError {
+  static override readonly code = 'mcp_restart_in_progress';
+}
+export class RestartFailedError extends McpoolError {
+  static override readonly code = 'mcp_restart_failed';
+}
+export class ProtocolError extends McpoolError {
+  static override readonly code = 'PROTOCOL_ERROR';
+}
+export class LimitExceededError extends McpoolError {
+  static override readonly code = 'LIMIT_EXCEEDED';
+}
+export class ClosedError extends McpoolError {
+  static override readonly code = 'CLOSED';
+}
+
+const classes = [
+  ConfigInvalidError,
+  ConfigConflictError,
+  ConfigIoError,
+  DiscoveryFailedError,
+  UntrustedError,
+  ServerDisabledError,
+  ServerNotFoundError,
+  ConnectFailedError,
+  ConnectTimeoutError,
+  HandshakeFailedError,
+  AuthRequiredError,
+  AuthFailedError,
+  ToolUnavailableError,
+  ToolRejectedError,
+  ToolFailedError,
+  ToolTimeoutError,
+  InvalidArgumentsError,
+  NotApprovedError,
+  ConnectionLostError,
+  RestartInProgressError,
+  RestartFailedError,
+  ProtocolError,
+  LimitExceededError,
+  ClosedError,
+] as const;
+
+/** Every code there is. */
+export type ErrorCode = (typeof classes)[number]['code'];
+
+const timeouts: readonly unknown[] = [ConnectTimeoutError, ToolTimeoutError];
+
+for (const kind of [McpoolError, ...classes]) {
+  const value = timeouts.includes(kind) ? 'TimeoutError' : kind.name;
+  Object.defineProperty(kind.prototype, 'name', { value, writable: true, configurable: true });
+}
+
+const byCode = new Map<string, typeof McpoolError>(classes.map((kind) => [kind.code, kind]));
+
+/** An error as the core sends it. */
+interface Sent extends ErrorDetails {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** The error that the core sent, as an instance of its class. */
+export function restore(sent: Sent): McpoolError {
+  const Kind = byCode.get(sent.code) ?? McpoolError;
+  return new Kind(sent.message, sent);
+}
+
+/** Runs a native verb that throws; its error's message is the JSON of the core's. */
+export function restoring<T>(verb: () => T): T {
+  try {
+    return verb();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : '';
+    if (!message.startsWith('{"code":')) throw error;
+    throw restore(JSON.parse(message));
+  }
+}

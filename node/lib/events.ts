@@ -1,0 +1,129 @@
+// Owns the stream of events and the listeners fed from one.
+import type { NativeEvents } from '../native.js';
+import type { McpoolError } from './errors.js';
+import { askUntil, throwLater } from './post.js';
+import { shape } from './shape.js';
+import type { ServerState } from './status.js';
+
+interface Happening {
+  /** Counts up by one for each event of a manager. */
+  seq: number;
+  /** Milliseconds since the Unix epoch. */
+  timeMs: number;
+  server: string;
+}
+
+/** A server changed its state. */
+export interface StatusEvent extends Happening {
+  type: 'status';
+  state: ServerState;
+  error?: McpoolError;
+}
+
+/** A server's tools in the catalog changed. */
+export interface ToolsChangedEvent extends Happening {
+  type: 'tools_changed';
+  toolCount: number;
+}
+
+/** The server sent a log message. */
+export interface LogEvent extends Happening {
+  type: 'log';
+  level: string;
+  logger?: string;
+  data: unknown;
+}
+
+/** One thing that happened. */
+export type McpoolEvent = StatusEvent | ToolsChangedEvent | LogEvent;
+
+/** What a listener of `type` hears. */
+export type EventOf<T extends McpoolEvent['type']> = Extract<McpoolEvent, { type: T }>;
+
+/** Events from the moment the stream was asked for; `return()` stops it. */
+export class EventStream implements AsyncIterableIterator<McpoolEvent> {
+  readonly #native: NativeEvents;
+  readonly #holds: boolean;
+  #last: Promise<unknown> = Promise.resolve();
+  #stop: (() => void) | undefined;
+  #done = false;
+
+  /** @internal */
+  constructor(native: NativeEvents, holds: boolean) {
+    this.#native = native;
+    this.#holds = holds;
+  }
+
+  /** How many events this reader was too slow for. */
+  get lost(): number {
+    return this.#native.lost();
+  }
+
+  next(): Promise<IteratorResult<McpoolEvent, undefined>> {
+    const next = this.#last.then(() => this.#ask());
+    this.#last = next;
+    return next;
+  }
+
+  async return(): Promise<IteratorResult<McpoolEvent, undefined>> {
+    this.#done = true;
+    this.#stop?.();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async #ask(): Promise<IteratorResult<McpoolEvent, undefined>> {
+    if (this.#done) return { done: true, value: undefined };
+    const asked = askUntil((key) => this.#native.next(key, this.#holds), readEvent);
+    this.#stop = asked.stop;
+    const value = await asked.answer;
+    this.#stop = undefined;
+    this.#done ||= value === undefined;
+    return value === undefined ? { done: true, value } : { done: false, value };
+  }
+}
+
+function readEvent(json: string): McpoolEvent | undefined {
+  const event = JSON.parse(json);
+  return event === null ? undefined : shape(event);
+}
+
+type Listener = (event: never) => void;
+
+/** The listeners of one manager. Their stream runs while there are any, and keeps no process alive. */
+export class Listeners {
+  readonly #byType = new Map<string, Set<Listener>>();
+  #stream: EventStream | undefined;
+
+  add(type: string, listener: Listener, open: () => NativeEvents): void {
+    const listeners = this.#byType.get(type) ?? new Set();
+    this.#byType.set(type, listeners.add(listener));
+    if (this.#stream) return;
+    this.#stream = new EventStream(open(), false);
+    void this.#pump(this.#stream);
+  }
+
+  remove(type: string, listener: Listener): void {
+    const listeners = this.#byType.get(type);
+    listeners?.delete(listener);
+    if (listeners?.size === 0) this.#byType.delete(type);
+    if (this.#byType.size > 0) return;
+    void this.#stream?.return();
+    this.#stream = undefined;
+  }
+
+  async #pump(stream: EventStream): Promise<void> {
+    for await (const event of stream) {
+      for (const listener of [...(this.#byType.get(event.type) ?? [])]) {
+        try {
+          listener(event as never);
+        } catch (error) {
+          throwLater(error);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,45 @@
+// What the package gives.
+export {
+  AuthFailedError,
+  AuthRequiredError,
+  ClosedError,
+  ConfigConflictError,
+  ConfigInvalidError,
+  ConfigIoError,
+  ConnectFailedError,
+  ConnectionLostError,
+  ConnectTimeoutError,
+  DiscoveryFailedError,
+  type ErrorCode,
+  type ErrorDetails,
+  type Executed,
+  HandshakeFailedError,
+  InvalidArgumentsError,
+  LimitExceededError,
+  McpoolError,
+  NotApprovedError,
+  ProtocolError,
+  RestartFailedError,
+  RestartInProgressError,
+  type RpcError,
+  ServerDisabledError,
+  ServerNotFoundError,
+  ToolFailedError,
+  ToolRejectedError,
+  ToolTimeoutError,
+  ToolUnavailableError,
+  UntrustedError,
+} from './errors.js';
+export type {
+  EventOf,
+  EventStream,
+  LogEvent,
+  McpoolEvent,
+  StatusEvent,
+  ToolsChangedEvent,
+} from './events.js';
+export { type Config, Manager, type ManagerOptions, type Naming, type ServerConfig } from './manager.js';
+export type { CallOptions, Progress } from './post.js';
+export { type ContentBlock, ToolResult } from './result.js';
+export type { Calls, ConnectReport, ServerState, ServerStatus } from './status.js';
+export { type Schema, Tool, type ToolAnnotations } from './tool.js';

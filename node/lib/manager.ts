@@ -1,0 +1,170 @@
+// Owns the manager that JavaScript sees: types and verbs; whatever is decided is decided in the core.
+import { NativeManager } from '../native.js';
+import { ConfigInvalidError, restoring } from './errors.js';
+import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
+import { ask, bridge, type CallOptions, call } from './post.js';
+import type { ToolResult } from './result.js';
+import { type ConnectReport, readReport, readStatus, type ServerStatus } from './status.js';
+import { type Tool, toolsOf } from './tool.js';
+
+/** One server: a `command` to start, or a `url` to reach. */
+export interface ServerConfig {
+  type?: string;
+  command?: string;
+  args?: string[];
+  env?: Record<string, string>;
+  cwd?: string;
+  url?: string;
+  headers?: Record<string, string>;
+  enabled?: boolean;
+  disabled?: boolean;
+  /** Limit for connect, handshake and the first tool list together, in milliseconds. */
+  timeout?: number;
+  /** Limit for one call, in milliseconds. */
+  toolTimeout?: number;
+  /** `connectAll` rejects when this server fails. */
+  required?: boolean;
+  /** What of our environment a child process inherits. */
+  inheritEnv?: 'safe' | 'all' | 'none';
+  requiresApproval?: boolean;
+  [field: string]: unknown;
+}
+
+/** Servers by name. */
+export interface Config {
+  mcpServers: Record<string, ServerConfig>;
+  [field: string]: unknown;
+}
+
+/** How tools are named: a style, or a function whose answers are made legal and unique. */
+export type Naming = 'plain' | 'letters' | 'double' | 'raw' | ((server: string, tool: string) => string);
+
+/** Options of a manager; the defaults are good. */
+export interface ManagerOptions {
+  naming?: Naming | undefined;
+  /** How many servers connect at the same time. */
+  connectConcurrency?: number | undefined;
+}
+
+const nothing = () => undefined;
+
+/** Connects to many servers, lists their tools, routes calls. */
+export class Manager implements AsyncDisposable {
+  readonly #native: NativeManager;
+  readonly #listeners = new Listeners();
+  #tools: Tool[] = [];
+
+  /** Nothing is started yet. The config is an object, or its JSON. */
+  constructor(config: Config | string, options: ManagerOptions = {}) {
+    const { naming, connectConcurrency } = options;
+    const json = typeof config === 'string' ? config : write(config);
+    const named = typeof naming === 'function' ? sound(naming) : naming;
+    this.#native = restoring(() => new NativeManager(bridge(), json, named, connectConcurrency));
+  }
+
+  /** What was odd in the config. */
+  get warnings(): string[] {
+    return this.#native.warnings();
+  }
+
+  /**
+   * Connects all enabled servers at once and waits until each is up or has failed within its own timeout.
+   * One server's failure is in the report; only a `required` server's rejects.
+   */
+  connectAll(): Promise<ConnectReport> {
+    return ask((key) => this.#native.connectAll(key), readReport);
+  }
+
+  /** Connects one server; does nothing when it is connected, joins an attempt that is under way. */
+  connect(name: string): Promise<void> {
+    return ask((key) => this.#native.connect(key, String(name)), nothing);
+  }
+
+  /** Resolves when the server is connected, rejects with its error; starts nothing. */
+  waitFor(name: string, options: { timeoutMs?: number | undefined } = {}): Promise<void> {
+    return ask((key) => this.#native.waitFor(key, String(name), options.timeoutMs), nothing);
+  }
+
+  /** The tools of all connected servers, sorted by name. */
+  getTools(): Tool[] {
+    const catalog = this.#native.newCatalog();
+    if (catalog) this.#tools = toolsOf(catalog);
+    return this.#tools.slice();
+  }
+
+  /** Calls a tool by its server's own name for it. A result with `isError` resolves: the tool has answered. */
+  callTool(
+    server: string,
+    tool: string,
+    args?: Record<string, unknown>,
+    options?: CallOptions,
+  ): Promise<ToolResult> {
+    return call(this.#native, String(server), String(tool), args, options);
+  }
+
+  /** Calls a tool by its name in the catalog. */
+  call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
+    return call(this.#native, undefined, String(name), args, options);
+  }
+
+  /** Every server's status, in the order of the config. Starts nothing. */
+  status(): ServerStatus[] {
+    return readStatus(this.#native.status());
+  }
+
+  /** What happens from now on. Waiting for an event keeps the process alive; listeners do not. */
+  events(): EventStream {
+    return new EventStream(this.#native.events(), true);
+  }
+
+  /** Calls `listener` for every event of this type. */
+  on<T extends McpoolEvent['type']>(type: T, listener: (event: EventOf<T>) => void): this {
+    this.#listeners.add(type, listener, () => this.#native.events());
+    return this;
+  }
+
+  /** Ends what `on` began. */
+  off<T extends McpoolEvent['type']>(type: T, listener: (event: EventOf<T>) => void): this {
+    this.#listeners.remove(type, listener);
+    return this;
+  }
+
+  /** Closes one server's connection and drops its tools. Idempotent, bounded. */
+  disconnect(name: string): Promise<void> {
+    return ask((key) => this.#native.disconnect(key, String(name)), nothing);
+  }
+
+  /** Closes every connection; the manager can connect again. Idempotent, bounded. */
+  disconnectAll(): Promise<void> {
+    return ask((key) => this.#native.disconnectAll(key), nothing);
+  }
+
+  /** Closes for good: every later verb rejects with `ClosedError`. Idempotent, bounded. */
+  close(): Promise<void> {
+    return ask((key) => this.#native.close(key), nothing);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function write(config: unknown): string {
+  try {
+    return JSON.stringify(config) ?? 'null';
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new ConfigInvalidError(`The config cannot become JSON: ${why}`, { cause });
+  }
+}
+
+/** A naming function that fails must not cost the tool: it keeps the plain name's parts. */
+function sound(naming: (server: string, tool: string) => string): (server: string, tool: string) => string {
+  return (server, tool) => {
+    try {
+      const name: unknown = naming(server, tool);
+      if (typeof name === 'string') return name;
+    } catch {}
+    return `mcp_${server}_${tool}`;
+  };
+}
