@@ -55,12 +55,6 @@ impl NativeManager {
             }
         };
         self.post.expect(key, Waiting { stop, holds: true });
-        if self.post.delivering.get() {
-            let n = self.post.unsent.get() + 1;
-            let lim: usize = std::env::var("CH").ok().and_then(|s| s.parse().ok()).unwrap_or(16);
-            if n >= lim { self.post.unsent.set(0); self.post.mailbox.flush(); } else { self.post.unsent.set(n); }
-            return false;
-        }
-        self.post.mailbox.wants_flush_scheduled()
+        !self.post.delivering.get() && self.post.mailbox.wants_flush_scheduled()
     }
 }

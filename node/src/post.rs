@@ -29,7 +29,6 @@ pub(crate) struct Post {
     holding: Cell<usize>,
     /// A delivery is under way, after which held-back messages are sent anyway.
     pub(crate) delivering: Cell<bool>,
-    pub(crate) unsent: Cell<usize>,
 }
 
 pub(crate) struct Waiting {
@@ -58,7 +57,6 @@ impl Post {
             waiting: RefCell::default(),
             holding: Cell::new(0),
             delivering: Cell::new(false),
-            unsent: Cell::new(0),
             wake: OnceCell::new(),
         })
     }

@@ -1,0 +1,96 @@
+//! What the hazard tests share: the fixture server, and looking at processes.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use mcpool::{Arguments, CallOptions, Config, Manager, ManagerOptions, ToolResult};
+use serde_json::{Value, json};
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The fixture's program; `make test` builds it first.
+pub(crate) fn fixture() -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/mcpool-fixture");
+    assert!(path.exists(), "build it first: cargo build -p mcpool-fixture");
+    path
+}
+
+/// A definition that starts the fixture over stdio with these knobs.
+pub(crate) fn stdio(knobs: &[&str]) -> Value {
+    let args: Vec<&str> = std::iter::once("stdio").chain(knobs.iter().copied()).collect();
+    json!({"command": fixture(), "args": args})
+}
+
+pub(crate) fn manager(servers: Value) -> Manager {
+    let config = Config::from_value(json!({"mcpServers": servers})).expect("a valid config");
+    Manager::new(config, ManagerOptions::default())
+}
+
+pub(crate) async fn call(
+    manager: &Manager,
+    tool: &str,
+    arguments: Value,
+) -> mcpool::Result<ToolResult> {
+    let arguments = Arguments::new(&arguments).expect("an object");
+    manager.call_tool("s", tool, arguments, CallOptions::default()).await
+}
+
+/// A file that is gone with the test.
+pub(crate) struct Journal(PathBuf);
+
+impl Journal {
+    pub(crate) fn new(name: &str) -> Journal {
+        let file = std::env::temp_dir().join(format!("mcpool-{name}-{}.jsonl", std::process::id()));
+        let _ = std::fs::remove_file(&file);
+        Journal(file)
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().expect("a readable path")
+    }
+
+    pub(crate) fn entries(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    pub(crate) fn pids(&self) -> Vec<i64> {
+        self.entries().iter().filter_map(|entry| entry["pid"].as_i64()).collect()
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A zombie that waits for its parent is no process any more.
+pub(crate) fn lives(pid: i64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')')
+        .next()
+        .is_some_and(|rest| !matches!(rest.trim().chars().next(), None | Some('Z')))
+}
+
+/// Waits until `condition` holds.
+pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} did not come true");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The resident memory of this process, in bytes.
+pub(crate) fn resident() -> usize {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+    let pages: usize = text.split(' ').nth(1).expect("a second field").parse().expect("a number");
+    pages * 4096
+}
+
+/// How many file descriptors this process has open.
+pub(crate) fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("Linux").count()
+}
