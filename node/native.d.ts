@@ -13,7 +13,8 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 export declare class Bridge {
   /**
    * `deliver` gets `(tag, text, tag, text, …)`. A tag is four times the key, plus 0 for a call's result, 1 for a
-   * verb's answer, 2 for an error, 3 for progress. `watch` says that libuv can be used.
+   * verb's answer, 2 for an error, 3 for progress. The low 24 bits of a key are free to be used again when its letter
+   * has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
    */
   constructor(deliver: (...letters: (number | string)[]) => void, watch: boolean)
   /** Sends what calls of this turn have held back. */
@@ -48,9 +49,9 @@ export declare class NativeEvents {
 
 /** A manager of the core. */
 export declare class NativeManager {
-  /** Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn. */
-  submit(key: number, server: string | undefined, tool: string, argumentsJson: string | undefined, timeoutMs: number | undefined, progress: boolean, metaJson: string | undefined): boolean
   constructor(bridge: Bridge, config: string, naming?: string | ((server: string, tool: string) => string), connectConcurrency?: number)
+  /** Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn. */
+  get submit(): (key: number, server: string | undefined, tool: string, argumentsJson?: string, timeoutMs?: number, progress?: boolean, metaJson?: string) => boolean
   connectAll(key: number): void
   connect(key: number, server: string): void
   waitFor(key: number, server: string, timeoutMs?: number | undefined | null): void

@@ -2,8 +2,10 @@
 //! checked URL, the bound headers.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use rustix::fs::{Access, access};
 use url::Url;
 
 use crate::config::{InheritEnv, Remote, ServerConfig, Transport};
@@ -14,6 +16,9 @@ use crate::wire::process::Launch;
 /// What programs need of our environment, and what holds no secrets.
 const SAFE: &[&str] =
     &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ"];
+
+/// What a server without a `PATH` gets its program from.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A server, ready to be reached.
 pub(crate) enum Resolved {
@@ -30,10 +35,11 @@ pub(crate) fn resolve(config: &ServerConfig) -> Result<Resolved> {
                 InheritEnv::Safe => SAFE.iter().any(|safe| name == safe),
             });
             let own = env.iter().map(|(name, value)| (name.into(), value.expose().into()));
+            let env: Vec<(OsString, OsString)> = inherited.chain(own).collect();
             Ok(Resolved::Stdio(Launch {
-                program: OsString::from(command),
+                program: find_program(command, &env)?,
                 args: args.clone(),
-                env: inherited.chain(own).collect(),
+                env,
                 cwd: cwd.as_ref().map(Into::into),
             }))
         }
@@ -44,6 +50,22 @@ pub(crate) fn resolve(config: &ServerConfig) -> Result<Resolved> {
         ))
         .with_hint("many servers also speak Streamable HTTP: use \"type\": \"http\"")),
     }
+}
+
+/// Where the program is, by the `PATH` that the server gets.
+fn find_program(command: &str, env: &[(OsString, OsString)]) -> Result<PathBuf> {
+    if command.contains('/') {
+        return Ok(command.into());
+    }
+    let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+    let path = path.unwrap_or_else(|| DEFAULT_PATH.into());
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(command))
+        .find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
+        .ok_or_else(|| {
+            Error::new(ErrorKind::ConnectFailed, format!("Command \"{command}\" was not found"))
+                .with_hint("is it installed, and on the PATH that the server gets?")
+        })
 }
 
 fn target(remote: &Remote) -> Result<Target> {

@@ -58,3 +58,21 @@ async fn a_server_that_fails_its_handshake_is_ended() {
     until("the end of the server", || journal.pids().iter().all(|&pid| !lives(pid))).await;
     manager.close().await;
 }
+
+#[tokio::test]
+async fn a_host_that_is_killed_leaves_nothing_behind() {
+    let journal = Journal::new("killed-host");
+    let knobs = ["--grandchild", "--ignore-eof", "--ignore-term", "--journal", journal.path()];
+    let config = std::env::temp_dir().join(format!("mcpool-killed-{}.json", std::process::id()));
+    std::fs::write(&config, json!({"mcpServers": {"s": stdio(&knobs)}}).to_string()).unwrap();
+    let mut host = std::process::Command::new(env!("CARGO_BIN_EXE_mcpool"))
+        .args(["call", "--config", config.to_str().unwrap(), "s", "sleep", "ms=60000"])
+        .spawn()
+        .unwrap();
+    until("the call", || journal.entries().iter().any(|entry| entry["method"] == "tools/call")).await;
+    assert_eq!(journal.pids().len(), 2, "a server and its grandchild");
+    host.kill().unwrap();
+    host.wait().unwrap();
+    until("the end of the tree", || journal.pids().iter().all(|&pid| !lives(pid))).await;
+    std::fs::remove_file(config).unwrap();
+}

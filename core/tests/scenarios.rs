@@ -14,6 +14,8 @@ fn root() -> PathBuf {
 }
 
 fn main() {
+    // SAFETY: no other thread runs yet.
+    unsafe { std::env::set_var("MCPOOL_SCENARIO", "outside") };
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(4);
     let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("tests/scenarios"))

@@ -51,6 +51,7 @@ const nothing = () => undefined;
 /** Connects to many servers, lists their tools, routes calls. */
 export class Manager implements AsyncDisposable {
   readonly #native: NativeManager;
+  readonly #submit: NativeManager['submit'];
   readonly #listeners = new Listeners();
   #tools: Tool[] = [];
 
@@ -60,6 +61,7 @@ export class Manager implements AsyncDisposable {
     const json = typeof config === 'string' ? config : write(config);
     const named = typeof naming === 'function' ? sound(naming) : naming;
     this.#native = restoring(() => new NativeManager(bridge(), json, named, connectConcurrency));
+    this.#submit = this.#native.submit;
   }
 
   /** What was odd in the config. */
@@ -99,12 +101,12 @@ export class Manager implements AsyncDisposable {
     args?: Record<string, unknown>,
     options?: CallOptions,
   ): Promise<ToolResult> {
-    return call(this.#native, String(server), String(tool), args, options);
+    return call(this.#submit, String(server), String(tool), args, options);
   }
 
   /** Calls a tool by its name in the catalog. */
   call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
-    return call(this.#native, undefined, String(name), args, options);
+    return call(this.#submit, undefined, String(name), args, options);
   }
 
   /** Every server's status, in the order of the config. Starts nothing. */

@@ -31,7 +31,7 @@ interface Waiting {
   signal?: AbortSignal | undefined;
   onAbort?: (() => void) | undefined;
   /** A manager stays while its calls are under way. */
-  owner?: NativeManager;
+  owner?: Submit;
 }
 
 enum Kind {
@@ -41,8 +41,11 @@ enum Kind {
   Progress,
 }
 
-const waiting = new Map<number, Waiting>();
-let lastKey = 0;
+/** Who waits, by the low bits of the key. */
+const waiting: (Waiting | undefined)[] = [];
+const PLACE = 2 ** 24;
+/** Keys that are free. */
+const free: number[] = [];
 let opened: Bridge | undefined;
 
 /** This thread's bridge, made on first use. */
@@ -58,13 +61,13 @@ function deliver(...letters: (number | string)[]): void {
     const text = letters[at + 1] as string;
     const kind: Kind = tag & 3;
     const key = (tag - kind) / 4;
-    const waiter = waiting.get(key);
+    const waiter = waiting[key & (PLACE - 1)];
     if (waiter === undefined) continue;
     if (kind === Kind.Progress) {
       tell(waiter, text);
       continue;
     }
-    waiting.delete(key);
+    leave(key, key);
     if (waiter.onAbort) waiter.signal?.removeEventListener('abort', waiter.onAbort);
     if (kind === Kind.Result) waiter.resolve(new ToolResult(text));
     else if (kind === Kind.Failed) waiter.reject(restore(JSON.parse(text)));
@@ -88,25 +91,41 @@ export function throwLater(error: unknown): void {
   });
 }
 
-/** Starts a verb under a new key; resolves with its answer. */
+function enter(waiter: Waiting): number {
+  const key = free.pop() ?? waiting.length;
+  waiting[key & (PLACE - 1)] = waiter;
+  return key;
+}
+
+function leave(key: number, next: number): void {
+  waiting[key & (PLACE - 1)] = undefined;
+  free.push(next);
+}
+
+/** Nobody waits any more. A letter that is on its way must not meet the next one at this place: its key differs. */
+function cancel(key: number): void {
+  leave(key, key + PLACE);
+  bridge().cancel(key);
+}
+
+/** Starts a verb; resolves with its answer. */
 export function ask<T>(start: (key: number) => void, read: (json: string) => T): Promise<T> {
-  return new Promise((resolve, reject) => {
-    lastKey += 1;
-    start(lastKey);
-    waiting.set(lastKey, { resolve: resolve as (answer: unknown) => void, reject, read });
-  });
+  return askUntil(start, read).answer as Promise<T>;
 }
 
 /** As `ask`, for a verb that its caller may stop: `stop` resolves it with `undefined`. */
 export function askUntil<T>(start: (key: number) => void, read: (json: string) => T) {
-  const key = lastKey + 1;
-  const answer: Promise<T | undefined> = ask(start, read);
-  const stop = () => {
-    const waiter = waiting.get(key);
-    waiting.delete(key);
-    bridge().cancel(key);
-    waiter?.resolve(undefined);
-  };
+  let stop = () => {};
+  const answer = new Promise<T | undefined>((resolve, reject) => {
+    const waiter: Waiting = { resolve: resolve as (answer: unknown) => void, reject, read };
+    const key = enter(waiter);
+    stop = () => {
+      if (waiting[key & (PLACE - 1)] !== waiter) return;
+      cancel(key);
+      resolve(undefined);
+    };
+    start(key);
+  });
   return { answer, stop };
 }
 
@@ -114,7 +133,7 @@ const flush = () => bridge().flush();
 
 /** Calls a tool; without a server, `tool` is a name of the catalog. */
 export function call(
-  manager: NativeManager,
+  submit: Submit,
   server: string | undefined,
   tool: string,
   args: Record<string, unknown> | undefined,
@@ -151,8 +170,7 @@ export function call(
 function watch(signal: AbortSignal, key: number, waiter: Waiting): void {
   waiter.signal = signal;
   waiter.onAbort = () => {
-    if (!waiting.delete(key)) return;
-    bridge().cancel(key);
+    cancel(key);
     waiter.reject(aborted(signal));
   };
   signal.addEventListener('abort', waiter.onAbort, { once: true });

@@ -19,7 +19,8 @@ pub struct Bridge(pub(crate) Rc<Post>);
 #[napi]
 impl Bridge {
     /// `deliver` gets `(tag, text, tag, text, …)`. A tag is four times the key, plus 0 for a call's result, 1 for a
-    /// verb's answer, 2 for an error, 3 for progress. `watch` says that libuv can be used.
+    /// verb's answer, 2 for an error, 3 for progress. The low 24 bits of a key are free to be used again when its letter
+    /// has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
     #[napi(
         constructor,
         ts_args_type = "deliver: (...letters: (number | string)[]) => void, watch: boolean"

@@ -1,36 +1,75 @@
-//! Owns handing a call to the core: the one verb that has to be fast.
+//! Owns handing a call to the core: the one verb that has to be fast, so it is a bare Node-API function.
+//! What a method of a class costs besides (finding and checking its object) is a good part of a whole call.
 
-use mcpool::{Address, Arguments, CallOptions, Letter, ToolRef};
-use napi_derive::napi;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::rc::Rc;
 
-use crate::manager::NativeManager;
-use crate::post::{Stop, Waiting};
+use mcpool::{Address, Arguments, CallHandle, CallOptions, Letter, Manager, ToolRef};
+use napi::bindgen_prelude::{FromNapiValue, Unknown};
+use napi::{Env, Result, check_status, sys};
+
+use crate::post::{Post, Stop, Waiting};
 use crate::text::Text;
 
-#[napi]
-impl NativeManager {
-    /// Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn.
-    #[napi(
-        ts_args_type = "key: number, server: string | undefined, tool: string, argumentsJson: string | undefined, timeoutMs: number | undefined, progress: boolean, metaJson: string | undefined"
-    )]
-    #[expect(clippy::too_many_arguments)]
-    pub fn submit(
-        &self,
-        key: i64,
-        server: Option<Text>,
-        tool: Text,
-        arguments: Option<Text>,
-        timeout_ms: Option<f64>,
-        progress: bool,
-        meta: Option<Text>,
-    ) -> bool {
-        let key = key as u64;
+/// What the function brings along.
+pub(crate) struct Caller {
+    pub(crate) core: Manager,
+    pub(crate) post: Rc<Post>,
+}
+
+impl Caller {
+    /// `submit(key, server, tool, argumentsJson, timeoutMs, progress, metaJson)`; see the declaration.
+    pub(crate) fn into_function(self, env: &Env) -> Result<Unknown<'_>> {
+        let (env, mut function) = (env.raw(), null_mut());
+        let caller: *mut c_void = Box::into_raw(Box::new(self)).cast();
+        let (name, length) = (c"submit".as_ptr(), 6);
+        // SAFETY: the caller lives as long as the function, whose finalizer frees it.
+        unsafe {
+            check_status!(sys::napi_create_function(
+                env,
+                name,
+                length,
+                Some(submit),
+                caller,
+                &mut function
+            ))?;
+            let (hint, kept) = (null_mut(), null_mut());
+            check_status!(sys::napi_add_finalizer(env, function, caller, Some(free), hint, kept))?;
+            Unknown::from_napi_value(env, function)
+        }
+    }
+
+    fn call(&self, env: sys::napi_env, values: &[sys::napi_value]) -> Result<bool> {
+        // SAFETY: the values are the arguments of the running call.
+        let values = Values { env, values };
+        let key = values.read::<i64>(0)?.unwrap_or_default() as u64;
+        let sent = self.send(key, &values)?;
+        let stop = match sent {
+            Ok(handle) => Stop::Call(handle),
+            Err(error) => {
+                self.post.mailbox.post(key, Letter::Failed(error));
+                Stop::Nothing
+            }
+        };
+        self.post.expect(key, Waiting { stop, holds: true });
+        Ok(!self.post.sends_soon() && self.post.mailbox.wants_flush_scheduled())
+    }
+
+    fn send(&self, key: u64, values: &Values<'_>) -> Result<mcpool::Result<CallHandle>> {
+        let server = values.read::<Text>(1)?;
+        let tool = values.read::<Text>(2)?.unwrap_or_default();
+        let arguments = values.read::<Text>(3)?;
+        let timeout_ms = values.read::<f64>(4)?;
+        let progress = values.read::<bool>(5)?.unwrap_or_default();
+        let meta = values.read::<Text>(6)?;
         let address = Address { mailbox: self.post.mailbox.clone(), key };
-        let sent = || {
-            let arguments = arguments.map_or_else(
-                || Ok(Arguments::none()),
-                |json| Arguments::from_writer(json.into_bytes()),
-            )?;
+        let send = || {
+            let arguments = match arguments {
+                Some(json) => Arguments::from_writer(json.into_bytes())?,
+                None => Arguments::none(),
+            };
             let mut options = CallOptions {
                 timeout: timeout_ms.map(|ms| CallOptions::read_timeout(ms / 1000.0)).transpose()?,
                 meta: meta.map(|json| CallOptions::read_meta(&json.into_bytes())).transpose()?,
@@ -47,14 +86,52 @@ impl NativeManager {
             };
             self.core.submit(tool, arguments, options, address)
         };
-        let stop = match sent() {
-            Ok(handle) => Stop::Call(handle),
-            Err(error) => {
-                self.post.mailbox.post(key, Letter::Failed(error));
-                Stop::Nothing
-            }
-        };
-        self.post.expect(key, Waiting { stop, holds: true });
-        !self.post.delivering.get() && self.post.mailbox.wants_flush_scheduled()
+        Ok(send())
     }
+}
+
+/// The arguments of a call from JavaScript.
+struct Values<'a> {
+    env: sys::napi_env,
+    values: &'a [sys::napi_value],
+}
+
+impl Values<'_> {
+    /// The value at this place, unless it is missing or undefined.
+    fn read<T: FromNapiValue>(&self, at: usize) -> Result<Option<T>> {
+        match self.values.get(at) {
+            None => Ok(None),
+            // SAFETY: the values belong to the running call in this environment.
+            Some(&value) => unsafe { Option::from_napi_value(self.env, value) },
+        }
+    }
+}
+
+unsafe extern "C" fn submit(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+    let mut values = [null_mut(); 7];
+    let (mut count, mut caller, mut answer) = (values.len(), null_mut(), null_mut());
+    // SAFETY: at most as many values are written as there is room for; the data is the caller of this function.
+    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {
+        let first = values.as_mut_ptr();
+        sys::napi_get_cb_info(env, info, &mut count, first, null_mut(), &mut caller);
+        let caller = &*caller.cast::<Caller>();
+        caller.call(env, &values[..count.min(values.len())])
+    }));
+    let failed = match outcome {
+        Ok(Ok(wants_flush)) => {
+            // SAFETY: booleans can always be had.
+            unsafe { sys::napi_get_boolean(env, wants_flush, &mut answer) };
+            return answer;
+        }
+        Ok(Err(error)) => error,
+        Err(_) => napi::Error::from_reason("mcpool has a bug: submit panicked"),
+    };
+    // SAFETY: this is the environment of the running call.
+    unsafe { napi::JsError::from(failed).throw_into(env) };
+    null_mut()
+}
+
+unsafe extern "C" fn free(_env: sys::napi_env, caller: *mut c_void, _hint: *mut c_void) {
+    // SAFETY: gives back what `into_function` made.
+    drop(unsafe { Box::from_raw(caller.cast::<Caller>()) });
 }

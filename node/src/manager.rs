@@ -6,10 +6,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mcpool::{CallOptions, Catalog, Config, Manager, ManagerOptions, Naming};
-use napi::bindgen_prelude::{Either, Env, Function};
+use napi::bindgen_prelude::{Either, Env, Function, Unknown};
 use napi_derive::napi;
 
 use crate::bridge::{Bridge, start};
+use crate::calls::Caller;
 use crate::catalog::NativeCatalog;
 use crate::events::NativeEvents;
 use crate::naming::{NamedBy, Namer};
@@ -20,8 +21,8 @@ use crate::thrown;
 /// A manager of the core.
 #[napi]
 pub struct NativeManager {
-    pub(crate) core: Manager,
-    pub(crate) post: Rc<Post>,
+    core: Manager,
+    post: Rc<Post>,
     /// The catalog that was handed out last.
     catalog: RefCell<Option<Arc<Catalog>>>,
     _namer: Option<Namer>,
@@ -57,6 +58,15 @@ impl NativeManager {
             catalog: RefCell::default(),
             _namer: namer,
         })
+    }
+
+    /// Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn.
+    #[napi(
+        getter,
+        ts_return_type = "(key: number, server: string | undefined, tool: string, argumentsJson?: string, timeoutMs?: number, progress?: boolean, metaJson?: string) => boolean"
+    )]
+    pub fn submit<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
+        Caller { core: self.core.clone(), post: self.post.clone() }.into_function(env)
     }
 
     #[napi]

@@ -2,7 +2,6 @@
 //! Invariant: everything here happens on the thread it was made on; a letter whose key is gone is dropped.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,6 +11,13 @@ use napi::sys;
 
 use crate::text;
 use crate::wake::Wake;
+
+/// The low bits of a key are its place in the table; a place whose letter was not waited for gets another key.
+const PLACE_BITS: u32 = 24;
+
+fn place(key: u64) -> usize {
+    (key & ((1 << PLACE_BITS) - 1)) as usize
+}
 
 /// Letters handed over by one call into JavaScript; each is two arguments.
 const HANDFUL: usize = 128;
@@ -24,11 +30,11 @@ pub(crate) struct Post {
     pub(crate) mailbox: Arc<Mailbox>,
     /// `deliver(tag, text, tag, text, …)`, where a tag is four times the key plus the kind.
     deliver: Cell<sys::napi_ref>,
-    waiting: RefCell<HashMap<u64, Waiting>>,
+    waiting: RefCell<Vec<Option<(u64, Waiting)>>>,
     /// How many of those that wait keep the process alive.
     holding: Cell<usize>,
     /// A delivery is under way, after which held-back messages are sent anyway.
-    pub(crate) delivering: Cell<bool>,
+    delivering: Cell<bool>,
 }
 
 pub(crate) struct Waiting {
@@ -63,16 +69,26 @@ impl Post {
 
     pub(crate) fn expect(&self, key: u64, waiting: Waiting) {
         self.holding.set(self.holding.get() + usize::from(waiting.holds));
-        self.waiting.borrow_mut().insert(key, waiting);
+        let (mut places, place) = (self.waiting.borrow_mut(), place(key));
+        if places.len() <= place {
+            places.resize_with(place + 1, || None);
+        }
+        places[place] = Some((key, waiting));
         self.settle();
     }
 
     /// Forgets `key`; gives what was known of it.
     pub(crate) fn forget(&self, key: u64) -> Option<Waiting> {
-        let waiting = self.waiting.borrow_mut().remove(&key)?;
+        let mut places = self.waiting.borrow_mut();
+        let (_, waiting) = places.get_mut(place(key))?.take_if(|(known, _)| *known == key)?;
         self.holding.set(self.holding.get() - usize::from(waiting.holds));
         self.settle();
         Some(waiting)
+    }
+
+    fn knows(&self, key: u64) -> bool {
+        let places = self.waiting.borrow();
+        places.get(place(key)).is_some_and(|held| held.as_ref().is_some_and(|held| held.0 == key))
     }
 
     /// Keeps the process alive while somebody waits, and not otherwise.
@@ -109,7 +125,7 @@ impl Post {
 
     fn unfold(&self, key: u64, letter: Letter, arguments: &mut Vec<sys::napi_value>) {
         let known = match letter {
-            Letter::Progress(_) => self.waiting.borrow().contains_key(&key),
+            Letter::Progress(_) => self.knows(key),
             _ => self.forget(key).is_some(),
         };
         if !known {
@@ -125,6 +141,11 @@ impl Post {
         // SAFETY: numbers can always be made on the environment's thread.
         unsafe { sys::napi_create_int64(self.env, (key * 4 + kind) as i64, &mut tag) };
         arguments.extend([tag, text]);
+    }
+
+    /// Whether what is held back goes out without being asked for.
+    pub(crate) fn sends_soon(&self) -> bool {
+        self.delivering.get()
     }
 
     /// Runs a delivery whose microtasks have run when `deliver` returns.

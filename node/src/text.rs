@@ -7,7 +7,8 @@ use napi::{Result, ValueType, check_status, sys};
 const GUESS: usize = 512;
 
 /// A JavaScript string as UTF-8.
-pub struct Text(Vec<u8>);
+#[derive(Default)]
+pub(crate) struct Text(Vec<u8>);
 
 impl Text {
     /// Its bytes.

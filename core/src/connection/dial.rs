@@ -41,7 +41,7 @@ async fn attempt(
     stage: &Stage,
 ) -> Result<Live> {
     let wire = match resolve(config)? {
-        Resolved::Stdio(launch) => Wire::Stdio(Pipe::open(launch).await?),
+        Resolved::Stdio(launch) => Wire::Stdio(Pipe::open(launch)?),
         Resolved::Http(target) => Wire::Http(Link::open(target)?),
     };
     session.attach(wire);

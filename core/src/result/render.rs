@@ -1,5 +1,8 @@
 //! Owns turning content blocks into text.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -15,11 +18,13 @@ pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bo
     }
     let start = out.len();
     for raw in blocks {
-        let Ok(block) = serde_json::from_str::<Value>(raw.get()) else { continue };
         if out.len() > start {
             out.push_str("\n\n");
         }
-        render_block(&block, raw.get(), &mut out);
+        match serde_json::from_str::<TextBlock<'_>>(raw.get()) {
+            Ok(TextBlock { kind, text }) if kind == "text" => out.push_str(&text),
+            _ => render_block(raw.get(), &mut out),
+        }
     }
     if out.len() == start {
         out.push_str(structured.unwrap_or(NOTHING));
@@ -27,10 +32,19 @@ pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bo
     out
 }
 
-fn render_block(block: &Value, raw: &str, out: &mut String) {
+/// The common block, without copies where the text has no escapes.
+#[derive(Deserialize)]
+struct TextBlock<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
+fn render_block(raw: &str, out: &mut String) {
+    let block: Value = serde_json::from_str(raw).unwrap_or_default();
     let field = |name: &str| block[name].as_str().unwrap_or("unknown");
     match block["type"].as_str() {
-        Some("text") => out.push_str(block["text"].as_str().unwrap_or_default()),
         Some("image") => *out += &format!("[Image: {}]", field("mimeType")),
         Some("audio") => *out += &format!("[Audio: {}]", field("mimeType")),
         Some("resource_link") => *out += &format!("[Link: {}]", field("uri")),

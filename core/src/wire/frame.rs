@@ -5,7 +5,8 @@ use bytes::{Bytes, BytesMut};
 
 /// Small lines are copied out, so that a 100-byte answer does not keep a whole read buffer alive.
 const COPY_BELOW: usize = 8 << 10;
-const READ_SIZE: usize = 64 << 10;
+const READ_SIZE: usize = 16 << 10;
+const LONG_LINE: usize = 512 << 10;
 const KEEP_CAPACITY: usize = 256 << 10;
 const EDGE: usize = 512;
 
@@ -40,9 +41,14 @@ impl Frames {
         if self.buffer.is_empty() && self.buffer.capacity() > KEEP_CAPACITY {
             self.buffer = BytesMut::new();
         }
-        let wanted = if self.buffer.len() >= READ_SIZE { self.buffer.len() } else { READ_SIZE / 4 };
         if self.buffer.capacity() - self.buffer.len() < READ_SIZE / 4 {
-            self.buffer.reserve(wanted.max(READ_SIZE));
+            // A line that grows gets room in proportion; an idle server keeps little.
+            let room = if self.buffer.len() < LONG_LINE {
+                self.buffer.len()
+            } else {
+                self.buffer.len() / 2
+            };
+            self.buffer.reserve(room.max(READ_SIZE));
         }
         &mut self.buffer
     }

@@ -1,29 +1,29 @@
-//! Owns child processes: starting one in a session of its own, its last words on stderr, its exit, and the end of
-//! its whole tree.
-//! Invariant: no process that was started here outlives its owner; at the exit of our process none is left.
+//! Owns child processes: starting one in a group of its own, its last words on stderr, its exit, and the end of its
+//! whole tree.
+//! Invariant: no process that was started here outlives its owner.
 
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::future::Future;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, Once, OnceLock, mpsc};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use tokio::io::AsyncReadExt;
-use tokio::process::Child;
-use tokio::sync::{oneshot, watch};
+use tokio::process::Command;
+use tokio::sync::watch;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime;
 use crate::sync::lock;
 
+mod guardian;
 mod stderr;
 
+use guardian::{discharge, enlist, is_enlisted};
 use stderr::Tail;
 
 /// How long each step of asking a tree to end may take.
@@ -35,7 +35,7 @@ const PIPE_SIZE: usize = 1 << 20;
 
 /// What to start.
 pub(crate) struct Launch {
-    pub(crate) program: OsString,
+    pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
     /// The child's whole environment.
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -63,15 +63,14 @@ impl Exit {
 
 impl Process {
     /// Starts the program; gives its standard input and output, ready for non-blocking use.
-    pub(crate) async fn start(launch: Launch) -> Result<(Process, OwnedFd, OwnedFd)> {
-        let program = launch.program.to_string_lossy().into_owned();
+    pub(crate) fn start(launch: Launch) -> Result<(Process, OwnedFd, OwnedFd)> {
+        let program = launch.program.display().to_string();
         let cwd = launch.cwd.clone();
         let pipes = pipes().map_err(|error| cannot_start(&program, cwd.as_ref(), error.into()))?;
         let (ours, theirs) = pipes;
-        let mut child = spawn_on_lasting_thread(command(launch, theirs))
-            .await
-            .map_err(|error| cannot_start(&program, cwd.as_ref(), error))?
-            .adopt();
+        let mut child = command(launch, theirs)
+            .spawn()
+            .map_err(|error| cannot_start(&program, cwd.as_ref(), error))?;
 
         let id = child.id().and_then(|id| Pid::from_raw(id as i32));
         let group = id.ok_or_else(|| {
@@ -209,66 +208,16 @@ fn cloexec_pipe() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe)
 }
 
-fn command(launch: Launch, theirs: (OwnedFd, OwnedFd)) -> std::process::Command {
+/// A group of its own and nothing else that needs code between fork and exec: the system's fast way of starting
+/// programs stays open, which matters for a host with much memory and many servers.
+fn command(launch: Launch, theirs: (OwnedFd, OwnedFd)) -> Command {
     let mut command = std::process::Command::new(&launch.program);
-    command.args(&launch.args).env_clear().envs(launch.env);
+    command.args(&launch.args).env_clear().envs(launch.env).process_group(0);
     if let Some(cwd) = &launch.cwd {
         command.current_dir(cwd);
     }
     command.stdin(theirs.0).stdout(theirs.1).stderr(Stdio::piped());
-    // SAFETY: only system calls that are safe between fork and exec.
-    unsafe {
-        command.pre_exec(|| {
-            rustix::process::setsid()?;
-            #[cfg(target_os = "linux")]
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            Ok(())
-        });
-    }
-    command
-}
-
-/// A child on its way to its owner; if nobody takes it, it ends at once.
-struct Newborn(Option<Child>);
-
-impl Newborn {
-    fn adopt(mut self) -> Child {
-        self.0.take().expect("it is taken once")
-    }
-}
-
-impl Drop for Newborn {
-    fn drop(&mut self) {
-        let orphan = self.0.as_ref().and_then(Child::id);
-        if let Some(group) = orphan.and_then(|id| Pid::from_raw(id as i32)) {
-            signal_group(group, Signal::KILL);
-        }
-    }
-}
-
-/// The kernel's "die with your parent" means the parent *thread*, so all children start on one that never ends.
-async fn spawn_on_lasting_thread(command: std::process::Command) -> std::io::Result<Newborn> {
-    type Job = (std::process::Command, oneshot::Sender<std::io::Result<Newborn>>);
-    static JOBS: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
-    let jobs = JOBS.get_or_init(|| {
-        let (sender, jobs) = mpsc::channel::<Job>();
-        std::thread::Builder::new()
-            .name("mcpool-spawn".into())
-            .stack_size(256 << 10)
-            .spawn(move || {
-                let _runtime = runtime::handle().enter();
-                for (command, reply) in jobs {
-                    let child = tokio::process::Command::from(command).spawn();
-                    let _ = reply.send(child.map(|child| Newborn(Some(child))));
-                }
-            })
-            .expect("the system refuses to start a thread");
-        sender
-    });
-    let (reply, newborn) = oneshot::channel();
-    let stopped = || std::io::Error::other("the spawning thread has stopped");
-    jobs.send((command, reply)).map_err(|_| stopped())?;
-    newborn.await.map_err(|_| stopped())?
+    command.into()
 }
 
 fn cannot_start(program: &str, cwd: Option<&PathBuf>, error: std::io::Error) -> Error {
@@ -279,48 +228,7 @@ fn cannot_start(program: &str, cwd: Option<&PathBuf>, error: std::io::Error) -> 
             failed(format!("The working directory {} does not exist", cwd.display()))
                 .with_hint("correct \"cwd\"")
         }
-        _ if missing => failed(format!("Command \"{program}\" was not found"))
-            .with_hint("is it installed, and on the PATH that the server gets?"),
+        _ if missing => failed(format!("Command \"{program}\" was not found")),
         _ => failed(format!("Command \"{program}\" could not be started: {error}")),
-    }
-}
-
-/// Every group that lives, for the exit of our process.
-static ENLISTED: LazyLock<Mutex<HashSet<i32>>> = LazyLock::new(Mutex::default);
-static OWNER: AtomicU32 = AtomicU32::new(0);
-
-fn enlist(group: Pid) {
-    static AT_EXIT: Once = Once::new();
-    AT_EXIT.call_once(|| {
-        OWNER.store(std::process::id(), Ordering::Relaxed);
-        // SAFETY: the function is `extern "C"`, takes nothing and stays loaded as long as the process.
-        unsafe { libc::atexit(end_all_at_exit) };
-    });
-    lock(&ENLISTED).insert(group.as_raw_nonzero().get());
-}
-
-fn discharge(group: Pid) {
-    lock(&ENLISTED).remove(&group.as_raw_nonzero().get());
-}
-
-fn is_enlisted(group: Pid) -> bool {
-    lock(&ENLISTED).contains(&group.as_raw_nonzero().get())
-}
-
-/// The net below `close`: whoever exits with servers running takes them along, asking first.
-extern "C" fn end_all_at_exit() {
-    // A forked child that exits must not end its parent's servers.
-    if OWNER.load(Ordering::Relaxed) != std::process::id() {
-        return;
-    }
-    for (signal, patience) in [(Signal::TERM, 300), (Signal::KILL, 200)] {
-        let groups: Vec<i32> = lock(&ENLISTED).iter().copied().collect();
-        for group in groups.into_iter().filter_map(Pid::from_raw) {
-            signal_group(group, signal);
-        }
-        let deadline = Instant::now() + Duration::from_millis(patience);
-        while !lock(&ENLISTED).is_empty() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
     }
 }

@@ -60,8 +60,8 @@ struct Outbox {
 
 impl Pipe {
     /// Starts the server.
-    pub(crate) async fn open(launch: Launch) -> Result<Arc<Pipe>> {
-        let (process, stdin, stdout) = Process::start(launch).await?;
+    pub(crate) fn open(launch: Launch) -> Result<Arc<Pipe>> {
+        let (process, stdin, stdout) = Process::start(launch)?;
         Ok(Arc::new_cyclic(|pipe: &Weak<Pipe>| Pipe {
             slot: io::thread().enter(pipe.clone()),
             stdout,

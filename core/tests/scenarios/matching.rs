@@ -16,6 +16,14 @@ fn compare(expected: &Value, actual: &Value, at: &str) -> Result<(), String> {
                 Ok(())
             }
         }
+        (Value::String(wanted), Value::String(text)) if contained(wanted).is_some() => {
+            let part = contained(wanted).unwrap_or_default();
+            if text.contains(part) {
+                Ok(())
+            } else {
+                Err(format!("{at}: {part:?} is not in {text:?}"))
+            }
+        }
         (Value::Object(expected), Value::Object(actual)) => {
             for (key, value) in expected {
                 compare(value, actual.get(key).unwrap_or(&Value::Null), &format!("{at}.{key}"))?;
@@ -31,6 +39,11 @@ fn compare(expected: &Value, actual: &Value, at: &str) -> Result<(), String> {
         _ if expected == actual => Ok(()),
         _ => Err(format!("{at}: expected {expected}, got {actual}")),
     }
+}
+
+/// `text` of `${has:text}`.
+fn contained(wanted: &str) -> Option<&str> {
+    wanted.strip_prefix("${has:")?.strip_suffix('}')
 }
 
 /// Whether the items match in this order, with others between them.

@@ -35,7 +35,8 @@ pub(crate) fn run(root: &Path, file: &Path) -> Result<(), String> {
     let dir = root.join("target/scenarios").join(format!("rust-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
 
-    let fixture = root.join("target/debug/mcpool-fixture");
+    let fixture = std::env::var_os("MCPOOL_FIXTURE")
+        .map_or_else(|| root.join("target/debug/mcpool-fixture"), PathBuf::from);
     let mut names = vec![
         ("fixture".to_owned(), fixture.display().to_string()),
         ("dir".to_owned(), dir.display().to_string()),
@@ -94,7 +95,9 @@ async fn play(scenario: &Value) -> Result<(), String> {
             .as_str()
             .map_or(Ok(Naming::default()), Naming::from_style)
             .map_err(|error| error.to_string())?,
-        connect_concurrency: None,
+        connect_concurrency: scenario["options"]["connect_concurrency"]
+            .as_u64()
+            .map(|limit| limit as usize),
     };
     let manager = Manager::new(config, options);
     let events = Arc::new(Mutex::new(Vec::new()));
@@ -116,7 +119,11 @@ async fn play(scenario: &Value) -> Result<(), String> {
     }
     run.manager.close().await;
     collector.abort();
-    outcome
+    outcome?;
+    match run.started.lock().unwrap().keys().next() {
+        Some(name) => Err(format!("{name} was started and never finished")),
+        None => Ok(()),
+    }
 }
 
 impl Run {

@@ -1,0 +1,281 @@
+"""Runs one file of `tests/scenarios` against the asyncio manager. The words of the files are explained there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mcpool
+from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until, web
+
+LIMIT = 120.0
+COMMON_KEYS = {"do", "expect", "error"}
+CALL_KEYS = {"arguments", "timeout_ms", "meta", "progress"}
+TOOL_FIELDS = (
+    "name server raw_name title description input_schema output_schema annotations requires_approval provider state"
+).split()
+
+
+def run(file: Path, directory: Path) -> None:
+    """Runs a file; an assertion says which step failed and how."""
+    scenario = json.loads(file.read_text())
+    names = {"fixture": str(PROGRAM), "dir": str(directory.resolve())}
+    with contextlib.ExitStack() as servers:
+        for name, knobs in scenario.get("fixtures", {}).items():
+            names[name] = servers.enter_context(web(*fill(knobs, names)))
+        asyncio.run(asyncio.wait_for(play(fill(scenario, names)), LIMIT))
+    for journal in directory.glob("*.jsonl"):
+        for pid in processes(journal):
+            assert until(lambda pid=pid: not lives(pid)), f"process {pid} of {journal.name} was left behind"  # type: ignore[misc]
+
+
+async def play(scenario: dict[str, Any]) -> None:
+    """Executes the steps with a manager of their own."""
+    manager = mcpool.Manager(scenario["config"], **scenario.get("options", {}))
+    steps = Steps(manager)
+    collector = asyncio.create_task(steps.collect(manager.events()))
+    try:
+        for number, step in enumerate(scenario["steps"], 1):
+            try:
+                await steps.step(step)
+            except Exception as problem:
+                raise AssertionError(f"step {number} ({step['do']}): {problem}") from problem
+    finally:
+        await manager.close()
+        collector.cancel()
+    assert not steps.started, f"{list(steps.started)} were started and never finished"
+
+
+class Steps:
+    """The steps of one scenario."""
+
+    def __init__(self, manager: mcpool.Manager) -> None:
+        self.manager = manager
+        self.seen: list[Any] = []
+        self.started: dict[str, asyncio.Task[Any]] = {}
+
+    async def collect(self, events: mcpool.Events) -> None:
+        """Keeps every event, as the other languages write it."""
+        async for event in events:
+            fields = plain(event)
+            self.seen.append({**fields, **fields.pop("data")})
+
+    async def step(self, step: dict[str, Any]) -> None:
+        """Executes one step and holds it against what is expected."""
+        match step["do"]:
+            case "start":
+                only(step, "as", "step")
+                self.started[step["as"]] = asyncio.create_task(self.verb(step["step"]))
+                # Its request is on its way before the next step begins.
+                await asyncio.sleep(0)
+            case "finish":
+                only(step, "as")
+                task = self.started.pop(step["as"])
+                done, _ = await asyncio.wait([task], timeout=PATIENCE)
+                assert done, "did not finish"
+                await judge(step, task)
+            case "cancel":
+                only(step, "as")
+                task = self.started.pop(step["as"])
+                assert task.cancel(), "was done before it was cancelled"
+                await asyncio.wait([task])
+                assert task.cancelled(), "did not end as cancelled"
+            case "parallel":
+                only(step, "steps")
+                await asyncio.gather(*(self.step(inner) for inner in step["steps"]))
+            case "repeat":
+                only(step, "times", "step")
+                for _ in range(step["times"]):
+                    await self.step(step["step"])
+            case "events":
+                only(step)
+                assert await eventually(lambda: is_subsequence(step["expect"], self.seen)), (
+                    f"not in this order: {self.seen}"
+                )
+            case "journal":
+                await journal(step)
+            case _:
+                await judge(step, asyncio.create_task(self.verb(step)))
+
+    async def verb(self, step: dict[str, Any]) -> Any:
+        """Executes a verb of the manager; what it returns is made plain."""
+        manager = self.manager
+        limit = step["timeout_ms"] / 1000 if "timeout_ms" in step else None
+        match step["do"]:
+            case "connect_all":
+                only(step)
+                return plain(await manager.connect_all())
+            case "connect":
+                only(step, "server")
+                await manager.connect(step["server"])
+            case "wait_for":
+                only(step, "server", "timeout_ms")
+                await manager.wait_for(step["server"], timeout=limit)
+            case "tools":
+                only(step)
+                return [tool.name for tool in manager.get_tools()]
+            case "tool":
+                only(step, "name")
+                found = [tool for tool in manager.get_tools() if tool.name == step["name"]]
+                return {field: getattr(found[0], field) for field in TOOL_FIELDS} if found else None
+            case "call_tool":
+                only(step, "server", "tool", *CALL_KEYS)
+                options, told = call_options(step, limit)
+                target = (step["server"], step["tool"])
+                return answer(await manager.call_tool(*target, step.get("arguments"), **options), told)
+            case "call":
+                only(step, "name", *CALL_KEYS)
+                options, told = call_options(step, limit)
+                return answer(await manager.call(step["name"], step.get("arguments"), **options), told)
+            case "status":
+                only(step)
+                return {status.name: plain(status) for status in manager.status()}
+            case "warnings":
+                only(step)
+                return manager.warnings
+            case "kill":
+                only(step, "server")
+                (pid,) = (status.pid for status in manager.status() if status.name == step["server"])
+                assert pid is not None, "the server has no process"
+                os.kill(pid, signal.SIGKILL)
+            case "disconnect":
+                only(step, "server")
+                await manager.disconnect(step["server"])
+            case "disconnect_all":
+                only(step)
+                await manager.disconnect_all()
+            case "close":
+                only(step)
+                await manager.close()
+            case unknown:
+                raise AssertionError(f"there is no step {unknown!r}")
+        return None
+
+
+def call_options(step: dict[str, Any], limit: float | None) -> tuple[dict[str, Any], list[Any]]:
+    """The options of a call, and where its progress is noted."""
+    told: list[Any] = []
+    options: dict[str, Any] = {"timeout": limit, "meta": step.get("meta")}
+    if step.get("progress"):
+        options["on_progress"] = lambda progress: told.append(progress._asdict())
+    return options, told
+
+
+def answer(result: mcpool.ToolResult, told: list[Any]) -> dict[str, Any]:
+    """A result as the files see it."""
+    fields = ("text", "is_error", "content", "structured", "raw", "json")
+    return {**{field: getattr(result, field) for field in fields}, "progress": told}
+
+
+async def judge(step: dict[str, Any], task: asyncio.Task[Any]) -> None:
+    """Holds the outcome against the step's `expect` or `error`."""
+    try:
+        value = await task
+    except mcpool.McpoolError as error:
+        assert "error" in step, f"failed with {type(error).__name__}: {error}"
+        check(step["error"], plain(error))
+        return
+    assert "error" not in step, f"should have failed, gave {value}"
+    if "expect" in step:
+        check(step["expect"], value)
+
+
+async def journal(step: dict[str, Any]) -> None:
+    """Waits for entries, then counts."""
+    only(step, "file", "count")
+    file = Path(step["file"])
+    wanted = step.get("expect", [])
+    assert await eventually(lambda: is_subsequence(wanted, read_journal(file))), (
+        f"the journal holds {read_journal(file)}"
+    )
+    for count in step.get("count", []):
+        times = sum(matches(count["entry"], entry) for entry in read_journal(file))
+        assert times == count["times"], f"{count['entry']}: expected {count['times']}, got {times}"
+
+
+def only(step: dict[str, Any], *allowed: str) -> None:
+    """Refuses keys that mean nothing."""
+    unknown = step.keys() - COMMON_KEYS - set(allowed)
+    assert not unknown, f"unknown keys {unknown}"
+
+
+async def eventually(condition: Callable[[], bool]) -> bool:
+    """Waits for the condition while the loop goes on."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.005)
+    return True
+
+
+def plain(value: Any) -> Any:
+    """Dataclasses and errors as the JSON that the files are written in."""
+    if isinstance(value, mcpool.McpoolError):
+        names = ("code", "message", "hint", "server", "retryable", "executed", "rpc")
+        return {name: plain(getattr(value, name)) for name in names}
+    if isinstance(value, mcpool.RpcError):
+        return {"code": value.code, "message": value.message, "data": value.data}
+    if dataclasses.is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def check(expected: Any, actual: Any, at: str = "") -> None:
+    """Says where `actual` differs from what is expected."""
+    if expected == "${any}":
+        assert actual is not None, f"{at}: is missing"
+    elif isinstance(expected, str) and expected.startswith("${has:") and isinstance(actual, str):
+        part = expected.removeprefix("${has:").removesuffix("}")
+        assert part in actual, f"{at}: {part!r} is not in {actual!r}"
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        for key, value in expected.items():
+            check(value, actual.get(key), f"{at}.{key}")
+    elif isinstance(expected, list) and isinstance(actual, list):
+        assert len(expected) == len(actual), f"{at}: expected {expected}, got {actual}"
+        for index, (value, item) in enumerate(zip(expected, actual, strict=True)):
+            check(value, item, f"{at}[{index}]")
+    else:
+        # To Python, true is 1.
+        same_kind = isinstance(expected, bool) == isinstance(actual, bool)
+        assert same_kind and expected == actual, f"{at}: expected {expected!r}, got {actual!r}"
+
+
+def matches(expected: Any, actual: Any) -> bool:
+    """Whether `actual` is what is expected."""
+    try:
+        check(expected, actual)
+    except AssertionError:
+        return False
+    return True
+
+
+def is_subsequence(expected: list[Any], actual: list[Any]) -> bool:
+    """Whether the items match in this order, with others between them."""
+    rest = iter(actual)
+    return all(any(matches(wanted, item) for item in rest) for wanted in expected)
+
+
+def fill(value: Any, names: dict[str, str]) -> Any:
+    """`value` with `${name}` replaced in every string."""
+    if isinstance(value, str):
+        for name, replacement in names.items():
+            value = value.replace(f"${{{name}}}", replacement)
+        return value
+    if isinstance(value, list):
+        return [fill(item, names) for item in value]
+    if isinstance(value, dict):
+        return {key: fill(entry, names) for key, entry in value.items()}
+    return value
