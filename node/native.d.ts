@@ -81,4 +81,4 @@ export interface ErrorRow {
 export declare function renderText(json: string): string
 
 /** Runs the command line; `itself` is the command that starts this program again. Gives the exit code. */
-export declare function runCommand(arguments: Array<string>, itself: Array<string>): number
+export declare function runCommand(words: Array<string>, itself: Array<string>): number

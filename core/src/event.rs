@@ -1,6 +1,7 @@
 //! Owns what mcpool tells while it works: events with a sequence number, a time and a server.
 //! A slow reader loses the oldest events and is told how many; nobody else waits for it.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,6 +9,7 @@ use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::status::State;
+use crate::sync::lock;
 
 const CAPACITY: usize = 1024;
 
@@ -57,24 +59,37 @@ pub enum EventKind {
 
 /// The sending side, one per manager.
 pub(crate) struct EventLog {
-    sender: broadcast::Sender<Event>,
+    /// Absent when nothing will happen any more.
+    sender: Mutex<Option<broadcast::Sender<Event>>>,
     seq: AtomicU64,
 }
 
 impl EventLog {
     pub(crate) fn new() -> Self {
-        EventLog { sender: broadcast::Sender::new(CAPACITY), seq: AtomicU64::new(0) }
+        let sender = Mutex::new(Some(broadcast::Sender::new(CAPACITY)));
+        EventLog { sender, seq: AtomicU64::new(0) }
     }
 
     pub(crate) fn emit(&self, server: &str, kind: EventKind) {
         let seq = self.seq.fetch_add(1, Ordering::Relaxed) + 1;
         let time_ms = now_ms();
-        // Nobody listening is fine.
-        let _ = self.sender.send(Event { seq, time_ms, server: server.to_owned(), kind });
+        if let Some(sender) = &*lock(&self.sender) {
+            // Nobody listening is fine.
+            let _ = sender.send(Event { seq, time_ms, server: server.to_owned(), kind });
+        }
     }
 
     pub(crate) fn subscribe(&self) -> Events {
-        Events { receiver: self.sender.subscribe(), lost: 0 }
+        let receiver = match &*lock(&self.sender) {
+            Some(sender) => sender.subscribe(),
+            None => broadcast::channel(1).1,
+        };
+        Events { receiver, lost: 0 }
+    }
+
+    /// Every stream ends after the events that were sent.
+    pub(crate) fn close(&self) {
+        lock(&self.sender).take();
     }
 }
 
@@ -89,7 +104,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event; `None` when the manager is gone.
+    /// The next event; `None` when the manager is closed or gone.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             match self.receiver.recv().await {
@@ -127,5 +142,16 @@ mod tests {
         let mut events = log.subscribe();
         drop(log);
         assert!(events.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_closed_log_is_read_to_its_end() {
+        let log = EventLog::new();
+        let mut events = log.subscribe();
+        log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
+        log.close();
+        assert_eq!(events.next().await.unwrap().seq, 1);
+        assert!(events.next().await.is_none());
+        assert!(log.subscribe().next().await.is_none());
     }
 }

@@ -64,8 +64,14 @@ struct Server {
 pub struct ConnectReport {
     /// Servers that are up.
     pub connected: Vec<String>,
+    /// Servers that are known from the cache only, so far.
+    pub deferred: Vec<String>,
+    /// Servers whose attempt goes on.
+    pub pending: Vec<String>,
     /// Servers that are not, and why.
     pub failed: IndexMap<String, Error>,
+    /// Servers whose source is not trusted.
+    pub blocked: Vec<String>,
     /// Servers that are switched off.
     pub disabled: Vec<String>,
     /// How long each server took.
@@ -242,7 +248,13 @@ impl Manager {
     /// Closes for good: every later verb fails with `CLOSED`. Idempotent, bounded.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.0.closed.store(true, Ordering::Release);
-        self.disconnect_all()
+        let (all, events) = (self.disconnect_all(), self.0.events.clone());
+        let last = on_runtime(async move {
+            all.await;
+            events.close();
+            Ok(())
+        });
+        async move { drop(last.await) }
     }
 
     fn check_open(&self) -> Result<()> {

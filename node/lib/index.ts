@@ -1,4 +1,6 @@
 // What the package gives.
+
+export type { Arguments, CallOptions, Progress } from './calls.js';
 export {
   AuthFailedError,
   AuthRequiredError,
@@ -39,7 +41,6 @@ export type {
   ToolsChangedEvent,
 } from './events.js';
 export { type Config, Manager, type ManagerOptions, type Naming, type ServerConfig } from './manager.js';
-export type { CallOptions, Progress } from './post.js';
 export { type ContentBlock, ToolResult } from './result.js';
 export type { Calls, ConnectReport, ServerState, ServerStatus } from './status.js';
 export { type Schema, Tool, type ToolAnnotations } from './tool.js';

@@ -1,8 +1,9 @@
 // Owns the manager that JavaScript sees: types and verbs; whatever is decided is decided in the core.
 import { NativeManager } from '../native.js';
+import { type Arguments, type CallOptions, call } from './calls.js';
 import { ConfigInvalidError, restoring } from './errors.js';
 import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
-import { ask, bridge, type CallOptions, call } from './post.js';
+import { ask, bridge } from './post.js';
 import type { ToolResult } from './result.js';
 import { type ConnectReport, readReport, readStatus, type ServerStatus } from './status.js';
 import { type Tool, toolsOf } from './tool.js';
@@ -95,17 +96,12 @@ export class Manager implements AsyncDisposable {
   }
 
   /** Calls a tool by its server's own name for it. A result with `isError` resolves: the tool has answered. */
-  callTool(
-    server: string,
-    tool: string,
-    args?: Record<string, unknown>,
-    options?: CallOptions,
-  ): Promise<ToolResult> {
+  callTool(server: string, tool: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
     return call(this.#submit, String(server), String(tool), args, options);
   }
 
   /** Calls a tool by its name in the catalog. */
-  call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
+  call(name: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
     return call(this.#submit, undefined, String(name), args, options);
   }
 

@@ -4,7 +4,6 @@
 mod bridge;
 mod calls;
 mod catalog;
-mod command;
 mod events;
 mod manager;
 mod naming;
@@ -35,6 +34,12 @@ pub fn error_kinds() -> Vec<ErrorRow> {
 #[napi]
 pub fn render_text(json: String) -> String {
     ToolResult::from_json(json).text()
+}
+
+/// Runs the command line; `itself` is the command that starts this program again. Gives the exit code.
+#[napi]
+pub fn run_command(words: Vec<String>, itself: Vec<String>) -> i32 {
+    mcpool::cli::run(words, itself)
 }
 
 /// Throws the core's error: its JSON is the message.

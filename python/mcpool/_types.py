@@ -19,7 +19,10 @@ class ConnectReport(NamedTuple):
     """How a connect_all went."""
 
     connected: list[str]
+    deferred: list[str]
+    pending: list[str]
     failed: dict[str, McpoolError]
+    blocked: list[str]
     disabled: list[str]
     durations_ms: dict[str, float]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import json
 import os
 import signal
@@ -165,7 +164,7 @@ def call_options(step: dict[str, Any], limit: float | None) -> tuple[dict[str, A
     told: list[Any] = []
     options: dict[str, Any] = {"timeout": limit, "meta": step.get("meta")}
     if step.get("progress"):
-        options["on_progress"] = lambda progress: told.append(progress._asdict())
+        options["on_progress"] = lambda progress: told.append(plain(progress))
     return options, told
 
 
@@ -218,14 +217,14 @@ async def eventually(condition: Callable[[], bool]) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses and errors as the JSON that the files are written in."""
+    """Records and errors as the JSON that the files are written in."""
     if isinstance(value, mcpool.McpoolError):
         names = ("code", "message", "hint", "server", "retryable", "executed", "rpc")
         return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, mcpool.RpcError):
         return {"code": value.code, "message": value.message, "data": value.data}
-    if dataclasses.is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain(value._asdict())
     if isinstance(value, dict):
         return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, list):

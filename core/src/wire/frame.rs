@@ -6,7 +6,6 @@ use bytes::{Bytes, BytesMut};
 /// Small lines are copied out, so that a 100-byte answer does not keep a whole read buffer alive.
 const COPY_BELOW: usize = 8 << 10;
 const READ_SIZE: usize = 16 << 10;
-const LONG_LINE: usize = 512 << 10;
 const KEEP_CAPACITY: usize = 256 << 10;
 const EDGE: usize = 512;
 
@@ -36,21 +35,21 @@ impl Frames {
         Frames { buffer: BytesMut::new(), scanned: 0, limit, skipping: None }
     }
 
-    /// The buffer to append to, with room for one read.
-    pub(super) fn room(&mut self) -> &mut BytesMut {
+    /// The buffer to append to, with room for one read of `waiting` bytes where that is known to be much.
+    pub(super) fn room(&mut self, waiting: usize) -> &mut BytesMut {
         if self.buffer.is_empty() && self.buffer.capacity() > KEEP_CAPACITY {
             self.buffer = BytesMut::new();
         }
-        if self.buffer.capacity() - self.buffer.len() < READ_SIZE / 4 {
-            // A line that grows gets room in proportion; an idle server keeps little.
-            let room = if self.buffer.len() < LONG_LINE {
-                self.buffer.len()
-            } else {
-                self.buffer.len() / 2
-            };
-            self.buffer.reserve(room.max(READ_SIZE));
+        if self.buffer.capacity() - self.buffer.len() < waiting.max(READ_SIZE / 4) {
+            // A line that grows gets room in proportion, so that it is not moved too often.
+            self.buffer.reserve(waiting.max(self.buffer.len() / 4).max(READ_SIZE));
         }
         &mut self.buffer
+    }
+
+    /// Whether a long line is being read, for which it pays to ask how much is there.
+    pub(super) fn is_long(&self) -> bool {
+        self.buffer.len() >= READ_SIZE / 2
     }
 
     /// The next complete line, without its line feed.
@@ -117,7 +116,7 @@ mod tests {
     use super::*;
 
     fn feed(frames: &mut Frames, bytes: &[u8]) -> Vec<String> {
-        frames.room().extend_from_slice(bytes);
+        frames.room(0).extend_from_slice(bytes);
         std::iter::from_fn(|| frames.next())
             .map(|frame| match frame {
                 Frame::Line(line) => String::from_utf8(line.to_vec()).unwrap(),

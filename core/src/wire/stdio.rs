@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 
 use super::frame::{Frame, Frames};
 use super::io;
@@ -178,7 +178,8 @@ impl Pipe {
         self.touch();
         let mut total = 0;
         while total < READ_BUDGET {
-            let room = frames.room();
+            let waiting = if frames.is_long() { ioctl_fionread(&self.stdout).unwrap_or(0) } else { 0 };
+            let room = frames.room((waiting as usize).min(READ_BUDGET));
             let spare = room.spare_capacity_mut();
             let space = spare.len();
             let count = match rustix::io::read(&self.stdout, spare) {

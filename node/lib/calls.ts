@@ -1,0 +1,108 @@
+// Owns handing a call to the core, and giving it up.
+import type { NativeManager } from '../native.js';
+import { InvalidArgumentsError } from './errors.js';
+import { bridge, cancel, enter, throwLater, type Waiting, withdraw } from './post.js';
+import type { ToolResult } from './result.js';
+
+/** How far a call has come, in the server's own measure. */
+export interface Progress {
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
+/** What a caller can say about one call. */
+export interface CallOptions {
+  /** Overrides the server's `toolTimeout`. */
+  timeoutMs?: number | undefined;
+  /** Gives the call up and tells the server. */
+  signal?: AbortSignal | undefined;
+  /** Asks the server for progress. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+  /** Becomes the request's `_meta`. */
+  meta?: Record<string, unknown> | undefined;
+}
+
+/** A call's arguments, by name. */
+export type Arguments = Record<string, unknown>;
+
+type Submit = NativeManager['submit'];
+
+const flush = () => bridge().flush();
+
+/** Calls a tool; without a server, `tool` is a name of the catalog. */
+export function call(
+  submit: Submit,
+  server: string | undefined,
+  tool: string,
+  args: Arguments | undefined,
+  options: CallOptions | undefined,
+): Promise<ToolResult> {
+  return new Promise((resolve, reject) => {
+    const json = args === undefined ? undefined : write(args, 'arguments');
+    // The function keeps its manager: a manager stays while its calls are under way.
+    const waiter = { resolve, reject, owner: submit } as Waiting;
+    if (options !== undefined) return callWith(submit, server, tool, json, options, waiter);
+    if (submit(enter(waiter), server, tool, json)) queueMicrotask(flush);
+  });
+}
+
+function callWith(
+  submit: Submit,
+  server: string | undefined,
+  tool: string,
+  json: string | undefined,
+  { timeoutMs, signal, onProgress, meta }: CallOptions,
+  waiter: Waiting,
+): void {
+  if (signal?.aborted) throw aborted(signal);
+  const limit = timeoutMs === undefined ? undefined : Number(timeoutMs);
+  const metaJson = meta === undefined ? undefined : write(meta, 'meta');
+  if (onProgress) waiter.told = (progress) => tell(onProgress, progress);
+  const key = enter(waiter);
+  const onAbort = () => {
+    cancel(key);
+    waiter.reject(aborted(signal as AbortSignal));
+  };
+  try {
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (submit(key, server, tool, json, limit, onProgress !== undefined, metaJson)) queueMicrotask(flush);
+  } catch (error) {
+    withdraw(key);
+    throw error;
+  }
+  if (signal) waiter.leave = () => signal.removeEventListener('abort', onAbort);
+}
+
+function tell(onProgress: (progress: Progress) => void, json: string): void {
+  const { progress, total, message } = JSON.parse(json);
+  try {
+    onProgress({ progress, ...(total !== null && { total }), ...(message !== null && { message }) });
+  } catch (error) {
+    throwLater(error);
+  }
+}
+
+function aborted(signal: AbortSignal): Error {
+  const { reason } = signal;
+  if (reason instanceof Error && reason.name === 'AbortError') return reason;
+  return Object.assign(new DOMException('The call was aborted', 'AbortError'), { cause: reason });
+}
+
+/** The JSON of a plain object. What is none is left to the core to refuse. */
+function write(value: object, what: string): string {
+  if (!isPlain(value)) return 'null';
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new InvalidArgumentsError(`The ${what} cannot become JSON: ${why}`, { executed: 'no', cause });
+  }
+}
+
+function isPlain(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  // An object of another realm has another `Object.prototype`, but that one is a root too.
+  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
+}

@@ -1,0 +1,102 @@
+// The surface: what the package exports, in both module systems, with types.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import * as imported from 'mcpool';
+import { root } from './support.mjs';
+
+const require = createRequire(import.meta.url);
+const required = require('mcpool');
+const native = require('../../node/native.js');
+
+const nouns = ['Manager', 'McpoolError', 'Tool', 'ToolResult'];
+const errors = {
+  CONFIG_INVALID: 'ConfigInvalidError',
+  CONFIG_CONFLICT: 'ConfigConflictError',
+  CONFIG_IO: 'ConfigIoError',
+  DISCOVERY_FAILED: 'DiscoveryFailedError',
+  UNTRUSTED: 'UntrustedError',
+  SERVER_DISABLED: 'ServerDisabledError',
+  SERVER_NOT_FOUND: 'ServerNotFoundError',
+  CONNECT_FAILED: 'ConnectFailedError',
+  CONNECT_TIMEOUT: 'ConnectTimeoutError',
+  HANDSHAKE_FAILED: 'HandshakeFailedError',
+  AUTH_REQUIRED: 'AuthRequiredError',
+  AUTH_FAILED: 'AuthFailedError',
+  TOOL_UNAVAILABLE: 'ToolUnavailableError',
+  TOOL_REJECTED: 'ToolRejectedError',
+  TOOL_FAILED: 'ToolFailedError',
+  TOOL_TIMEOUT: 'ToolTimeoutError',
+  INVALID_ARGUMENTS: 'InvalidArgumentsError',
+  NOT_APPROVED: 'NotApprovedError',
+  CONNECTION_LOST: 'ConnectionLostError',
+  mcp_restart_in_progress: 'RestartInProgressError',
+  mcp_restart_failed: 'RestartFailedError',
+  PROTOCOL_ERROR: 'ProtocolError',
+  LIMIT_EXCEEDED: 'LimitExceededError',
+  CLOSED: 'ClosedError',
+};
+
+test('the exports are the list', () => {
+  assert.deepEqual(Object.keys(required).sort(), [...nouns, ...Object.values(errors)].sort());
+});
+
+test('import and require give the same things', () => {
+  for (const [name, value] of Object.entries(required)) assert.equal(imported[name], value, name);
+  const others = Object.keys(imported).filter((name) => !['default', 'module.exports'].includes(name));
+  assert.deepEqual(others.sort(), Object.keys(required).sort());
+});
+
+test('there is one error class for each kind of the core', () => {
+  assert.deepEqual(
+    native.errorKinds().map(({ code }) => code),
+    Object.keys(errors),
+  );
+  for (const [code, name] of Object.entries(errors)) {
+    const error = new required[name]('what happened');
+    assert.equal(error.code, code);
+    assert.ok(error instanceof required.McpoolError);
+    assert.equal(error.name, name.includes('Timeout') ? 'TimeoutError' : name);
+    assert.deepEqual(Object.keys(error).sort(), ['code', 'retryable']);
+  }
+});
+
+test('the verbs of a manager are the list', () => {
+  const names = Object.getOwnPropertyNames(required.Manager.prototype);
+  assert.deepEqual(names.sort(), [
+    'call',
+    'callTool',
+    'close',
+    'connect',
+    'connectAll',
+    'constructor',
+    'disconnect',
+    'disconnectAll',
+    'events',
+    'getTools',
+    'off',
+    'on',
+    'status',
+    'waitFor',
+    'warnings',
+  ]);
+  assert.equal(typeof required.Manager.prototype[Symbol.asyncDispose], 'function');
+});
+
+test('the declarations fit programs that are strict, in both module systems', () => {
+  const tsc = join(root, 'node_modules/.bin/tsc');
+  const config = join(root, 'tests/node/programs/tsconfig.json');
+  try {
+    execFileSync(tsc, ['-p', config], { encoding: 'utf8' });
+  } catch (error) {
+    assert.fail(error.stdout);
+  }
+});
+
+test('the command line is the core’s', () => {
+  const { bin, version } = require('../../package.json');
+  const said = execFileSync(process.execPath, [join(root, bin.mcpool), '--version'], { encoding: 'utf8' });
+  assert.equal(said, `mcpool ${version}\n`);
+});
