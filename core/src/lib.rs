@@ -48,3 +48,7 @@ pub use manager::{CallHandle, ConnectReport, Manager, ManagerOptions, ToolRef};
 pub use redact::Secret;
 pub use result::ToolResult;
 pub use status::{Calls, ServerStatus, State};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -4,7 +4,7 @@
 //! Invariant: a letter posted is seen by the next drain, and the descriptor is readable until then.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::call::Progress;
@@ -32,6 +32,8 @@ pub struct Mailbox {
     id: u64,
     queue: Mutex<Queue>,
     lent: Mutex<Vec<Arc<Pipe>>>,
+    /// The last drain brought several answers: the calls that follow them will leave together.
+    busy: AtomicBool,
     /// Sessions that hold messages back for a common write.
     kept_back: Mutex<KeptBack>,
     wake: Wake,
@@ -60,6 +62,7 @@ impl Mailbox {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             queue: Mutex::default(),
             lent: Mutex::default(),
+            busy: AtomicBool::new(false),
             kept_back: Mutex::default(),
             wake: Wake::new()?,
         }))
@@ -86,7 +89,14 @@ impl Mailbox {
         }
         let mut queue = lock(&self.queue);
         queue.expected = false;
-        std::mem::take(&mut queue.letters)
+        let letters = std::mem::take(&mut queue.letters);
+        self.busy.store(letters.len() > 1, Ordering::Relaxed);
+        letters
+    }
+
+    /// Whether a call made now is likely to be followed by others in the same turn of the loop.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
     }
 
     /// Whether messages have been held back for which no flush is scheduled yet; the loop schedules one then.

@@ -113,7 +113,8 @@ impl Session {
         let message = message::tools_call(id, tool, arguments.json(), options.meta, asks_progress);
         wire.lend(reader.as_ref().filter(|_| sole_reader));
         // A lone call leaves at once; calls made while others are under way leave together.
-        let flush = if alone || reader.is_none() { Flush::Now } else { Flush::Later };
+        let together = reader.as_ref().is_some_and(|mailbox| !alone || mailbox.is_busy());
+        let flush = if together { Flush::Later } else { Flush::Now };
         if let Err(error) = wire.send(message, Some(id), flush) {
             lock(&self.table).remove(id);
             return Err(error.with_server(&self.server));

@@ -69,7 +69,8 @@ async fn a_host_that_is_killed_leaves_nothing_behind() {
         .args(["call", "--config", config.to_str().unwrap(), "s", "sleep", "ms=60000"])
         .spawn()
         .unwrap();
-    until("the call", || journal.entries().iter().any(|entry| entry["method"] == "tools/call")).await;
+    until("the call", || journal.entries().iter().any(|entry| entry["method"] == "tools/call"))
+        .await;
     assert_eq!(journal.pids().len(), 2, "a server and its grandchild");
     host.kill().unwrap();
     host.wait().unwrap();

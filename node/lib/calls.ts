@@ -60,18 +60,48 @@ function callWith(
   const metaJson = meta === undefined ? undefined : write(meta, 'meta');
   if (onProgress) waiter.told = (progress) => tell(onProgress, progress);
   const key = enter(waiter);
-  const onAbort = () => {
-    cancel(key);
-    waiter.reject(aborted(signal as AbortSignal));
-  };
   try {
-    signal?.addEventListener('abort', onAbort, { once: true });
     if (submit(key, server, tool, json, limit, onProgress !== undefined, metaJson)) queueMicrotask(flush);
   } catch (error) {
     withdraw(key);
     throw error;
   }
-  if (signal) waiter.leave = () => signal.removeEventListener('abort', onAbort);
+  if (signal) {
+    waiter.leave = onAbort(signal, () => {
+      cancel(key);
+      waiter.reject(aborted(signal));
+    });
+  }
+}
+
+interface Watch {
+  readonly runs: Set<() => void>;
+  readonly listener: () => void;
+}
+
+const watches = new WeakMap<AbortSignal, Watch>();
+
+/** Gives the way to stop. A signal has one listener for all its calls: many of them are nothing to warn about. */
+function onAbort(signal: AbortSignal, run: () => void): () => void {
+  const { runs, listener } = watches.get(signal) ?? watch(signal);
+  runs.add(run);
+  return () => {
+    if (!runs.delete(run) || runs.size > 0) return;
+    watches.delete(signal);
+    signal.removeEventListener('abort', listener);
+  };
+}
+
+function watch(signal: AbortSignal): Watch {
+  const runs = new Set<() => void>();
+  const listener = () => {
+    watches.delete(signal);
+    for (const run of runs) run();
+  };
+  signal.addEventListener('abort', listener, { once: true });
+  const watch = { runs, listener };
+  watches.set(signal, watch);
+  return watch;
 }
 
 function tell(onProgress: (progress: Progress) => void, json: string): void {

@@ -9,7 +9,8 @@ use napi::bindgen_prelude::{Function, JsValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 use napi_derive::napi;
 
-use crate::post::{Post, Stop, Waiting};
+use crate::post::Post;
+use crate::waiting::{Stop, Waiting};
 use crate::wake::Wake;
 
 /// One per JavaScript thread.

@@ -10,8 +10,9 @@ use mcpool::{Address, Arguments, CallHandle, CallOptions, Letter, Manager, ToolR
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 
-use crate::post::{Post, Stop, Waiting};
+use crate::post::Post;
 use crate::text::Text;
+use crate::waiting::{Stop, Waiting};
 
 /// What the function brings along.
 pub(crate) struct Caller {

@@ -9,6 +9,7 @@ mod manager;
 mod naming;
 mod post;
 mod text;
+mod waiting;
 mod wake;
 
 use mcpool::{ErrorKind, ToolResult};

@@ -94,14 +94,12 @@ impl NativeManager {
 
     #[napi]
     pub fn disconnect_all(&self, key: i64) {
-        let verb = self.core.disconnect_all();
-        self.run(key, async move { Ok(verb.await) });
+        self.run(key, ending(self.core.disconnect_all()));
     }
 
     #[napi]
     pub fn close(&self, key: i64) {
-        let verb = self.core.close();
-        self.run(key, async move { Ok(verb.await) });
+        self.run(key, ending(self.core.close()));
     }
 
     fn run(&self, key: i64, verb: impl Future<Output = mcpool::Result<()>> + Send + 'static) {
@@ -132,4 +130,9 @@ impl NativeManager {
     pub fn events(&self) -> NativeEvents {
         NativeEvents::new(self.core.events(), self.post.clone())
     }
+}
+
+async fn ending(verb: impl Future<Output = ()>) -> mcpool::Result<()> {
+    verb.await;
+    Ok(())
 }

@@ -13,8 +13,10 @@ use napi::bindgen_prelude::{Env, FnArgs, Function, FunctionRef};
 /// Server and raw tool name.
 pub(crate) type NamedBy = FnArgs<(String, String)>;
 
+type Kept = (Env, Rc<FunctionRef<NamedBy, String>>);
+
 thread_local! {
-    static FUNCTIONS: RefCell<HashMap<u64, (Env, Rc<FunctionRef<NamedBy, String>>)>> = RefCell::default();
+    static FUNCTIONS: RefCell<HashMap<u64, Kept>> = RefCell::default();
 }
 
 /// Keeps a function in its thread's table.

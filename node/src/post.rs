@@ -1,23 +1,17 @@
-//! Owns the way between the core and one JavaScript thread: who waits under which key, and handing letters over.
+//! Owns the way between the core and one JavaScript thread: handing letters over, holding the process meanwhile.
 //! Invariant: everything here happens on the thread it was made on; a letter whose key is gone is dropped.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{CallHandle, Letter, Mailbox};
+use mcpool::{Letter, Mailbox};
 use napi::sys;
 
 use crate::text;
+use crate::waiting::{Table, Waiting};
 use crate::wake::Wake;
-
-/// The low bits of a key are its place in the table; a place whose letter was not waited for gets another key.
-const PLACE_BITS: u32 = 24;
-
-fn place(key: u64) -> usize {
-    (key & ((1 << PLACE_BITS) - 1)) as usize
-}
 
 /// Letters handed over by one call into JavaScript; each is two arguments.
 const HANDFUL: usize = 128;
@@ -30,24 +24,9 @@ pub(crate) struct Post {
     pub(crate) mailbox: Arc<Mailbox>,
     /// `deliver(tag, text, tag, text, …)`, where a tag is four times the key plus the kind.
     deliver: Cell<sys::napi_ref>,
-    waiting: RefCell<Vec<Option<(u64, Waiting)>>>,
-    /// How many of those that wait keep the process alive.
-    holding: Cell<usize>,
+    waiting: Table,
     /// A delivery is under way, after which held-back messages are sent anyway.
     delivering: Cell<bool>,
-}
-
-pub(crate) struct Waiting {
-    pub(crate) stop: Stop,
-    pub(crate) holds: bool,
-}
-
-/// How to stop what is waited for.
-pub(crate) enum Stop {
-    Call(CallHandle),
-    Verb(Box<dyn FnOnce()>),
-    /// It has ended already.
-    Nothing,
 }
 
 impl Post {
@@ -60,35 +39,22 @@ impl Post {
             env,
             mailbox,
             deliver: Cell::new(deliver),
-            waiting: RefCell::default(),
-            holding: Cell::new(0),
+            waiting: Table::default(),
             delivering: Cell::new(false),
             wake: OnceCell::new(),
         })
     }
 
     pub(crate) fn expect(&self, key: u64, waiting: Waiting) {
-        self.holding.set(self.holding.get() + usize::from(waiting.holds));
-        let (mut places, place) = (self.waiting.borrow_mut(), place(key));
-        if places.len() <= place {
-            places.resize_with(place + 1, || None);
-        }
-        places[place] = Some((key, waiting));
+        self.waiting.insert(key, waiting);
         self.settle();
     }
 
     /// Forgets `key`; gives what was known of it.
     pub(crate) fn forget(&self, key: u64) -> Option<Waiting> {
-        let mut places = self.waiting.borrow_mut();
-        let (_, waiting) = places.get_mut(place(key))?.take_if(|(known, _)| *known == key)?;
-        self.holding.set(self.holding.get() - usize::from(waiting.holds));
+        let waiting = self.waiting.remove(key);
         self.settle();
-        Some(waiting)
-    }
-
-    fn knows(&self, key: u64) -> bool {
-        let places = self.waiting.borrow();
-        places.get(place(key)).is_some_and(|held| held.as_ref().is_some_and(|held| held.0 == key))
+        waiting
     }
 
     /// Keeps the process alive while somebody waits, and not otherwise.
@@ -96,7 +62,7 @@ impl Post {
         if !self.delivering.get()
             && let Some(wake) = self.wake.get()
         {
-            wake.hold(self.holding.get() > 0);
+            wake.hold(self.waiting.holds());
         }
     }
 
@@ -125,7 +91,7 @@ impl Post {
 
     fn unfold(&self, key: u64, letter: Letter, arguments: &mut Vec<sys::napi_value>) {
         let known = match letter {
-            Letter::Progress(_) => self.knows(key),
+            Letter::Progress(_) => self.waiting.knows(key),
             _ => self.forget(key).is_some(),
         };
         if !known {
@@ -164,6 +130,6 @@ impl Post {
             // SAFETY: it is set only once and taken out only here.
             unsafe { sys::napi_delete_reference(self.env, deliver) };
         }
-        self.waiting.borrow_mut().clear();
+        self.waiting.clear();
     }
 }

@@ -64,7 +64,7 @@ impl FromNapiValue for Text {
     }
 }
 
-/// A JavaScript string of `text`; null if the engine refuses.
+/// A JavaScript string of `text`; undefined if it is longer than the engine allows.
 pub(crate) fn to_js(env: sys::napi_env, text: &str) -> sys::napi_value {
     let (start, length) = (text.as_ptr().cast(), text.len() as isize);
     let mut value = std::ptr::null_mut();
@@ -77,7 +77,11 @@ pub(crate) fn to_js(env: sys::napi_env, text: &str) -> sys::napi_value {
             sys::napi_create_string_utf8(env, start, length, &mut value)
         }
     };
-    if status == sys::Status::napi_ok { value } else { std::ptr::null_mut() }
+    if status != sys::Status::napi_ok {
+        // SAFETY: there is always an undefined.
+        unsafe { sys::napi_get_undefined(env, &mut value) };
+    }
+    value
 }
 
 /// The JSON of one of the core's own types, all of which have one.

@@ -1,8 +1,9 @@
-"""The bridge of the running event loop: found, or made on first use."""
+"""The bridge of an event loop: found, or made on first use. Importing this does not load asyncio."""
 
 from __future__ import annotations
 
 import threading
+from weakref import WeakKeyDictionary
 
 from ._native import Bridge
 
@@ -11,30 +12,23 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 
-class _Local(threading.local):
-    loop: AbstractEventLoop | None = None
-    bridge: Bridge
-
-
-_local = _Local()
+_bridges: WeakKeyDictionary[AbstractEventLoop, Bridge] = WeakKeyDictionary()
 
 
 def current() -> tuple[AbstractEventLoop, Bridge]:
     """The running loop and its bridge."""
-    loop = _get_running_loop()
-    if _local.loop is not loop:
-        _local.bridge = _attach(loop)
-        _local.loop = loop
-    return loop, _local.bridge
-
-
-def _get_running_loop() -> AbstractEventLoop:
-    """Stands in until the first use, so that importing the package does not load asyncio."""
-    global _get_running_loop
     from asyncio import get_running_loop
 
-    _get_running_loop = get_running_loop
-    return get_running_loop()
+    loop = get_running_loop()
+    return loop, bridge_of(loop)
+
+
+def bridge_of(loop: AbstractEventLoop) -> Bridge:
+    """The bridge of this loop; the native module asks, too."""
+    bridge = _bridges.get(loop)
+    if bridge is None:
+        bridge = _bridges[loop] = _attach(loop)
+    return bridge
 
 
 def _attach(loop: AbstractEventLoop) -> Bridge:

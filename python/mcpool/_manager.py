@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ._loop import current
-from ._native import NativeManager
+from ._loop import bridge_of, current
+from ._native import NativeManager, call
 from ._types import connect_report, event, server_status
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
@@ -13,18 +13,23 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, TypeAlias
 
-    from ._native import Bridge, NativeEvents, Tool, ToolResult
+    from ._native import NativeEvents, Tool, ToolResult
     from ._types import ConnectReport, Event, Progress, ServerStatus
 
     Naming: TypeAlias = str | Callable[[str, str], str]
     """`plain`, `letters`, `double`, `raw`, or a function of server and raw tool name."""
 
 
-async def _finish(bridge: Bridge, future: Future[Any]) -> Any:
+def _give_up(future: Future[Any]) -> None:
+    """Stops what the future waited for; does nothing when it is done."""
+    bridge_of(future.get_loop()).cancel(future)
+
+
+async def _finish(future: Future[Any]) -> Any:
     try:
         return await future
     except BaseException:
-        bridge.cancel(future)
+        _give_up(future)
         raise
 
 
@@ -50,17 +55,17 @@ class Manager:
     async def connect_all(self) -> ConnectReport:
         """Connects all enabled servers at once; one server's failure is in the report, not raised."""
         loop, bridge = current()
-        return connect_report(await _finish(bridge, bridge.connect_all(loop, self._native)))
+        return connect_report(await _finish(bridge.connect_all(loop, self._native)))
 
     async def connect(self, server: str) -> None:
         """Connects one server unless it is connected; joins an attempt that is under way."""
         loop, bridge = current()
-        await _finish(bridge, bridge.connect(loop, self._native, server))
+        await _finish(bridge.connect(loop, self._native, server))
 
     async def wait_for(self, server: str, timeout: float | None = None) -> None:
         """Returns when the server is connected, or raises its error. Starts nothing."""
         loop, bridge = current()
-        await _finish(bridge, bridge.wait_for(loop, self._native, server, timeout))
+        await _finish(bridge.wait_for(loop, self._native, server, timeout))
 
     def get_tools(self) -> list[Tool]:
         """The tools of all connected servers, sorted by name."""
@@ -80,12 +85,11 @@ class Manager:
 
         A tool that fails by its own word is a result with `is_error`. Cancelling the task tells the server.
         """
-        loop, bridge = current()
-        future = bridge.call(loop, self._native, server, tool, arguments, timeout, on_progress, meta)
+        future = call(self._native, server, tool, arguments, timeout, on_progress, meta)
         try:
             return await future
         except BaseException:
-            bridge.cancel(future)
+            _give_up(future)
             raise
 
     async def call(
@@ -98,12 +102,11 @@ class Manager:
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
         """Calls a tool by its name in the catalog; otherwise as `call_tool`."""
-        loop, bridge = current()
-        future = bridge.call(loop, self._native, None, name, arguments, timeout, on_progress, meta)
+        future = call(self._native, None, name, arguments, timeout, on_progress, meta)
         try:
             return await future
         except BaseException:
-            bridge.cancel(future)
+            _give_up(future)
             raise
 
     def status(self) -> list[ServerStatus]:
@@ -122,17 +125,17 @@ class Manager:
     async def disconnect(self, server: str) -> None:
         """Closes one server's connection and drops its tools. Idempotent."""
         loop, bridge = current()
-        await _finish(bridge, bridge.disconnect(loop, self._native, server))
+        await _finish(bridge.disconnect(loop, self._native, server))
 
     async def disconnect_all(self) -> None:
         """Closes every connection; the manager can connect again. Idempotent."""
         loop, bridge = current()
-        await _finish(bridge, bridge.disconnect_all(loop, self._native))
+        await _finish(bridge.disconnect_all(loop, self._native))
 
     async def close(self) -> None:
         """Closes for good: every later verb raises ClosedError. Idempotent."""
         loop, bridge = current()
-        await _finish(bridge, bridge.close(loop, self._native))
+        await _finish(bridge.close(loop, self._native))
 
     async def __aenter__(self) -> Manager:
         return self
@@ -157,7 +160,7 @@ class Events:
 
     async def __anext__(self) -> Event:
         loop, bridge = current()
-        fields = await _finish(bridge, bridge.next_event(loop, self._native))
+        fields = await _finish(bridge.next_event(loop, self._native))
         if fields is None:
             raise StopAsyncIteration
         return event(fields)

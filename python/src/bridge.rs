@@ -1,6 +1,7 @@
 //! Owns the way between one event loop and the core: futures wait under a key, letters come back in batches.
 //! Invariant: every method runs on the loop's own thread, and no future is kept once it is done or cancelled.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::future::Future;
 use std::os::fd::AsRawFd;
@@ -53,11 +54,13 @@ impl Bridge {
     }
 
     /// Finishes every future whose letter has come.
-    fn drain(&self, py: Python<'_>) -> PyResult<()> {
+    fn drain(&self, py: Python<'_>) {
         for (key, letter) in self.mailbox.drain() {
-            self.deliver(py, key, letter)?;
+            // One future's trouble must not cost the others their answers.
+            if let Err(error) = self.deliver(py, key, letter) {
+                error.write_unraisable(py, None);
+            }
         }
-        Ok(())
     }
 
     /// Sends what was held back.
@@ -73,43 +76,6 @@ impl Bridge {
             Some(Stop::Task(task)) => task.abort(),
             None => {}
         }
-    }
-
-    /// Calls a tool; `server` None means that `tool` is a name of the catalog.
-    #[expect(clippy::too_many_arguments)]
-    fn call<'py>(
-        slf: &Bound<'py, Self>,
-        event_loop: &Bound<'py, PyAny>,
-        manager: &Bound<'py, NativeManager>,
-        server: Option<&str>,
-        tool: &str,
-        arguments: Option<&Bound<'py, PyAny>>,
-        timeout: Option<f64>,
-        on_progress: Option<Py<PyAny>>,
-        meta: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        let bridge = slf.get();
-        let future = event_loop.call_method0(intern!(py, "create_future"))?;
-        let address = Address { mailbox: bridge.mailbox.clone(), key: future.as_ptr() as u64 };
-        let arguments = read_arguments(py, arguments)?;
-        let mut options = read_options(py, timeout, meta)?;
-        if on_progress.is_some() {
-            let Address { mailbox, key } = address.clone();
-            options.on_progress =
-                Some(Box::new(move |progress| mailbox.post(key, Letter::Progress(progress))));
-        }
-        let tool = match server {
-            Some(server) => ToolRef::Of { server, tool },
-            None => ToolRef::Named(tool),
-        };
-        let handle = manager.get().core.submit(tool, arguments, options, address).or_raise(py)?;
-        bridge.remember(&future, on_progress, Stop::Call(handle));
-        if bridge.mailbox.wants_flush_scheduled() {
-            event_loop
-                .call_method1(intern!(py, "call_soon"), (slf.getattr(intern!(py, "flush"))?,))?;
-        }
-        Ok(future)
     }
 
     fn connect_all<'py>(
@@ -191,6 +157,73 @@ impl Bridge {
     }
 }
 
+/// Calls a tool for the running loop and gives the future of its result; `server` None means that `tool` is a name
+/// of the catalog.
+#[pyfunction]
+#[pyo3(signature = (manager, server, tool, arguments, timeout, on_progress, meta))]
+pub(crate) fn call<'py>(
+    manager: &Bound<'py, NativeManager>,
+    server: Option<&str>,
+    tool: &str,
+    arguments: Option<&Bound<'py, PyAny>>,
+    timeout: Option<f64>,
+    on_progress: Option<Py<PyAny>>,
+    meta: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = manager.py();
+    let (event_loop, bridge) = running(py)?;
+    let waiting = bridge.get();
+    let future = event_loop.call_method0(intern!(py, "create_future"))?;
+    let address = Address { mailbox: waiting.mailbox.clone(), key: future.as_ptr() as u64 };
+    let arguments = read_arguments(py, arguments)?;
+    let mut options = read_options(py, timeout, meta)?;
+    if on_progress.is_some() {
+        let Address { mailbox, key } = address.clone();
+        options.on_progress =
+            Some(Box::new(move |progress| mailbox.post(key, Letter::Progress(progress))));
+    }
+    let tool = match server {
+        Some(server) => ToolRef::Of { server, tool },
+        None => ToolRef::Named(tool),
+    };
+    let handle = manager.get().core.submit(tool, arguments, options, address).or_raise(py)?;
+    waiting.remember(&future, on_progress, Stop::Call(handle));
+    if waiting.mailbox.wants_flush_scheduled() {
+        let flush = bridge.getattr(intern!(py, "flush"))?;
+        event_loop.call_method1(intern!(py, "call_soon"), (flush,))?;
+    }
+    Ok(future)
+}
+
+/// The running loop and its bridge, remembered per thread.
+fn running(py: Python<'_>) -> PyResult<(Bound<'_, PyAny>, Bound<'_, Bridge>)> {
+    static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    thread_local! {
+        static LAST: RefCell<Option<(Py<PyAny>, Py<Bridge>)>> = const { RefCell::new(None) };
+    }
+    let event_loop = GET_RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
+    let known = LAST.with_borrow(|last| {
+        let (of, bridge) = last.as_ref()?;
+        of.is(&event_loop).then(|| bridge.clone_ref(py))
+    });
+    let bridge = match known {
+        Some(bridge) => bridge,
+        None => {
+            let bridge = py
+                .import("mcpool._loop")?
+                .call_method1("bridge_of", (&event_loop,))?
+                .cast_into::<Bridge>()?
+                .unbind();
+            let now = Some((event_loop.clone().unbind(), bridge.clone_ref(py)));
+            // Dropped outside the borrow: an old loop's end may run any code.
+            let before = LAST.replace(now);
+            drop(before);
+            bridge
+        }
+    };
+    Ok((event_loop, bridge.into_bound(py)))
+}
+
 impl Bridge {
     /// Starts a verb of the core; its answer will be the future's result.
     fn start<'py>(
@@ -229,20 +262,21 @@ impl Bridge {
         }
         let Some(Waiting { future, .. }) = self.waiting().remove(&key) else { return Ok(()) };
         let future = future.into_bound(py);
-        if future.call_method0(intern!(py, "done"))?.is_truthy()? {
-            return Ok(());
-        }
         let answer = match letter {
             Letter::Result(result) => Bound::new(py, ToolResult::new(result)).map(Bound::into_any),
             Letter::Json(text) => json::parse(py, &text),
             Letter::Failed(error) => Err(restore(py, &error)),
             Letter::Progress(_) => return Ok(()),
         };
-        match answer {
-            Ok(value) => future.call_method1(intern!(py, "set_result"), (value,))?,
-            Err(error) => future.call_method1(intern!(py, "set_exception"), (error,))?,
+        let told = match answer {
+            Ok(value) => future.call_method1(intern!(py, "set_result"), (value,)),
+            Err(error) => future.call_method1(intern!(py, "set_exception"), (error,)),
         };
-        Ok(())
+        match told {
+            // Cancelled in the same turn: there is nobody to tell.
+            Err(_) if future.call_method0(intern!(py, "done"))?.is_truthy()? => Ok(()),
+            told => told.map(drop),
+        }
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {

@@ -36,6 +36,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tool::Tool>()?;
     module.add_function(wrap_pyfunction!(run_cli, module)?)?;
     module.add_function(wrap_pyfunction!(error_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(bridge::call, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_connect_all, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_connect, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_wait_for, module)?)?;

@@ -178,7 +178,8 @@ impl Pipe {
         self.touch();
         let mut total = 0;
         while total < READ_BUDGET {
-            let waiting = if frames.is_long() { ioctl_fionread(&self.stdout).unwrap_or(0) } else { 0 };
+            let waiting =
+                if frames.is_long() { ioctl_fionread(&self.stdout).unwrap_or(0) } else { 0 };
             let room = frames.room((waiting as usize).min(READ_BUDGET));
             let spare = room.spare_capacity_mut();
             let space = spare.len();
@@ -257,7 +258,7 @@ impl Pipe {
     pub(super) fn lend(self: &Arc<Self>, mailbox: &Arc<Mailbox>) {
         let holder = self.lent_to.load(Ordering::Relaxed);
         if holder == mailbox.id() {
-            return self.touch();
+            return;
         }
         if holder != 0 {
             self.reclaim();

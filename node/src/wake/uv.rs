@@ -1,7 +1,7 @@
 //! Owns the few functions of libuv that are needed. They are found in the running program: there is nothing to link.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::mem::transmute;
+use std::mem::transmute_copy;
 
 pub(super) const UV_POLL: c_int = 8;
 pub(super) const UV_READABLE: c_int = 1;
@@ -20,10 +20,15 @@ pub(super) struct Uv {
     pub(super) close: unsafe extern "C" fn(Handle, unsafe extern "C" fn(Handle)),
 }
 
-fn find(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: looks a name up in what is loaded.
-    let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!symbol.is_null()).then_some(symbol)
+/// # Safety
+/// `F` is the type of the function of this name.
+unsafe fn find<F: Copy>(name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: looks a name up in what is loaded; the caller vouches for the type.
+    unsafe {
+        let symbol = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+        (!symbol.is_null()).then(|| transmute_copy(&symbol))
+    }
 }
 
 impl Uv {
@@ -31,12 +36,12 @@ impl Uv {
         // SAFETY: the types are those of libuv's stable ABI.
         unsafe {
             Some(Uv {
-                handle_size: transmute(find(c"uv_handle_size")?),
-                poll_init: transmute(find(c"uv_poll_init")?),
-                poll_start: transmute(find(c"uv_poll_start")?),
-                hold: transmute(find(c"uv_ref")?),
-                let_go: transmute(find(c"uv_unref")?),
-                close: transmute(find(c"uv_close")?),
+                handle_size: find(c"uv_handle_size")?,
+                poll_init: find(c"uv_poll_init")?,
+                poll_start: find(c"uv_poll_start")?,
+                hold: find(c"uv_ref")?,
+                let_go: find(c"uv_unref")?,
+                close: find(c"uv_close")?,
             })
         }
     }

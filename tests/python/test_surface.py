@@ -1,0 +1,171 @@
+"""What the package shows to its users, and what it costs to import."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import mcpool
+import mcpool.blocking
+import pytest
+from fixture_server import ROOT
+from mcpool import _errors, _native
+
+PACKAGE = Path(mcpool.__file__).parent
+ALLOWED = Path(__file__).with_name("stubtest_allowed.txt")
+EXPORTS = """
+    AuthFailedError AuthRequiredError Calls ClosedError ConfigConflictError ConfigInvalidError ConfigIoError
+    ConnectFailedError ConnectReport ConnectTimeoutError ConnectionLostError DiscoveryFailedError Event Events
+    HandshakeFailedError InvalidArgumentsError LimitExceededError Manager McpoolError NotApprovedError Progress
+    ProtocolError RestartFailedError RestartInProgressError RpcError ServerDisabledError ServerNotFoundError
+    ServerStatus Tool ToolFailedError ToolRejectedError ToolResult ToolTimeoutError ToolUnavailableError
+    UntrustedError __version__
+""".split()
+VERBS = """
+    call call_tool close connect connect_all disconnect disconnect_all events get_tools status wait_for warnings
+""".split()
+
+
+def python(*args: str) -> subprocess.CompletedProcess[str]:
+    """Runs a fresh interpreter that finds the package where this one does."""
+    env = {"PYTHONPATH": str(PACKAGE.parent), "MYPYPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, *args]
+    return subprocess.run(command, capture_output=True, text=True, env=env, cwd=ROOT / "target", timeout=300)
+
+
+def test_the_exports_are_the_list() -> None:
+    assert sorted(mcpool.__all__) == sorted(EXPORTS)
+    assert all(hasattr(mcpool, name) for name in EXPORTS)
+
+
+def test_nothing_public_is_left_out_of_the_list() -> None:
+    public = {
+        name
+        for name, value in vars(mcpool).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    assert public == {name for name in EXPORTS if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("manager", [mcpool.Manager, mcpool.blocking.Manager])
+def test_both_managers_have_the_same_verbs(manager: type) -> None:
+    assert sorted(name for name in vars(manager) if not name.startswith("_")) == VERBS
+
+
+def test_both_managers_take_the_same_arguments() -> None:
+    def names(manager: type, verb: str) -> list[str]:
+        return list(inspect.signature(getattr(manager, verb)).parameters)
+
+    for verb in (
+        "connect_all",
+        "connect",
+        "wait_for",
+        "get_tools",
+        "status",
+        "disconnect",
+        "close",
+        "__init__",
+    ):
+        assert names(mcpool.Manager, verb) == names(mcpool.blocking.Manager, verb), verb
+    for verb in ("call_tool", "call"):
+        blocking = names(mcpool.blocking.Manager, verb)
+        assert [name for name in names(mcpool.Manager, verb) if name != "on_progress"] == blocking
+
+
+def test_every_public_thing_says_what_it_is() -> None:
+    for name in EXPORTS:
+        if name != "__version__":
+            assert getattr(mcpool, name).__doc__, name
+    for manager in (mcpool.Manager, mcpool.blocking.Manager):
+        for verb in VERBS:
+            assert getattr(manager, verb).__doc__, verb
+
+
+def test_the_error_classes_are_the_cores_list() -> None:
+    classes = {cls.code: cls for cls in mcpool.McpoolError.__subclasses__()}
+    kinds = _native.error_kinds()
+    assert list(classes) == [code for code, _, _ in kinds]
+    for code, retryable, about in kinds:
+        cls = classes[code]
+        assert cls.retryable is retryable, code
+        assert cls.__doc__ is not None
+        # A class may say more than the core does.
+        assert cls.__doc__.startswith(about.removesuffix(".")), code
+        assert getattr(mcpool, cls.__name__) is cls
+
+
+def test_the_specifications_codes_are_all_there() -> None:
+    codes = """
+        CONFIG_INVALID CONFIG_CONFLICT CONFIG_IO DISCOVERY_FAILED UNTRUSTED SERVER_DISABLED SERVER_NOT_FOUND
+        CONNECT_FAILED CONNECT_TIMEOUT HANDSHAKE_FAILED AUTH_REQUIRED AUTH_FAILED TOOL_UNAVAILABLE TOOL_REJECTED
+        TOOL_FAILED TOOL_TIMEOUT INVALID_ARGUMENTS NOT_APPROVED CONNECTION_LOST mcp_restart_in_progress
+        mcp_restart_failed PROTOCOL_ERROR LIMIT_EXCEEDED CLOSED
+    """.split()
+    assert [code for code, _, _ in _native.error_kinds()] == codes
+
+
+def test_timeouts_are_the_languages_own() -> None:
+    timeouts = [cls for cls in mcpool.McpoolError.__subclasses__() if issubclass(cls, TimeoutError)]
+    assert timeouts == [mcpool.ConnectTimeoutError, mcpool.ToolTimeoutError]
+
+
+def test_an_error_shows_its_hint_apart_from_its_message() -> None:
+    fields = {"code": "TOOL_FAILED", "message": "m", "hint": "h", "server": "s", "executed": "yes"}
+    error = _errors.restore({**fields, "rpc": {"code": 1, "message": "r"}})
+    assert (error.message, error.hint, error.server, error.executed) == ("m", "h", "s", "yes")
+    assert str(error) == "m (h)"
+    assert error.rpc is not None and error.rpc.data is None
+    assert type(error) is mcpool.ToolFailedError
+
+
+@pytest.mark.parametrize("cls", mcpool.McpoolError.__subclasses__())
+def test_an_error_survives_pickling(cls: type[mcpool.McpoolError]) -> None:
+    error = cls("m", hint="h", server="s", executed="no", rpc=mcpool.RpcError(1, "r", {"d": 2}))
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is cls
+    assert (copy.message, copy.hint, copy.server, copy.executed) == ("m", "h", "s", "no")
+    assert copy.rpc is not None and copy.rpc.data == {"d": 2}
+
+
+def test_the_package_is_typed() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+
+
+def test_the_package_passes_mypy_strict() -> None:
+    checked = python("-m", "mypy", "--strict", "-p", "mcpool")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_stub_of_the_native_module_is_true() -> None:
+    checked = python("-m", "mypy.stubtest", "mcpool", "--allowlist", str(ALLOWED))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_importing_starts_no_thread_and_loads_no_asyncio() -> None:
+    script = """
+import os, sys
+import mcpool
+heavy = sorted({"asyncio", "dataclasses", "inspect", "json", "typing", "logging"} & sys.modules.keys())
+print(len(os.listdir("/proc/self/task")), "asyncio" in sys.modules, heavy)
+mcpool.Manager({"mcpServers": {}}).status()
+print("asyncio" in sys.modules)
+"""
+    ran = python("-c", script)
+    assert ran.returncode == 0, ran.stderr
+    first, second = ran.stdout.splitlines()
+    assert first.startswith("1 False"), first
+    assert second == "False"
+
+
+def test_the_version_is_the_workspaces() -> None:
+    cargo = (ROOT / "Cargo.toml").read_text()
+    assert f'version = "{mcpool.__version__}"' in cargo
+
+
+def test_the_module_is_a_command() -> None:
+    ran = python("-m", "mcpool", "--version")
+    assert ran.returncode == 0, ran.stderr
+    assert mcpool.__version__ in ran.stdout
