@@ -151,8 +151,10 @@ fn with_properties(schema: &str) -> String {
     if !is_object || fields.contains_key("properties") {
         return schema.to_owned();
     }
-    let body = schema.trim_end().trim_end_matches('}');
-    format!("{body},\"properties\":{{}}}}")
+    match schema.trim_end().strip_suffix('}') {
+        Some(body) => format!("{body},\"properties\":{{}}}}"),
+        None => schema.to_owned(),
+    }
 }
 
 fn sorted(value: Value) -> Value {
@@ -252,6 +254,10 @@ mod tests {
         assert_eq!(
             shown(r#"{"name":"t","inputSchema":{"type":"object"}}"#),
             r#"{"type":"object","properties":{}}"#
+        );
+        assert_eq!(
+            shown(r#"{"name":"t","inputSchema":{"type":"object","x":{"y":{}}}}"#),
+            r#"{"type":"object","x":{"y":{}},"properties":{}}"#
         );
         let odd = r#"{"z":1,"type":"object","x-y":1e400,"properties":{"b":{},"a":{}}}"#;
         let json: &'static str = format!(r#"{{"name":"t","inputSchema":{odd}}}"#).leak();

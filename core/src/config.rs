@@ -2,6 +2,7 @@
 //! It reads text and decides nothing about the machine; finding programs and secrets is `resolve`'s work.
 //! Invariant: one server's mistake is that server's error and never touches the others.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -20,6 +21,8 @@ pub use validate::check_name;
 pub struct Config {
     /// Server definitions by name.
     pub servers: IndexMap<String, Result<ServerConfig>>,
+    /// Servers whose failure makes `connect_all` an error, valid or not.
+    pub required: HashSet<String>,
     /// What is odd but does no harm; each line names its server.
     pub warnings: Vec<String>,
 }
@@ -35,8 +38,6 @@ pub struct ServerConfig {
     pub timeout: Duration,
     /// Limit for one call.
     pub tool_timeout: Duration,
-    /// `connect_all` raises when this server fails.
-    pub required: bool,
     /// What of our environment a child process inherits.
     pub inherit_env: InheritEnv,
     /// Whether the server's tools ask for approval.
@@ -118,6 +119,9 @@ impl Config {
         };
         let mut config = Config::default();
         for (name, definition) in servers {
+            if definition["required"] == Value::Bool(true) {
+                config.required.insert(name.clone());
+            }
             let server = validate::server(&name, definition, &mut config.warnings);
             config.servers.insert(name, server);
         }

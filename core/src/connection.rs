@@ -99,6 +99,11 @@ impl Connection {
         let _ = self.ask(Command::Disconnect).await;
     }
 
+    /// Disconnects for good.
+    pub(crate) async fn close(&self) {
+        let _ = self.ask(Command::Close).await;
+    }
+
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T> {
         let (asker, answer) = oneshot::channel();
         let gone = |()| Error::new(ErrorKind::Closed, "The manager is closed");

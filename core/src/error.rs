@@ -143,9 +143,10 @@ impl Error {
         self
     }
 
-    /// The same words under another kind: a stage knows better what its caller wanted.
-    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+    /// The same words as the error of a failed connect, where no tool is in question.
+    pub(crate) fn into_connect(mut self, kind: ErrorKind) -> Self {
         self.0.kind = kind;
+        self.0.executed = None;
         self
     }
 

@@ -2,6 +2,7 @@
 //! nothing that a stage can decide.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -54,6 +55,7 @@ struct Inner {
 }
 
 struct Server {
+    required: bool,
     definition: Result<ServerConfig>,
     /// Absent for servers that are invalid or disabled.
     connection: Option<Connection>,
@@ -87,11 +89,12 @@ impl Manager {
             tracing::warn!("{warning}");
         }
         let servers = config.servers.into_iter().map(|(name, definition)| {
+            let required = config.required.contains(&name);
             let connection =
                 definition.as_ref().ok().filter(|config| config.enabled).map(|config| {
                     Connection::new(&name, config.clone(), events.clone(), catalog_version.clone())
                 });
-            (name, Server { definition, connection })
+            (name, Server { required, definition, connection })
         });
         Manager(Arc::new(Inner {
             servers: servers.collect(),
@@ -139,11 +142,7 @@ impl Manager {
                     continue;
                 }
                 Err(error) => {
-                    let required = self.0.servers[name]
-                        .definition
-                        .as_ref()
-                        .is_ok_and(|config| config.required);
-                    if required && missing.is_none() {
+                    if self.0.servers[name].required && missing.is_none() {
                         missing = Some(error.clone());
                     }
                     report.failed.insert(name.clone(), error);
@@ -236,10 +235,7 @@ impl Manager {
     pub fn disconnect_all(&self) -> impl Future<Output = ()> + Send + use<> {
         let manager = self.clone();
         let all = on_runtime(async move {
-            let connections =
-                manager.0.servers.values().filter_map(|server| server.connection.as_ref());
-            let closing = connections.map(|connection| timeout(CLOSE_ONE, connection.disconnect()));
-            let _ = timeout(CLOSE_ALL, join_all(closing)).await;
+            manager.end_all(|connection| Box::pin(connection.disconnect())).await;
             Ok(())
         });
         async move { drop(all.await) }
@@ -248,13 +244,22 @@ impl Manager {
     /// Closes for good: every later verb fails with `CLOSED`. Idempotent, bounded.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.0.closed.store(true, Ordering::Release);
-        let (all, events) = (self.disconnect_all(), self.0.events.clone());
-        let last = on_runtime(async move {
-            all.await;
-            events.close();
+        let manager = self.clone();
+        let all = on_runtime(async move {
+            manager.end_all(|connection| Box::pin(connection.close())).await;
+            manager.0.events.close();
             Ok(())
         });
-        async move { drop(last.await) }
+        async move { drop(all.await) }
+    }
+
+    async fn end_all<F>(&self, end: F)
+    where
+        F: for<'a> Fn(&'a Connection) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
+    {
+        let connections = self.0.servers.values().filter_map(|server| server.connection.as_ref());
+        let ending = connections.map(|connection| timeout(CLOSE_ONE, end(connection)));
+        let _ = timeout(CLOSE_ALL, join_all(ending)).await;
     }
 
     fn check_open(&self) -> Result<()> {

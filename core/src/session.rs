@@ -338,15 +338,21 @@ impl Inbound for Session {
     }
 
     fn oversized(&self, head: &[u8], tail: &[u8]) {
-        let known = message::ids_in(head).chain(message::ids_in(tail));
-        let id = { known }.find(|&id| lock(&self.table).knows(id));
-        // Without a readable id there is still no doubt when only one call waits.
-        let id = id.or_else(|| if tail.is_empty() { None } else { lock(&self.table).only_one() });
+        let found: Vec<u64> = message::ids_in(head).chain(message::ids_in(tail)).collect();
+        let table = lock(&self.table);
+        let id = found.iter().copied().find(|&id| table.knows(id));
+        // At its end, and without a readable id, there is still no doubt when only one call waits.
+        let id = id.or_else(|| table.only_one().filter(|_| found.is_empty() && !tail.is_empty()));
+        drop(table);
         if let Some(id) = id {
             let text = format!("The server's answer is over {} MiB", MESSAGE_LIMIT >> 20);
             let error = Error::new(ErrorKind::LimitExceeded, text);
             self.answer(id, Err(error.with_executed(Executed::Yes)));
         }
+    }
+
+    fn expects(&self, id: u64) -> bool {
+        lock(&self.table).knows(id)
     }
 
     fn unanswered(&self, id: u64, error: Error) {

@@ -24,6 +24,8 @@ pub(crate) trait Inbound: Send + Sync {
     fn message(&self, message: Bytes);
     /// A message over the limit went by; these are its first and last bytes.
     fn oversized(&self, head: &[u8], tail: &[u8]);
+    /// Whether an answer to this request is still waited for.
+    fn expects(&self, id: u64) -> bool;
     /// This request will get no answer.
     fn unanswered(&self, id: u64, error: Error);
     /// The wire has ended.

@@ -150,6 +150,30 @@ test('text of every script arrives whole, whatever its size', async (t) => {
   assert.equal(big.content[0].text.length, 3_000_000);
 });
 
+test('long strings arrive as they are, wherever they stand', async (t) => {
+  const manager = await connected(t);
+  const long = 'x'.repeat(70_000);
+  const results = [
+    { content: [{ type: 'text', text: long }] },
+    {
+      content: [{ type: 'text', text: `é${long}🙂` }],
+      structuredContent: { [long]: long, list: [long, '', long] },
+    },
+    { content: [{ type: 'text', text: `${long}\n"\\` }], isError: true, after: long },
+    { ...Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, 'v'])), late: long },
+    { content: [], ['__proto__']: { deep: long }, nothing: null, number: 7 },
+  ];
+  for (const result of results) {
+    for (const json of [JSON.stringify(result), JSON.stringify(result, null, 2).replaceAll('\n', ' ')]) {
+      const { raw } = await manager.callTool('a', 'raw', { json });
+      assert.deepEqual(raw, JSON.parse(json));
+      const whole = await manager.callTool('a', 'raw', { json });
+      assert.equal(whole.json, json);
+      assert.deepEqual(whole.raw, JSON.parse(json));
+    }
+  }
+});
+
 test('many calls at once each get their own answer', async (t) => {
   const manager = await connected(t);
   const one = (i) => manager.callTool('a', 'echo', { text: `${i}` }).then(({ text }) => text);

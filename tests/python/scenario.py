@@ -1,4 +1,4 @@
-"""Runs one file of `tests/scenarios` against the asyncio manager. The words of the files are explained there."""
+"""Runs one file of `tests/scenarios`, whose words are explained there, against the asyncio manager."""
 
 from __future__ import annotations
 
@@ -19,8 +19,18 @@ LIMIT = 120.0
 COMMON_KEYS = {"do", "expect", "error"}
 CALL_KEYS = {"arguments", "timeout_ms", "meta", "progress"}
 TOOL_FIELDS = (
-    "name server raw_name title description input_schema output_schema annotations requires_approval provider state"
-).split()
+    "name",
+    "server",
+    "raw_name",
+    "title",
+    "description",
+    "input_schema",
+    "output_schema",
+    "annotations",
+    "requires_approval",
+    "provider",
+    "state",
+)
 
 
 def run(file: Path, directory: Path) -> None:

@@ -75,9 +75,11 @@ def test_exit_with_calls_in_flight_is_clean(start: Start, journal: Path, time: i
         async def main():
             manager = mcpool.Manager(servers)
             await manager.connect_all()
-            calls = [asyncio.create_task(manager.call_tool(name, "sleep", {"ms": n})) for name in "ab" for n in range(200)]
-            calls += [asyncio.create_task(manager.call_tool("a", "echo", {"text": "x" * 1000})) for _ in range(200)]
-            await asyncio.sleep(0.02)
+            calls = [manager.call_tool(name, "sleep", {"ms": n}) for name in "ab" for n in range(200)]
+            calls += [manager.call_tool("a", "echo", {"text": "x" * 1000}) for _ in range(200)]
+            tasks = [asyncio.create_task(call) for call in calls]
+            while manager.status()[0].calls.ok < 50:
+                await asyncio.sleep(0)
 
         asyncio.run(main())
     """)
@@ -151,7 +153,8 @@ def test_exit_inside_a_running_loop_is_clean(start: Start, journal: Path) -> Non
                 await manager.connect_all()
                 call = asyncio.create_task(manager.call_tool("a", "sleep", {"ms": 60000}))
                 call.add_done_callback(lambda call: call.cancelled() or call.exception())
-                await asyncio.sleep(0.05)
+                while not manager.status()[0].calls.in_flight:
+                    await asyncio.sleep(0)
                 sys.exit(7)
 
         asyncio.run(main())
@@ -176,7 +179,8 @@ def test_an_unhandled_exception_is_shown_and_leaves_nothing(start: Start, journa
             manager = mcpool.Manager(servers)
             await manager.connect_all()
             call = asyncio.create_task(manager.call_tool("a", "sleep", {"ms": 60000}))
-            await asyncio.sleep(0.05)
+            while not manager.status()[0].calls.in_flight:
+                await asyncio.sleep(0)
             raise LookupError("on purpose")
 
         asyncio.run(main())

@@ -69,7 +69,7 @@ def test_the_package_works_under(version: str, tmp_path: Path) -> None:
     journal = tmp_path / "a.jsonl"
     env = {**os.environ, "PYTHONPATH": str(Path(mcpool.__file__).parents[1])}
     # The package and nothing else of the environment that runs the tests.
-    command = [INTERPRETERS[version], "-W", "error", "-c", SCRIPT, journal, PROGRAM]
+    command = [str(INTERPRETERS[version]), "-W", "error", "-c", SCRIPT, str(journal), str(PROGRAM)]
     ran = subprocess.run(command, capture_output=True, text=True, env=env, timeout=60)
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""One manager serves any event loop, any thread, a second `asyncio.run()`; cancellation stays cancellation."""
+"""One manager serves any loop, any thread, a second `asyncio.run()`; cancellation stays cancellation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import gc
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,7 +25,7 @@ PATIENCE = 20
 class LoopWithoutReaders(asyncio.SelectorEventLoop):
     """Like the proactor loop of Windows: it cannot watch a descriptor."""
 
-    def add_reader(self, fd: Any, callback: Any, *args: Any) -> None:
+    def add_reader(self, *_: object) -> None:
         raise NotImplementedError
 
 
@@ -66,11 +67,10 @@ def ran(journal: Path, tool: str) -> int:
 async def eventually(condition: Callable[[], object]) -> None:
     """Waits while the loop goes on."""
 
-    async def wait() -> None:
-        while not condition():
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(wait(), PATIENCE)
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        await asyncio.sleep(0.005)
 
 
 def test_one_manager_serves_several_asyncio_runs_in_a_row(manager: mcpool.Manager, journal: Path) -> None:

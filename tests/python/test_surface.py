@@ -16,17 +16,58 @@ from mcpool import _errors, _native
 
 PACKAGE = Path(mcpool.__file__).parent
 ALLOWED = Path(__file__).with_name("stubtest_allowed.txt")
-EXPORTS = """
-    AuthFailedError AuthRequiredError Calls ClosedError ConfigConflictError ConfigInvalidError ConfigIoError
-    ConnectFailedError ConnectReport ConnectTimeoutError ConnectionLostError DiscoveryFailedError Event Events
-    HandshakeFailedError InvalidArgumentsError LimitExceededError Manager McpoolError NotApprovedError Progress
-    ProtocolError RestartFailedError RestartInProgressError RpcError ServerDisabledError ServerNotFoundError
-    ServerStatus Tool ToolFailedError ToolRejectedError ToolResult ToolTimeoutError ToolUnavailableError
-    UntrustedError __version__
-""".split()
-VERBS = """
-    call call_tool close connect connect_all disconnect disconnect_all events get_tools status wait_for warnings
-""".split()
+EXPORTS = [
+    "AuthFailedError",
+    "AuthRequiredError",
+    "Calls",
+    "ClosedError",
+    "ConfigConflictError",
+    "ConfigInvalidError",
+    "ConfigIoError",
+    "ConnectFailedError",
+    "ConnectReport",
+    "ConnectTimeoutError",
+    "ConnectionLostError",
+    "DiscoveryFailedError",
+    "Event",
+    "Events",
+    "HandshakeFailedError",
+    "InvalidArgumentsError",
+    "LimitExceededError",
+    "Manager",
+    "McpoolError",
+    "NotApprovedError",
+    "Progress",
+    "ProtocolError",
+    "RestartFailedError",
+    "RestartInProgressError",
+    "RpcError",
+    "ServerDisabledError",
+    "ServerNotFoundError",
+    "ServerStatus",
+    "Tool",
+    "ToolFailedError",
+    "ToolRejectedError",
+    "ToolResult",
+    "ToolTimeoutError",
+    "ToolUnavailableError",
+    "UntrustedError",
+    "__version__",
+]
+VERBS = [
+    "call",
+    "call_tool",
+    "close",
+    "connect",
+    "connect_all",
+    "disconnect",
+    "disconnect_all",
+    "events",
+    "get_tools",
+    "status",
+    "wait_for",
+    "warnings",
+]
 
 
 def python(*args: str) -> subprocess.CompletedProcess[str]:
@@ -98,12 +139,32 @@ def test_the_error_classes_are_the_cores_list() -> None:
 
 
 def test_the_specifications_codes_are_all_there() -> None:
-    codes = """
-        CONFIG_INVALID CONFIG_CONFLICT CONFIG_IO DISCOVERY_FAILED UNTRUSTED SERVER_DISABLED SERVER_NOT_FOUND
-        CONNECT_FAILED CONNECT_TIMEOUT HANDSHAKE_FAILED AUTH_REQUIRED AUTH_FAILED TOOL_UNAVAILABLE TOOL_REJECTED
-        TOOL_FAILED TOOL_TIMEOUT INVALID_ARGUMENTS NOT_APPROVED CONNECTION_LOST mcp_restart_in_progress
-        mcp_restart_failed PROTOCOL_ERROR LIMIT_EXCEEDED CLOSED
-    """.split()
+    codes = [
+        "CONFIG_INVALID",
+        "CONFIG_CONFLICT",
+        "CONFIG_IO",
+        "DISCOVERY_FAILED",
+        "UNTRUSTED",
+        "SERVER_DISABLED",
+        "SERVER_NOT_FOUND",
+        "CONNECT_FAILED",
+        "CONNECT_TIMEOUT",
+        "HANDSHAKE_FAILED",
+        "AUTH_REQUIRED",
+        "AUTH_FAILED",
+        "TOOL_UNAVAILABLE",
+        "TOOL_REJECTED",
+        "TOOL_FAILED",
+        "TOOL_TIMEOUT",
+        "INVALID_ARGUMENTS",
+        "NOT_APPROVED",
+        "CONNECTION_LOST",
+        "mcp_restart_in_progress",
+        "mcp_restart_failed",
+        "PROTOCOL_ERROR",
+        "LIMIT_EXCEEDED",
+        "CLOSED",
+    ]
     assert [code for code, _, _ in _native.error_kinds()] == codes
 
 

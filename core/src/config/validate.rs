@@ -62,12 +62,15 @@ pub(super) fn server(
     let mut fields = Fields::new(name, object, warnings);
     let transport = transport(&mut fields)?;
     let enabled = fields.switch("enabled", true) && !fields.switch("disabled", false);
+    let timeout = fields.millis("timeout", CONNECT_TIMEOUT_MS);
+    let tool_timeout = fields.millis("toolTimeout", TOOL_TIMEOUT_MS);
+    // Read by the config as a whole, which wants it of invalid servers too; only its type is checked here.
+    fields.switch("required", false);
     let config = ServerConfig {
         transport,
         enabled,
-        timeout: fields.millis("timeout", CONNECT_TIMEOUT_MS),
-        tool_timeout: fields.millis("toolTimeout", TOOL_TIMEOUT_MS),
-        required: fields.switch("required", false),
+        timeout,
+        tool_timeout,
         inherit_env: fields.choice(
             "inheritEnv",
             &[("safe", InheritEnv::Safe), ("all", InheritEnv::All), ("none", InheritEnv::None)],

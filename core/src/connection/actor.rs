@@ -27,6 +27,7 @@ pub(super) enum Command {
     Connect(oneshot::Sender<Result<()>>),
     Await(oneshot::Sender<Result<()>>),
     Disconnect(oneshot::Sender<()>),
+    Close(oneshot::Sender<()>),
 }
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -96,7 +97,7 @@ impl Actor {
                 tools = finished(self.refresh.as_mut()) => self.refreshed(tools),
             }
         }
-        self.move_on(Event::Stop);
+        self.move_on(Event::Close);
         if let Some(closing) = self.closing.take() {
             let _ = closing.await;
         }
@@ -107,7 +108,7 @@ impl Actor {
             Command::Connect(asker) => {
                 self.askers.push(asker);
                 self.move_on(Event::Start);
-                if let Phase::Ready { .. } = self.phase {
+                if !matches!(self.phase, Phase::Dialing { .. }) {
                     self.settle();
                 }
             }
@@ -117,17 +118,21 @@ impl Actor {
                     self.settle();
                 }
             }
-            Command::Disconnect(asker) => {
-                self.move_on(Event::Stop);
-                let closing = self.closing.take();
-                self.closing = Some(runtime::spawn(async move {
-                    if let Some(closing) = closing {
-                        let _ = closing.await;
-                    }
-                    let _ = asker.send(());
-                }));
-            }
+            Command::Disconnect(asker) => self.end(Event::Stop, asker),
+            Command::Close(asker) => self.end(Event::Close, asker),
         }
+    }
+
+    fn end(&mut self, event: Event, asker: oneshot::Sender<()>) {
+        self.move_on(event);
+        self.settle();
+        let closing = self.closing.take();
+        self.closing = Some(runtime::spawn(async move {
+            if let Some(closing) = closing {
+                let _ = closing.await;
+            }
+            let _ = asker.send(());
+        }));
     }
 
     fn heard(&mut self, generation: u64, news: News) {
@@ -176,7 +181,7 @@ impl Actor {
         if before != phase {
             self.publish();
         }
-        if effect == Effect::Settle || effect == Effect::HangUp {
+        if effect == Effect::Settle {
             self.settle();
         }
     }
@@ -224,6 +229,7 @@ impl Actor {
     fn settle(&mut self) {
         let outcome = match (self.phase, &self.error) {
             (Phase::Ready { .. }, _) => Ok(()),
+            (Phase::Closed, _) => Err(Error::new(ErrorKind::Closed, "The manager is closed")),
             (_, Some(error)) => Err(error.clone()),
             (_, None) => {
                 let text = format!("Server \"{}\" is disconnected", self.server);

@@ -5,6 +5,7 @@
 //!                    │                      │               │
 //!                    └──Dialed(failed)──▶ Down ──Start──▶ Dialing
 //! any ──Stop──▶ Stopped ──Start──▶ Dialing
+//! any ──Close──▶ Closed, for good
 //! ```
 //! Every attempt has a generation; late news of an old one is ignored.
 
@@ -17,6 +18,7 @@ pub(super) enum Phase {
     Ready { generation: u64 },
     Down,
     Stopped,
+    Closed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,7 @@ pub(super) enum Event {
     Dialed { generation: u64, up: bool },
     Lost { generation: u64 },
     Stop,
+    Close,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +48,11 @@ impl Phase {
     /// `last` is the newest generation so far.
     pub(super) fn on(self, event: Event, last: u64) -> (Phase, Effect) {
         match (self, event) {
+            (Phase::Closed, _) => (Phase::Closed, Effect::Nothing),
+            (Phase::Dialing { .. } | Phase::Ready { .. }, Event::Close) => {
+                (Phase::Closed, Effect::HangUp)
+            }
+            (_, Event::Close) => (Phase::Closed, Effect::Nothing),
             (Phase::Dialing { .. } | Phase::Ready { .. }, Event::Start) => (self, Effect::Nothing),
             (_, Event::Start) => {
                 let generation = last + 1;
@@ -73,7 +81,7 @@ impl Phase {
             Phase::Dialing { .. } => State::Connecting,
             Phase::Ready { .. } => State::Connected,
             Phase::Down => State::Failed,
-            Phase::Stopped => State::Disconnected,
+            Phase::Stopped | Phase::Closed => State::Disconnected,
         }
     }
 }
@@ -105,6 +113,16 @@ mod tests {
     fn a_second_start_joins_the_first() {
         let dialing = Phase::Dialing { generation: 1 };
         assert_eq!(dialing.on(Event::Start, 1), (dialing, Effect::Nothing));
+    }
+
+    #[test]
+    fn closed_is_final() {
+        for phase in [Phase::Idle, Phase::Ready { generation: 1 }, Phase::Stopped] {
+            let (closed, _) = phase.on(Event::Close, 1);
+            for event in [Event::Start, Event::Stop, Event::Dialed { generation: 1, up: true }] {
+                assert_eq!(closed.on(event, 1), (Phase::Closed, Effect::Nothing));
+            }
+        }
     }
 
     #[test]

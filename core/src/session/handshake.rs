@@ -106,15 +106,10 @@ pub(crate) async fn list_tools(session: &Session, greeting: &Greeting) -> Result
 fn not_an_mcp_server(error: Error) -> Error {
     match error.kind() {
         ErrorKind::ToolFailed | ErrorKind::ProtocolError => {
-            let text = format!("The server refused the handshake: {}", error.message());
-            let refused = Error::new(ErrorKind::HandshakeFailed, text);
-            match error.rpc() {
-                Some(rpc) => refused.with_rpc(rpc.clone()),
-                None => refused,
-            }
+            error.into_connect(ErrorKind::HandshakeFailed)
         }
-        ErrorKind::ConnectionLost => error.with_kind(ErrorKind::ConnectFailed),
-        _ => error,
+        ErrorKind::ConnectionLost => error.into_connect(ErrorKind::ConnectFailed),
+        kind => error.into_connect(kind),
     }
 }
 

@@ -103,11 +103,13 @@ impl Link {
         let mut under_way = lock(&self.under_way);
         let task = runtime::spawn(async move {
             let outcome = link.post(message.into(), id).await;
-            if let Some(id) = id {
-                lock(&link.under_way).remove(&id);
-                if let (Err(error), Some(inbound)) = (outcome, link.inbound()) {
-                    inbound.unanswered(id, error);
-                }
+            let Some(id) = id else { return };
+            lock(&link.under_way).remove(&id);
+            // The exchange is over: whoever still waits for its answer waits in vain.
+            if let Some(inbound) = link.inbound().filter(|inbound| inbound.expects(id)) {
+                let error =
+                    outcome.err().unwrap_or_else(|| link.odd("answered some other request"));
+                inbound.unanswered(id, error);
             }
         });
         if let Some(id) = id {
@@ -153,7 +155,7 @@ impl Link {
         }
         let kind = content_type(&response);
         if kind.starts_with("text/event-stream") {
-            self.deliver_events(response, id).await
+            self.deliver_events(response).await
         } else if kind.starts_with("application/json") {
             let body = self.body(response).await?;
             if let Some(inbound) = self.inbound() {
@@ -187,7 +189,7 @@ impl Link {
         Ok(first.unwrap_or_else(|| whole.into()))
     }
 
-    async fn deliver_events(&self, mut response: Response, id: Option<u64>) -> Result<()> {
+    async fn deliver_events(&self, mut response: Response) -> Result<()> {
         let mut events = EventStream::new(MESSAGE_LIMIT);
         while let Some(chunk) = response.chunk().await.map_err(|error| self.cut_off(&error))? {
             for data in events.feed(&chunk) {
@@ -195,13 +197,7 @@ impl Link {
                 inbound.message(data.ok_or_else(|| self.over_limit())?);
             }
         }
-        match id {
-            // Harmless when the answer was among the events: nobody waits for the id then.
-            Some(_) => {
-                Err(self.lost("The server ended its answer early").with_executed(Executed::Unknown))
-            }
-            None => Ok(()),
-        }
+        Err(self.lost("The server ended its answer early").with_executed(Executed::Unknown))
     }
 
     /// Opens the standing GET, where the server offers one.
