@@ -14,10 +14,9 @@ export declare class Bridge {
   /**
    * `deliver` gets `(tag, text, tag, text, …)`. A tag is four times the key, plus 0 for a call's result, 1 for a
    * verb's answer, 2 for an error, 3 for progress. The low 24 bits of a key are free to be used again when its letter
-   * has come; after a cancel the higher ones must differ. A large result is an array
-   * in which pieces of it and long strings take turns. `watch` says that libuv can be used.
+   * has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
    */
-  constructor(deliver: (...letters: (number | string | string[])[]) => void, watch: boolean)
+  constructor(deliver: (...letters: (number | string)[]) => void, watch: boolean)
   /** Sends what calls of this turn have held back. */
   flush(): void
   /** Nobody waits for `key` any more: its work is stopped, and no letter comes. */

@@ -37,7 +37,7 @@ export function bridge(): Bridge {
   return opened;
 }
 
-function deliver(...letters: (number | string | string[])[]): void {
+function deliver(...letters: (number | string)[]): void {
   for (let at = 0; at < letters.length; at += 2) {
     const tag = letters[at] as number;
     const text = letters[at + 1] as string;
@@ -51,7 +51,7 @@ function deliver(...letters: (number | string | string[])[]): void {
     }
     leave(key, key);
     waiter.leave?.();
-    if (kind === Kind.Result) waiter.resolve(new ToolResult(letters[at + 1] as string | string[]));
+    if (kind === Kind.Result) waiter.resolve(new ToolResult(text));
     else if (kind === Kind.Failed) waiter.reject(restore(JSON.parse(text)));
     else waiter.resolve(waiter.read?.(text));
   }

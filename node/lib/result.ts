@@ -17,47 +17,22 @@ export interface ContentBlock {
   [field: string]: unknown;
 }
 
-/** Nobody else writes this into a result. */
-const mark = `mcpool-${Math.random()}-`;
-
-/** Parses JSON in pieces, between which stand long strings that need no parsing. */
-function parseParts(parts: string[]): Record<string, unknown> {
-  const frame = parts.map((part, index) => (index % 2 ? mark + index : part)).join('');
-  return fill(JSON.parse(frame), parts) as Record<string, unknown>;
-}
-
-function fill(value: unknown, parts: string[]): unknown {
-  if (typeof value === 'string')
-    return value.startsWith(mark) ? parts[Number(value.slice(mark.length))] : value;
-  if (typeof value !== 'object' || value === null) return value;
-  const holder = value as Record<string, unknown>;
-  for (const key of Object.keys(holder)) holder[key] = fill(holder[key], parts);
-  return value;
-}
-
 /** What a tool answered. */
 export class ToolResult {
-  #json: string | string[];
+  /** The whole result as the server wrote it; numbers too big for JavaScript are exact here. */
+  readonly json: string;
   #raw: Record<string, unknown> | undefined;
   #text: string | undefined;
 
   /** @internal */
-  constructor(json: string | string[]) {
-    this.#json = json;
-  }
-
-  /** The whole result as the server wrote it; numbers too big for JavaScript are exact here. */
-  get json(): string {
-    if (typeof this.#json !== 'string') {
-      this.#json = this.#json.join('');
-    }
-    return this.#json;
+  constructor(json: string) {
+    this.json = json;
   }
 
   /** The whole result, parsed. */
   get raw(): Record<string, unknown> {
-    this.#raw ??= typeof this.#json === 'string' ? JSON.parse(this.#json) : parseParts(this.#json);
-    return this.#raw as Record<string, unknown>;
+    this.#raw ??= JSON.parse(this.json) as Record<string, unknown>;
+    return this.#raw;
   }
 
   /** The content blocks; empty when there are none. */

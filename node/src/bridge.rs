@@ -21,11 +21,10 @@ pub struct Bridge(pub(crate) Rc<Post>);
 impl Bridge {
     /// `deliver` gets `(tag, text, tag, text, …)`. A tag is four times the key, plus 0 for a call's result, 1 for a
     /// verb's answer, 2 for an error, 3 for progress. The low 24 bits of a key are free to be used again when its letter
-    /// has come; after a cancel the higher ones must differ. A large result is an array
-    /// in which pieces of it and long strings take turns. `watch` says that libuv can be used.
+    /// has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
     #[napi(
         constructor,
-        ts_args_type = "deliver: (...letters: (number | string | string[])[]) => void, watch: boolean"
+        ts_args_type = "deliver: (...letters: (number | string)[]) => void, watch: boolean"
     )]
     pub fn new(env: Env, deliver: Function<'_, Unknown<'_>, ()>, watch: bool) -> Result<Self> {
         let mailbox =

@@ -7,7 +7,6 @@ mod catalog;
 mod events;
 mod manager;
 mod naming;
-mod parts;
 mod post;
 mod text;
 mod waiting;

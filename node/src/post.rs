@@ -9,9 +9,9 @@ use std::sync::Arc;
 use mcpool::{Letter, Mailbox};
 use napi::sys;
 
+use crate::text;
 use crate::waiting::{Table, Waiting};
 use crate::wake::Wake;
-use crate::{parts, text};
 
 /// Letters handed over by one call into JavaScript; each is two arguments.
 const HANDFUL: usize = 128;
@@ -98,7 +98,7 @@ impl Post {
             return;
         }
         let (kind, text) = match letter {
-            Letter::Result(result) => (0, parts::to_js(self.env, result.json())),
+            Letter::Result(result) => (0, text::to_js(self.env, result.json())),
             Letter::Json(json) => (1, text::to_js(self.env, &json)),
             Letter::Failed(error) => (2, text::to_js(self.env, &text::to_json(&error))),
             Letter::Progress(progress) => (3, text::to_js(self.env, &text::to_json(&progress))),

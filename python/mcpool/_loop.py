@@ -15,16 +15,8 @@ if TYPE_CHECKING:
 _bridges: WeakKeyDictionary[AbstractEventLoop, Bridge] = WeakKeyDictionary()
 
 
-def current() -> tuple[AbstractEventLoop, Bridge]:
-    """The running loop and its bridge."""
-    from asyncio import get_running_loop
-
-    loop = get_running_loop()
-    return loop, bridge_of(loop)
-
-
 def bridge_of(loop: AbstractEventLoop) -> Bridge:
-    """The bridge of this loop; the native module asks, too."""
+    """The bridge of this loop; the native module asks."""
     bridge = _bridges.get(loop)
     if bridge is None:
         bridge = _bridges[loop] = _attach(loop)

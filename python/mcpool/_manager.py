@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ._loop import bridge_of, current
-from ._native import NativeManager, call
+from . import _native
+from ._loop import bridge_of
+from ._native import NativeManager
 from ._types import connect_report, event, server_status
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
@@ -54,18 +55,15 @@ class Manager:
 
     async def connect_all(self) -> ConnectReport:
         """Connects all enabled servers at once; one server's failure is in the report, not raised."""
-        loop, bridge = current()
-        return connect_report(await _finish(bridge.connect_all(loop, self._native)))
+        return connect_report(await _finish(_native.connect_all(self._native)))
 
     async def connect(self, server: str) -> None:
         """Connects one server unless it is connected; joins an attempt that is under way."""
-        loop, bridge = current()
-        await _finish(bridge.connect(loop, self._native, server))
+        await _finish(_native.connect(self._native, server))
 
     async def wait_for(self, server: str, timeout: float | None = None) -> None:
         """Returns when the server is connected, or raises its error. Starts nothing."""
-        loop, bridge = current()
-        await _finish(bridge.wait_for(loop, self._native, server, timeout))
+        await _finish(_native.wait_for(self._native, server, timeout))
 
     def get_tools(self) -> list[Tool]:
         """The tools of all connected servers, sorted by name."""
@@ -85,7 +83,7 @@ class Manager:
 
         A tool that fails by its own word is a result with `is_error`. Cancelling the task tells the server.
         """
-        future = call(self._native, server, tool, arguments, timeout, on_progress, meta)
+        future = _native.call(self._native, server, tool, arguments, timeout, on_progress, meta)
         try:
             return await future
         except BaseException:
@@ -102,7 +100,7 @@ class Manager:
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
         """Calls a tool by its name in the catalog; otherwise as `call_tool`."""
-        future = call(self._native, None, name, arguments, timeout, on_progress, meta)
+        future = _native.call(self._native, None, name, arguments, timeout, on_progress, meta)
         try:
             return await future
         except BaseException:
@@ -124,18 +122,15 @@ class Manager:
 
     async def disconnect(self, server: str) -> None:
         """Closes one server's connection and drops its tools. Idempotent."""
-        loop, bridge = current()
-        await _finish(bridge.disconnect(loop, self._native, server))
+        await _finish(_native.disconnect(self._native, server))
 
     async def disconnect_all(self) -> None:
         """Closes every connection; the manager can connect again. Idempotent."""
-        loop, bridge = current()
-        await _finish(bridge.disconnect_all(loop, self._native))
+        await _finish(_native.disconnect_all(self._native))
 
     async def close(self) -> None:
         """Closes for good: every later verb raises ClosedError. Idempotent."""
-        loop, bridge = current()
-        await _finish(bridge.close(loop, self._native))
+        await _finish(_native.close(self._native))
 
     async def __aenter__(self) -> Manager:
         return self
@@ -159,8 +154,7 @@ class Events:
         return self
 
     async def __anext__(self) -> Event:
-        loop, bridge = current()
-        fields = await _finish(bridge.next_event(loop, self._native))
+        fields = await _finish(_native.next_event(self._native))
         if fields is None:
             raise StopAsyncIteration
         return event(fields)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use crate::bridge::{read_arguments, read_options, read_timeout};
+use crate::calls::{read_arguments, read_options, read_timeout};
 use crate::errors::OrRaise;
 use crate::json;
 use crate::manager::{NativeEvents, NativeManager};

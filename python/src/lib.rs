@@ -5,11 +5,13 @@ use pyo3::prelude::*;
 
 mod blocking;
 mod bridge;
+mod calls;
 mod errors;
 mod json;
 mod manager;
 mod result;
 mod tool;
+mod verbs;
 
 /// Runs the command line; `restart` is the command that starts it again.
 #[pyfunction]
@@ -36,7 +38,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tool::Tool>()?;
     module.add_function(wrap_pyfunction!(run_cli, module)?)?;
     module.add_function(wrap_pyfunction!(error_kinds, module)?)?;
-    module.add_function(wrap_pyfunction!(bridge::call, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::call, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::connect_all, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::connect, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::wait_for, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::disconnect, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::disconnect_all, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::close, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::next_event, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_connect_all, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_connect, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_wait_for, module)?)?;

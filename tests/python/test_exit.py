@@ -236,6 +236,24 @@ def test_ctrl_c_interrupts_a_blocking_connect(start: Start, journal: Path) -> No
     assert all_gone(journal)
 
 
+def test_ctrl_c_interrupts_waiting_for_events(start: Start, journal: Path) -> None:
+    host = start("""
+        with mcpool.blocking.Manager(servers) as manager:
+            events = manager.events()
+            manager.connect_all()
+            for event in events:
+                print(event.type, flush=True)
+    """)
+    assert host.stdout is not None
+    assert until(lambda: sum(entry.get("method") == "tools/list" for entry in read_journal(journal)) == 2)
+    while host.stdout.readline() != "tools_changed\n":
+        pass
+    host.send_signal(signal.SIGINT)
+    code, error = ended(host)
+    assert code == -signal.SIGINT and error.rstrip().endswith("KeyboardInterrupt")
+    assert all_gone(journal)
+
+
 def test_ctrl_c_interrupts_asyncio_run(start: Start, journal: Path) -> None:
     host = start("""
         async def main():

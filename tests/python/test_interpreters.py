@@ -26,7 +26,20 @@ async def main():
         await manager.connect_all()
         print((await manager.call_tool("a", "echo", {"text": "async"})).text)
 
+async def eager():
+    if hasattr(asyncio, "eager_task_factory"):
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    async with mcpool.Manager(servers) as manager:
+        await manager.connect_all()
+        tasks = [asyncio.create_task(manager.call_tool("a", "echo", {"text": str(n)})) for n in range(50)]
+        assert [(await task).text for task in tasks] == [str(n) for n in range(50)]
+        task = asyncio.create_task(manager.call_tool("a", "sleep", {"ms": 60000}))
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
 asyncio.run(main())
+asyncio.run(eager())
 with mcpool.blocking.Manager(servers) as manager:
     manager.connect_all()
     print(manager.call("mcp_a_echo", {"text": "blocking"}).text)

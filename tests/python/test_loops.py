@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import anyio
 import mcpool
 import pytest
 import uvloop
@@ -133,6 +134,38 @@ def test_uvloop_serves_like_asyncio(manager: mcpool.Manager, journal: Path) -> N
 
     in_loop(uvloop.new_event_loop(), main())
     asyncio.run(echo(manager, "and on asyncio again"))
+
+
+def test_anyio_scopes_cancel_calls(manager: mcpool.Manager, journal: Path) -> None:
+    async def main() -> None:
+        await manager.connect_all()
+        async with anyio.create_task_group() as group:
+            for number in range(10):
+                group.start_soon(echo, manager, f"call {number}")
+        with anyio.move_on_after(0.1) as scope:
+            await manager.call_tool("a", "sleep", {"ms": 60_000})
+        assert scope.cancelled_caught
+        async with anyio.create_task_group() as group:
+            group.start_soon(manager.call_tool, "a", "sleep", {"ms": 60_000})
+            await eventually(lambda: ran(journal, "sleep") == 2)
+            group.cancel_scope.cancel()
+        await eventually(lambda: received(journal, "notifications/cancelled") == 2)
+        await echo(manager, "after")
+
+    anyio.run(main)
+
+
+def test_a_loop_in_debug_mode_has_nothing_to_complain_of(
+    manager: mcpool.Manager, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        await manager.connect_all()
+        await asyncio.gather(*(echo(manager, f"call {number}") for number in range(20)))
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(manager.call_tool("a", "sleep", {"ms": 60_000}), 0.05)
+
+    asyncio.run(main(), debug=True)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def test_a_loop_that_cannot_watch_descriptors_serves_too(manager: mcpool.Manager, journal: Path) -> None:

@@ -33,7 +33,7 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 
 fn begin_guard() -> Option<ChildStdin> {
     let shell = Command::new("/bin/sh")
-        .args(["-c", SCRIPT])
+        .args(["-c", SCRIPT, "mcpool-guardian"])
         .env_clear()
         .current_dir("/")
         // Signals for our group, such as Ctrl-C, are not for it.

@@ -1,0 +1,77 @@
+//! Owns handing a call to the core, and reading what callers say about one.
+
+use std::time::Duration;
+
+use mcpool::{Address, Arguments, CallOptions, Letter, ToolRef};
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::bridge::{Stop, running};
+use crate::errors::OrRaise;
+use crate::json;
+use crate::manager::NativeManager;
+
+/// Calls a tool for the running loop and gives the future of its result; `server` None means that `tool` is a name
+/// of the catalog.
+#[pyfunction]
+#[pyo3(signature = (manager, server, tool, arguments, timeout, on_progress, meta))]
+pub(crate) fn call<'py>(
+    manager: &Bound<'py, NativeManager>,
+    server: Option<&str>,
+    tool: &str,
+    arguments: Option<&Bound<'py, PyAny>>,
+    timeout: Option<f64>,
+    on_progress: Option<Py<PyAny>>,
+    meta: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = manager.py();
+    let (event_loop, bridge) = running(py)?;
+    let waiting = bridge.get();
+    let future = event_loop.call_method0(intern!(py, "create_future"))?;
+    let address = Address { mailbox: waiting.mailbox.clone(), key: waiting.key_of(&future) };
+    let key = address.key;
+    let arguments = read_arguments(py, arguments)?;
+    let mut options = read_options(py, timeout, meta)?;
+    if on_progress.is_some() {
+        let Address { mailbox, key } = address.clone();
+        options.on_progress =
+            Some(Box::new(move |progress| mailbox.post(key, Letter::Progress(progress))));
+    }
+    let tool = match server {
+        Some(server) => ToolRef::Of { server, tool },
+        None => ToolRef::Named(tool),
+    };
+    let handle = manager.get().core.submit(tool, arguments, options, address).or_raise(py)?;
+    waiting.remember(key, &future, on_progress, Stop::Call(handle));
+    if waiting.mailbox.wants_flush_scheduled() {
+        let flush = bridge.getattr(intern!(py, "flush"))?;
+        event_loop.call_method1(intern!(py, "call_soon"), (flush,))?;
+    }
+    Ok(future)
+}
+
+pub(crate) fn read_arguments(
+    py: Python<'_>,
+    arguments: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Arguments> {
+    match arguments {
+        None => Ok(Arguments::none()),
+        Some(arguments) => Arguments::from_writer(json::write(arguments)?).or_raise(py),
+    }
+}
+
+pub(crate) fn read_options(
+    py: Python<'_>,
+    timeout: Option<f64>,
+    meta: Option<&Bound<'_, PyAny>>,
+) -> PyResult<CallOptions> {
+    let meta = match meta {
+        None => None,
+        Some(meta) => Some(CallOptions::read_meta(&json::write(meta)?).or_raise(py)?),
+    };
+    Ok(CallOptions { timeout: read_timeout(py, timeout)?, meta, on_progress: None })
+}
+
+pub(crate) fn read_timeout(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    seconds.map(|seconds| CallOptions::read_timeout(seconds).or_raise(py)).transpose()
+}

@@ -1,0 +1,85 @@
+//! Owns the verbs that may take their time, for the running loop: each gives the future of its answer.
+
+use std::future::Future;
+
+use pyo3::prelude::*;
+
+use crate::bridge::running;
+use crate::calls::read_timeout;
+use crate::manager::{NativeEvents, NativeManager};
+
+fn start<'py>(
+    py: Python<'py>,
+    verb: impl Future<Output = mcpool::Result<String>> + Send + 'static,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (event_loop, bridge) = running(py)?;
+    bridge.get().start(&event_loop, verb)
+}
+
+async fn done(verb: impl Future<Output = mcpool::Result<()>> + Send) -> mcpool::Result<String> {
+    verb.await.map(|()| "null".to_owned())
+}
+
+async fn ended(verb: impl Future<Output = ()> + Send) -> mcpool::Result<String> {
+    verb.await;
+    Ok("null".to_owned())
+}
+
+fn to_json(value: &impl serde::Serialize) -> String {
+    // The core's own types serialise; anything else would be a mistake of ours.
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
+#[pyfunction]
+pub(crate) fn connect_all<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<Bound<'py, PyAny>> {
+    let verb = manager.get().core.connect_all();
+    start(manager.py(), async move { verb.await.map(|report| to_json(&report)) })
+}
+
+#[pyfunction]
+pub(crate) fn connect<'py>(
+    manager: &Bound<'py, NativeManager>,
+    server: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    start(manager.py(), done(manager.get().core.connect(server)))
+}
+
+#[pyfunction]
+#[pyo3(signature = (manager, server, timeout))]
+pub(crate) fn wait_for<'py>(
+    manager: &Bound<'py, NativeManager>,
+    server: &str,
+    timeout: Option<f64>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let limit = read_timeout(manager.py(), timeout)?;
+    start(manager.py(), done(manager.get().core.wait_for(server, limit)))
+}
+
+#[pyfunction]
+pub(crate) fn disconnect<'py>(
+    manager: &Bound<'py, NativeManager>,
+    server: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    start(manager.py(), done(manager.get().core.disconnect(server)))
+}
+
+#[pyfunction]
+pub(crate) fn disconnect_all<'py>(
+    manager: &Bound<'py, NativeManager>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let verb = manager.get().core.disconnect_all();
+    start(manager.py(), ended(verb))
+}
+
+#[pyfunction]
+pub(crate) fn close<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<Bound<'py, PyAny>> {
+    let verb = manager.get().core.close();
+    start(manager.py(), ended(verb))
+}
+
+/// The next event as a dict, None at the end.
+#[pyfunction]
+pub(crate) fn next_event<'py>(events: &Bound<'py, NativeEvents>) -> PyResult<Bound<'py, PyAny>> {
+    let stream = events.get().0.clone();
+    start(events.py(), async move { Ok(to_json(&stream.lock().await.next().await)) })
+}
