@@ -179,6 +179,19 @@ impl Session {
         }
     }
 
+    /// Sends a notification that the server must have taken in before anything else is sent.
+    async fn tell(&self, method: &str, params: &serde_json::Value) -> Result<()> {
+        let message = message::notification(method, params);
+        match self.wire.get() {
+            Some(Wire::Http(link)) => link.deliver(message).await,
+            // A pipe keeps the order.
+            _ => {
+                self.send_aside(message);
+                Ok(())
+            }
+        }
+    }
+
     fn notify(&self, method: &str, params: &serde_json::Value) {
         self.send_aside(message::notification(method, params));
     }

@@ -41,8 +41,8 @@ export class McpoolError extends Error {
     this.code = new.target.code;
     this.retryable = details.retryable ?? false;
     if (details.executed) this.executed = details.executed;
-    if (details.server) this.server = details.server;
-    if (details.hint) this.hint = details.hint;
+    if (typeof details.server === 'string') this.server = details.server;
+    if (typeof details.hint === 'string') this.hint = details.hint;
     if (details.rpc) this.rpc = details.rpc;
   }
 }

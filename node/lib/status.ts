@@ -36,8 +36,14 @@ export interface ServerStatus {
 export interface ConnectReport {
   /** Servers that are up. */
   connected: string[];
+  /** Servers that are known from the cache only, so far. */
+  deferred: string[];
+  /** Servers whose attempt goes on. */
+  pending: string[];
   /** Servers that are not, and why. */
   failed: Record<string, McpoolError>;
+  /** Servers whose source is not trusted. */
+  blocked: string[];
   /** Servers that are switched off. */
   disabled: string[];
   /** How long each server took. */

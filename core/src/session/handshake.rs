@@ -41,7 +41,7 @@ pub(crate) async fn greet(session: &Session) -> Result<Greeting> {
     if let Some(Wire::Http(link)) = session.wire() {
         link.speak(&greeting.protocol_version);
     }
-    session.notify("notifications/initialized", &json!({}));
+    session.tell("notifications/initialized", &json!({})).await.map_err(not_an_mcp_server)?;
     if let Some(Wire::Http(link)) = session.wire() {
         link.listen();
     }

@@ -117,6 +117,12 @@ impl Link {
         }
     }
 
+    /// Sends a message that expects no answer; returns when the server has taken it.
+    pub(crate) async fn deliver(&self, mut message: Vec<u8>) -> Result<()> {
+        message.pop();
+        self.post(message.into(), None).await
+    }
+
     pub(super) fn abandon(&self, id: u64) {
         if let Some(task) = lock(&self.under_way).remove(&id) {
             task.abort();

@@ -20,6 +20,8 @@ use crate::sync::lock;
 
 /// What a server may leave unread of our messages before calls are refused.
 const BACKLOG_LIMIT: usize = 64 << 20;
+/// Held back no longer than this: the server works on these calls while the host still makes others.
+const HOLD_BACK: usize = 4 << 10;
 /// One turn of reading; other servers get theirs in between.
 const READ_BUDGET: usize = 1 << 20;
 /// A lease ends when the host has not touched the pipe for this long.
@@ -126,7 +128,7 @@ impl Pipe {
             .with_executed(Executed::No));
         }
         outbox.buffer.extend_from_slice(&message);
-        if flush == Flush::Now {
+        if flush == Flush::Now || outbox.buffer.len() >= HOLD_BACK {
             self.write_out(&mut outbox);
         }
         Ok(())

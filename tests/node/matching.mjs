@@ -1,0 +1,71 @@
+// What "matches" means in a scenario, and how Node's values are written in the files' words.
+import { McpoolError } from 'mcpool';
+
+/** Says where `actual` differs from what is expected. */
+export function check(expected, actual, at = '') {
+  const problem = compare(expected, actual ?? null, at);
+  if (problem) throw new Error(problem);
+}
+
+export const matches = (expected, actual) => compare(expected, actual ?? null, '') === undefined;
+
+function compare(expected, actual, at) {
+  const differs = `${at}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`;
+  if (expected === '${any}') return actual === null ? `${at}: is missing` : undefined;
+  if (typeof expected === 'string' && expected.startsWith('${has:') && typeof actual === 'string') {
+    return actual.includes(expected.slice(6, -1)) ? undefined : differs;
+  }
+  if (Array.isArray(expected)) {
+    if (!Array.isArray(actual) || actual.length !== expected.length) return differs;
+    return first(expected, (value, index) => compare(value, actual[index] ?? null, `${at}[${index}]`));
+  }
+  if (typeof expected === 'object' && expected !== null) {
+    if (typeof actual !== 'object' || actual === null || Array.isArray(actual)) return differs;
+    return first(Object.entries(expected), ([key, value]) => compare(value, actual[key] ?? null, `${at}.${key}`));
+  }
+  return expected === actual ? undefined : differs;
+}
+
+function first(items, problemOf) {
+  for (const [index, item] of items.entries()) {
+    const problem = problemOf(item, index);
+    if (problem) return problem;
+  }
+}
+
+/** Whether the items match in this order, with others between them. */
+export function isSubsequence(expected, actual) {
+  let at = 0;
+  return expected.every((wanted) => {
+    while (at < actual.length) if (matches(wanted, actual[at++])) return true;
+    return false;
+  });
+}
+
+/** `value` with `${name}` replaced in every string. */
+export function fill(value, names) {
+  if (typeof value === 'string') {
+    return Object.entries(names).reduce((text, [name, with_]) => text.replaceAll(`\${${name}}`, with_), value);
+  }
+  if (Array.isArray(value)) return value.map((item) => fill(item, names));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, fill(entry, names)]));
+}
+
+/** The members of an object under their names in snake case; what they hold stays as it is. */
+export function snake(value) {
+  if (value === undefined) return undefined;
+  const name = (key) => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [name(key), entry]));
+}
+
+/** Errors as plain objects, wherever they are. */
+export function plain(value) {
+  if (value instanceof McpoolError) {
+    const { code, message, hint, server, retryable, executed, rpc } = value;
+    return { code, message, hint, server, retryable, executed, rpc };
+  }
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, plain(entry)]));
+}
