@@ -40,10 +40,10 @@ export class McpoolError extends Error {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = new.target.code;
     this.retryable = details.retryable ?? false;
-    if (details.executed) this.executed = details.executed;
+    if (details.executed != null) this.executed = details.executed;
     if (typeof details.server === 'string') this.server = details.server;
     if (typeof details.hint === 'string') this.hint = details.hint;
-    if (details.rpc) this.rpc = details.rpc;
+    if (details.rpc != null) this.rpc = details.rpc;
   }
 }
 

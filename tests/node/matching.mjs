@@ -21,7 +21,9 @@ function compare(expected, actual, at) {
   }
   if (typeof expected === 'object' && expected !== null) {
     if (typeof actual !== 'object' || actual === null || Array.isArray(actual)) return differs;
-    return first(Object.entries(expected), ([key, value]) => compare(value, actual[key] ?? null, `${at}.${key}`));
+    return first(Object.entries(expected), ([key, value]) =>
+      compare(value, actual[key] ?? null, `${at}.${key}`),
+    );
   }
   return expected === actual ? undefined : differs;
 }
@@ -45,7 +47,10 @@ export function isSubsequence(expected, actual) {
 /** `value` with `${name}` replaced in every string. */
 export function fill(value, names) {
   if (typeof value === 'string') {
-    return Object.entries(names).reduce((text, [name, with_]) => text.replaceAll(`\${${name}}`, with_), value);
+    return Object.entries(names).reduce(
+      (text, [name, with_]) => text.replaceAll(`\${${name}}`, with_),
+      value,
+    );
   }
   if (Array.isArray(value)) return value.map((item) => fill(item, names));
   if (typeof value !== 'object' || value === null) return value;

@@ -99,9 +99,11 @@ class Steps {
         return;
       case 'events':
         only(step);
-        await until(() => isSubsequence(step.expect, this.seen), JSON.stringify(step.expect)).catch((problem) => {
-          throw new Error(`${problem.message}; seen: ${JSON.stringify(this.seen)}`);
-        });
+        await until(() => isSubsequence(step.expect, this.seen), JSON.stringify(step.expect)).catch(
+          (problem) => {
+            throw new Error(`${problem.message}; seen: ${JSON.stringify(this.seen)}`);
+          },
+        );
         return;
       case 'journal':
         return readsJournal(step);
@@ -139,7 +141,12 @@ class Steps {
         return manager.getTools().map((tool) => tool.name);
       case 'tool':
         only(step, 'name');
-        return snake(manager.getTools().find((tool) => tool.name === step.name)?.toJSON());
+        return snake(
+          manager
+            .getTools()
+            .find((tool) => tool.name === step.name)
+            ?.toJSON(),
+        );
       case 'call_tool':
       case 'call':
         return await this.call(step, signal);
