@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One target directory and one profile for all tests: dependencies are compiled once.
 export CARGO_TARGET_DIR := $(CURDIR)/target
 # Where a user's pip would make a release build, the tests make a development build of the same package.
-DEV_WHEEL := MATURIN_PEP517_ARGS="--profile dev"
+DEV_WHEEL := PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS="--profile dev"
 
 .PHONY: demo test lint bench build python node test-rust test-python test-node clean
 
@@ -28,6 +28,7 @@ test-python: python tests/servers/node_modules
 	$(BIN)/python -m pytest
 
 test-node: node $(VENV)/ready tests/servers/node_modules
+	npm run check:generated
 	cargo build -p mcpool-fixture
 	npm test
 

@@ -65,8 +65,8 @@ impl Arguments {
 pub struct CallOptions {
     /// Overrides the server's `toolTimeout`.
     pub timeout: Option<Duration>,
-    /// Becomes the request's `_meta`; a JSON object.
-    pub meta: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Becomes the request's `_meta`; like arguments, one JSON object kept as text.
+    pub meta: Option<Arguments>,
     /// Asks the server for progress and gives it to this function, on one of our threads.
     pub on_progress: Option<Box<dyn Fn(Progress) + Send + Sync>>,
 }
@@ -74,14 +74,13 @@ pub struct CallOptions {
 impl CallOptions {
     /// A timeout in seconds, as callers of other languages write it.
     pub fn read_timeout(seconds: f64) -> Result<Duration> {
-        Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero()).ok_or_else(
-            || invalid(&format!("A timeout must be a number of seconds above 0, not {seconds}")),
-        )
+        let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
+        limit.ok_or_else(|| invalid("A timeout must be a finite time above 0"))
     }
 
-    /// `_meta` from JSON text; it must be an object.
-    pub fn read_meta(json: &[u8]) -> Result<serde_json::Map<String, serde_json::Value>> {
-        serde_json::from_slice(json)
+    /// `_meta` from compact JSON text whose writer is trusted to write valid JSON; it must be an object.
+    pub fn read_meta(json: Vec<u8>) -> Result<Arguments> {
+        Arguments::from_writer(json)
             .map_err(|_| invalid("The meta of a call must be a JSON object"))
     }
 }

@@ -6,6 +6,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crate::call::Progress;
 use crate::error::Error;
@@ -120,11 +121,13 @@ impl Mailbox {
         }
     }
 
-    /// Blocks this thread until something may have arrived; for loops that cannot watch a descriptor.
-    pub fn wait(&self) {
+    /// Blocks this thread until something may have arrived, or `limit` has passed; for loops that cannot watch a
+    /// descriptor.
+    pub fn wait(&self, limit: Duration) {
+        let limit = rustix::event::Timespec::try_from(limit).ok();
         let descriptor = self.descriptor();
         let mut fds = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
-        let _ = rustix::event::poll(&mut fds, None);
+        let _ = rustix::event::poll(&mut fds, limit.as_ref());
     }
 
     /// Posts a letter for `key`.

@@ -110,7 +110,13 @@ impl Session {
             }
             (table.insert(pending), alone, sole_reader)
         };
-        let message = message::tools_call(id, tool, arguments.json(), options.meta, asks_progress);
+        let message = message::tools_call(
+            id,
+            tool,
+            arguments.json(),
+            options.meta.as_ref().map(Arguments::json),
+            asks_progress,
+        );
         wire.lend(reader.as_ref().filter(|_| sole_reader));
         // A lone call leaves at once; calls made while others are under way leave together.
         let together = reader.as_ref().is_some_and(|mailbox| !alone || mailbox.is_busy());

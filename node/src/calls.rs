@@ -73,7 +73,7 @@ impl Caller {
             };
             let mut options = CallOptions {
                 timeout: timeout_ms.map(|ms| CallOptions::read_timeout(ms / 1000.0)).transpose()?,
-                meta: meta.map(|json| CallOptions::read_meta(&json.into_bytes())).transpose()?,
+                meta: meta.map(|json| CallOptions::read_meta(json.into_bytes())).transpose()?,
                 on_progress: None,
             };
             if progress {

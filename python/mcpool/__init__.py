@@ -1,9 +1,9 @@
 """One pool of MCP connections for every agent.
 
-    async with mcpool.Manager({"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}) as m:
-        await m.connect_all()
-        result = await m.call_tool("time", "get_current_time", {"timezone": "UTC"})
-        print(result.text)
+async with mcpool.Manager({"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}) as m:
+    await m.connect_all()
+    result = await m.call_tool("time", "get_current_time", {"timezone": "UTC"})
+    print(result.text)
 """
 
 from ._errors import (

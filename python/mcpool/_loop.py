@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 
+_LOOK_UP = 0.5  # Seconds after which a watching thread sees that its loop is closed.
 _bridges: WeakKeyDictionary[AbstractEventLoop, Bridge] = WeakKeyDictionary()
 
 
@@ -34,8 +35,8 @@ def _attach(loop: AbstractEventLoop) -> Bridge:
 
 
 def _watch(loop: AbstractEventLoop, bridge: Bridge) -> None:
-    while True:
-        bridge.wait()
+    while not loop.is_closed():
+        bridge.wait(_LOOK_UP)
         drained = threading.Event()
 
         def drain(drained: threading.Event = drained) -> None:
@@ -47,6 +48,6 @@ def _watch(loop: AbstractEventLoop, bridge: Bridge) -> None:
         except RuntimeError:
             return  # The loop is closed.
         # Not to ring again for letters that are about to be taken; a loop that ends takes none.
-        while not drained.wait(1.0):
+        while not drained.wait(_LOOK_UP):
             if loop.is_closed():
                 return

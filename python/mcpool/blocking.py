@@ -30,9 +30,7 @@ class Manager:
         connect_concurrency: int | None = None,
     ) -> None:
         """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text."""
-        self._native = NativeManager(
-            config if isinstance(config, str) else dict(config), naming, connect_concurrency
-        )
+        self._native = NativeManager(config, naming, connect_concurrency)
 
     def connect_all(self) -> ConnectReport:
         """Connects all enabled servers at once; one server's failure is in the report, not raised."""

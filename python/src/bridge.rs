@@ -8,6 +8,7 @@ use std::future::Future;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use mcpool::{CallHandle, Letter, Mailbox, Progress};
 use pyo3::intern;
@@ -60,9 +61,9 @@ impl Bridge {
         self.mailbox.descriptor().as_raw_fd()
     }
 
-    /// Blocks until letters may wait.
-    fn wait(&self, py: Python<'_>) {
-        py.detach(|| self.mailbox.wait());
+    /// Blocks until letters may wait, or for so many seconds.
+    fn wait(&self, py: Python<'_>, seconds: f64) {
+        py.detach(|| self.mailbox.wait(Duration::from_secs_f64(seconds)));
     }
 
     /// Finishes every future whose letter has come.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcpool::{Address, Arguments, CallOptions, Letter, ToolRef};
+use mcpool::{Address, Arguments, CallOptions, ErrorKind, Letter, ToolRef};
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -56,7 +56,10 @@ pub(crate) fn read_arguments(
 ) -> PyResult<Arguments> {
     match arguments {
         None => Ok(Arguments::none()),
-        Some(arguments) => Arguments::from_writer(json::write(arguments)?).or_raise(py),
+        Some(arguments) => {
+            Arguments::from_writer(json::write(arguments, ErrorKind::InvalidArguments)?)
+                .or_raise(py)
+        }
     }
 }
 
@@ -67,7 +70,10 @@ pub(crate) fn read_options(
 ) -> PyResult<CallOptions> {
     let meta = match meta {
         None => None,
-        Some(meta) => Some(CallOptions::read_meta(&json::write(meta)?).or_raise(py)?),
+        Some(meta) => {
+            let json = json::write(meta, ErrorKind::InvalidArguments)?;
+            Some(CallOptions::read_meta(json).or_raise(py)?)
+        }
     };
     Ok(CallOptions { timeout: read_timeout(py, timeout)?, meta, on_progress: None })
 }

@@ -4,7 +4,7 @@ use jiter::{PythonParse, StringCacheMode};
 use mcpool::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use serde::Serialize;
 
 use crate::errors::OrRaise;
@@ -34,34 +34,35 @@ pub(crate) fn from_serialize<'py>(
     parse(py, &text)
 }
 
-/// Compact JSON of a Python object made of plain JSON types.
-pub(crate) fn write(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+/// Compact JSON of a Python object made of plain JSON types; what has none is an error of `kind`.
+pub(crate) fn write(value: &Bound<'_, PyAny>, kind: ErrorKind) -> PyResult<Vec<u8>> {
     let mut out = Vec::with_capacity(128);
-    write_value(value, &mut out, 0)?;
-    Ok(out)
+    match write_value(value, &mut out, 0) {
+        Ok(()) => Ok(out),
+        Err(Refused::Because(why)) => Err(Error::new(kind, why)).or_raise(value.py()),
+        Err(Refused::Raised(error)) => Err(error),
+    }
 }
 
-fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, depth: usize) -> PyResult<()> {
+enum Refused {
+    Because(String),
+    Raised(PyErr),
+}
+
+impl From<PyErr> for Refused {
+    fn from(error: PyErr) -> Self {
+        Refused::Raised(error)
+    }
+}
+
+fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, depth: usize) -> Result<(), Refused> {
     if depth > DEPTH_LIMIT {
         return refuse(value, &format!("it is nested deeper than {DEPTH_LIMIT}"));
     }
     if let Ok(text) = value.cast::<PyString>() {
         write_string(text, out)
     } else if let Ok(entries) = value.cast::<PyDict>() {
-        out.push(b'{');
-        for (at, (key, entry)) in entries.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            match key.cast::<PyString>() {
-                Ok(key) => write_string(key, out)?,
-                Err(_) => return refuse(&key, "keys must be strings"),
-            }
-            out.push(b':');
-            write_value(&entry, out, depth + 1)?;
-        }
-        out.push(b'}');
-        Ok(())
+        write_entries(entries, out, depth)
     } else if value.is_none() {
         out.extend_from_slice(b"null");
         Ok(())
@@ -87,16 +88,41 @@ fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, depth: usize) -> PyR
         write_items(items.iter(), out, depth)
     } else if let Ok(items) = value.cast::<PyTuple>() {
         write_items(items.iter(), out, depth)
+    } else if let Ok(mapping) = value.cast::<PyMapping>() {
+        let entries = PyDict::new(value.py());
+        entries.update(mapping)?;
+        write_entries(&entries, out, depth)
     } else {
         refuse(value, "JSON has no such type")
     }
+}
+
+fn write_entries(
+    entries: &Bound<'_, PyDict>,
+    out: &mut Vec<u8>,
+    depth: usize,
+) -> Result<(), Refused> {
+    out.push(b'{');
+    for (at, (key, entry)) in entries.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        match key.cast::<PyString>() {
+            Ok(key) => write_string(key, out)?,
+            Err(_) => return refuse(&key, "keys must be strings"),
+        }
+        out.push(b':');
+        write_value(&entry, out, depth + 1)?;
+    }
+    out.push(b'}');
+    Ok(())
 }
 
 fn write_items<'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     out: &mut Vec<u8>,
     depth: usize,
-) -> PyResult<()> {
+) -> Result<(), Refused> {
     out.push(b'[');
     for (at, item) in items.enumerate() {
         if at > 0 {
@@ -108,7 +134,7 @@ fn write_items<'py>(
     Ok(())
 }
 
-fn write_string(text: &Bound<'_, PyString>, out: &mut Vec<u8>) -> PyResult<()> {
+fn write_string(text: &Bound<'_, PyString>, out: &mut Vec<u8>) -> Result<(), Refused> {
     match text.to_str() {
         Ok(text) => push(out, &text),
         Err(_) => return refuse(text, "it holds half of a surrogate pair"),
@@ -121,8 +147,7 @@ fn push(out: &mut Vec<u8>, value: &impl Serialize) {
     let _ = serde_json::to_writer(out, value);
 }
 
-fn refuse<T>(value: &Bound<'_, PyAny>, why: &str) -> PyResult<T> {
+fn refuse<T>(value: &Bound<'_, PyAny>, why: &str) -> Result<T, Refused> {
     let kind = value.get_type().name()?;
-    let text = format!("A value of type {kind} cannot become JSON: {why}");
-    Err(Error::new(ErrorKind::InvalidArguments, text)).or_raise(value.py())
+    Err(Refused::Because(format!("A value of type {kind} cannot become JSON: {why}")))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcpool::{Catalog, Config, Events, Manager, ManagerOptions, Naming};
+use mcpool::{Catalog, Config, ErrorKind, Events, Manager, ManagerOptions, Naming};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
@@ -28,7 +28,7 @@ impl NativeManager {
     ) -> PyResult<Self> {
         let config = match config.cast::<PyString>() {
             Ok(text) => text.to_str()?.as_bytes().to_vec(),
-            Err(_) => json::write(config)?,
+            Err(_) => json::write(config, ErrorKind::ConfigInvalid)?,
         };
         let config = Config::from_json(&String::from_utf8_lossy(&config)).or_raise(py)?;
         let naming = naming.map_or(Ok(Naming::default()), read_naming)?;

@@ -1,6 +1,10 @@
 // What "matches" means in a scenario, and how Node's values are written in the files' words.
 import { McpoolError } from 'mcpool';
 
+// Written in two parts: they only look like parts of a template.
+const ANY = '$'.concat('{any}');
+const HAS = '$'.concat('{has:');
+
 /** Says where `actual` differs from what is expected. */
 export function check(expected, actual, at = '') {
   const problem = compare(expected, actual ?? null, at);
@@ -11,9 +15,9 @@ export const matches = (expected, actual) => compare(expected, actual ?? null, '
 
 function compare(expected, actual, at) {
   const differs = `${at}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`;
-  if (expected === '${any}') return actual === null ? `${at}: is missing` : undefined;
-  if (typeof expected === 'string' && expected.startsWith('${has:') && typeof actual === 'string') {
-    return actual.includes(expected.slice(6, -1)) ? undefined : differs;
+  if (expected === ANY) return actual === null ? `${at}: is missing` : undefined;
+  if (typeof expected === 'string' && expected.startsWith(HAS) && typeof actual === 'string') {
+    return actual.includes(expected.slice(HAS.length, -1)) ? undefined : differs;
   }
   if (Array.isArray(expected)) {
     if (!Array.isArray(actual) || actual.length !== expected.length) return differs;

@@ -72,7 +72,9 @@ VERBS = [
 
 def python(*args: str) -> subprocess.CompletedProcess[str]:
     """Runs a fresh interpreter that finds the package where this one does."""
-    env = {"PYTHONPATH": str(PACKAGE.parent), "MYPYPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"}
+    env = {"PYTHONPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"}
+    if PACKAGE.parent.name != "site-packages":
+        env["MYPYPATH"] = str(PACKAGE.parent)
     command = [sys.executable, *args]
     return subprocess.run(command, capture_output=True, text=True, env=env, cwd=ROOT / "target", timeout=300)
 

@@ -34,7 +34,7 @@ pub(super) fn tools_call(
     id: u64,
     tool: &str,
     arguments: &[u8],
-    meta: Option<serde_json::Map<String, serde_json::Value>>,
+    meta: Option<&[u8]>,
     asks_progress: bool,
 ) -> Vec<u8> {
     let mut line = Vec::with_capacity(96 + tool.len() + arguments.len());
@@ -45,12 +45,21 @@ pub(super) fn tools_call(
     line.extend_from_slice(b",\"arguments\":");
     line.extend_from_slice(arguments);
     if meta.is_some() || asks_progress {
-        let mut meta = meta.unwrap_or_default();
-        if asks_progress {
-            meta.insert("progressToken".into(), id.into());
-        }
+        let entries = meta.and_then(|meta| meta.trim_ascii_end().strip_suffix(b"}"));
+        let entries = entries.unwrap_or(b"{");
         line.extend_from_slice(b",\"_meta\":");
-        push(&mut line, &meta);
+        line.extend_from_slice(entries);
+        if asks_progress {
+            // Last, so that it also wins over one that the caller wrote.
+            let first = entries.trim_ascii_end().ends_with(b"{");
+            line.extend_from_slice(if first {
+                b"\"progressToken\":"
+            } else {
+                b",\"progressToken\":"
+            });
+            push(&mut line, &id);
+        }
+        line.push(b'}');
     }
     line.extend_from_slice(b"}}\n");
     line
@@ -103,6 +112,22 @@ mod tests {
             String::from_utf8(line).unwrap(),
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"a\\nb\",\"arguments\":{\"x\":1},\"_meta\":{\"progressToken\":7}}}\n"
         );
+    }
+
+    #[test]
+    fn meta_is_kept_as_written_and_joined_by_the_token() {
+        let text = |meta: &str, progress| {
+            String::from_utf8(tools_call(7, "\"t\"", b"{}", Some(meta.as_bytes()), progress))
+                .unwrap()
+        };
+        assert!(
+            text(r#"{"n":1180591620717411303424}"#, false)
+                .ends_with("\"_meta\":{\"n\":1180591620717411303424}}}\n")
+        );
+        assert!(
+            text(r#"{"a":{}}"#, true).ends_with("\"_meta\":{\"a\":{},\"progressToken\":7}}}\n")
+        );
+        assert!(text("{}", true).ends_with("\"_meta\":{\"progressToken\":7}}}\n"));
     }
 
     #[test]

@@ -280,7 +280,7 @@ impl Run {
         };
         let told = Arc::new(Mutex::new(Vec::new()));
         let mut options = CallOptions { timeout: limit, ..CallOptions::default() };
-        options.meta = step["meta"].as_object().cloned();
+        options.meta = step["meta"].as_object().map(Arguments::new).transpose()?;
         if step["progress"] == true {
             let told = told.clone();
             options.on_progress =

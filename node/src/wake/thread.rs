@@ -6,6 +6,7 @@ use std::ptr::null_mut;
 use std::rc::{Rc, Weak};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use mcpool::{Letter, Mailbox};
 use napi::{Result, check_status, sys};
@@ -96,7 +97,7 @@ impl Thread {
 
 fn watch(mailbox: &Mailbox, caller: &Caller, drained: &Receiver<()>) {
     loop {
-        mailbox.wait();
+        mailbox.wait(Duration::MAX);
         {
             let function = caller.0.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(function) = *function else { return };
