@@ -41,7 +41,7 @@ export declare class NativeCatalog {
 
 /** A stream of events from the moment it was asked for. */
 export declare class NativeEvents {
-  /** The next event, `null` at the end. One may be asked for at a time. `holds` keeps the process alive. */
+  /** The next event, `null` at the end. `holds` keeps the process alive. */
   next(key: number, holds: boolean): void
   /** How many events this reader was too slow for. */
   lost(): number

@@ -67,7 +67,7 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// Becomes the request's `_meta`; like arguments, one JSON object kept as text.
     pub meta: Option<Arguments>,
-    /// Asks the server for progress and gives it to this function, on one of our threads.
+    /// Asks the server for progress and gives it to this function, on one of our threads; it must not block.
     pub on_progress: Option<Box<dyn Fn(Progress) + Send + Sync>>,
 }
 

@@ -71,9 +71,10 @@ impl EventLog {
     }
 
     pub(crate) fn emit(&self, server: &str, kind: EventKind) {
-        let seq = self.seq.fetch_add(1, Ordering::Relaxed) + 1;
-        let time_ms = now_ms();
         if let Some(sender) = &*lock(&self.sender) {
+            // Counted under the lock, so that events arrive in the order of their numbers.
+            let seq = self.seq.fetch_add(1, Ordering::Relaxed) + 1;
+            let time_ms = now_ms();
             // Nobody listening is fine.
             let _ = sender.send(Event { seq, time_ms, server: server.to_owned(), kind });
         }
@@ -84,7 +85,7 @@ impl EventLog {
             Some(sender) => sender.subscribe(),
             None => broadcast::channel(1).1,
         };
-        Events { receiver, lost: 0 }
+        Events { receiver: tokio::sync::Mutex::new(receiver), lost: AtomicU64::new(0) }
     }
 
     /// Every stream ends after the events that were sent.
@@ -99,17 +100,20 @@ pub(crate) fn now_ms() -> u64 {
 
 /// A stream of events from the moment it was asked for.
 pub struct Events {
-    receiver: broadcast::Receiver<Event>,
-    lost: u64,
+    receiver: tokio::sync::Mutex<broadcast::Receiver<Event>>,
+    lost: AtomicU64,
 }
 
 impl Events {
-    /// The next event; `None` when the manager is closed or gone.
-    pub async fn next(&mut self) -> Option<Event> {
+    /// The next event; `None` when the manager is gone. Who asks at the same time gets different events.
+    pub async fn next(&self) -> Option<Event> {
+        let mut receiver = self.receiver.lock().await;
         loop {
-            match self.receiver.recv().await {
+            match receiver.recv().await {
                 Ok(event) => return Some(event),
-                Err(RecvError::Lagged(count)) => self.lost += count,
+                Err(RecvError::Lagged(count)) => {
+                    self.lost.fetch_add(count, Ordering::Relaxed);
+                }
                 Err(RecvError::Closed) => return None,
             }
         }
@@ -117,7 +121,7 @@ impl Events {
 
     /// How many events this reader was too slow for.
     pub fn lost(&self) -> u64 {
-        self.lost
+        self.lost.load(Ordering::Relaxed)
     }
 }
 
@@ -128,7 +132,7 @@ mod tests {
     #[tokio::test]
     async fn a_slow_reader_loses_the_oldest_and_is_told() {
         let log = EventLog::new();
-        let mut events = log.subscribe();
+        let events = log.subscribe();
         for _ in 0..CAPACITY + 10 {
             log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
         }
@@ -139,7 +143,7 @@ mod tests {
     #[tokio::test]
     async fn the_stream_ends_with_the_manager() {
         let log = EventLog::new();
-        let mut events = log.subscribe();
+        let events = log.subscribe();
         drop(log);
         assert!(events.next().await.is_none());
     }
@@ -147,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn a_closed_log_is_read_to_its_end() {
         let log = EventLog::new();
-        let mut events = log.subscribe();
+        let events = log.subscribe();
         log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
         log.close();
         assert_eq!(events.next().await.unwrap().seq, 1);

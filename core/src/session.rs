@@ -65,11 +65,11 @@ impl Session {
     /// Speaks over `wire` from now on.
     pub(crate) fn attach(self: &Arc<Self>, wire: Wire) {
         let inbound: Weak<dyn Inbound> = Arc::downgrade(self) as Weak<dyn Inbound>;
-        match &wire {
+        // Set before anything is delivered: the server's first word may ask for an answer.
+        match self.wire.get_or_init(|| wire) {
             Wire::Stdio(pipe) => pipe.deliver_to(inbound),
             Wire::Http(link) => link.deliver_to(inbound),
         }
-        let _ = self.wire.set(wire);
         crate::runtime::spawn(watch_deadlines(Arc::downgrade(self)));
     }
 
@@ -281,7 +281,10 @@ impl Session {
                 self.notified(&method, params);
             }
             Envelope { method: None, id: Some(id), result, error, .. } => {
-                let Ok(id) = id.get().parse::<u64>() else { return self.unreadable(&message) };
+                // Some servers write the number back as a string.
+                let Ok(id) = id.get().trim_matches('"').parse::<u64>() else {
+                    return self.unreadable(&message);
+                };
                 self.answer(id, outcome(&message, result, error));
             }
             Envelope { method: None, id: None, .. } => self.unreadable(&message),

@@ -1,8 +1,7 @@
 //! Owns the handle on a stream of events.
 
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mcpool::Events;
 use napi_derive::napi;
@@ -14,36 +13,28 @@ use crate::text::to_json;
 /// A stream of events from the moment it was asked for.
 #[napi]
 pub struct NativeEvents {
-    stream: Arc<Mutex<Option<Events>>>,
-    lost: Arc<AtomicU64>,
+    stream: Arc<Events>,
     post: Rc<Post>,
 }
 
 impl NativeEvents {
     pub(crate) fn new(events: Events, post: Rc<Post>) -> Self {
-        NativeEvents { stream: Arc::new(Mutex::new(Some(events))), lost: Arc::default(), post }
+        NativeEvents { stream: Arc::new(events), post }
     }
 }
 
 #[napi]
 impl NativeEvents {
-    /// The next event, `null` at the end. One may be asked for at a time. `holds` keeps the process alive.
+    /// The next event, `null` at the end. `holds` keeps the process alive.
     #[napi]
     pub fn next(&self, key: i64, holds: bool) {
-        let (stream, lost) = (self.stream.clone(), self.lost.clone());
-        start(&self.post, key, holds, async move {
-            let taken = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let Some(mut events) = taken else { return Ok("null".to_owned()) };
-            let event = events.next().await;
-            lost.store(events.lost(), Ordering::Relaxed);
-            *stream.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
-            Ok(to_json(&event))
-        });
+        let stream = self.stream.clone();
+        start(&self.post, key, holds, async move { Ok(to_json(&stream.next().await)) });
     }
 
     /// How many events this reader was too slow for.
     #[napi]
     pub fn lost(&self) -> i64 {
-        self.lost.load(Ordering::Relaxed) as i64
+        self.stream.lost() as i64
     }
 }

@@ -112,7 +112,6 @@ pub(crate) fn block_next_event<'py>(
     let limit = read_timeout(py, timeout)?;
     let events = events.get().0.clone();
     let next = async move {
-        let mut events = events.lock().await;
         match limit {
             Some(limit) => tokio::time::timeout(limit, events.next()).await.ok().flatten(),
             None => events.next().await,

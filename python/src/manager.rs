@@ -66,7 +66,7 @@ impl NativeManager {
     }
 
     fn events(&self) -> NativeEvents {
-        NativeEvents(Arc::new(tokio::sync::Mutex::new(self.core.events())))
+        NativeEvents(Arc::new(self.core.events()))
     }
 }
 
@@ -86,12 +86,12 @@ fn read_naming(naming: Bound<'_, PyAny>) -> PyResult<Naming> {
 }
 
 #[pyclass(frozen, module = "mcpool._native")]
-pub(crate) struct NativeEvents(pub(crate) Arc<tokio::sync::Mutex<Events>>);
+pub(crate) struct NativeEvents(pub(crate) Arc<Events>);
 
 #[pymethods]
 impl NativeEvents {
     /// How many events this reader was too slow for.
     fn lost(&self) -> u64 {
-        self.0.try_lock().map_or(0, |events| events.lost())
+        self.0.lost()
     }
 }

@@ -81,5 +81,5 @@ pub(crate) fn close<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<Bound<
 #[pyfunction]
 pub(crate) fn next_event<'py>(events: &Bound<'py, NativeEvents>) -> PyResult<Bound<'py, PyAny>> {
     let stream = events.get().0.clone();
-    start(events.py(), async move { Ok(to_json(&stream.lock().await.next().await)) })
+    start(events.py(), async move { Ok(to_json(&stream.next().await)) })
 }

@@ -101,7 +101,7 @@ async fn play(scenario: &Value) -> Result<(), String> {
     };
     let manager = Manager::new(config, options);
     let events = Arc::new(Mutex::new(Vec::new()));
-    let (log, mut stream) = (events.clone(), manager.events());
+    let (log, stream) = (events.clone(), manager.events());
     let collector = tokio::spawn(async move {
         while let Some(event) = stream.next().await {
             log.lock().unwrap().push(serde_json::to_value(event).unwrap());
