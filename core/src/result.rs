@@ -26,8 +26,9 @@ struct Parts<'a> {
 }
 
 impl ToolResult {
-    /// `json` is a JSON object in UTF-8, which the session has checked.
-    pub(crate) fn new(json: Bytes) -> Self {
+    /// # Safety
+    /// `json` is UTF-8.
+    pub(crate) unsafe fn from_utf8_unchecked(json: Bytes) -> Self {
         ToolResult { json }
     }
 
@@ -38,7 +39,8 @@ impl ToolResult {
 
     /// The whole result as the server wrote it.
     pub fn json(&self) -> &str {
-        std::str::from_utf8(&self.json).unwrap_or_default()
+        // SAFETY: both constructors see to it.
+        unsafe { std::str::from_utf8_unchecked(&self.json) }
     }
 
     fn parts(&self) -> Parts<'_> {

@@ -25,6 +25,8 @@ pub(crate) use handshake::{Greeting, greet, list_tools};
 use message::Envelope;
 use table::{Outcome, Pending, Table};
 
+const LONG_ANSWER: usize = 64 << 10;
+
 /// What a session tells the connection that owns it.
 pub(crate) enum News {
     Lost(Error),
@@ -270,6 +272,14 @@ impl Session {
     }
 
     fn one(&self, message: Bytes) {
+        // A long answer to ourselves, such as a tool list, is about to be read whole: looking through it twice is
+        // once too often.
+        if message.len() >= LONG_ANSWER
+            && let Some((id, result)) = message::quick_answer(&message)
+            && lock(&self.table).is_control(id)
+        {
+            return self.answer(id, Ok(message.slice_ref(result)));
+        }
         let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(&message) else {
             return self.unreadable(&message);
         };

@@ -66,7 +66,7 @@ mod tests {
     use super::super::ToolResult;
 
     fn shown(json: &'static str) -> String {
-        ToolResult::new(json.into()).text()
+        ToolResult::from_json(json.into()).text()
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub(crate) async fn greet(session: &Session) -> Result<Greeting> {
     let params = serde_json::to_value(params)
         .map_err(|error| refused(&format!("initialize cannot be written: {error}")))?;
     let answer = session.request("initialize", &params).await.map_err(not_an_mcp_server)?;
-    let answer: Value = serde_json::from_slice(&answer)
+    // Only the first value: see `message::quick_answer`.
+    let answer = Value::deserialize(&mut serde_json::Deserializer::from_slice(&answer))
         .map_err(|error| refused(&format!("the answer to initialize cannot be read: {error}")))?;
     let greeting = read_greeting(&answer)?;
     if let Some(Wire::Http(link)) = session.wire() {
@@ -85,7 +86,8 @@ pub(crate) async fn list_tools(session: &Session, greeting: &Greeting) -> Result
     let mut seen = HashSet::new();
     for _ in 0..PAGE_LIMIT {
         let answer = session.request("tools/list", &params).await.map_err(not_an_mcp_server)?;
-        let page: Page<'_> = serde_json::from_slice(&answer)
+        // Only the first value: see `message::quick_answer`.
+        let page = Page::deserialize(&mut serde_json::Deserializer::from_slice(&answer))
             .map_err(|error| refused(&format!("its tool list cannot be read: {error}")))?;
         tools.extend(page.tools.iter().map(|tool| answer.slice_ref(tool.get().as_bytes())));
         if tools.len() > TOOL_LIMIT {

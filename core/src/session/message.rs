@@ -92,6 +92,22 @@ fn push(line: &mut Vec<u8>, value: &impl Serialize) {
     let _ = serde_json::to_writer(line, value);
 }
 
+/// Id and result of an answer in one of the two usual layouts, found without looking through the result. What is given
+/// as the result *begins* with it; further members may follow, so whoever reads it stops at its end.
+pub(super) fn quick_answer(message: &[u8]) -> Option<(u64, &[u8])> {
+    let number = |digits: &[u8]| std::str::from_utf8(digits).ok()?.parse().ok();
+    if let Some(rest) = message.strip_prefix(b"{\"jsonrpc\":\"2.0\",\"id\":") {
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let result = rest[digits..].strip_prefix(b",\"result\":")?;
+        return Some((number(&rest[..digits])?, result));
+    }
+    let result = message.strip_prefix(b"{\"result\":")?;
+    let rest = message.strip_suffix(b"}")?;
+    let digits = rest.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let (rest, id) = rest.split_at(rest.len() - digits);
+    rest.ends_with(b"},\"jsonrpc\":\"2.0\",\"id\":").then_some((number(id)?, result))
+}
+
 /// Numbers that stand behind an `"id"` key in bytes that are no readable message.
 pub(super) fn ids_in(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     memchr::memmem::find_iter(bytes, b"\"id\"").filter_map(|at| {
@@ -128,6 +144,23 @@ mod tests {
             text(r#"{"a":{}}"#, true).ends_with("\"_meta\":{\"a\":{},\"progressToken\":7}}}\n")
         );
         assert!(text("{}", true).ends_with("\"_meta\":{\"progressToken\":7}}}\n"));
+    }
+
+    #[test]
+    fn usual_answers_are_found_quickly_and_others_not() {
+        let found = |text: &'static str| {
+            quick_answer(text.as_bytes()).map(|(id, result)| (id, result.first().copied()))
+        };
+        assert_eq!(found(r#"{"jsonrpc":"2.0","id":12,"result":{}}"#), Some((12, Some(b'{'))));
+        assert_eq!(found(r#"{"result":{},"jsonrpc":"2.0","id":12}"#), Some((12, Some(b'{'))));
+        for other in [
+            r#"{"jsonrpc":"2.0","id":12,"error":{}}"#,
+            r#"{"jsonrpc":"2.0","id":"12","result":{}}"#,
+            r#"{"result":{"id":12}}"#,
+            r#"{"jsonrpc":"2.0","method":"x","params":{"id":1}}"#,
+        ] {
+            assert_eq!(found(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -52,7 +52,10 @@ impl Pending {
 
     pub(super) fn finish(self, outcome: Outcome) {
         match self.reply {
-            Reply::Call(waiter) => waiter.finish(outcome.map(ToolResult::new)),
+            Reply::Call(waiter) => {
+                // SAFETY: a call's outcome is a slice of a `&RawValue`, which is a `str`.
+                waiter.finish(outcome.map(|json| unsafe { ToolResult::from_utf8_unchecked(json) }));
+            }
             Reply::Control(sender) => drop(sender.send(outcome)),
         }
     }
@@ -89,6 +92,11 @@ impl Table {
 
     pub(super) fn knows(&self, id: u64) -> bool {
         self.pending.contains_key(&id)
+    }
+
+    /// Whether this is a request of ours, whose asker reads the answer with its own eyes.
+    pub(super) fn is_control(&self, id: u64) -> bool {
+        matches!(self.pending.get(&id), Some(Pending { reply: Reply::Control(_), .. }))
     }
 
     pub(super) fn only_one(&self) -> Option<u64> {
