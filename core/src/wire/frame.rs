@@ -74,7 +74,14 @@ impl Frames {
         self.scanned = 0;
         let mut line = self.buffer.split_to(end + 1);
         line.truncate(end);
-        if end < COPY_BELOW { Bytes::copy_from_slice(&line) } else { line.freeze() }
+        if end < COPY_BELOW {
+            return Bytes::copy_from_slice(&line);
+        }
+        if self.buffer.is_empty() {
+            // What is left of the long line's allocation would keep all of it alive.
+            self.buffer = BytesMut::new();
+        }
+        line.freeze()
     }
 
     fn no_line_end(&mut self) -> Option<Frame> {
