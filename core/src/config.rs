@@ -55,6 +55,8 @@ pub enum Transport {
         args: Vec<String>,
         /// Variables set for it alone.
         env: IndexMap<String, Secret>,
+        /// A file of further `NAME=value` lines; `env` wins over it.
+        env_file: Option<String>,
         /// Its working directory.
         cwd: Option<String>,
     },

@@ -32,6 +32,8 @@ pub(crate) struct Connection {
 /// What everybody may see.
 pub(crate) struct Published {
     pub(crate) state: State,
+    pub(crate) attempt: u64,
+    pub(crate) restarts: u64,
     pub(crate) error: Option<Error>,
     pub(crate) live: Option<Arc<Live>>,
 }
@@ -72,6 +74,8 @@ impl Connection {
     ) -> Self {
         let published = Arc::new(ArcSwap::from_pointee(Published {
             state: State::Idle,
+            attempt: 0,
+            restarts: 0,
             error: None,
             live: None,
         }));

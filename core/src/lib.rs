@@ -47,7 +47,7 @@ pub use mailbox::{Letter, Mailbox};
 pub use manager::{CallHandle, ConnectReport, Manager, ManagerOptions, ToolRef};
 pub use redact::Secret;
 pub use result::ToolResult;
-pub use status::{Calls, ServerStatus, State};
+pub use status::{Calls, ServerStatus, Source, State};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -19,7 +19,7 @@ use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventLog, Events};
 use crate::runtime;
-use crate::status::{Calls, ServerStatus, State};
+use crate::status::{Calls, ServerStatus, Source, State};
 use crate::sync::lock;
 
 mod calls;
@@ -315,11 +315,16 @@ fn status_of(name: &str, server: &Server) -> ServerStatus {
         tool_count: live.map_or(0, |live| live.tools.list.len()),
         error,
         connected_since_ms: live.map(|live| live.connected_since_ms),
+        attempt: published.as_ref().map_or(0, |published| published.attempt),
+        next_retry_ms: None,
+        restarts: published.as_ref().map_or(0, |published| published.restarts),
+        refs: usize::from(server.connection.is_some()),
         pid: live.and_then(|live| live.session.wire()?.pid()),
         protocol_version: greeting.as_ref().map(|greeting| greeting.protocol_version.clone()),
         server_name: greeting.as_ref().and_then(|greeting| greeting.server_name.clone()),
         server_version: greeting.as_ref().and_then(|greeting| greeting.server_version.clone()),
         instructions: greeting.and_then(|greeting| greeting.instructions),
+        source: Source::code(),
         calls: live.map_or_else(Calls::default, |live| live.session.calls()),
     }
 }

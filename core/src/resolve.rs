@@ -28,14 +28,16 @@ pub(crate) enum Resolved {
 
 pub(crate) fn resolve(config: &ServerConfig) -> Result<Resolved> {
     match &config.transport {
-        Transport::Stdio { command, args, env, cwd } => {
+        Transport::Stdio { command, args, env, env_file, cwd } => {
             let inherited = std::env::vars_os().filter(|(name, _)| match config.inherit_env {
                 InheritEnv::All => true,
                 InheritEnv::None => false,
                 InheritEnv::Safe => SAFE.iter().any(|safe| name == safe),
             });
+            let from_file = env_file.as_ref().map_or(Ok(Vec::new()), |file| read_env_file(file))?;
+            let from_file = from_file.into_iter().map(|(name, value)| (name.into(), value.into()));
             let own = env.iter().map(|(name, value)| (name.into(), value.expose().into()));
-            let env: Vec<(OsString, OsString)> = inherited.chain(own).collect();
+            let env: Vec<(OsString, OsString)> = inherited.chain(from_file).chain(own).collect();
             Ok(Resolved::Stdio(Launch {
                 program: find_program(command, &env)?,
                 args: args.clone(),
@@ -50,6 +52,19 @@ pub(crate) fn resolve(config: &ServerConfig) -> Result<Resolved> {
         ))
         .with_hint("many servers also speak Streamable HTTP: use \"type\": \"http\"")),
     }
+}
+
+fn read_env_file(file: &str) -> Result<Vec<(String, String)>> {
+    let refused = |error: dotenvy::Error| {
+        // What is wrong with a line is told without the line, which may hold a secret.
+        let why = match error {
+            dotenvy::Error::Io(error) => error.to_string(),
+            _ => "a line is not NAME=value".to_owned(),
+        };
+        Error::new(ErrorKind::ConfigIo, format!("The env file \"{file}\" cannot be read: {why}"))
+    };
+    let lines = dotenvy::from_path_iter(file).map_err(refused)?;
+    lines.map(|line| line.map_err(refused)).collect()
 }
 
 /// Where the program is, by the `PATH` that the server gets.

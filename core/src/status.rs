@@ -38,6 +38,14 @@ pub struct ServerStatus {
     pub error: Option<Error>,
     /// When it came up, in milliseconds since the Unix epoch.
     pub connected_since_ms: Option<u64>,
+    /// How many attempts to connect there have been.
+    pub attempt: u64,
+    /// When the next attempt is due by itself, in milliseconds from now.
+    pub next_retry_ms: Option<u64>,
+    /// How often it came up again after the first time.
+    pub restarts: u64,
+    /// How many managers hold this connection.
+    pub refs: usize,
     /// The child process.
     pub pid: Option<u32>,
     /// The protocol version agreed on.
@@ -48,8 +56,28 @@ pub struct ServerStatus {
     pub server_version: Option<String>,
     /// The server's words to the model.
     pub instructions: Option<String>,
+    /// Where its definition comes from.
+    pub source: Source,
     /// Statistics of the calls on the current connection.
     pub calls: Calls,
+}
+
+/// Where a definition comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Source {
+    /// The product whose config it was, or `code`.
+    pub provider: String,
+    /// The file.
+    pub path: Option<String>,
+    /// `explicit`, `user` or `project`.
+    pub level: &'static str,
+}
+
+impl Source {
+    /// A definition that was handed over in code.
+    pub(crate) fn code() -> Self {
+        Source { provider: "code".to_owned(), path: None, level: "explicit" }
+    }
 }
 
 /// How calls ended. A tool that says `isError` has answered: that is `ok`.

@@ -42,5 +42,5 @@ export type {
 } from './events.js';
 export { type Config, Manager, type ManagerOptions, type Naming, type ServerConfig } from './manager.js';
 export { type ContentBlock, ToolResult } from './result.js';
-export type { Calls, ConnectReport, ServerState, ServerStatus } from './status.js';
+export type { Calls, ConnectReport, ServerState, ServerStatus, Source } from './status.js';
 export { type Schema, Tool, type ToolAnnotations } from './tool.js';

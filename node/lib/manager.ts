@@ -14,6 +14,8 @@ export interface ServerConfig {
   command?: string;
   args?: string[];
   env?: Record<string, string>;
+  /** A file of further `NAME=value` lines; `env` wins over it. */
+  envFile?: string;
   cwd?: string;
   url?: string;
   headers?: Record<string, string>;

@@ -15,6 +15,14 @@ export interface Calls {
   p99Ms?: number;
 }
 
+/** Where a definition comes from. */
+export interface Source {
+  /** The product whose config it was, or `code`. */
+  provider: string;
+  path?: string;
+  level: 'explicit' | 'user' | 'project';
+}
+
 /** One server's status. */
 export interface ServerStatus {
   name: string;
@@ -24,11 +32,20 @@ export interface ServerStatus {
   toolCount: number;
   error?: McpoolError;
   connectedSinceMs?: number;
+  /** How many attempts to connect there have been. */
+  attempt: number;
+  /** When the next attempt is due by itself. */
+  nextRetryMs?: number;
+  /** How often it came up again after the first time. */
+  restarts: number;
+  /** How many managers hold this connection. */
+  refs: number;
   pid?: number;
   protocolVersion?: string;
   serverName?: string;
   serverVersion?: string;
   instructions?: string;
+  source: Source;
   calls: Calls;
 }
 
@@ -51,9 +68,10 @@ export interface ConnectReport {
 }
 
 export function readStatus(json: string): ServerStatus[] {
-  const statuses: { calls: object }[] = JSON.parse(json);
+  const statuses: { calls: object; source: object }[] = JSON.parse(json);
   return statuses.map((status) => ({
     ...shape<ServerStatus>(status),
+    source: shape<Source>(status.source),
     calls: shape<Calls>(status.calls),
   }));
 }

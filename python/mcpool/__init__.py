@@ -36,7 +36,7 @@ from ._errors import (
 )
 from ._manager import Events, Manager
 from ._native import Tool, ToolResult, __version__
-from ._types import Calls, ConnectReport, Event, Progress, ServerStatus
+from ._types import Calls, ConnectReport, Event, Progress, ServerStatus, Source
 
 __all__ = [
     "AuthFailedError",
@@ -67,6 +67,7 @@ __all__ = [
     "ServerDisabledError",
     "ServerNotFoundError",
     "ServerStatus",
+    "Source",
     "Tool",
     "ToolFailedError",
     "ToolRejectedError",

@@ -38,6 +38,14 @@ class Calls(NamedTuple):
     p99_ms: float | None = None
 
 
+class Source(NamedTuple):
+    """Where a server's definition comes from."""
+
+    provider: str
+    path: str | None
+    level: str
+
+
 class ServerStatus(NamedTuple):
     """What can be said of a server without touching it."""
 
@@ -47,11 +55,16 @@ class ServerStatus(NamedTuple):
     tool_count: int
     error: McpoolError | None
     connected_since_ms: int | None
+    attempt: int
+    next_retry_ms: int | None
+    restarts: int
+    refs: int
     pid: int | None
     protocol_version: str | None
     server_name: str | None
     server_version: str | None
     instructions: str | None
+    source: Source
     calls: Calls
 
 
@@ -72,7 +85,8 @@ def connect_report(fields: dict[str, Any]) -> ConnectReport:
 
 def server_status(fields: dict[str, Any]) -> ServerStatus:
     error = restore(fields["error"]) if fields["error"] else None
-    return ServerStatus(**{**fields, "error": error, "calls": Calls(**fields["calls"])})
+    parts = {"error": error, "source": Source(**fields["source"]), "calls": Calls(**fields["calls"])}
+    return ServerStatus(**{**fields, **parts})
 
 
 def event(fields: dict[str, Any]) -> Event:

@@ -1,7 +1,8 @@
 // Runs one file of `tests/scenarios`, whose words are explained there, against the Node manager.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Manager, McpoolError } from 'mcpool';
 import { check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
@@ -22,7 +23,9 @@ export async function run(file, directory) {
       web.push(server.child);
       names[name] = server.url;
     }
-    await play(fill(scenario, names));
+    const filled = fill(scenario, names);
+    for (const [name, text] of Object.entries(filled.files ?? {})) writeFileSync(join(directory, name), text);
+    await play(filled);
   } finally {
     await Promise.all(web.map(end));
   }

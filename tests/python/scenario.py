@@ -40,7 +40,10 @@ def run(file: Path, directory: Path) -> None:
     with contextlib.ExitStack() as servers:
         for name, knobs in scenario.get("fixtures", {}).items():
             names[name] = servers.enter_context(web(*fill(knobs, names)))
-        asyncio.run(asyncio.wait_for(play(fill(scenario, names)), LIMIT))
+        scenario = fill(scenario, names)
+        for name, text in scenario.get("files", {}).items():
+            (directory / name).write_text(text)
+        asyncio.run(asyncio.wait_for(play(scenario), LIMIT))
     for journal in directory.glob("*.jsonl"):
         for pid in processes(journal):
             assert until(lambda pid=pid: not lives(pid)), f"process {pid} of {journal.name} was left behind"  # type: ignore[misc]

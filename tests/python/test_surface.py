@@ -45,6 +45,7 @@ EXPORTS = [
     "ServerDisabledError",
     "ServerNotFoundError",
     "ServerStatus",
+    "Source",
     "Tool",
     "ToolFailedError",
     "ToolRejectedError",

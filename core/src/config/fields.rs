@@ -9,6 +9,23 @@ use serde_json::{Map, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
 
+/// Fields of the model that this version does not act on.
+const LATER: &[&str] = &[
+    "auth",
+    "healthProbe",
+    "idleShutdown",
+    "isolate",
+    "keepAlive",
+    "lazy",
+    "maxConcurrency",
+    "maxResultChars",
+    "protocol",
+    "requestTimeout",
+    "restart",
+    "shared",
+    "tools",
+];
+
 pub(super) struct Fields<'a> {
     pub(super) name: &'a str,
     object: Map<String, Value>,
@@ -129,7 +146,12 @@ impl<'a> Fields<'a> {
     pub(super) fn finish(mut self) {
         let left: Vec<String> = self.object.keys().cloned().collect();
         for key in left {
-            self.warn(&format!("\"{key}\" has no effect"));
+            let why = if LATER.contains(&key.as_str()) {
+                "has no effect in this version"
+            } else {
+                "is no field of a server and has no effect"
+            };
+            self.warn(&format!("\"{key}\" {why}"));
         }
     }
 }

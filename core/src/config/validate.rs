@@ -111,6 +111,7 @@ fn stdio(fields: &mut Fields<'_>) -> Result<Transport> {
         command,
         args: fields.strings("args")?,
         env: fields.secrets("env")?,
+        env_file: fields.string("envFile")?,
         cwd: fields.string("cwd")?,
     })
 }

@@ -19,6 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventKind, EventLog};
 use crate::runtime;
 use crate::session::{News, Session, list_tools};
+use crate::status::State;
 
 /// Changes of a tool list within this time are fetched together.
 const COALESCE: Duration = Duration::from_millis(300);
@@ -37,6 +38,8 @@ pub(super) struct Actor {
     config: ServerConfig,
     phase: Phase,
     generation: u64,
+    /// How often it came up.
+    ups: u64,
     commands: mpsc::UnboundedReceiver<Command>,
     news: mpsc::UnboundedReceiver<(u64, News)>,
     tell: mpsc::UnboundedSender<(u64, News)>,
@@ -67,6 +70,7 @@ impl Actor {
             config,
             phase: Phase::Idle,
             generation: 0,
+            ups: 0,
             commands,
             news,
             tell,
@@ -158,6 +162,7 @@ impl Actor {
         match outcome {
             Ok(live) => {
                 self.error = None;
+                self.ups += 1;
                 self.live = Some(Arc::new(live));
             }
             Err(error) => {
@@ -245,16 +250,22 @@ impl Actor {
         let had = self.published.load().live.as_ref().map_or(0, |live| live.tools.list.len());
         let has = self.live.as_ref().map_or(0, |live| live.tools.list.len());
         let state = self.phase.state();
-        self.published.store(Arc::new(Published {
-            state,
-            error: self.error.clone(),
-            live: self.live.clone(),
-        }));
-        outdate(&self.catalog_version);
+        self.show(state);
         self.events.emit(&self.server, EventKind::Status { state, error: self.error.clone() });
         if had != has {
             self.events.emit(&self.server, EventKind::ToolsChanged { tool_count: has });
         }
+    }
+
+    fn show(&self, state: State) {
+        self.published.store(Arc::new(Published {
+            state,
+            attempt: self.generation,
+            restarts: self.ups.saturating_sub(1),
+            error: self.error.clone(),
+            live: self.live.clone(),
+        }));
+        outdate(&self.catalog_version);
     }
 
     fn begin_refresh(&mut self) {
@@ -290,12 +301,7 @@ impl Actor {
             connected_since_ms: live.connected_since_ms,
             tools,
         }));
-        self.published.store(Arc::new(Published {
-            state: self.phase.state(),
-            error: None,
-            live: self.live.clone(),
-        }));
-        outdate(&self.catalog_version);
+        self.show(self.phase.state());
         self.events.emit(&self.server, EventKind::ToolsChanged { tool_count });
     }
 }

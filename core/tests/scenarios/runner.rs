@@ -48,6 +48,10 @@ pub(crate) fn run(root: &Path, file: &Path) -> Result<(), String> {
         names.push((name.clone(), url));
     }
     let scenario = fill(&scenario, &names);
+    for (name, text) in scenario["files"].as_object().into_iter().flatten() {
+        let text = text.as_str().ok_or("the text of a file is a string")?;
+        std::fs::write(dir.join(name), text).map_err(|error| error.to_string())?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,0 +1,159 @@
+//! Owns what comes in: answers to whoever waits for them, requests and notifications of the server, and what cannot be
+//! read.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::message::{self, Envelope};
+use super::table::Outcome;
+use super::{News, Session, server_requests};
+use crate::call::Progress;
+use crate::error::{Error, ErrorKind, Executed, RpcError};
+use crate::sync::lock;
+use crate::wire::{Inbound, MESSAGE_LIMIT};
+
+/// From this length on it pays to look for the usual layouts first.
+const LONG_ANSWER: usize = 64 << 10;
+
+impl Session {
+    /// An answer that cannot be read fails its own call at once.
+    fn unreadable(&self, message: &[u8]) {
+        let id = message::ids_in(message).find(|&id| lock(&self.table).knows(id));
+        match id {
+            Some(id) => self.answer(id, Err(unreadable("cannot be read"))),
+            None => tracing::debug!(
+                server = &*self.server,
+                "not a message: {}",
+                String::from_utf8_lossy(&message[..message.len().min(200)])
+            ),
+        }
+    }
+
+    fn one(&self, message: Bytes) {
+        // A long answer to ourselves, such as a tool list, is about to be read whole: looking through it twice is
+        // once too often.
+        if message.len() >= LONG_ANSWER
+            && let Some((id, result)) = message::quick_answer(&message)
+            && lock(&self.table).is_control(id)
+        {
+            return self.answer(id, Ok(message.slice_ref(result)));
+        }
+        let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(&message) else {
+            return self.unreadable(&message);
+        };
+        match envelope {
+            Envelope { method: Some(method), id: Some(id), .. } => {
+                self.send_aside(server_requests::reply(&method, id.get()));
+            }
+            Envelope { method: Some(method), id: None, params, .. } => {
+                self.notified(&method, params);
+            }
+            Envelope { method: None, id: Some(id), result, error, .. } => {
+                // Some servers write the number back as a string.
+                let Ok(id) = id.get().trim_matches('"').parse::<u64>() else {
+                    return self.unreadable(&message);
+                };
+                self.answer(id, outcome(&message, result, error));
+            }
+            Envelope { method: None, id: None, .. } => self.unreadable(&message),
+        }
+    }
+
+    fn notified(&self, method: &str, params: Option<&RawValue>) {
+        match method {
+            "notifications/progress" => {
+                #[derive(Deserialize)]
+                struct Params {
+                    #[serde(rename = "progressToken")]
+                    token: u64,
+                    #[serde(flatten)]
+                    progress: Progress,
+                }
+                let params = params.and_then(|raw| serde_json::from_str::<Params>(raw.get()).ok());
+                if let Some(Params { token, progress }) = params {
+                    let told = lock(&self.table).on_progress(token);
+                    if let Some(told) = told {
+                        told(progress);
+                    }
+                }
+            }
+            "notifications/tools/list_changed" => {
+                let _ = self.news.send((self.generation, News::ToolsChanged));
+            }
+            "notifications/message" => {
+                if let Some(kind) = params.and_then(|raw| server_requests::log(raw.get())) {
+                    self.events.emit(&self.server, kind);
+                }
+            }
+            other => tracing::trace!(server = &*self.server, method = other, "notification"),
+        }
+    }
+}
+
+fn outcome(message: &Bytes, result: Option<&RawValue>, error: Option<&RawValue>) -> Outcome {
+    match (result, error) {
+        (Some(result), None) if result.get().starts_with('{') => {
+            Ok(message.slice_ref(result.get().as_bytes()))
+        }
+        (None, Some(error)) => match serde_json::from_str::<message::RpcErrorShape>(error.get()) {
+            Ok(shape) => Err(Error::new(ErrorKind::ToolFailed, shape.message.clone())
+                .with_executed(Executed::Yes)
+                .with_rpc(RpcError { code: shape.code, message: shape.message, data: shape.data })),
+            Err(_) => Err(unreadable("carries an error that cannot be read")),
+        },
+        (Some(_), Some(_)) => Err(unreadable("has both a result and an error")),
+        (Some(_), None) => Err(unreadable("has a result that is not an object")),
+        (None, None) => Err(unreadable("has neither a result nor an error")),
+    }
+}
+
+fn unreadable(what: &str) -> Error {
+    Error::new(ErrorKind::ProtocolError, format!("The server's answer {what}"))
+        .with_executed(Executed::Unknown)
+}
+
+impl Inbound for Session {
+    fn message(&self, message: Bytes) {
+        if message.first() != Some(&b'[') {
+            return self.one(message);
+        }
+        match serde_json::from_slice::<Vec<&RawValue>>(&message) {
+            Ok(batch) => {
+                for item in batch {
+                    self.one(message.slice_ref(item.get().as_bytes()));
+                }
+            }
+            Err(_) => self.unreadable(&message),
+        }
+    }
+
+    fn oversized(&self, head: &[u8], tail: &[u8]) {
+        let found: Vec<u64> = message::ids_in(head).chain(message::ids_in(tail)).collect();
+        let table = lock(&self.table);
+        let id = found.iter().copied().find(|&id| table.knows(id));
+        // At its end, and without a readable id, there is still no doubt when only one call waits.
+        let id = id.or_else(|| table.only_one().filter(|_| found.is_empty() && !tail.is_empty()));
+        drop(table);
+        if let Some(id) = id {
+            let text = format!("The server's answer is over {} MiB", MESSAGE_LIMIT >> 20);
+            let error = Error::new(ErrorKind::LimitExceeded, text);
+            self.answer(id, Err(error.with_executed(Executed::Yes)));
+        }
+    }
+
+    fn expects(&self, id: u64) -> bool {
+        lock(&self.table).knows(id)
+    }
+
+    fn unanswered(&self, id: u64, error: Error) {
+        self.answer(id, Err(error));
+    }
+
+    fn closed(&self, error: Error) {
+        let error = error.with_server(&self.server);
+        if self.fail_all(error.clone()) {
+            let _ = self.news.send((self.generation, News::Lost(error)));
+        }
+    }
+}
