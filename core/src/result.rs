@@ -67,6 +67,9 @@ impl ToolResult {
 
     /// The result as text: text blocks as they are, others by kind, structured-only results as JSON.
     pub fn text(&self) -> String {
+        if let Some(text) = render::plain_text(&self.json) {
+            return text;
+        }
         let parts = self.parts();
         render::text(
             parts.content.map(RawValue::get),

@@ -7,6 +7,29 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 const NOTHING: &str = "(no output)";
+const BETWEEN: &str = "\n\n";
+
+/// The text of a result that is nothing but text, as most are, found in one pass.
+pub(super) fn plain_text(json: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct PlainText<'a> {
+        #[serde(borrow)]
+        content: Vec<TextBlock<'a>>,
+        #[serde(default, rename = "isError")]
+        is_error: bool,
+    }
+    let result: PlainText<'_> = serde_json::from_slice(json).ok()?;
+    if result.is_error || result.content.iter().any(|block| block.kind != "text") {
+        return None;
+    }
+    let mut blocks = result.content.into_iter();
+    let mut text = blocks.next()?.text.into_owned();
+    for block in blocks {
+        text.push_str(BETWEEN);
+        text.push_str(&block.text);
+    }
+    Some(text).filter(|text| !text.is_empty())
+}
 
 /// `content` and `structured` are the raw JSON of the result's fields.
 pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bool) -> String {
@@ -19,7 +42,7 @@ pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bo
     let start = out.len();
     for raw in blocks {
         if out.len() > start {
-            out.push_str("\n\n");
+            out.push_str(BETWEEN);
         }
         match serde_json::from_str::<TextBlock<'_>>(raw.get()) {
             Ok(TextBlock { kind, text }) if kind == "text" => out.push_str(&text),
@@ -79,6 +102,16 @@ mod tests {
             ),
             "a\n\n[Image: image/png]\n\n[Audio: audio/wav]\n\n[Resource: f://x]\nbody\n\n[Link: f://y]\n\n{\"type\":\"new\",\"x\":1}"
         );
+    }
+
+    #[test]
+    fn plain_text_is_the_same_by_both_ways() {
+        let json =
+            r#"{"content":[{"type":"text","text":"a\nb"},{"type":"text","text":"c","x":1}]}"#;
+        assert_eq!(super::plain_text(json.as_bytes()).unwrap(), "a\nb\n\nc");
+        let parts: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!(super::text(Some(&parts["content"].to_string()), None, false), "a\nb\n\nc");
+        assert_eq!(shown(r#"{"content":[{"type":"text","text":""}]}"#), "(no output)");
     }
 
     #[test]
