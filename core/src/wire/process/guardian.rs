@@ -44,7 +44,10 @@ fn begin_guard() -> Option<ChildStdin> {
         .spawn();
     match shell {
         // Its handle is let go: it ends by itself, after us.
-        Ok(mut shell) => shell.stdin.take(),
+        Ok(mut shell) => shell.stdin.take().inspect(|stdin| {
+            // A guardian that somebody has stopped must not stop us.
+            let _ = rustix::io::ioctl_fionbio(stdin, true);
+        }),
         Err(error) => {
             tracing::warn!(%error, "without /bin/sh a killed host may leave servers behind");
             None
