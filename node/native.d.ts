@@ -49,7 +49,7 @@ export declare class NativeEvents {
 
 /** A manager of the core. */
 export declare class NativeManager {
-  constructor(bridge: Bridge, config: string, naming?: string | ((server: string, tool: string) => string), connectConcurrency?: number)
+  constructor(bridge: Bridge, config: string, naming?: string | ((server: string, tool: string) => string | null), connectConcurrency?: number)
   /** Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn. */
   get submit(): (key: number, server: string | undefined, tool: string, argumentsJson?: string, timeoutMs?: number, progress?: boolean, metaJson?: string) => boolean
   connectAll(key: number): void

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::result::ToolResult;
 use crate::session::Session;
 use crate::sync::lock;
-use crate::wire::stdio::{Pipe, Reading};
+use crate::wire::stdio::Pipe;
 
 /// What a host loop gets for a key it handed out.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Mailbox {
         let lent = lock(&self.lent).clone();
         for pipe in &lent {
             // A flood is cut: the descriptor stays readable and the loop comes back.
-            let (Reading::Done | Reading::Interrupted) = pipe.read_ready();
+            pipe.read_ready();
         }
         let mut queue = lock(&self.queue);
         queue.expected = false;
@@ -122,12 +122,12 @@ impl Mailbox {
     }
 
     /// Blocks this thread until something may have arrived, or `limit` has passed; for loops that cannot watch a
-    /// descriptor.
-    pub fn wait(&self, limit: Duration) {
+    /// descriptor. Tells which of the two.
+    pub fn wait(&self, limit: Duration) -> bool {
         let limit = rustix::event::Timespec::try_from(limit).ok();
         let descriptor = self.descriptor();
         let mut fds = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
-        let _ = rustix::event::poll(&mut fds, limit.as_ref());
+        rustix::event::poll(&mut fds, limit.as_ref()).is_ok_and(|ready| ready > 0)
     }
 
     /// Posts a letter for `key`.

@@ -55,3 +55,20 @@ async fn many_managers_opened_and_dropped_at_random_moments_leave_nothing() {
     until("the end of all servers", || journal.pids().iter().all(|&pid| !lives(pid))).await;
     until("the return of the descriptors", || descriptors() <= before + 8).await;
 }
+
+#[tokio::test]
+async fn disconnecting_waits_for_a_process_whose_successor_was_still_waiting_for_its_end() {
+    let journal = Journal::new("successor");
+    let stubborn = ["--hang", "initialize", "--ignore-eof", "--ignore-term"];
+    let knobs: Vec<&str> = stubborn.into_iter().chain(["--journal", journal.path()]).collect();
+    let mut server = stdio(&knobs);
+    server["timeout"] = json!(200);
+    let manager = manager(json!({"s": server}));
+    assert_eq!(manager.connect("s").await.unwrap_err().code(), "CONNECT_TIMEOUT");
+    let again = tokio::spawn(manager.connect("s"));
+    until("the second attempt", || manager.status()[0].attempt == 2).await;
+    manager.disconnect("s").await.unwrap();
+    assert!(again.await.unwrap().is_err());
+    assert!(journal.pids().iter().all(|&pid| !lives(pid)), "{:?}", journal.entries());
+    manager.close().await;
+}

@@ -1,7 +1,9 @@
-//! What the hazard tests share: the fixture server, and looking at processes.
+//! What the tests share: the fixture server, its journal, and looking at processes.
 #![allow(dead_code)]
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mcpool::{Arguments, CallOptions, Config, Manager, ManagerOptions, ToolResult};
@@ -11,7 +13,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The fixture's program; `make test` builds it first.
 pub(crate) fn fixture() -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/mcpool-fixture");
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/mcpool-fixture");
+    let path = std::env::var_os("MCPOOL_FIXTURE").map_or(built, PathBuf::from);
     assert!(path.exists(), "build it first: cargo build -p mcpool-fixture");
     path
 }
@@ -36,6 +39,40 @@ pub(crate) async fn call(
     manager.call_tool("s", tool, arguments, CallOptions::default()).await
 }
 
+/// A fixture over HTTP that ends with this value.
+pub(crate) struct Web(Child);
+
+impl Web {
+    /// Starts it with these knobs; gives its URL too.
+    pub(crate) fn start<'a>(knobs: impl IntoIterator<Item = &'a str>) -> (Web, String) {
+        let mut child = Command::new(fixture())
+            .arg("http")
+            .args(knobs)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the fixture starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut line).expect("it says where it is");
+        let said: Value = serde_json::from_str(&line).expect("in JSON");
+        (Web(child), said["url"].as_str().expect("a url").to_owned())
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The entries of a fixture's journal.
+pub(crate) fn read_journal(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
 /// A file that is gone with the test.
 pub(crate) struct Journal(PathBuf);
 
@@ -51,8 +88,7 @@ impl Journal {
     }
 
     pub(crate) fn entries(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        read_journal(&self.0)
     }
 
     pub(crate) fn pids(&self) -> Vec<i64> {

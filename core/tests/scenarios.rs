@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Trial};
 
+mod common;
 #[path = "scenarios/matching.rs"]
 mod matching;
 #[path = "scenarios/runner.rs"]

@@ -2,16 +2,14 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use common::{fixture, manager};
+use common::{Web, manager};
 use mcpool::{Arguments, CallOptions};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -43,30 +41,6 @@ impl Authority {
     }
 }
 
-/// Ends the fixture with the test.
-struct Web(Child);
-
-impl Drop for Web {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start_web() -> (Web, SocketAddr) {
-    let mut child = Command::new(fixture())
-        .arg("http")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let said: Value = serde_json::from_str(&line).unwrap();
-    let url = url::Url::parse(said["url"].as_str().unwrap()).unwrap();
-    (Web(child), url.socket_addrs(|| None).unwrap()[0])
-}
-
 /// Takes TLS off and passes the rest on; gives the URL to dial.
 async fn behind_tls(authority: &Authority, plain: SocketAddr) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -93,7 +67,8 @@ async fn a_server_is_reached_over_tls_when_its_authority_is_trusted_and_only_the
     // SAFETY: this process runs one test, and nothing has read the environment yet.
     unsafe { std::env::set_var("SSL_CERT_FILE", &file) };
 
-    let (_web, plain) = start_web();
+    let (_web, url) = Web::start([]);
+    let plain = url::Url::parse(&url).unwrap().socket_addrs(|| None).unwrap()[0];
     let manager = manager(json!({
         "s": {"url": behind_tls(&trusted, plain).await},
         "stranger": {"url": behind_tls(&stranger, plain).await},

@@ -158,13 +158,14 @@ function write(config: unknown): string {
   }
 }
 
-/** A naming function that fails must not cost the tool: it keeps the plain name's parts. */
-function sound(naming: (server: string, tool: string) => string): (server: string, tool: string) => string {
-  return (server, tool) => {
+/** A naming function that fails must not cost the tool: it gives no name then. */
+function sound(naming: (server: string, tool: string) => string) {
+  return (server: string, tool: string): string | null => {
     try {
       const name: unknown = naming(server, tool);
-      if (typeof name === 'string') return name;
-    } catch {}
-    return `mcp_${server}_${tool}`;
+      return typeof name === 'string' ? name : null;
+    } catch {
+      return null;
+    }
   };
 }

@@ -13,7 +13,7 @@ use crate::bridge::{Bridge, start};
 use crate::calls::Caller;
 use crate::catalog::NativeCatalog;
 use crate::events::NativeEvents;
-use crate::naming::{NamedBy, Namer};
+use crate::naming::{Named, NamedBy, Namer};
 use crate::post::Post;
 use crate::text::to_json;
 use crate::thrown;
@@ -32,13 +32,13 @@ pub struct NativeManager {
 impl NativeManager {
     #[napi(
         constructor,
-        ts_args_type = "bridge: Bridge, config: string, naming?: string | ((server: string, tool: string) => string), connectConcurrency?: number"
+        ts_args_type = "bridge: Bridge, config: string, naming?: string | ((server: string, tool: string) => string | null), connectConcurrency?: number"
     )]
     pub fn new(
         env: Env,
         bridge: &Bridge,
         config: String,
-        naming: Option<Either<String, Function<'_, NamedBy, String>>>,
+        naming: Option<Either<String, Function<'_, NamedBy, Named>>>,
         connect_concurrency: Option<u32>,
     ) -> napi::Result<Self> {
         let config = Config::from_json(&config).map_err(thrown)?;

@@ -13,7 +13,10 @@ use napi::bindgen_prelude::{Env, FnArgs, Function, FunctionRef};
 /// Server and raw tool name.
 pub(crate) type NamedBy = FnArgs<(String, String)>;
 
-type Kept = (Env, Rc<FunctionRef<NamedBy, String>>);
+/// The name, unless the function failed.
+pub(crate) type Named = Option<String>;
+
+type Kept = (Env, Rc<FunctionRef<NamedBy, Named>>);
 
 thread_local! {
     static FUNCTIONS: RefCell<HashMap<u64, Kept>> = RefCell::default();
@@ -23,7 +26,7 @@ thread_local! {
 pub(crate) struct Namer(u64);
 
 impl Namer {
-    pub(crate) fn new(env: Env, function: Function<'_, NamedBy, String>) -> napi::Result<Namer> {
+    pub(crate) fn new(env: Env, function: Function<'_, NamedBy, Named>) -> napi::Result<Namer> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let function = Rc::new(function.create_ref()?);
@@ -33,9 +36,7 @@ impl Namer {
 
     pub(crate) fn naming(&self) -> Naming {
         let id = self.0;
-        Naming::Function(Arc::new(move |server, tool| {
-            ask(id, server, tool).unwrap_or_else(|| format!("mcp_{server}_{tool}"))
-        }))
+        Naming::Function(Arc::new(move |server, tool| ask(id, server, tool)))
     }
 }
 
@@ -43,7 +44,7 @@ fn ask(id: u64, server: &str, tool: &str) -> Option<String> {
     // Not borrowed during the call: the function may make another manager.
     let (env, function) = FUNCTIONS.with_borrow(|functions| functions.get(&id).cloned())?;
     let function = function.borrow_back(&env).ok()?;
-    function.call(FnArgs::from((server.to_owned(), tool.to_owned()))).ok()
+    function.call(FnArgs::from((server.to_owned(), tool.to_owned()))).ok()?
 }
 
 impl Drop for Namer {

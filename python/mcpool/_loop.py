@@ -36,7 +36,8 @@ def _attach(loop: AbstractEventLoop) -> Bridge:
 
 def _watch(loop: AbstractEventLoop, bridge: Bridge) -> None:
     while not loop.is_closed():
-        bridge.wait(_LOOK_UP)
+        if not bridge.wait(_LOOK_UP):
+            continue
         drained = threading.Event()
 
         def drain(drained: threading.Event = drained) -> None:

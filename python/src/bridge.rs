@@ -61,9 +61,9 @@ impl Bridge {
         self.mailbox.descriptor().as_raw_fd()
     }
 
-    /// Blocks until letters may wait, or for so many seconds.
-    fn wait(&self, py: Python<'_>, seconds: f64) {
-        py.detach(|| self.mailbox.wait(Duration::from_secs_f64(seconds)));
+    /// Blocks until letters may wait, or for so many seconds; tells which of the two.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
+        py.detach(|| self.mailbox.wait(Duration::from_secs_f64(seconds)))
     }
 
     /// Finishes every future whose letter has come.

@@ -75,9 +75,8 @@ fn read_naming(naming: Bound<'_, PyAny>) -> PyResult<Naming> {
         let function = naming.unbind();
         return Ok(Naming::Function(Arc::new(move |server, tool| {
             Python::attach(|py| {
-                let name = function.call1(py, (server, tool)).and_then(|name| name.extract(py));
-                // A function that fails must not cost the tool: it keeps the plain name's parts.
-                name.unwrap_or_else(|_| format!("mcp_{server}_{tool}"))
+                // A function that fails must not cost the tool.
+                function.call1(py, (server, tool)).and_then(|name| name.extract(py)).ok()
             })
         })));
     }

@@ -13,8 +13,8 @@ use crate::error::{Error, ErrorKind, Result};
 const LIMIT: usize = 64;
 const SUFFIX: usize = 8;
 
-/// A function of server and raw tool name.
-pub type NamingFunction = Arc<dyn Fn(&str, &str) -> String + Send + Sync>;
+/// A function of server and raw tool name; without an answer the tool gets its plain name.
+pub type NamingFunction = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
 
 /// How tools are named.
 #[derive(Clone, Default)]
@@ -97,7 +97,10 @@ impl Naming {
             Naming::Plain | Naming::Letters => format!("mcp_{server_part}_{tool_part}"),
             Naming::Double => format!("mcp__{server_part}__{tool_part}"),
             Naming::Raw => format!("{server}.{tool}"),
-            Naming::Function(function) => legal(&function(server, tool)),
+            Naming::Function(function) => match function(server, tool) {
+                Some(name) => legal(&name),
+                None => Naming::Plain.plain(server, tool),
+            },
         }
     }
 }
@@ -210,9 +213,11 @@ mod tests {
 
     #[test]
     fn a_functions_answers_are_made_legal_and_unique() {
-        let constant = Naming::Function(Arc::new(|_, _| "same name!".into()));
+        let constant = Naming::Function(Arc::new(|_, _| Some("same name!".into())));
         let names = named(&constant, &[("s", "a"), ("s", "b")]);
         assert!(names.iter().all(|name| name.starts_with("same_name")), "{names:?}");
         assert_ne!(names[0], names[1]);
+        let silent = Naming::Function(Arc::new(|_, _| None));
+        assert_eq!(named(&silent, &[("S-1", "Get It")]), ["mcp_s_1_get_it"]);
     }
 }

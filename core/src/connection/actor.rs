@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use futures_util::FutureExt;
+use futures_util::future::Shared;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::dial::{dial, tools_of};
@@ -32,6 +33,8 @@ pub(super) enum Command {
 }
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+/// The end of what was hung up on; the next attempt and whoever disconnects wait for the same one.
+type Ending = Shared<Work<()>>;
 
 pub(super) struct Actor {
     server: Arc<str>,
@@ -46,7 +49,7 @@ pub(super) struct Actor {
     askers: Vec<oneshot::Sender<Result<()>>>,
     attempt: Option<(Arc<Session>, Work<Result<Live>>)>,
     live: Option<Arc<Live>>,
-    closing: Option<JoinHandle<()>>,
+    ending: Ending,
     refresh_at: Option<Instant>,
     refresh: Option<Work<Result<Tools>>>,
     error: Option<Error>,
@@ -77,7 +80,7 @@ impl Actor {
             askers: Vec::new(),
             attempt: None,
             live: None,
-            closing: None,
+            ending: ended(),
             refresh_at: None,
             refresh: None,
             error: None,
@@ -102,9 +105,7 @@ impl Actor {
             }
         }
         self.move_on(Event::Close);
-        if let Some(closing) = self.closing.take() {
-            let _ = closing.await;
-        }
+        self.ending.await;
     }
 
     fn obey(&mut self, command: Command) {
@@ -130,13 +131,11 @@ impl Actor {
     fn end(&mut self, event: Event, asker: oneshot::Sender<()>) {
         self.move_on(event);
         self.settle();
-        let closing = self.closing.take();
-        self.closing = Some(runtime::spawn(async move {
-            if let Some(closing) = closing {
-                let _ = closing.await;
-            }
+        let ending = self.ending.clone();
+        runtime::spawn(async move {
+            ending.await;
             let _ = asker.send(());
-        }));
+        });
     }
 
     fn heard(&mut self, generation: u64, news: News) {
@@ -196,13 +195,10 @@ impl Actor {
         let session =
             Session::new(self.server.clone(), generation, self.tell.clone(), self.events.clone());
         let (server, config, of) = (self.server.clone(), self.config.clone(), session.clone());
-        let before = self.closing.take();
+        let last = self.ending.clone();
         let work = Box::pin(async move {
-            if let Some(before) = before {
-                // The last process of this name ends before the next one begins.
-                let _ = before.await;
-            }
-            // On the runtime's own threads, so that many servers start side by side.
+            // The last process of this name ends before the next one begins.
+            last.await;
             dial(server, config, of).await
         });
         self.attempt = Some((session, work));
@@ -222,13 +218,13 @@ impl Actor {
     }
 
     fn hang_up(&mut self, session: Arc<Session>) {
-        let before = self.closing.take();
-        self.closing = Some(runtime::spawn(async move {
+        let last = self.ending.clone();
+        let task = runtime::spawn(async move {
             session.close().await;
-            if let Some(before) = before {
-                let _ = before.await;
-            }
-        }));
+            last.await;
+        });
+        let work: Work<()> = Box::pin(async move { drop(task.await) });
+        self.ending = work.shared();
     }
 
     fn settle(&mut self) {
@@ -304,6 +300,12 @@ impl Actor {
         self.show(self.phase.state());
         self.events.emit(&self.server, EventKind::ToolsChanged { tool_count });
     }
+}
+
+/// Nothing is left to end.
+fn ended() -> Ending {
+    let work: Work<()> = Box::pin(std::future::ready(()));
+    work.shared()
 }
 
 /// The end of the work, or never when there is none.

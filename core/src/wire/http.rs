@@ -37,9 +37,9 @@ pub(crate) struct Target {
 }
 
 pub(crate) struct Link {
-    target: Target,
-    /// What is agreed on with the server, sent along with each message.
-    agreed: Mutex<HeaderMap>,
+    url: Url,
+    /// Sent along with each message: the configured ones, and what is agreed on with the server.
+    headers: Mutex<HeaderMap>,
     inbound: OnceLock<Weak<dyn Inbound>>,
     under_way: Mutex<HashMap<u64, AbortHandle>>,
     listener: OnceLock<AbortHandle>,
@@ -76,8 +76,8 @@ impl Link {
     pub(crate) fn open(target: Target) -> Result<Arc<Link>> {
         client()?;
         Ok(Arc::new_cyclic(|me| Link {
-            target,
-            agreed: Mutex::default(),
+            url: target.url,
+            headers: Mutex::new(target.headers),
             inbound: OnceLock::new(),
             under_way: Mutex::default(),
             listener: OnceLock::new(),
@@ -92,7 +92,7 @@ impl Link {
     /// The protocol version that further messages announce.
     pub(crate) fn speak(&self, version: &str) {
         if let Ok(version) = HeaderValue::from_str(version) {
-            lock(&self.agreed).insert(PROTOCOL_VERSION, version);
+            lock(&self.headers).insert(PROTOCOL_VERSION, version);
         }
     }
 
@@ -134,10 +134,9 @@ impl Link {
     }
 
     fn request(&self, method: Method, accept: HeaderValue) -> Result<reqwest::RequestBuilder> {
-        let mut headers = self.target.headers.clone();
-        headers.extend(lock(&self.agreed).clone());
+        let mut headers = lock(&self.headers).clone();
         headers.insert(ACCEPT, accept);
-        Ok(client()?.request(method, self.target.url.clone()).headers(headers))
+        Ok(client()?.request(method, self.url.clone()).headers(headers))
     }
 
     /// Posts one message and delivers everything that comes back for it.
@@ -146,7 +145,7 @@ impl Link {
             self.request(Method::POST, BOTH_KINDS)?.header(CONTENT_TYPE, JSON).body(message);
         let response = request.send().await.map_err(|error| self.not_reached(&error))?;
         if let Some(session) = response.headers().get(SESSION_ID) {
-            lock(&self.agreed).insert(SESSION_ID, session.clone());
+            lock(&self.headers).insert(SESSION_ID, session.clone());
         }
         let status = response.status();
         if !status.is_success() {
@@ -210,19 +209,14 @@ impl Link {
     pub(crate) fn listen(&self) {
         let weak = self.me.clone();
         let task = runtime::spawn(async move {
-            let opened = match weak.upgrade() {
-                Some(link) => match link.request(Method::GET, EVENTS) {
-                    Ok(request) => request.send().await.ok(),
-                    Err(_) => None,
-                },
-                None => None,
-            };
-            let Some(mut response) = opened.filter(|response| {
-                response.status().is_success()
-                    && content_type(response).starts_with("text/event-stream")
-            }) else {
+            let request = weak.upgrade().and_then(|link| link.request(Method::GET, EVENTS).ok());
+            let Some(request) = request else { return };
+            let Ok(mut response) = request.send().await else { return };
+            let offered = response.status().is_success()
+                && content_type(&response).starts_with("text/event-stream");
+            if !offered {
                 return;
-            };
+            }
             let mut events = EventStream::new(MESSAGE_LIMIT);
             while let Ok(Some(chunk)) = response.chunk().await {
                 let Some(inbound) = weak.upgrade().and_then(|link| link.inbound()) else { return };
@@ -236,7 +230,7 @@ impl Link {
 
     pub(super) async fn close(&self) {
         self.stop_tasks();
-        let has_session = lock(&self.agreed).contains_key(SESSION_ID);
+        let has_session = lock(&self.headers).contains_key(SESSION_ID);
         if let (true, Ok(request)) = (has_session, self.request(Method::DELETE, BOTH_KINDS)) {
             let _ = tokio::time::timeout(GOODBYE, request.send()).await;
         }
@@ -261,7 +255,7 @@ impl Drop for Link {
 /// What is said when it does not work.
 impl Link {
     fn shown(&self) -> String {
-        redact::url(&self.target.url)
+        redact::url(&self.url)
     }
 
     fn lost(&self, what: &str) -> Error {
@@ -296,7 +290,7 @@ impl Link {
         let status = response.status();
         let elsewhere = status.is_redirection().then(|| {
             let location = response.headers().get("location").and_then(|value| value.to_str().ok());
-            location.and_then(|location| self.target.url.join(location).ok())
+            location.and_then(|location| self.url.join(location).ok())
         });
         if let Some(elsewhere) = elsewhere {
             let place =
@@ -314,7 +308,7 @@ impl Link {
             StatusCode::FORBIDDEN => {
                 Error::new(ErrorKind::AuthFailed, text).with_executed(Executed::No)
             }
-            StatusCode::NOT_FOUND if lock(&self.agreed).contains_key(SESSION_ID) => {
+            StatusCode::NOT_FOUND if lock(&self.headers).contains_key(SESSION_ID) => {
                 self.lost("The server has forgotten our session").with_executed(Executed::No)
             }
             _ => Error::new(ErrorKind::ConnectionLost, text).with_executed(Executed::Unknown),

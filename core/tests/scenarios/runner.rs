@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -13,9 +11,9 @@ use mcpool::{Arguments, CallOptions, Config, Manager, ManagerOptions, Naming};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use crate::common::{PATIENCE, Web, fixture, lives, read_journal};
 use crate::matching::{check, fill, is_subsequence};
 
-const PATIENCE: Duration = Duration::from_secs(10);
 const COMMON_KEYS: &[&str] = &["do", "expect", "error"];
 
 type Outcome = Result<Value, mcpool::Error>;
@@ -35,15 +33,15 @@ pub(crate) fn run(root: &Path, file: &Path) -> Result<(), String> {
     let dir = root.join("target/scenarios").join(format!("rust-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
 
-    let fixture = std::env::var_os("MCPOOL_FIXTURE")
-        .map_or_else(|| root.join("target/debug/mcpool-fixture"), PathBuf::from);
     let mut names = vec![
-        ("fixture".to_owned(), fixture.display().to_string()),
+        ("fixture".to_owned(), fixture().display().to_string()),
         ("dir".to_owned(), dir.display().to_string()),
     ];
     let mut web = Vec::new();
     for (name, args) in scenario["fixtures"].as_object().into_iter().flatten() {
-        let (server, url) = start_web(&fixture, &fill(args, &names))?;
+        let knobs = fill(args, &names);
+        let (server, url) =
+            Web::start(knobs.as_array().into_iter().flatten().filter_map(Value::as_str));
         web.push(server);
         names.push((name.clone(), url));
     }
@@ -61,34 +59,6 @@ pub(crate) fn run(root: &Path, file: &Path) -> Result<(), String> {
     outcome?;
     nothing_left(&dir)?;
     std::fs::remove_dir_all(&dir).map_err(|error| error.to_string())
-}
-
-/// An HTTP fixture that ends with this value.
-struct Web(Child);
-
-impl Drop for Web {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start_web(fixture: &Path, args: &Value) -> Result<(Web, String), String> {
-    let args = args.as_array().into_iter().flatten().filter_map(Value::as_str);
-    let child = Command::new(fixture)
-        .arg("http")
-        .args(args)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("{}: {error}", fixture.display()))?;
-    let mut web = Web(child);
-    let mut line = String::new();
-    let stdout = web.0.stdout.take().ok_or("no stdout")?;
-    BufReader::new(stdout).read_line(&mut line).map_err(|error| error.to_string())?;
-    let said: Value = serde_json::from_str(&line).map_err(|error| error.to_string())?;
-    let url = said["url"].as_str().ok_or("the fixture told no url")?.to_owned();
-    Ok((web, url))
 }
 
 async fn play(scenario: &Value) -> Result<(), String> {
@@ -361,11 +331,6 @@ async fn until(condition: impl Fn() -> bool) -> Result<(), ()> {
     Ok(())
 }
 
-fn read_journal(file: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
 /// Every process that wrote a journal must be gone.
 fn nothing_left(dir: &Path) -> Result<(), String> {
     let files = std::fs::read_dir(dir).map_err(|error| error.to_string())?;
@@ -382,12 +347,4 @@ fn nothing_left(dir: &Path) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// A zombie that waits for its parent is no process any more.
-fn lives(pid: i64) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')')
-        .next()
-        .is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
 }
