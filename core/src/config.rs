@@ -11,9 +11,15 @@ use serde_json::Value;
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
 
+#[cfg_attr(not(test), expect(dead_code, reason = "nothing compares yet"))]
+mod difference;
 mod fields;
+mod limits;
+mod restart;
 mod validate;
 
+pub use limits::Limits;
+pub use restart::RestartPolicy;
 pub use validate::check_name;
 
 /// All servers of one config, each usable or with its error, in the order written.
@@ -42,6 +48,24 @@ pub struct ServerConfig {
     pub inherit_env: InheritEnv,
     /// Whether the server's tools ask for approval.
     pub requires_approval: bool,
+    /// Started by its first call instead of by `connect_all`; its tools are known from the cache until then.
+    pub lazy: bool,
+    /// One connection for all managers of the process; off means private to its manager.
+    pub shared: bool,
+    /// Which managers get a connection of their own although the server is shared.
+    pub isolate: Isolate,
+    /// When it is tried again after a failure.
+    pub restart: RestartPolicy,
+    /// How a server under suspicion is asked whether it is alive.
+    pub health_probe: HealthProbe,
+    /// How often it is asked without suspicion.
+    pub ping_interval: Option<Duration>,
+    /// How long the connection outlives its last manager; unsaid, the pool decides.
+    pub keep_alive: Option<KeepAlive>,
+    /// How long without a call until it is stopped; the next call starts it again.
+    pub idle_shutdown: Option<Duration>,
+    /// The bounds on what it may cost us.
+    pub limits: Limits,
 }
 
 /// How a server is reached.
@@ -98,6 +122,46 @@ pub enum InheritEnv {
     All,
     /// Nothing.
     None,
+}
+
+impl InheritEnv {
+    /// The name used in configs.
+    pub fn name(self) -> &'static str {
+        match self {
+            InheritEnv::Safe => "safe",
+            InheritEnv::All => "all",
+            InheritEnv::None => "none",
+        }
+    }
+}
+
+/// Which managers get a connection of their own to a shared server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolate {
+    /// None: they share one.
+    None,
+    /// Each: an agent session has its own, for servers that keep state.
+    Session,
+}
+
+/// How a server is asked whether it is alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HealthProbe {
+    /// By `ping`, then by its tool list; by the list alone where the protocol has no ping.
+    Auto,
+    /// By `ping` alone.
+    Ping,
+    /// By its tool list alone.
+    ListTools,
+}
+
+/// How long a shared connection outlives the last manager that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepAlive {
+    /// For a time; zero ends it with its last manager.
+    For(Duration),
+    /// As long as the process.
+    Always,
 }
 
 impl Config {

@@ -40,7 +40,10 @@ mod wire;
 
 pub use call::{Address, Arguments, CallOptions, Progress};
 pub use catalog::{Catalog, Naming, NamingFunction, ServerTool, Tool};
-pub use config::{Config, InheritEnv, Remote, ServerConfig, Transport, check_name};
+pub use config::{
+    Config, HealthProbe, InheritEnv, Isolate, KeepAlive, Limits, Remote, RestartPolicy,
+    ServerConfig, Transport, check_name,
+};
 pub use error::{Error, ErrorKind, Executed, Result, RpcError};
 pub use event::{Event, EventKind, Events};
 pub use mailbox::{Letter, Mailbox};

@@ -1,5 +1,6 @@
 //! Owns what must not be shown: secret values are a type that prints as stars, URLs lose their secrets.
-//! Invariant: the only way to a [`Secret`]'s text is [`Secret::expose`], called where the value leaves for its server.
+//! Invariant: the only way to a [`Secret`]'s text is [`Secret::expose`], called where the value leaves for its
+//! server or goes into a hash.
 
 use std::fmt;
 

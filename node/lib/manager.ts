@@ -30,6 +30,24 @@ export interface ServerConfig {
   /** What of our environment a child process inherits. */
   inheritEnv?: 'safe' | 'all' | 'none';
   requiresApproval?: boolean;
+  /** Started by its first call, not by `connectAll`. */
+  lazy?: boolean;
+  /** One connection for all managers of the process; off means private to its manager. */
+  shared?: boolean;
+  /** `session`: each manager has its own connection although the server is shared. */
+  isolate?: 'none' | 'session';
+  /** When it is tried again after a failure; delays in milliseconds, the last one repeated when `forever`. */
+  restart?: 'relentless' | 'bounded' | 'once' | 'never' | { delays: number[]; forever?: boolean };
+  /** How a server under suspicion is asked whether it is alive. */
+  healthProbe?: 'auto' | 'ping' | 'listTools';
+  /** How often it is asked without suspicion, in milliseconds. */
+  pingInterval?: number;
+  /** How long the connection outlives its last manager, in milliseconds. */
+  keepAlive?: number | 'always';
+  /** Milliseconds without a call until it is stopped; the next call starts it again. */
+  idleShutdown?: number;
+  /** The bounds on what it may cost us. */
+  limits?: { messageBytes?: number; jsonDepth?: number; serverRequests?: number; replyBytes?: number };
   [field: string]: unknown;
 }
 

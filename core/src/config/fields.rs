@@ -10,24 +10,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
 
 /// Fields of the model that this version does not act on.
-const LATER: &[&str] = &[
-    "auth",
-    "healthProbe",
-    "idleShutdown",
-    "isolate",
-    "keepAlive",
-    "lazy",
-    "maxConcurrency",
-    "maxResultChars",
-    "protocol",
-    "requestTimeout",
-    "restart",
-    "shared",
-    "tools",
-];
+const LATER: &[&str] =
+    &["auth", "maxConcurrency", "maxResultChars", "protocol", "requestTimeout", "tools"];
 
 pub(super) struct Fields<'a> {
     pub(super) name: &'a str,
+    /// Where the object stands inside the definition: empty, or `limits.`.
+    path: String,
     object: Map<String, Value>,
     warnings: &'a mut Vec<String>,
 }
@@ -38,14 +27,20 @@ impl<'a> Fields<'a> {
         object: Map<String, Value>,
         warnings: &'a mut Vec<String>,
     ) -> Self {
-        Fields { name, object, warnings }
+        Fields { name, path: String::new(), object, warnings }
+    }
+
+    /// The fields of an object that was taken from under `key`.
+    pub(super) fn nested(&mut self, key: &str, object: Map<String, Value>) -> Fields<'_> {
+        let path = format!("{}{key}.", self.path);
+        Fields { name: self.name, path, object, warnings: self.warnings }
     }
 
     pub(super) fn has(&self, key: &str) -> bool {
         self.object.get(key).is_some_and(|value| !value.is_null())
     }
 
-    fn take(&mut self, key: &str) -> Option<Value> {
+    pub(super) fn take(&mut self, key: &str) -> Option<Value> {
         self.object.remove(key).filter(|value| !value.is_null())
     }
 
@@ -54,8 +49,8 @@ impl<'a> Fields<'a> {
             .with_server(self.name)
     }
 
-    pub(super) fn warn(&mut self, what: &str) {
-        self.warnings.push(format!("Server \"{}\": {what}", self.name));
+    pub(super) fn warn_of(&mut self, key: &str, what: &str) {
+        self.warnings.push(format!("Server \"{}\": \"{}{key}\" {what}", self.name, self.path));
     }
 
     pub(super) fn string(&mut self, key: &str) -> Result<Option<String>> {
@@ -101,26 +96,46 @@ impl<'a> Fields<'a> {
             None => default,
             Some(Value::Bool(on)) => on,
             Some(_) => {
-                self.warn(&format!("\"{key}\" must be true or false; {default} is used"));
+                self.warn_of(key, &format!("must be true or false; {default} is used"));
                 default
             }
         }
     }
 
     pub(super) fn millis(&mut self, key: &str, default: u64) -> Duration {
-        let millis = match self.take(key) {
-            None => default,
-            Some(value) => match value.as_u64().filter(|&ms| ms > 0) {
-                Some(ms) => ms,
-                None => {
-                    self.warn(&format!(
-                        "\"{key}\" must be a number of milliseconds above 0; {default} is used"
-                    ));
-                    default
-                }
-            },
-        };
-        Duration::from_millis(millis)
+        let otherwise = format!("{default} is used");
+        self.optional_millis(key, &otherwise).unwrap_or(Duration::from_millis(default))
+    }
+
+    /// A time above 0; `otherwise` says what goes on without it.
+    pub(super) fn optional_millis(&mut self, key: &str, otherwise: &str) -> Option<Duration> {
+        let written = self.take(key)?;
+        let millis = written.as_u64().filter(|&ms| ms > 0);
+        if millis.is_none() {
+            self.warn_of(key, &format!("must be a number of milliseconds above 0; {otherwise}"));
+        }
+        millis.map(Duration::from_millis)
+    }
+
+    pub(super) fn count(&mut self, key: &str, default: usize) -> usize {
+        let Some(written) = self.take(key) else { return default };
+        match written.as_u64().and_then(|count| usize::try_from(count).ok()) {
+            Some(count) if count > 0 => count,
+            _ => {
+                self.warn_of(key, &format!("must be a whole number above 0; {default} is used"));
+                default
+            }
+        }
+    }
+
+    pub(super) fn object(&mut self, key: &str) -> Option<Map<String, Value>> {
+        match self.take(key)? {
+            Value::Object(object) => Some(object),
+            _ => {
+                self.warn_of(key, "must be an object; the defaults are used");
+                None
+            }
+        }
     }
 
     pub(super) fn choice<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> T {
@@ -131,11 +146,8 @@ impl<'a> Fields<'a> {
                 Some((_, choice)) => *choice,
                 None => {
                     let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-                    self.warn(&format!(
-                        "\"{key}\" must be one of {}; {} is used",
-                        names.join(", "),
-                        default.0
-                    ));
+                    let names = names.join(", ");
+                    self.warn_of(key, &format!("must be one of {names}; {} is used", default.0));
                     default.1
                 }
             },
@@ -146,12 +158,12 @@ impl<'a> Fields<'a> {
     pub(super) fn finish(mut self) {
         let left: Vec<String> = self.object.keys().cloned().collect();
         for key in left {
-            let why = if LATER.contains(&key.as_str()) {
+            let why = if self.path.is_empty() && LATER.contains(&key.as_str()) {
                 "has no effect in this version"
             } else {
                 "is no field of a server and has no effect"
             };
-            self.warn(&format!("\"{key}\" {why}"));
+            self.warn_of(&key, why);
         }
     }
 }

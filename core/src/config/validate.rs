@@ -1,10 +1,15 @@
 //! Owns the rules of a server definition and their wording.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use url::Url;
 
 use super::fields::Fields;
-use super::{InheritEnv, Remote, ServerConfig, Transport};
+use super::{
+    HealthProbe, InheritEnv, Isolate, KeepAlive, Limits, Remote, RestartPolicy, ServerConfig,
+    Transport,
+};
 use crate::error::{Error, ErrorKind, Result};
 
 const CONNECT_TIMEOUT_MS: u64 = 30_000;
@@ -66,6 +71,7 @@ pub(super) fn server(
     let tool_timeout = fields.millis("toolTimeout", TOOL_TIMEOUT_MS);
     // Read by the config as a whole, which wants it of invalid servers too; only its type is checked here.
     fields.switch("required", false);
+    let shared = fields.switch("shared", true);
     let config = ServerConfig {
         transport,
         enabled,
@@ -73,12 +79,41 @@ pub(super) fn server(
         tool_timeout,
         inherit_env: fields.choice(
             "inheritEnv",
-            &[("safe", InheritEnv::Safe), ("all", InheritEnv::All), ("none", InheritEnv::None)],
+            &[InheritEnv::Safe, InheritEnv::All, InheritEnv::None].map(|it| (it.name(), it)),
         ),
         requires_approval: fields.switch("requiresApproval", true),
+        lazy: fields.switch("lazy", false),
+        shared,
+        isolate: fields
+            .choice("isolate", &[("none", Isolate::None), ("session", Isolate::Session)]),
+        restart: RestartPolicy::take(&mut fields, if shared { "relentless" } else { "once" }),
+        health_probe: fields.choice(
+            "healthProbe",
+            &[
+                ("auto", HealthProbe::Auto),
+                ("ping", HealthProbe::Ping),
+                ("listTools", HealthProbe::ListTools),
+            ],
+        ),
+        ping_interval: fields.optional_millis("pingInterval", "it is off"),
+        keep_alive: keep_alive(&mut fields),
+        idle_shutdown: fields.optional_millis("idleShutdown", "it is off"),
+        limits: Limits::take(&mut fields),
     };
     fields.finish();
     Ok(config)
+}
+
+fn keep_alive(fields: &mut Fields<'_>) -> Option<KeepAlive> {
+    let written = fields.take("keepAlive")?;
+    if written == "always" {
+        return Some(KeepAlive::Always);
+    }
+    let millis = written.as_u64();
+    if millis.is_none() {
+        fields.warn_of("keepAlive", "must be a number of milliseconds or always; it is left out");
+    }
+    millis.map(|ms| KeepAlive::For(Duration::from_millis(ms)))
 }
 
 fn transport(fields: &mut Fields<'_>) -> Result<Transport> {
@@ -185,6 +220,75 @@ mod tests {
         assert!(server.enabled);
         assert_eq!(server.timeout.as_millis(), 30_000);
         assert_eq!(config.warnings.len(), 3, "{:?}", config.warnings);
+    }
+
+    #[test]
+    fn settings_have_their_defaults() {
+        let mut warnings = Vec::new();
+        let server = server("n", json!({"command": "x", "restart": null}), &mut warnings).unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}");
+        assert!(!server.lazy && server.shared);
+        assert_eq!(server.isolate, Isolate::None);
+        assert_eq!(server.health_probe, HealthProbe::Auto);
+        assert_eq!((server.ping_interval, server.idle_shutdown), (None, None));
+        assert_eq!(server.keep_alive, None);
+        assert_eq!(server.limits, Limits::default());
+    }
+
+    #[test]
+    fn settings_are_read_as_written() {
+        let mut warnings = Vec::new();
+        let definition = json!({
+            "command": "x", "lazy": true, "shared": false, "isolate": "session", "healthProbe": "listTools",
+            "pingInterval": 15_000, "keepAlive": 0, "idleShutdown": 60_000,
+            "limits": {"messageBytes": 1000, "serverRequests": 1},
+        });
+        let server = server("n", definition, &mut warnings).unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}");
+        assert!(server.lazy && !server.shared);
+        assert_eq!(server.isolate, Isolate::Session);
+        assert_eq!(server.health_probe, HealthProbe::ListTools);
+        assert_eq!(server.ping_interval, Some(Duration::from_secs(15)));
+        assert_eq!(server.keep_alive, Some(KeepAlive::For(Duration::ZERO)));
+        assert_eq!(server.idle_shutdown, Some(Duration::from_secs(60)));
+        let limits = Limits { message_bytes: 1000, server_requests: 1, ..Limits::default() };
+        assert_eq!(server.limits, limits);
+    }
+
+    #[test]
+    fn a_wrong_setting_is_a_warning_that_names_it_and_the_default() {
+        let mistakes = [
+            ("lazy", json!("yes")),
+            ("shared", json!(0)),
+            ("isolate", json!("process")),
+            ("restart", json!(true)),
+            ("healthProbe", json!("list_tools")),
+            ("pingInterval", json!(0)),
+            ("pingInterval", json!(-5)),
+            ("keepAlive", json!("forever")),
+            ("keepAlive", json!(-1)),
+            ("idleShutdown", json!("10m")),
+            ("limits", json!(7)),
+            ("limits.messageBytes", json!({"messageBytes": 0})),
+            ("limits.jsonDepth", json!({"jsonDepth": -1})),
+            ("limits.serverRequests", json!({"serverRequests": 1.5})),
+            ("limits.replyBytes", json!({"replyBytes": "1 MiB"})),
+            ("limits.colour", json!({"colour": 1})),
+        ];
+        let plain = server("n", json!({"command": "x"}), &mut Vec::new()).unwrap();
+        for (field, value) in mistakes {
+            let mut definition = json!({"command": "x"});
+            definition[field.split('.').next().unwrap()] = value;
+            let mut warnings = Vec::new();
+            let server = server("n", definition, &mut warnings).unwrap();
+            assert_eq!(warnings.len(), 1, "{field}: {warnings:?}");
+            assert!(
+                warnings[0].starts_with(&format!("Server \"n\": \"{field}\" ")),
+                "{warnings:?}"
+            );
+            assert!(plain.setting_differences(&server).is_empty(), "{field}");
+            assert!(!server.lazy);
+        }
     }
 
     #[test]

@@ -1,0 +1,43 @@
+//! Owns the bounds on what one server may cost us.
+
+use super::fields::Fields;
+
+/// The bounds on one connection; beyond one, the call concerned fails with `LIMIT_EXCEEDED`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest line or body.
+    pub message_bytes: usize,
+    /// The deepest nesting of JSON.
+    pub json_depth: usize,
+    /// How many requests of the server may be open.
+    pub server_requests: usize,
+    /// How much of our replies may wait for a server that does not read.
+    pub reply_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            message_bytes: 32 << 20,
+            json_depth: 256,
+            server_requests: 64,
+            reply_bytes: 1 << 20,
+        }
+    }
+}
+
+impl Limits {
+    pub(super) fn take(fields: &mut Fields<'_>) -> Self {
+        let default = Limits::default();
+        let Some(object) = fields.object("limits") else { return default };
+        let mut fields = fields.nested("limits", object);
+        let limits = Limits {
+            message_bytes: fields.count("messageBytes", default.message_bytes),
+            json_depth: fields.count("jsonDepth", default.json_depth),
+            server_requests: fields.count("serverRequests", default.server_requests),
+            reply_bytes: fields.count("replyBytes", default.reply_bytes),
+        };
+        fields.finish();
+        limits
+    }
+}

@@ -1,0 +1,222 @@
+//! Owns restart policies: how long to wait before each try to bring a server back, and when to give up.
+//! Invariant: a policy never spins; what it repeats for ever comes at least [`SHORTEST_REPEAT`] apart.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::fields::Fields;
+
+const SHORTEST_REPEAT: Duration = Duration::from_millis(100);
+/// Beyond it the author most likely meant another unit.
+const LONGEST_DELAY_MS: u64 = 24 * 60 * 60 * 1000;
+const MOST_DELAYS: usize = 64;
+
+/// When a server that was lost, or did not start, is tried again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestartPolicy {
+    /// The wait before each restart, in order.
+    pub delays: Vec<Duration>,
+    /// Whether the last delay repeats, or the server has failed once all are used up.
+    pub forever: bool,
+}
+
+impl RestartPolicy {
+    /// At once, then 1, 2, 5, 10, 30 and 60 s apart, for ever.
+    pub fn relentless() -> Self {
+        RestartPolicy { delays: seconds(&[0, 1, 2, 5, 10, 30, 60]), forever: true }
+    }
+
+    /// After 2, 5 and 15 s.
+    pub fn bounded() -> Self {
+        RestartPolicy { delays: seconds(&[2, 5, 15]), forever: false }
+    }
+
+    /// One restart, at once.
+    pub fn once() -> Self {
+        RestartPolicy { delays: seconds(&[0]), forever: false }
+    }
+
+    /// None at all.
+    pub fn never() -> Self {
+        RestartPolicy { delays: Vec::new(), forever: false }
+    }
+
+    /// The wait before the next restart; `None` says to give up.
+    pub fn delay(&self, restarts_so_far: u32) -> Option<Duration> {
+        let written = self.delays.get(restarts_so_far as usize).copied();
+        written.or_else(|| self.repeated())
+    }
+
+    fn repeated(&self) -> Option<Duration> {
+        let last = self.delays.last().filter(|_| self.forever)?;
+        Some(SHORTEST_REPEAT.max(*last))
+    }
+
+    fn preset(name: &str) -> Option<Self> {
+        match name {
+            "relentless" => Some(Self::relentless()),
+            "bounded" => Some(Self::bounded()),
+            "once" => Some(Self::once()),
+            "never" => Some(Self::never()),
+            _ => None,
+        }
+    }
+
+    /// Takes `restart`; the name of a preset stands in for what is missing or cannot be used.
+    pub(super) fn take(fields: &mut Fields<'_>, default: &str) -> Self {
+        let read = match fields.take("restart") {
+            None => None,
+            Some(Value::Object(object)) => Self::custom(fields.nested("restart", object), default),
+            Some(written) => {
+                let preset = written.as_str().and_then(Self::preset);
+                if preset.is_none() {
+                    let presets = "relentless, bounded, once, never or an object with \"delays\"";
+                    fields.warn_of("restart", &format!("must be {presets}; {default} is used"));
+                }
+                preset
+            }
+        };
+        read.or_else(|| Self::preset(default)).expect("the default is a preset")
+    }
+
+    fn custom(mut fields: Fields<'_>, default: &str) -> Option<Self> {
+        let forever = fields.switch("forever", false);
+        let delays = fields.take("delays").as_ref().and_then(read_delays);
+        let repeated = delays.as_ref().map(|delays| delays.last());
+        let problem = match repeated {
+            None => Some((
+                "delays",
+                format!(
+                    "must be at most {MOST_DELAYS} numbers of milliseconds up to {LONGEST_DELAY_MS}"
+                ),
+            )),
+            Some(None) if forever => Some(("forever", "needs a delay to repeat".to_owned())),
+            Some(_) => None,
+        };
+        if let Some((key, problem)) = &problem {
+            fields.warn_of(key, &format!("{problem}; {default} is used"));
+        } else if forever && repeated < Some(Some(&SHORTEST_REPEAT)) {
+            fields.warn_of("delays", "ends below 100 ms, which would spin; 100 ms is repeated");
+        }
+        fields.finish();
+        delays.filter(|_| problem.is_none()).map(|delays| RestartPolicy { delays, forever })
+    }
+}
+
+fn seconds(seconds: &[u64]) -> Vec<Duration> {
+    seconds.iter().copied().map(Duration::from_secs).collect()
+}
+
+fn read_delays(written: &Value) -> Option<Vec<Duration>> {
+    let written = written.as_array().filter(|delays| delays.len() <= MOST_DELAYS)?;
+    written
+        .iter()
+        .map(|delay| delay.as_u64().filter(|&ms| ms <= LONGEST_DELAY_MS).map(Duration::from_millis))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use serde_json::json;
+
+    fn waits(policy: &RestartPolicy, restarts: u32) -> Vec<Option<u128>> {
+        (0..restarts).map(|n| policy.delay(n).map(|delay| delay.as_millis())).collect()
+    }
+
+    fn read(settings: Value) -> (RestartPolicy, Vec<String>) {
+        let mut server = settings;
+        server["command"] = json!("x");
+        let config = Config::from_value(json!({"mcpServers": {"n": server}})).unwrap();
+        (config.servers["n"].clone().unwrap().restart, config.warnings)
+    }
+
+    #[test]
+    fn presets_climb_their_ladders() {
+        let seconds = |policy: RestartPolicy| -> Vec<_> {
+            waits(&policy, 9).into_iter().map_while(|wait| wait).map(|ms| ms / 1000).collect()
+        };
+        assert_eq!(seconds(RestartPolicy::relentless()), [0, 1, 2, 5, 10, 30, 60, 60, 60]);
+        assert_eq!(seconds(RestartPolicy::bounded()), [2, 5, 15]);
+        assert_eq!(seconds(RestartPolicy::once()), [0]);
+        assert!(seconds(RestartPolicy::never()).is_empty());
+        assert_eq!(
+            RestartPolicy::relentless().delay(u32::MAX),
+            Some(Duration::from_secs(60)),
+            "for ever"
+        );
+    }
+
+    #[test]
+    fn shared_servers_are_restarted_relentlessly_and_private_ones_once() {
+        assert_eq!(read(json!({})), (RestartPolicy::relentless(), vec![]));
+        assert_eq!(read(json!({"shared": false})), (RestartPolicy::once(), vec![]));
+        assert_eq!(
+            read(json!({"shared": false, "restart": "bounded"})),
+            (RestartPolicy::bounded(), vec![])
+        );
+    }
+
+    #[test]
+    fn a_policy_can_be_written_out() {
+        let (policy, warnings) = read(json!({"restart": {"delays": [0, 250], "forever": true}}));
+        assert_eq!(waits(&policy, 4), [Some(0), Some(250), Some(250), Some(250)]);
+        assert!(warnings.is_empty(), "{warnings:?}");
+        let (policy, _) = read(json!({"restart": {"delays": [7]}}));
+        assert_eq!(waits(&policy, 2), [Some(7), None]);
+        assert_eq!(read(json!({"restart": {"delays": []}})).0, RestartPolicy::never());
+    }
+
+    #[test]
+    fn a_policy_cannot_spin() {
+        let (policy, warnings) = read(json!({"restart": {"delays": [0], "forever": true}}));
+        assert_eq!(waits(&policy, 3), [Some(0), Some(100), Some(100)]);
+        assert_eq!(
+            warnings,
+            [
+                "Server \"n\": \"restart.delays\" ends below 100 ms, which would spin; 100 ms is repeated"
+            ]
+        );
+        let made_in_code = RestartPolicy { delays: vec![], forever: true };
+        assert_eq!(made_in_code.delay(0), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_a_warning_and_the_default() {
+        let mistakes = [
+            json!("always"),
+            json!(3),
+            json!([1000]),
+            json!({}),
+            json!({"forever": true}),
+            json!({"delays": [], "forever": true}),
+            json!({"delays": 5}),
+            json!({"delays": [-1]}),
+            json!({"delays": [1e30]}),
+            json!({"delays": [LONGEST_DELAY_MS + 1]}),
+            json!({"delays": [u64::MAX]}),
+            json!({"delays": ["soon"]}),
+            json!({"delays": [1, null]}),
+            json!({"delays": vec![1; 65]}),
+        ];
+        for mistake in mistakes {
+            let (policy, warnings) = read(json!({"restart": mistake}));
+            assert_eq!(policy, RestartPolicy::relentless(), "{mistake}");
+            assert_eq!(warnings.len(), 1, "{mistake}: {warnings:?}");
+            assert!(warnings[0].ends_with("; relentless is used"), "{warnings:?}");
+        }
+        let (policy, _) = read(json!({"restart": {"delays": vec![1; 64]}}));
+        assert_eq!(policy.delays.len(), 64);
+    }
+
+    #[test]
+    fn a_misspelt_part_is_a_warning() {
+        let (_, warnings) = read(json!({"restart": {"delays": [1], "tools": 1}}));
+        assert_eq!(
+            warnings,
+            ["Server \"n\": \"restart.tools\" is no field of a server and has no effect"]
+        );
+    }
+}
