@@ -1,0 +1,257 @@
+//! Owns the tools remembered from session to session: one file for each definition of a server. All of it blocks;
+//! the caller keeps it off the runtime.
+//! Invariant: best effort. Whatever is wrong with a file is a miss, whatever is wrong with the disk is a warning; a
+//! reader sees a whole file or none; nothing of a definition but its name and its hash is written.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, DirEntry, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use bytes::Bytes;
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+const VERSION: u32 = 1;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+const KEPT_MS: u64 = 30 * DAY_MS;
+const LARGEST_FILE: u64 = 64 << 20;
+const VARIABLE: &str = "MCPOOL_CACHE_DIR";
+const UNFINISHED_PREFIX: &str = ".mcpool-";
+const UNFINISHED_SUFFIX: &str = ".tmp";
+
+/// Where tools are remembered, if anywhere.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    dir: Option<PathBuf>,
+}
+
+impl Cache {
+    /// In `dir`; without one, where `MCPOOL_CACHE_DIR` says or the system keeps such things of the user.
+    pub(crate) fn at(dir: Option<PathBuf>) -> Self {
+        Cache { dir: place(dir, std::env::var_os(VARIABLE), dirs::cache_dir()) }
+    }
+
+    /// Remembers nothing.
+    pub(crate) fn off() -> Self {
+        Cache { dir: None }
+    }
+
+    /// The tools of this definition, each as the server wrote it.
+    pub(crate) fn load(&self, server: &str, fingerprint: &str, now_ms: u64) -> Option<Vec<Bytes>> {
+        let path = self.file(server, fingerprint)?;
+        match Remembered::read(&path) {
+            Ok(found) => {
+                let found = found.filter(|it| it.is_of(server, fingerprint))?;
+                found.is_fresh(now_ms, KEPT_MS).then_some(found.tools)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                tracing::warn!(server, file = %path.display(), "cannot read the remembered tools: {error}");
+                None
+            }
+        }
+    }
+
+    /// Remembers the tools of this definition.
+    pub(crate) fn store(
+        &self,
+        server: &str,
+        fingerprint: &str,
+        protocol_version: Option<&str>,
+        tools: &[Bytes],
+        now_ms: u64,
+    ) {
+        let Some(path) = self.file(server, fingerprint) else { return };
+        let new = Remembered {
+            server: server.to_owned(),
+            fingerprint: fingerprint.to_owned(),
+            time_ms: now_ms,
+            protocol_version: protocol_version.map(str::to_owned),
+            tools: tools.to_vec(),
+        };
+        // Each start of each agent comes by here: what is known already need not wear the disk.
+        let known = Remembered::read(&path)
+            .is_ok_and(|old| old.is_some_and(|old| old.is_fresh(now_ms, DAY_MS) && old.says(&new)));
+        if known {
+            return;
+        }
+        match new.write(&path) {
+            Ok(()) => prune(&path, server, now_ms),
+            Err(error) => {
+                tracing::warn!(server, file = %path.display(), "cannot remember the tools: {error}");
+            }
+        }
+    }
+
+    fn file(&self, server: &str, fingerprint: &str) -> Option<PathBuf> {
+        let short = fingerprint.get(..16).unwrap_or(fingerprint);
+        Some(self.dir.as_ref()?.join("tools").join(format!("{server}-{short}.json")))
+    }
+}
+
+fn place(
+    given: Option<PathBuf>,
+    variable: Option<OsString>,
+    of_user: Option<PathBuf>,
+) -> Option<PathBuf> {
+    let dir = given
+        .or_else(|| variable.filter(|dir| !dir.is_empty()).map(PathBuf::from))
+        .or_else(|| of_user.map(|dir| dir.join("mcpool")))?;
+    // The process may change its directory later; the cache stays where it was.
+    Some(std::path::absolute(&dir).unwrap_or(dir))
+}
+
+struct Remembered {
+    server: String,
+    fingerprint: String,
+    time_ms: u64,
+    protocol_version: Option<String>,
+    tools: Vec<Bytes>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Content<'a> {
+    version: u32,
+    server: String,
+    fingerprint: String,
+    time_ms: u64,
+    protocol_version: Option<String>,
+    #[serde(borrow)]
+    tools: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+impl Remembered {
+    /// `None` is the file of another version of this library.
+    fn read(path: &Path) -> io::Result<Option<Self>> {
+        let bytes = read_regular(path)?;
+        let content: Content<'_> = match serde_json::from_slice(&bytes) {
+            Ok(content) => content,
+            Err(error) => {
+                let other = serde_json::from_slice(&bytes)
+                    .is_ok_and(|Version { version }| version != VERSION);
+                return if other { Ok(None) } else { Err(error.into()) };
+            }
+        };
+        if content.version != VERSION {
+            return Ok(None);
+        }
+        let tools = content.tools.iter().map(|tool| bytes.slice_ref(tool.get().as_bytes()));
+        Ok(Some(Remembered {
+            tools: tools.collect(),
+            server: content.server,
+            fingerprint: content.fingerprint,
+            time_ms: content.time_ms,
+            protocol_version: content.protocol_version,
+        }))
+    }
+
+    fn write(&self, path: &Path) -> io::Result<()> {
+        let content = self.to_json()?;
+        if content.len() as u64 > LARGEST_FILE {
+            return Err(io::Error::other(format!("they are over {} MiB", LARGEST_FILE >> 20)));
+        }
+        let dir = path.parent().expect("a file below the cache's directory");
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        // Renamed over whatever is there, and not synced: what a crash tears is a miss.
+        let mut file = tempfile::Builder::new()
+            .prefix(UNFINISHED_PREFIX)
+            .suffix(UNFINISHED_SUFFIX)
+            .tempfile_in(dir)?;
+        file.write_all(&content)?;
+        file.persist(path)?;
+        Ok(())
+    }
+
+    fn to_json(&self) -> io::Result<Vec<u8>> {
+        let tools: Result<_, _> =
+            self.tools.iter().map(|tool| serde_json::from_slice(tool)).collect();
+        Ok(serde_json::to_vec(&Content {
+            version: VERSION,
+            server: self.server.clone(),
+            fingerprint: self.fingerprint.clone(),
+            time_ms: self.time_ms,
+            protocol_version: self.protocol_version.clone(),
+            tools: tools?,
+        })?)
+    }
+
+    fn is_of(&self, server: &str, fingerprint: &str) -> bool {
+        self.server == server && self.fingerprint == fingerprint
+    }
+
+    /// Clocks may disagree by a day; a file from further ahead would never grow old.
+    fn is_fresh(&self, now_ms: u64, kept_ms: u64) -> bool {
+        now_ms.saturating_sub(self.time_ms) <= kept_ms
+            && self.time_ms.saturating_sub(now_ms) <= DAY_MS
+    }
+
+    fn says(&self, other: &Self) -> bool {
+        self.is_of(&other.server, &other.fingerprint)
+            && self.protocol_version == other.protocol_version
+            && self.tools == other.tools
+    }
+}
+
+/// Anything but a plain file is refused; opening it neither waits for a pipe's writer nor follows a link.
+fn read_regular(path: &Path) -> io::Result<Bytes> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    if metadata.len() <= LARGEST_FILE {
+        bytes.reserve_exact(metadata.len() as usize + 1);
+        file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 <= LARGEST_FILE {
+            return Ok(bytes.into());
+        }
+    }
+    Err(io::Error::other(format!("it is over {} MiB", LARGEST_FILE >> 20)))
+}
+
+/// Removes what earlier definitions of the server and interrupted writers left. What cannot be removed now is tried
+/// again by the next writer.
+fn prune(written: &Path, server: &str, now_ms: u64) {
+    let Some(entries) = written.parent().and_then(|dir| dir.read_dir().ok()) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let kept_ms = if is_file_of(server, name) {
+            KEPT_MS
+        } else if name.starts_with(UNFINISHED_PREFIX) && name.ends_with(UNFINISHED_SUFFIX) {
+            DAY_MS
+        } else {
+            continue;
+        };
+        if entry.path() != written && age_ms(&entry, now_ms).is_some_and(|age| age > kept_ms) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// A server's name may hold dashes of its own, so only the last one parts it from the hash.
+fn is_file_of(server: &str, name: &str) -> bool {
+    name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-')).is_some_and(|(of, hash)| {
+        of == server && hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit())
+    })
+}
+
+fn age_ms(entry: &DirEntry, now_ms: u64) -> Option<u64> {
+    let metadata = entry.metadata().ok().filter(|metadata| metadata.is_file())?;
+    let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(now_ms.saturating_sub(modified.as_millis() as u64))
+}
+
+#[cfg(test)]
+mod tests;
