@@ -28,8 +28,21 @@ pub(crate) trait Inbound: Send + Sync {
     fn expects(&self, id: u64) -> bool;
     /// This request will get no answer.
     fn unanswered(&self, id: u64, error: Error);
+    /// The link as a whole is in this condition. Requests under way still end each by its own outcome.
+    fn lost(&self, error: Error, loss: Loss);
     /// The wire has ended.
     fn closed(&self, error: Error);
+}
+
+/// What is known of a link that failed us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The server cannot be reached.
+    Gone,
+    /// The server has forgotten our session.
+    Expired,
+    /// The server is there and does not do its work; only asking it can tell more.
+    Doubtful,
 }
 
 /// When bytes leave.

@@ -14,9 +14,9 @@ use crate::event::now_ms;
 use crate::resolve::{Resolved, resolve};
 use crate::session::{Session, greet, list_tools};
 use crate::sync::lock;
-use crate::wire::Wire;
 use crate::wire::http::Link;
 use crate::wire::stdio::Pipe;
+use crate::wire::{MESSAGE_LIMIT, Wire};
 
 /// Where an attempt is; named by its timeout.
 pub(super) type Stage = Arc<Mutex<&'static str>>;
@@ -42,7 +42,7 @@ async fn attempt(
 ) -> Result<Live> {
     let wire = match resolve(config)? {
         Resolved::Stdio(launch) => Wire::Stdio(Pipe::open(launch)?),
-        Resolved::Http(target) => Wire::Http(Link::open(target)?),
+        Resolved::Http(target) => Wire::Http(Link::open(target, MESSAGE_LIMIT)?),
     };
     session.attach(wire);
     *lock(stage) = "initialize";

@@ -11,7 +11,7 @@ use super::{News, Session, server_requests};
 use crate::call::Progress;
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::sync::lock;
-use crate::wire::{Inbound, MESSAGE_LIMIT};
+use crate::wire::{Inbound, Loss, MESSAGE_LIMIT};
 
 /// From this length on it pays to look for the usual layouts first.
 const LONG_ANSWER: usize = 64 << 10;
@@ -148,6 +148,10 @@ impl Inbound for Session {
 
     fn unanswered(&self, id: u64, error: Error) {
         self.answer(id, Err(error));
+    }
+
+    fn lost(&self, error: Error, loss: Loss) {
+        tracing::debug!(server = &*self.server, ?loss, "{error}");
     }
 
     fn closed(&self, error: Error) {

@@ -3,24 +3,31 @@
 //! Invariant: a request whose answer cannot come is told so at once, and no credential leaves the configured origin.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Response, StatusCode, redirect};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, redirect};
+use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 use url::Url;
 
-use super::{Inbound, MESSAGE_LIMIT};
-use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::redact;
+use super::{Inbound, Loss};
+use crate::error::{Error, ErrorKind, Result};
 use crate::runtime;
 use crate::sync::lock;
 
 mod events;
+mod listen;
+mod refusal;
+mod resume;
+#[cfg(test)]
+mod tests;
 
-use events::EventStream;
+use refusal::Failure;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -28,6 +35,10 @@ const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const GOODBYE: Duration = Duration::from_secs(1);
+/// How long a server may take to accept what it need not answer.
+const ASIDE: Duration = Duration::from_secs(10);
+/// How many requests of the server are being answered at once.
+const REPLIES: usize = 64;
 const REDIRECTS: usize = 3;
 
 /// Where a server is, ready to be asked.
@@ -40,10 +51,21 @@ pub(crate) struct Link {
     url: Url,
     /// Sent along with each message: the configured ones, and what is agreed on with the server.
     headers: Mutex<HeaderMap>,
+    message_limit: usize,
     inbound: OnceLock<Weak<dyn Inbound>>,
     under_way: Mutex<HashMap<u64, AbortHandle>>,
+    replies: Arc<Semaphore>,
     listener: OnceLock<AbortHandle>,
+    /// Whether the owner knows that this link will not recover.
+    over: AtomicBool,
     me: Weak<Link>,
+}
+
+/// A request that can be sent without holding the link.
+struct Outgoing {
+    request: RequestBuilder,
+    /// The server's 404 then speaks of the session, not of the URL.
+    with_session: bool,
 }
 
 /// One client for all servers, so that connections are kept and shared.
@@ -73,14 +95,17 @@ fn client() -> Result<&'static Client> {
 }
 
 impl Link {
-    pub(crate) fn open(target: Target) -> Result<Arc<Link>> {
+    pub(crate) fn open(target: Target, message_limit: usize) -> Result<Arc<Link>> {
         client()?;
         Ok(Arc::new_cyclic(|me| Link {
             url: target.url,
             headers: Mutex::new(target.headers),
+            message_limit,
             inbound: OnceLock::new(),
             under_way: Mutex::default(),
+            replies: Arc::new(Semaphore::new(REPLIES)),
             listener: OnceLock::new(),
+            over: AtomicBool::new(false),
             me: me.clone(),
         }))
     }
@@ -99,11 +124,17 @@ impl Link {
     pub(super) fn send(&self, mut message: Vec<u8>, id: Option<u64>) {
         message.pop();
         let Some(link) = self.me.upgrade() else { return };
+        match id {
+            Some(id) => self.ask(link, message.into(), id),
+            None => self.send_aside(link, message.into()),
+        }
+    }
+
+    fn ask(&self, link: Arc<Link>, message: Bytes, id: u64) {
         // Held while spawning, so that a fast answer cannot be forgotten before it is remembered.
         let mut under_way = lock(&self.under_way);
         let task = runtime::spawn(async move {
-            let outcome = link.post(message.into(), id).await;
-            let Some(id) = id else { return };
+            let outcome = link.post(message, Some(id)).await;
             lock(&link.under_way).remove(&id);
             // The exchange is over: whoever still waits for its answer waits in vain.
             if let Some(inbound) = link.inbound().filter(|inbound| inbound.expects(id)) {
@@ -112,9 +143,23 @@ impl Link {
                 inbound.unanswered(id, error);
             }
         });
-        if let Some(id) = id {
-            under_way.insert(id, task.abort_handle());
+        under_way.insert(id, task.abort_handle());
+    }
+
+    /// Sends what gets no answer. A server that asks faster than it takes our replies loses some of them.
+    fn send_aside(&self, link: Arc<Link>, message: Bytes) {
+        let is_reply = message.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        let place = is_reply.then(|| self.replies.clone().try_acquire_owned());
+        if let Some(Err(_)) = place {
+            return tracing::warn!(
+                url = self.shown(),
+                "a reply is dropped: {REPLIES} wait already"
+            );
         }
+        runtime::spawn(async move {
+            let _place = place;
+            let _ = timeout(ASIDE, link.post(message, None)).await;
+        });
     }
 
     /// Sends a message that expects no answer; returns when the server has taken it.
@@ -133,34 +178,40 @@ impl Link {
         self.inbound.get().and_then(Weak::upgrade)
     }
 
-    fn request(&self, method: Method, accept: HeaderValue) -> Result<reqwest::RequestBuilder> {
+    fn outgoing(&self, method: Method, accept: HeaderValue) -> Result<Outgoing> {
         let mut headers = lock(&self.headers).clone();
         headers.insert(ACCEPT, accept);
-        Ok(client()?.request(method, self.url.clone()).headers(headers))
+        let with_session = headers.contains_key(SESSION_ID);
+        let request = client()?.request(method, self.url.clone()).headers(headers);
+        Ok(Outgoing { request, with_session })
     }
 
     /// Posts one message and delivers everything that comes back for it.
     async fn post(&self, message: Bytes, id: Option<u64>) -> Result<()> {
-        let request =
-            self.request(Method::POST, BOTH_KINDS)?.header(CONTENT_TYPE, JSON).body(message);
-        let response = request.send().await.map_err(|error| self.not_reached(&error))?;
+        self.exchange(message, id).await.map_err(|failure| self.told(failure))
+    }
+
+    async fn exchange(&self, message: Bytes, id: Option<u64>) -> Result<(), Failure> {
+        let Outgoing { request, with_session } = self.outgoing(Method::POST, BOTH_KINDS)?;
+        let request = request.header(CONTENT_TYPE, JSON).body(message);
+        let response = match request.send().await {
+            Ok(response) => response,
+            Err(error) => return Err(self.not_reached(&error).await),
+        };
         if let Some(session) = response.headers().get(SESSION_ID) {
             lock(&self.headers).insert(SESSION_ID, session.clone());
         }
         let status = response.status();
         if !status.is_success() {
-            return Err(self.refused(response).await);
+            return Err(self.refused(response, with_session).await);
         }
-        if status == StatusCode::ACCEPTED || id.is_none() {
-            return if id.is_some() {
-                Err(self.odd("accepted the request without an answer"))
-            } else {
-                Ok(())
-            };
+        let Some(id) = id else { return Ok(()) };
+        if status == StatusCode::ACCEPTED {
+            return Err(self.odd("accepted the request without an answer").into());
         }
         let kind = content_type(&response);
         if kind.starts_with("text/event-stream") {
-            self.deliver_events(response).await
+            self.deliver_events(response, id).await
         } else if kind.starts_with("application/json") {
             let body = self.body(response).await?;
             if let Some(inbound) = self.inbound() {
@@ -168,71 +219,60 @@ impl Link {
             }
             Ok(())
         } else {
-            Err(self.odd(&format!("answered with \"{kind}\" instead of JSON")))
+            Err(self.odd(&format!("answered with \"{kind}\" instead of JSON")).into())
         }
     }
 
-    async fn body(&self, mut response: Response) -> Result<Bytes> {
+    async fn body(&self, mut response: Response) -> Result<Bytes, Failure> {
         let mut first: Option<Bytes> = None;
         let mut whole: Vec<u8> = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.cut_off(&error))? {
-            if first.is_none() && whole.is_empty() {
+        loop {
+            let chunk = match response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return Ok(first.unwrap_or_else(|| whole.into())),
+                Err(error) => return Err(self.cut_off(&error).await),
+            };
+            let so_far = first.as_ref().map_or(whole.len(), Bytes::len);
+            if so_far + chunk.len() > self.message_limit {
+                return Err(self.over_limit().into());
+            }
+            if so_far == 0 {
                 first = Some(chunk);
                 continue;
             }
             if let Some(first) = first.take() {
-                whole.reserve(
-                    response.content_length().unwrap_or(0).min(MESSAGE_LIMIT as u64) as usize
-                );
+                let length = response.content_length().unwrap_or(0);
+                whole.reserve(length.min(self.message_limit as u64) as usize);
                 whole.extend_from_slice(&first);
-            }
-            if whole.len() + chunk.len() > MESSAGE_LIMIT {
-                return Err(self.over_limit());
             }
             whole.extend_from_slice(&chunk);
         }
-        Ok(first.unwrap_or_else(|| whole.into()))
     }
 
-    async fn deliver_events(&self, mut response: Response) -> Result<()> {
-        let mut events = EventStream::new(MESSAGE_LIMIT);
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.cut_off(&error))? {
-            for data in events.feed(&chunk) {
-                let Some(inbound) = self.inbound() else { return Ok(()) };
-                inbound.message(data.ok_or_else(|| self.over_limit())?);
+    /// Tells the owner what a failure means for the whole link; gives the error for whoever asked.
+    fn told(&self, failure: Failure) -> Error {
+        let Failure { error, loss } = failure;
+        if let (Some(loss), Some(inbound)) = (loss, self.inbound()) {
+            let told = match loss {
+                Loss::Doubtful => self.over.load(Ordering::Relaxed),
+                Loss::Gone | Loss::Expired => self.over.swap(true, Ordering::Relaxed),
+            };
+            if !told {
+                inbound.lost(error.clone(), loss);
             }
         }
-        Err(self.lost("The server ended its answer early").with_executed(Executed::Unknown))
-    }
-
-    /// Opens the standing GET, where the server offers one.
-    pub(crate) fn listen(&self) {
-        let weak = self.me.clone();
-        let task = runtime::spawn(async move {
-            let request = weak.upgrade().and_then(|link| link.request(Method::GET, EVENTS).ok());
-            let Some(request) = request else { return };
-            let Ok(mut response) = request.send().await else { return };
-            let offered = response.status().is_success()
-                && content_type(&response).starts_with("text/event-stream");
-            if !offered {
-                return;
-            }
-            let mut events = EventStream::new(MESSAGE_LIMIT);
-            while let Ok(Some(chunk)) = response.chunk().await {
-                let Some(inbound) = weak.upgrade().and_then(|link| link.inbound()) else { return };
-                for data in events.feed(&chunk).into_iter().flatten() {
-                    inbound.message(data);
-                }
-            }
-        });
-        let _ = self.listener.set(task.abort_handle());
+        error
     }
 
     pub(super) async fn close(&self) {
         self.stop_tasks();
-        let has_session = lock(&self.headers).contains_key(SESSION_ID);
-        if let (true, Ok(request)) = (has_session, self.request(Method::DELETE, BOTH_KINDS)) {
-            let _ = tokio::time::timeout(GOODBYE, request.send()).await;
+        if self.over.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(Outgoing { request, with_session: true }) =
+            self.outgoing(Method::DELETE, BOTH_KINDS)
+        {
+            let _ = timeout(GOODBYE, request.send()).await;
         }
     }
 
@@ -252,80 +292,7 @@ impl Drop for Link {
     }
 }
 
-/// What is said when it does not work.
-impl Link {
-    fn shown(&self) -> String {
-        redact::url(&self.url)
-    }
-
-    fn lost(&self, what: &str) -> Error {
-        Error::new(ErrorKind::ConnectionLost, format!("{what} ({})", self.shown()))
-    }
-
-    fn not_reached(&self, error: &reqwest::Error) -> Error {
-        let executed = if error.is_connect() { Executed::No } else { Executed::Unknown };
-        self.lost(&format!("The server cannot be reached: {}", root_cause(error)))
-            .with_executed(executed)
-            .with_hint("is it running, and is the URL right?")
-    }
-
-    fn cut_off(&self, error: &reqwest::Error) -> Error {
-        self.lost(&format!("The answer was cut off: {}", root_cause(error)))
-            .with_executed(Executed::Unknown)
-    }
-
-    fn odd(&self, what: &str) -> Error {
-        let text = format!("The server {what} ({})", self.shown());
-        Error::new(ErrorKind::ProtocolError, text)
-            .with_executed(Executed::Unknown)
-            .with_hint("is this the URL of an MCP server?")
-    }
-
-    fn over_limit(&self) -> Error {
-        let text = format!("The server's answer is over {} MiB", MESSAGE_LIMIT >> 20);
-        Error::new(ErrorKind::LimitExceeded, text).with_executed(Executed::Yes)
-    }
-
-    async fn refused(&self, response: Response) -> Error {
-        let status = response.status();
-        let elsewhere = status.is_redirection().then(|| {
-            let location = response.headers().get("location").and_then(|value| value.to_str().ok());
-            location.and_then(|location| self.url.join(location).ok())
-        });
-        if let Some(elsewhere) = elsewhere {
-            let place =
-                elsewhere.map_or("nowhere".into(), |url| url.origin().ascii_serialization());
-            return self
-                .lost(&format!("The server redirects to {place}, which is not followed"))
-                .with_executed(Executed::No)
-                .with_hint("set \"url\" to the final address if you trust it");
-        }
-        let text = format!("The server answered {status} ({})", self.shown());
-        match status {
-            StatusCode::UNAUTHORIZED => Error::new(ErrorKind::AuthRequired, text)
-                .with_executed(Executed::No)
-                .with_hint("put a token into \"headers\""),
-            StatusCode::FORBIDDEN => {
-                Error::new(ErrorKind::AuthFailed, text).with_executed(Executed::No)
-            }
-            StatusCode::NOT_FOUND if lock(&self.headers).contains_key(SESSION_ID) => {
-                self.lost("The server has forgotten our session").with_executed(Executed::No)
-            }
-            _ => Error::new(ErrorKind::ConnectionLost, text).with_executed(Executed::Unknown),
-        }
-    }
-}
-
 fn content_type(response: &Response) -> String {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.unwrap_or("nothing").to_ascii_lowercase()
-}
-
-/// The innermost words, without the URL, which may hold secrets.
-fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
 }

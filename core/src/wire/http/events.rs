@@ -1,6 +1,15 @@
-//! Owns reading a `text/event-stream`: chunks in, the data of complete events out, within a limit.
+//! Owns reading a `text/event-stream`: chunks in, the data of complete events out, within a limit; and from where and
+//! how soon the stream is to be taken up again.
+
+use std::time::Duration;
 
 use bytes::Bytes;
+use reqwest::header::HeaderValue;
+
+/// How long to wait before a stream is opened again, when the server does not say.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Whatever the server says.
+const LEAST_PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) struct EventStream {
     line: Vec<u8>,
@@ -10,12 +19,50 @@ pub(super) struct EventStream {
     after_cr: bool,
     limit: usize,
     over: bool,
+    /// Of the event that is not complete yet.
+    next_id: Option<Vec<u8>>,
+    last_id: Option<HeaderValue>,
+    pause: Duration,
+    count: u64,
 }
 
 impl EventStream {
     pub(super) fn new(limit: usize) -> Self {
-        let (line, data) = (Vec::new(), Vec::new());
-        EventStream { line, data, has_data: false, after_cr: false, limit, over: false }
+        EventStream {
+            line: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            after_cr: false,
+            limit,
+            over: false,
+            next_id: None,
+            last_id: None,
+            pause: PAUSE,
+            count: 0,
+        }
+    }
+
+    /// The next chunk comes from a new response; an event that was cut off is forgotten.
+    pub(super) fn restart(&mut self) {
+        self.line.clear();
+        self.data.clear();
+        self.next_id = None;
+        (self.has_data, self.after_cr, self.over) = (false, false, false);
+    }
+
+    /// The id of the last event that was complete, if the server gave one.
+    pub(super) fn last_id(&self) -> Option<&HeaderValue> {
+        self.last_id.as_ref()
+    }
+
+    /// How long to wait before this stream is opened again.
+    pub(super) fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    /// How many events were complete so far, also those without data.
+    pub(super) fn count(&self) -> u64 {
+        self.count
     }
 
     /// The data of every event that `chunk` completes; `None` stands for one over the limit.
@@ -54,6 +101,7 @@ impl EventStream {
     fn end_line(&mut self, complete: &mut Vec<Option<Bytes>>) {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
+            self.end_event();
             let data = std::mem::take(&mut self.data);
             if std::mem::take(&mut self.over) {
                 complete.push(None);
@@ -73,6 +121,28 @@ impl EventStream {
                 self.data.extend_from_slice(value);
             }
             self.has_data = true;
+        } else if let Some(value) = line.strip_prefix(b"id:") {
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            if !value.contains(&0) {
+                self.next_id = Some(value.to_owned());
+            }
+        } else if let Some(value) = line.strip_prefix(b"retry:") {
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            if value.iter().all(u8::is_ascii_digit)
+                && let Some(ms) = str::from_utf8(value).ok().and_then(|ms| ms.parse().ok())
+            {
+                self.pause = Duration::from_millis(ms).max(LEAST_PAUSE);
+            }
+        }
+    }
+
+    fn end_event(&mut self) {
+        if self.has_data || self.next_id.is_some() {
+            self.count += 1;
+        }
+        if let Some(id) = self.next_id.take() {
+            // An empty id takes the last one back.
+            self.last_id = HeaderValue::from_bytes(&id).ok().filter(|_| !id.is_empty());
         }
     }
 }
@@ -103,5 +173,42 @@ mod tests {
     fn an_event_over_the_limit_is_told_and_the_next_one_lives() {
         let stream = format!("data: {}\n\ndata: ok\n\n", "x".repeat(5000));
         assert_eq!(all(&stream, 100), ["over", "ok"]);
+    }
+
+    fn read(stream: &str) -> EventStream {
+        let mut events = EventStream::new(1000);
+        events.feed(stream.as_bytes());
+        events
+    }
+
+    #[test]
+    fn the_last_id_is_that_of_the_last_complete_event() {
+        let id = |stream| read(stream).last_id().map(|id| id.to_str().unwrap().to_owned());
+        assert_eq!(id("id: 1\ndata:\n\n"), Some("1".into()));
+        assert_eq!(id("id:1\ndata: a\n\ndata: b\n\n"), Some("1".into()));
+        assert_eq!(id("id: 1\n\nid: 2\ndata: a\n"), Some("1".into()));
+        assert_eq!(id("id: 1\n\nid: 2\0\ndata: a\n\n"), Some("1".into()));
+        assert_eq!(id("id: 1\n\nid:\n\n"), None);
+        assert_eq!(id("data: a\n\n"), None);
+    }
+
+    #[test]
+    fn the_pause_is_what_the_server_says_within_reason() {
+        let pause = |stream| read(stream).pause().as_millis();
+        assert_eq!(pause("data: a\n\n"), 1000);
+        assert_eq!(pause("retry: 250\n"), 250);
+        assert_eq!(pause("retry:5\n\n"), 100);
+        for odd in ["retry: +300\n", "retry: 3s\n", "retry:\n", "retry: 99999999999999999999\n"] {
+            assert_eq!(pause(odd), 1000, "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_was_cut_off_does_not_leak_into_the_next_response() {
+        let mut events = read("id: 1\ndata: a\n\nid: 2\ndata: b\ndata: c");
+        events.restart();
+        assert_eq!(events.feed(b"data: d\n\n"), [Some(Bytes::from("d"))]);
+        assert_eq!(events.last_id().unwrap(), "1");
+        assert_eq!(events.count(), 2);
     }
 }

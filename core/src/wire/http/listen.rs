@@ -1,0 +1,88 @@
+//! Owns the standing GET, over which a server speaks on its own account. It is opened again whenever it ends, so that
+//! nothing is missed and the death of a server is noticed though nobody calls it.
+//! Invariant: while it waits it does not keep the link alive.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use reqwest::Response;
+use tokio::time::{Instant, sleep};
+
+use super::Link;
+use super::events::EventStream;
+use super::refusal::Failure;
+use super::resume::NoStream;
+use crate::runtime;
+use crate::wire::Loss;
+
+/// The pause doubles this often while a server fails.
+const DOUBLINGS: u32 = 5;
+
+impl Link {
+    /// Opens the standing GET, where the server offers one.
+    pub(crate) fn listen(&self) {
+        let events = EventStream::new(self.message_limit);
+        let task = runtime::spawn(stand(self.me.clone(), events));
+        let _ = self.listener.set(task.abort_handle());
+    }
+}
+
+async fn stand(weak: Weak<Link>, mut events: EventStream) {
+    let mut stood = false;
+    let mut hurry = true;
+    let mut failures = 0;
+    loop {
+        let Some(outgoing) = weak.upgrade().and_then(|link| link.standing(events.last_id()).ok())
+        else {
+            return;
+        };
+        let response = outgoing.request.send().await;
+        let Some(link) = weak.upgrade() else { return };
+        let stream = link.stream_of(response, outgoing.with_session).await;
+        let pause = match stream {
+            Ok(response) => {
+                drop(link);
+                (stood, failures) = (true, 0);
+                let since = Instant::now();
+                events.restart();
+                let broken = read(&weak, response, &mut events).await.is_err();
+                // A stream that broke may be the first sign of a server's death: looking must not wait, unless the
+                // server breaks every stream at once.
+                let at_once = broken && (hurry || since.elapsed() >= events.pause());
+                hurry &= !broken;
+                if at_once { Duration::ZERO } else { events.pause() }
+            }
+            // Before it ever stood, 404 and 500 may be how this server says 405; if not, the next POST tells.
+            Err(NoStream::Failing(_)) if !stood => return,
+            Err(NoStream::Lost(Failure { loss: Some(Loss::Expired), .. })) if !stood => return,
+            Err(NoStream::Failing(failure)) => {
+                if failures == 0 {
+                    link.told(failure);
+                }
+                failures += 1;
+                events.pause().saturating_mul(1 << DOUBLINGS.min(failures - 1))
+            }
+            Err(NoStream::Lost(failure)) => {
+                link.told(failure);
+                return;
+            }
+            Err(NoStream::NotOffered) => return,
+        };
+        sleep(pause).await;
+    }
+}
+
+/// Delivers until the stream ends; fails when it broke.
+async fn read(
+    weak: &Weak<Link>,
+    mut response: Response,
+    events: &mut EventStream,
+) -> reqwest::Result<()> {
+    while let Some(chunk) = response.chunk().await? {
+        let Some(inbound) = weak.upgrade().and_then(|link| link.inbound()) else { return Ok(()) };
+        for data in events.feed(&chunk).into_iter().flatten() {
+            inbound.message(data);
+        }
+    }
+    Ok(())
+}

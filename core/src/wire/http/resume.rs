@@ -1,0 +1,126 @@
+//! Owns the event stream that answers a POST, and taking it up again where it broke off: by a GET that names the last
+//! event seen, for as long as the answer is waited for and the server has something new to say.
+
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::{Method, Response};
+use tokio::time::sleep;
+
+use super::events::EventStream;
+use super::refusal::Failure;
+use super::{EVENTS, Link, Outgoing, content_type};
+use crate::error::Result;
+use crate::wire::Loss;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// How often in a row a stream is taken up that says nothing new.
+const IN_VAIN: usize = 10;
+
+/// How the reading of one stream ended.
+enum End {
+    Clean,
+    Broken(reqwest::Error),
+    /// Nobody waits for more.
+    Answered,
+}
+
+/// Why there is no event stream to read.
+pub(super) enum NoStream {
+    /// The server does not do this.
+    NotOffered,
+    /// The server is there and fails.
+    Failing(Failure),
+    Lost(Failure),
+}
+
+impl Link {
+    /// Delivers the events that answer request `id`.
+    pub(super) async fn deliver_events(&self, response: Response, id: u64) -> Result<(), Failure> {
+        let mut events = EventStream::new(self.message_limit);
+        // Read to its end though the answer has come: the connection is kept only then.
+        let mut end = self.read(response, &mut events, None).await?;
+        let mut in_vain = 0;
+        while self.waits_for(id) {
+            let Some(last) = events.last_id().filter(|_| in_vain < IN_VAIN) else {
+                return Err(match end {
+                    End::Broken(error) => self.cut_off(&error).await,
+                    End::Clean | End::Answered => self.ended_early().into(),
+                });
+            };
+            in_vain += 1;
+            sleep(events.pause()).await;
+            let outgoing = self.standing(Some(last))?;
+            let response = outgoing.request.send().await;
+            match self.stream_of(response, outgoing.with_session).await {
+                Ok(response) => {
+                    let before = events.count();
+                    events.restart();
+                    end = self.read(response, &mut events, Some(id)).await?;
+                    if events.count() > before {
+                        in_vain = 0;
+                    }
+                }
+                Err(NoStream::Failing(_)) => {}
+                Err(NoStream::NotOffered) => return Err(self.ended_early().into()),
+                Err(NoStream::Lost(failure)) => return Err(failure.after_taken()),
+            }
+        }
+        Ok(())
+    }
+
+    fn waits_for(&self, id: u64) -> bool {
+        self.inbound().is_some_and(|inbound| inbound.expects(id))
+    }
+
+    /// Delivers the events of one response, with `until` only until that request is answered.
+    async fn read(
+        &self,
+        mut response: Response,
+        events: &mut EventStream,
+        until: Option<u64>,
+    ) -> Result<End, Failure> {
+        loop {
+            let chunk = match response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return Ok(End::Clean),
+                Err(error) => return Ok(End::Broken(error)),
+            };
+            for data in events.feed(&chunk) {
+                let Some(inbound) = self.inbound() else { return Ok(End::Answered) };
+                inbound.message(data.ok_or_else(|| self.over_limit())?);
+            }
+            if until.is_some_and(|id| !self.waits_for(id)) {
+                return Ok(End::Answered);
+            }
+        }
+    }
+
+    /// A GET for events, those after `last` where one is known.
+    pub(super) fn standing(&self, last: Option<&HeaderValue>) -> Result<Outgoing> {
+        let mut outgoing = self.outgoing(Method::GET, EVENTS)?;
+        if let Some(last) = last {
+            outgoing.request = outgoing.request.header(LAST_EVENT_ID, last);
+        }
+        Ok(outgoing)
+    }
+
+    /// The response to a GET, if it is a stream of events.
+    pub(super) async fn stream_of(
+        &self,
+        response: reqwest::Result<Response>,
+        with_session: bool,
+    ) -> Result<Response, NoStream> {
+        let failure = match response {
+            Ok(response) if response.status().is_success() => {
+                let is_stream = content_type(&response).starts_with("text/event-stream");
+                return if is_stream { Ok(response) } else { Err(NoStream::NotOffered) };
+            }
+            Ok(response) => self.refused(response, with_session).await,
+            Err(error) => self.not_reached(&error).await,
+        };
+        Err(match failure.loss {
+            Some(Loss::Doubtful) => NoStream::Failing(failure),
+            Some(Loss::Gone | Loss::Expired) => NoStream::Lost(failure),
+            None => NoStream::NotOffered,
+        })
+    }
+}

@@ -1,0 +1,434 @@
+//! What a link tells its owner, tried against a web server that does exactly as scripted.
+
+use std::collections::{HashSet, VecDeque};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use reqwest::header::{HeaderMap, HeaderValue};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::{Link, SESSION_ID, Target};
+use crate::error::{Error, Executed};
+use crate::sync::lock;
+use crate::wire::{Inbound, Loss};
+
+/// What the server does with one request.
+enum Act {
+    Answer(String),
+    /// Answers, and then closes without having said so.
+    AnswerAndClose(String),
+    Hang,
+    Die,
+}
+use Act::{Answer, AnswerAndClose, Die, Hang};
+
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    verb: String,
+    last_event: Option<String>,
+    at: Instant,
+}
+
+/// A web server on its own threads. When the script is over it hangs.
+struct Scripted {
+    url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Scripted {
+    fn start(acts: impl IntoIterator<Item = Act>) -> Scripted {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let acts: Arc<Mutex<VecDeque<Act>>> = Arc::new(Mutex::new(acts.into_iter().collect()));
+        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let dead = Arc::new(AtomicBool::new(false));
+        let all = seen.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if dead.load(Ordering::SeqCst) {
+                    return;
+                }
+                let (acts, seen, dead) = (acts.clone(), all.clone(), dead.clone());
+                thread::spawn(move || {
+                    let stream = stream.expect("a client");
+                    if let Some(Die) = connection(&stream, &acts, &seen) {
+                        dead.store(true, Ordering::SeqCst);
+                        // Wakes the listener, which goes with its thread; this socket goes last.
+                        while TcpStream::connect(address).is_ok() {}
+                    }
+                });
+            }
+        });
+        Scripted { url: format!("http://{address}/mcp"), seen }
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        lock(&self.seen).clone()
+    }
+}
+
+fn connection(
+    stream: &TcpStream,
+    acts: &Mutex<VecDeque<Act>>,
+    seen: &Mutex<Vec<Seen>>,
+) -> Option<Act> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    loop {
+        let mut head = Vec::new();
+        while head.last().is_none_or(|line: &String| !line.trim().is_empty()) {
+            let mut line = String::new();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            head.push(line);
+        }
+        let header = |name: &str| {
+            let named = head.iter().find_map(|line| line.strip_prefix(name));
+            named.map(|value| value.trim_start_matches(':').trim().to_owned())
+        };
+        let length = header("content-length").map_or(0, |length| length.parse().unwrap());
+        reader.read_exact(&mut vec![0; length]).ok()?;
+        let verb = head[0].split(' ').next()?.to_owned();
+        let mut writer = stream;
+        if verb == "HEAD" {
+            writer.write_all(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n").ok()?;
+            continue;
+        }
+        let act = lock(acts).pop_front().unwrap_or(Hang);
+        lock(seen).push(Seen { verb, last_event: header("last-event-id"), at: Instant::now() });
+        match act {
+            Answer(answer) => writer.write_all(answer.as_bytes()).ok()?,
+            AnswerAndClose(answer) => {
+                writer.write_all(answer.as_bytes()).ok()?;
+                let _ = stream.shutdown(Shutdown::Both);
+                return None;
+            }
+            Hang => {}
+            Die => return Some(Die),
+        }
+    }
+}
+
+fn status(line: &str, body: &str) -> String {
+    format!("HTTP/1.1 {line}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+fn json(body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// An event stream that is not over yet.
+fn open_stream(events: &str) -> String {
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    match events {
+        "" => head.to_owned(),
+        events => format!("{head}{:x}\r\n{events}\r\n", events.len()),
+    }
+}
+
+fn whole_stream(events: &str) -> String {
+    open_stream(events) + "0\r\n\r\n"
+}
+
+fn answer_to(id: u64) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}")
+}
+
+#[derive(Debug, PartialEq)]
+enum Told {
+    Message(String),
+    Unanswered(u64, Option<Executed>),
+    Lost(Loss),
+}
+
+struct Recorder {
+    waiting: Mutex<HashSet<u64>>,
+    told: UnboundedSender<Told>,
+}
+
+impl Inbound for Recorder {
+    fn message(&self, message: Bytes) {
+        let value: serde_json::Value = serde_json::from_slice(&message).expect("JSON");
+        if let Some(id) = value["id"].as_u64() {
+            lock(&self.waiting).remove(&id);
+        }
+        let _ = self.told.send(Told::Message(String::from_utf8(message.into()).expect("text")));
+    }
+    fn oversized(&self, _: &[u8], _: &[u8]) {}
+    fn expects(&self, id: u64) -> bool {
+        lock(&self.waiting).contains(&id)
+    }
+    fn unanswered(&self, id: u64, error: Error) {
+        lock(&self.waiting).remove(&id);
+        let _ = self.told.send(Told::Unanswered(id, error.executed()));
+    }
+    fn lost(&self, _: Error, loss: Loss) {
+        let _ = self.told.send(Told::Lost(loss));
+    }
+    fn closed(&self, _: Error) {}
+}
+
+/// A link and what it told so far.
+struct Client {
+    link: Arc<Link>,
+    recorder: Arc<Recorder>,
+    told: UnboundedReceiver<Told>,
+}
+
+impl Client {
+    fn of(url: &str) -> Client {
+        let target = Target { url: url.parse().expect("a url"), headers: HeaderMap::new() };
+        let link = Link::open(target, 1 << 20).expect("a link");
+        let (sender, told) = unbounded_channel();
+        let recorder = Arc::new(Recorder { waiting: Mutex::default(), told: sender });
+        let inbound: Arc<dyn Inbound> = recorder.clone();
+        link.deliver_to(Arc::downgrade(&inbound));
+        Client { link, recorder, told }
+    }
+
+    fn with_session(url: &str) -> Client {
+        let client = Client::of(url);
+        lock(&client.link.headers).insert(SESSION_ID, HeaderValue::from_static("s"));
+        client
+    }
+
+    fn ask(&self, id: u64) {
+        lock(&self.recorder.waiting).insert(id);
+        self.link.send(b"{}\n".to_vec(), Some(id));
+    }
+
+    fn next(&mut self) -> Told {
+        let next = async { tokio::time::timeout(Duration::from_secs(10), self.told.recv()).await };
+        crate::runtime::block_on(next).expect("in time").expect("a sender")
+    }
+
+    fn nothing_more(&mut self) {
+        let next =
+            async { tokio::time::timeout(Duration::from_millis(200), self.told.recv()).await };
+        let told = crate::runtime::block_on(next);
+        assert!(told.is_err(), "{told:?}");
+    }
+}
+
+fn until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} did not come true");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_refused_connection_is_gone_and_nothing_was_executed() {
+    let nobody = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/mcp", nobody.local_addr().expect("an address"));
+    drop(nobody);
+    let mut client = Client::of(&url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Lost(Loss::Gone));
+    assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::No)));
+    client.ask(2);
+    assert_eq!(client.next(), Told::Unanswered(2, Some(Executed::No)), "the loss is told once");
+}
+
+#[test]
+fn a_forgotten_session_is_told_before_the_request_that_met_it() {
+    let words = "Bad Request: No valid session ID provided";
+    for refusal in [status("404 Not Found", ""), status("400 Bad Request", words)] {
+        let server = Scripted::start([Answer(refusal)]);
+        let mut client = Client::with_session(&server.url);
+        client.ask(1);
+        assert_eq!(client.next(), Told::Lost(Loss::Expired));
+        assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::No)));
+    }
+}
+
+#[test]
+fn without_a_session_none_can_expire() {
+    let server = Scripted::start([Answer(status("404 Not Found", "session not found"))]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
+}
+
+#[test]
+fn a_bad_request_of_another_kind_says_nothing_about_the_link() {
+    let server = Scripted::start([Answer(status("400 Bad Request", "no"))]);
+    let mut client = Client::with_session(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
+}
+
+#[test]
+fn a_server_error_is_doubtful_each_time() {
+    let error = || Answer(status("503 Service Unavailable", ""));
+    let server = Scripted::start([error(), error()]);
+    let mut client = Client::of(&server.url);
+    for id in 1..=2 {
+        client.ask(id);
+        assert_eq!(client.next(), Told::Lost(Loss::Doubtful));
+        assert_eq!(client.next(), Told::Unanswered(id, Some(Executed::Unknown)));
+    }
+}
+
+#[test]
+fn a_closed_socket_is_doubtful_while_the_server_lives_and_gone_when_it_does_not() {
+    let server = Scripted::start([AnswerAndClose(String::new()), Die]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Lost(Loss::Doubtful));
+    assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
+    client.ask(2);
+    assert_eq!(client.next(), Told::Lost(Loss::Gone));
+    assert_eq!(client.next(), Told::Unanswered(2, Some(Executed::Unknown)));
+}
+
+#[test]
+fn a_connection_that_was_closed_while_idle_is_no_loss() {
+    let server = Scripted::start((1..=5).map(|id| AnswerAndClose(json(&answer_to(id)))));
+    let mut client = Client::of(&server.url);
+    for id in 1..=5 {
+        client.ask(id);
+        assert_eq!(client.next(), Told::Message(answer_to(id)));
+        // Nothing shows when the client has seen the end of the connection.
+        thread::sleep(Duration::from_millis(20));
+    }
+    client.nothing_more();
+}
+
+#[test]
+fn an_answer_whose_stream_ended_is_fetched_from_where_it_ended() {
+    let progress = "{\"jsonrpc\":\"2.0\",\"method\":\"p\"}";
+    let rest = format!("id: c\ndata: {}\n\n", answer_to(1));
+    let server = Scripted::start([
+        Answer(whole_stream("retry: 1\n\nid: a\ndata:\n\n")),
+        AnswerAndClose(open_stream(&format!("id: b\ndata: {progress}\n\nid: x\nda"))),
+        // Still open when the answer has come.
+        Answer(open_stream(&rest)),
+    ]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Message(progress.into()));
+    assert_eq!(client.next(), Told::Message(answer_to(1)));
+    until("the exchange is over", || lock(&client.link.under_way).is_empty());
+    client.nothing_more();
+    let seen = server.seen();
+    let asked: Vec<_> = seen.iter().map(|seen| (&*seen.verb, seen.last_event.as_deref())).collect();
+    assert_eq!(asked, [("POST", None), ("GET", Some("a")), ("GET", Some("b"))]);
+    for pair in seen.windows(2) {
+        assert!(pair[1].at - pair[0].at >= Duration::from_millis(100), "not too soon");
+    }
+}
+
+#[test]
+fn a_stream_that_never_says_anything_new_is_given_up() {
+    let first = Answer(whole_stream("retry: 1\n\nid: a\ndata:\n\n"));
+    let server = Scripted::start(
+        std::iter::once(first).chain((0..20).map(|_| Answer(whole_stream(": nothing\n\n")))),
+    );
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
+    assert_eq!(server.seen().len(), 11);
+}
+
+#[test]
+fn a_stream_without_ids_is_not_taken_up_again() {
+    let server = Scripted::start([Answer(whole_stream("data: {}\n\n"))]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Message("{}".into()));
+    assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[test]
+fn the_rest_of_an_answer_that_is_gone_was_perhaps_executed() {
+    let server = Scripted::start([
+        Answer(whole_stream("retry: 1\n\nid: a\ndata:\n\n")),
+        Answer(status("404 Not Found", "")),
+    ]);
+    let mut client = Client::with_session(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
+    client.nothing_more();
+}
+
+#[test]
+fn the_standing_stream_is_opened_again_until_the_session_is_gone() {
+    let server = Scripted::start([
+        Answer(whole_stream("retry: 300\n\nid: 7\ndata: {}\n\n")),
+        // Broken for the first time: looked after at once.
+        AnswerAndClose(open_stream("data: {}\n\n")),
+        Answer(status("502 Bad Gateway", "")),
+        Answer(status("502 Bad Gateway", "")),
+        Answer(status("404 Not Found", "")),
+    ]);
+    let mut client = Client::with_session(&server.url);
+    client.link.listen();
+    assert_eq!(client.next(), Told::Message("{}".into()));
+    assert_eq!(client.next(), Told::Message("{}".into()));
+    assert_eq!(client.next(), Told::Lost(Loss::Doubtful));
+    assert_eq!(client.next(), Told::Lost(Loss::Expired));
+    let seen = server.seen();
+    assert_eq!(seen[0].last_event, None);
+    assert!(seen[1..].iter().all(|seen| seen.last_event.as_deref() == Some("7")), "{seen:?}");
+    assert!(seen[1].at - seen[0].at >= Duration::from_millis(300), "after the pause");
+    assert!(seen[2].at - seen[1].at < Duration::from_millis(300), "at once");
+    assert!(seen[4].at - seen[3].at >= Duration::from_millis(600), "with patience");
+}
+
+#[test]
+fn the_death_of_an_idle_server_is_noticed_by_its_standing_stream() {
+    let server = Scripted::start([AnswerAndClose(open_stream(": open\n\n")), Die]);
+    let mut client = Client::of(&server.url);
+    client.link.listen();
+    assert_eq!(client.next(), Told::Lost(Loss::Gone));
+    client.nothing_more();
+}
+
+#[test]
+fn a_server_without_a_standing_stream_is_left_in_peace() {
+    for refusal in ["405 Method Not Allowed", "404 Not Found", "500 Internal Server Error"] {
+        let server = Scripted::start([Answer(status(refusal, "")), Answer(whole_stream(""))]);
+        let mut client = Client::with_session(&server.url);
+        client.link.listen();
+        client.nothing_more();
+        assert_eq!(server.seen().len(), 1, "{refusal}");
+    }
+}
+
+#[test]
+fn a_listening_link_dies_with_its_owner() {
+    let server = Scripted::start([Answer(open_stream(": open\n\n"))]);
+    let client = Client::of(&server.url);
+    client.link.listen();
+    until("the stream is open", || server.seen().len() == 1);
+    let weak = Arc::downgrade(&client.link);
+    drop(client);
+    until("the link is dropped", || weak.upgrade().is_none());
+}
+
+#[test]
+fn replies_that_the_server_does_not_take_are_limited() {
+    let server = Scripted::start([]);
+    let client = Client::of(&server.url);
+    for id in 0..100 {
+        let reply = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n");
+        client.link.send(reply.into_bytes(), None);
+    }
+    let notification = b"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n".to_vec();
+    client.link.send(notification, None);
+    until("all are sent", || server.seen().len() >= 65);
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(server.seen().len(), 65);
+}
