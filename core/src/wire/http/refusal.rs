@@ -1,4 +1,5 @@
 //! Owns what is said when it does not work: the error for whoever asked, and what it means for the whole link.
+//! What waits here is boxed, so that the calls that go well do not carry the room for it.
 
 use std::time::Duration;
 
@@ -57,12 +58,12 @@ impl Link {
             return Failure::new(lost.with_executed(Executed::No), Loss::Gone);
         }
         // What left on a connection that the server was just closing gets no answer either, though the server is well.
-        Failure::new(lost.with_executed(Executed::Unknown), self.look().await)
+        Failure::new(lost.with_executed(Executed::Unknown), Box::pin(self.look()).await)
     }
 
     pub(super) async fn cut_off(&self, error: &reqwest::Error) -> Failure {
         let lost = self.lost(&format!("The answer was cut off: {}", root_cause(error)));
-        Failure::new(lost.with_executed(Executed::Unknown), self.look().await)
+        Failure::new(lost.with_executed(Executed::Unknown), Box::pin(self.look()).await)
     }
 
     /// Whether a server that broke off is still there: it is when it answers anything at all.
@@ -102,7 +103,7 @@ impl Link {
         let forgotten = with_session
             && match status {
                 StatusCode::NOT_FOUND => true,
-                StatusCode::BAD_REQUEST => denies_session(&words(response).await),
+                StatusCode::BAD_REQUEST => denies_session(&Box::pin(words(response)).await),
                 _ => false,
             };
         if forgotten {

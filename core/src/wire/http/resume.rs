@@ -37,7 +37,15 @@ impl Link {
     pub(super) async fn deliver_events(&self, response: Response, id: u64) -> Result<(), Failure> {
         let mut events = EventStream::new(self.message_limit);
         // Read to its end though the answer has come: the connection is kept only then.
-        let mut end = self.read(response, &mut events, None).await?;
+        let end = self.read(response, &mut events, None).await?;
+        if self.waits_for(id) {
+            // Boxed for the sake of the calls that do not need it.
+            Box::pin(self.resume(events, end, id)).await?;
+        }
+        Ok(())
+    }
+
+    async fn resume(&self, mut events: EventStream, mut end: End, id: u64) -> Result<(), Failure> {
         let mut in_vain = 0;
         while self.waits_for(id) {
             let Some(last) = events.last_id().filter(|_| in_vain < IN_VAIN) else {
