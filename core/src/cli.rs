@@ -7,6 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::logs;
 use crate::manager::{Manager, ManagerOptions};
 use crate::runtime;
 
@@ -21,7 +22,6 @@ mod status;
 mod table;
 mod terminal;
 mod tools;
-mod utc;
 
 use screen::Screen;
 use terminal::tame;
@@ -91,6 +91,7 @@ type Ended = Result<i32, Failure>;
 /// Runs the command line and gives its exit code. `args` come without the program's name; `restart` is the program,
 /// with leading arguments, that starts this same command line again.
 pub fn run(args: Vec<String>, restart: Vec<String>) -> i32 {
+    logs::to_stderr_if_asked();
     let words = std::iter::once("mcpool".to_owned()).chain(args);
     let line = match CommandLine::try_parse_from(words) {
         Ok(line) => line,

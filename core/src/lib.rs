@@ -27,6 +27,7 @@ mod config;
 mod connection;
 mod error;
 mod event;
+pub mod logs;
 mod mailbox;
 mod manager;
 mod redact;
@@ -36,6 +37,7 @@ pub mod runtime;
 mod session;
 mod status;
 mod sync;
+mod utc;
 mod wire;
 
 pub use call::{Address, Arguments, CallOptions, Progress};

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rustix::fs::{Access, access};
@@ -26,7 +27,7 @@ pub(crate) enum Resolved {
     Http(Target),
 }
 
-pub(crate) fn resolve(config: &ServerConfig) -> Result<Resolved> {
+pub(crate) fn resolve(server: &Arc<str>, config: &ServerConfig) -> Result<Resolved> {
     match &config.transport {
         Transport::Stdio { command, args, env, env_file, cwd } => {
             let inherited = std::env::vars_os().filter(|(name, _)| match config.inherit_env {
@@ -39,6 +40,7 @@ pub(crate) fn resolve(config: &ServerConfig) -> Result<Resolved> {
             let own = env.iter().map(|(name, value)| (name.into(), value.expose().into()));
             let env: Vec<(OsString, OsString)> = inherited.chain(from_file).chain(own).collect();
             Ok(Resolved::Stdio(Launch {
+                server: server.clone(),
                 program: find_program(command, &env)?,
                 args: args.clone(),
                 env,

@@ -255,6 +255,22 @@ fn wrong_usage_has_exit_code_2_and_a_word_on_stderr() {
 }
 
 #[test]
+fn the_log_is_beside_the_output_when_it_is_asked_for() {
+    let config = ConfigFile::with_demo("log", nowhere());
+    let status = ["status", "--json", "--config", config.path()];
+    let at = |level| -> Ran {
+        Command::new(MCPOOL).args(status).env("MCPOOL_LOG", level).output().unwrap().into()
+    };
+    let ran = at("warn");
+    assert!(ran.json().is_object(), "{}", ran.out);
+    assert!(ran.err.contains(" ERROR broken: connect failed: "), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    assert_eq!(at("").err, "");
+    let refused = at("loud").err;
+    assert_eq!(refused, "MCPOOL_LOG is \"loud\"; it may be error, warn, info, debug, trace\n");
+}
+
+#[test]
 fn help_and_version_are_no_failures() {
     assert_eq!(mcpool(&["--version"]).out, format!("mcpool {}\n", env!("CARGO_PKG_VERSION")));
     for command in [&[][..], &["demo"], &["tools"], &["call"], &["status"]] {

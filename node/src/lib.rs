@@ -43,6 +43,12 @@ pub fn run_command(words: Vec<String>, itself: Vec<String>) -> i32 {
     mcpool::cli::run(words, itself)
 }
 
+/// While the module loads, so that nothing is missed; where nobody asked, logging costs nothing.
+#[napi_derive::module_init]
+fn log_to_stderr_if_asked() {
+    mcpool::logs::to_stderr_if_asked();
+}
+
 /// Throws the core's error: its JSON is the message.
 fn thrown(error: mcpool::Error) -> napi::Error {
     napi::Error::from_reason(text::to_json(&error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from weakref import WeakKeyDictionary
 
 from ._native import Bridge
@@ -29,12 +28,16 @@ def _attach(loop: AbstractEventLoop) -> Bridge:
     try:
         loop.add_reader(bridge.fileno(), bridge.drain)
     except NotImplementedError:
+        import threading
+
         # This kind of loop cannot watch a descriptor: a thread waits in its place.
         threading.Thread(target=_watch, args=(loop, bridge), name="mcpool-watch", daemon=True).start()
     return bridge
 
 
 def _watch(loop: AbstractEventLoop, bridge: Bridge) -> None:
+    import threading
+
     while not loop.is_closed():
         if not bridge.wait(_LOOK_UP):
             continue

@@ -32,6 +32,7 @@ pub(crate) fn block_connect_all<'py>(
     py: Python<'py>,
     manager: &Bound<'py, NativeManager>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    crate::logs::follow(py)?;
     let report = wait(py, manager.get().core.connect_all())?.or_raise(py)?;
     json::from_serialize(py, &report)
 }

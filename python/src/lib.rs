@@ -8,6 +8,7 @@ mod bridge;
 mod calls;
 mod errors;
 mod json;
+mod logs;
 mod manager;
 mod result;
 mod tool;
@@ -32,6 +33,7 @@ fn error_kinds() -> Vec<(&'static str, bool, &'static str)> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<bridge::Bridge>()?;
+    module.add_class::<logs::LogReader>()?;
     module.add_class::<manager::NativeManager>()?;
     module.add_class::<manager::NativeEvents>()?;
     module.add_class::<result::ToolResult>()?;

@@ -26,6 +26,7 @@ impl NativeManager {
         naming: Option<Bound<'_, PyAny>>,
         connect_concurrency: Option<usize>,
     ) -> PyResult<Self> {
+        crate::logs::follow(py)?;
         let config = match config.cast::<PyString>() {
             Ok(text) => text.to_str()?.as_bytes().to_vec(),
             Err(_) => json::write(config, ErrorKind::ConfigInvalid)?,

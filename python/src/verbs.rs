@@ -32,6 +32,7 @@ fn to_json(value: &impl serde::Serialize) -> String {
 
 #[pyfunction]
 pub(crate) fn connect_all<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<Bound<'py, PyAny>> {
+    crate::logs::follow(manager.py())?;
     let verb = manager.get().core.connect_all();
     start(manager.py(), async move { verb.await.map(|report| to_json(&report)) })
 }

@@ -40,7 +40,7 @@ async fn attempt(
     session: &Arc<Session>,
     stage: &Stage,
 ) -> Result<Live> {
-    let wire = match resolve(config)? {
+    let wire = match resolve(server, config)? {
         Resolved::Stdio(launch) => Wire::Stdio(Pipe::open(launch)?),
         Resolved::Http(target) => Wire::Http(Link::open(target, MESSAGE_LIMIT)?),
     };

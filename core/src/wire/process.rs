@@ -22,9 +22,11 @@ use crate::sync::lock;
 
 mod guardian;
 mod stderr;
+mod stderr_log;
 
 use guardian::{discharge, enlist, is_enlisted};
 use stderr::Tail;
+use stderr_log::StderrLog;
 
 /// How long each step of asking a tree to end may take.
 const STEP: Duration = Duration::from_secs(1);
@@ -35,6 +37,8 @@ const PIPE_SIZE: usize = 1 << 20;
 
 /// What to start.
 pub(crate) struct Launch {
+    /// Whose process it is.
+    pub(crate) server: Arc<str>,
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
     /// The child's whole environment.
@@ -65,7 +69,7 @@ impl Process {
     /// Starts the program; gives its standard input and output, ready for non-blocking use.
     pub(crate) fn start(launch: Launch) -> Result<(Process, OwnedFd, OwnedFd)> {
         let program = launch.program.display().to_string();
-        let cwd = launch.cwd.clone();
+        let (server, cwd) = (launch.server.clone(), launch.cwd.clone());
         let pipes = pipes().map_err(|error| cannot_start(&program, cwd.as_ref(), error.into()))?;
         let (ours, theirs) = pipes;
         let mut child = command(launch, theirs)
@@ -82,9 +86,11 @@ impl Process {
         if let Some(mut stderr) = child.stderr.take() {
             let tail = tail.clone();
             runtime::spawn(async move {
+                let mut log = StderrLog::new(server);
                 let mut chunk = vec![0; 4096];
                 while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
                     lock(&tail).push(&chunk[..count]);
+                    log.push(&chunk[..count]);
                 }
                 let _ = done.send(true);
             });

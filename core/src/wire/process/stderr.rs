@@ -27,7 +27,6 @@ impl Tail {
     fn finish_line(&mut self) {
         let line = std::mem::take(&mut self.partial);
         let line = line.trim_ascii_end().to_vec();
-        tracing::debug!(target: "mcpool::stderr", "{}", String::from_utf8_lossy(&line));
         self.bytes += line.len();
         self.lines.push_back(line);
         while self.lines.len() > LINES || self.bytes > BYTES {

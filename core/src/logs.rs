@@ -1,0 +1,79 @@
+//! Owns the way of log records to those who cannot subscribe to `tracing` themselves: a host language, which reads them,
+//! and a user who sets `MCPOOL_LOG`, who gets them on stderr. A Rust program uses a subscriber of its own instead.
+//! Invariant: a record that nobody wants is never formatted, and whoever logs never waits for a reader.
+
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use tracing::callsite::rebuild_interest_cache;
+use tracing::subscriber::set_global_default;
+
+mod queue;
+mod record;
+mod sinks;
+mod stderr;
+mod visible;
+
+use queue::Queue;
+pub use record::LogRecord;
+use sinks::Sinks;
+pub use tracing::Level;
+pub use tracing::level_filters::LevelFilter;
+pub(crate) use visible::visible;
+
+/// Installed on first use. A subscriber that the program has installed before stays, and gets the records.
+static SINKS: LazyLock<Arc<Sinks>> = LazyLock::new(|| {
+    let sinks = Arc::new(Sinks::new(stderr::asked_level()));
+    let _ = set_global_default(sinks.clone());
+    sinks
+});
+
+/// Writes the records to stderr from now on, when the environment variable `MCPOOL_LOG` asks for that.
+pub fn to_stderr_if_asked() {
+    if stderr::asked().is_some() {
+        LazyLock::force(&SINKS);
+    }
+}
+
+/// The host language's end: records wait here until they are read. A slow reader loses the oldest and is told how many.
+pub struct LogReader(Arc<Queue>);
+
+impl LogReader {
+    /// Who asks first in this process gets the reader, nobody else does. It gets nothing before its level is set.
+    pub fn claim() -> Option<LogReader> {
+        static OWNER: AtomicU32 = AtomicU32::new(0);
+        let us = process::id();
+        if OWNER.swap(us, Ordering::Relaxed) == us {
+            return None;
+        }
+        let queue = Arc::new(Queue::new(us));
+        SINKS.read_by(queue.clone());
+        Some(LogReader(queue))
+    }
+
+    /// Records above this level are no longer made.
+    pub fn set_level(&self, level: LevelFilter) {
+        if self.0.set_level(level) {
+            rebuild_interest_cache();
+        }
+    }
+
+    /// What has come, as soon as something has; nothing when `limit` has passed. `None` after the last record.
+    pub fn next_batch(&self, limit: Duration) -> Option<Vec<LogRecord>> {
+        self.0.take(limit)
+    }
+
+    /// Nothing new comes; what waits can still be read.
+    pub fn close(&self) {
+        self.0.close();
+        rebuild_interest_cache();
+    }
+}
+
+impl Drop for LogReader {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

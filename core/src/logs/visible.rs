@@ -1,0 +1,30 @@
+//! Owns making text from elsewhere fit for one line: what would steer a terminal or break the line is written out.
+
+use std::borrow::Cow;
+
+fn steers(c: char) -> bool {
+    c != '\t' && c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text with its control characters, but for tabs, as escapes.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(steers) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if steers(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_is_written_out() {
+        assert_eq!(visible("grün\t✓"), "grün\t✓");
+        assert_eq!(visible("a\r\n\u{1b}[2J\u{202e}"), "a\\r\\n\\u{1b}[2J\\u{202e}");
+    }
+}
