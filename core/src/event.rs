@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
 
+use crate::per_process::Local;
 use crate::status::State;
 use crate::sync::lock;
 
@@ -85,7 +86,8 @@ impl EventLog {
             Some(sender) => sender.subscribe(),
             None => broadcast::channel(1).1,
         };
-        Events { receiver: tokio::sync::Mutex::new(receiver), lost: AtomicU64::new(0) }
+        let receiver = Local::new(tokio::sync::Mutex::new(receiver));
+        Events { receiver, lost: AtomicU64::new(0) }
     }
 
     /// Every stream ends after the events that were sent.
@@ -100,7 +102,7 @@ pub(crate) fn now_ms() -> u64 {
 
 /// A stream of events from the moment it was asked for.
 pub struct Events {
-    receiver: tokio::sync::Mutex<broadcast::Receiver<Event>>,
+    receiver: Local<tokio::sync::Mutex<broadcast::Receiver<Event>>>,
     lost: AtomicU64,
 }
 

@@ -1,7 +1,8 @@
 //! Owns the way answers reach a host's event loop: one queue per loop, one wake-up for many letters, drained on the
 //! loop's own thread. Our threads never call into the host language.
 //! On Linux the loop watches an epoll descriptor, into which pipes can be lent, so that the loop reads answers itself.
-//! Invariant: a letter posted is seen by the next drain, and the descriptor is readable until then.
+//! Invariant: a letter posted is seen by the next drain, and the descriptor is readable until then; in a forked child
+//! nothing is posted and nothing comes.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use crate::call::Progress;
 use crate::error::Error;
+use crate::per_process::Origin;
 use crate::result::ToolResult;
 use crate::session::Session;
 use crate::sync::lock;
@@ -31,6 +33,7 @@ pub enum Letter {
 /// One host loop's queue.
 pub struct Mailbox {
     id: u64,
+    origin: Origin,
     queue: Mutex<Queue>,
     lent: Mutex<Vec<Arc<Pipe>>>,
     /// The last drain brought several answers: the calls that follow them will leave together.
@@ -61,12 +64,18 @@ impl Mailbox {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Arc::new(Mailbox {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
+            origin: Origin::here(),
             queue: Mutex::default(),
             lent: Mutex::default(),
             busy: AtomicBool::new(false),
             kept_back: Mutex::default(),
             wake: Wake::new()?,
         }))
+    }
+
+    /// Whether it came into this process by a fork: its loop needs another one here.
+    pub fn is_inherited(&self) -> bool {
+        self.origin.is_elsewhere()
     }
 
     /// Readable while a drain is due.
@@ -76,6 +85,9 @@ impl Mailbox {
 
     /// Takes everything that has arrived. Call it on the loop's thread when the descriptor is readable.
     pub fn drain(&self) -> Vec<(u64, Letter)> {
+        if self.is_inherited() {
+            return Vec::new();
+        }
         {
             let mut queue = lock(&self.queue);
             queue.expected = true;
@@ -108,6 +120,9 @@ impl Mailbox {
 
     /// Sends what was held back. Call it once the loop's current turn has made all its calls.
     pub fn flush(&self) {
+        if self.is_inherited() {
+            return;
+        }
         let kept_back = std::mem::take(&mut *lock(&self.kept_back));
         for session in kept_back.sessions {
             session.flush();
@@ -132,6 +147,9 @@ impl Mailbox {
 
     /// Posts a letter for `key`.
     pub fn post(&self, key: u64, letter: Letter) {
+        if self.is_inherited() {
+            return;
+        }
         let mut queue = lock(&self.queue);
         queue.letters.push((key, letter));
         if !queue.expected {

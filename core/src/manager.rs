@@ -18,6 +18,7 @@ use crate::config::{Config, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventLog, Events};
+use crate::per_process::Local;
 use crate::runtime;
 use crate::status::{Calls, ServerStatus, Source, State};
 use crate::sync::lock;
@@ -41,7 +42,7 @@ pub struct ManagerOptions {
 
 /// Connects to many servers, lists their tools, routes calls. Cheap to clone; the last clone that goes closes.
 #[derive(Clone)]
-pub struct Manager(Arc<Inner>);
+pub struct Manager(Local<Arc<Inner>>);
 
 struct Inner {
     servers: IndexMap<String, Server>,
@@ -96,7 +97,7 @@ impl Manager {
                 });
             (name, Server { required, definition, connection })
         });
-        Manager(Arc::new(Inner {
+        Manager(Local::new(Arc::new(Inner {
             servers: servers.collect(),
             warnings: config.warnings,
             naming: options.naming,
@@ -107,7 +108,7 @@ impl Manager {
             catalog: Mutex::default(),
             catalog_version,
             closed: AtomicBool::new(false),
-        }))
+        })))
     }
 
     /// What was odd in the config.
@@ -246,6 +247,10 @@ impl Manager {
         self.0.closed.store(true, Ordering::Release);
         let manager = self.clone();
         let all = on_runtime(async move {
+            // A forked child has nothing of its parent's to close.
+            if manager.0.is_inherited() {
+                return Ok(());
+            }
             manager.end_all(|connection| Box::pin(connection.close())).await;
             manager.0.events.close();
             Ok(())

@@ -3,25 +3,24 @@
 //! Futures that mcpool returns only wait on channels, so callers may poll them from any executor.
 
 use std::future::Future;
-use std::sync::OnceLock;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 
-static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+use crate::per_process::PerProcess;
+
+static RUNTIME: PerProcess<Runtime> = PerProcess::new(|| {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("mcpool")
+        .enable_all()
+        .build()
+        .expect("the system refuses to start a thread")
+});
 
 /// The runtime's handle.
 pub(crate) fn handle() -> &'static Handle {
-    RUNTIME
-        .get_or_init(|| {
-            Builder::new_multi_thread()
-                .worker_threads(1)
-                .thread_name("mcpool")
-                .enable_all()
-                .build()
-                .expect("the system refuses to start a thread")
-        })
-        .handle()
+    RUNTIME.get().handle()
 }
 
 /// Runs `future` on the pool's own runtime.

@@ -8,7 +8,8 @@ from ._native import Bridge
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Future
+    from typing import Any
 
 
 _LOOK_UP = 0.5  # Seconds after which a watching thread sees that its loop is closed.
@@ -18,9 +19,16 @@ _bridges: WeakKeyDictionary[AbstractEventLoop, Bridge] = WeakKeyDictionary()
 def bridge_of(loop: AbstractEventLoop) -> Bridge:
     """The bridge of this loop; the native module asks."""
     bridge = _bridges.get(loop)
-    if bridge is None:
+    if bridge is None or bridge.is_inherited():
         bridge = _bridges[loop] = _attach(loop)
     return bridge
+
+
+def give_up(future: Future[Any]) -> None:
+    """Stops what the future waited for; does nothing when it is done, or in a forked child."""
+    bridge = _bridges.get(future.get_loop())
+    if bridge is not None:
+        bridge.cancel(future)
 
 
 def _attach(loop: AbstractEventLoop) -> Bridge:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _native
-from ._loop import bridge_of
+from ._loop import give_up
 from ._native import NativeManager
 from ._types import connect_report, event, server_status
 
@@ -21,16 +21,11 @@ if TYPE_CHECKING:
     """`plain`, `letters`, `double`, `raw`, or a function of server and raw tool name."""
 
 
-def _give_up(future: Future[Any]) -> None:
-    """Stops what the future waited for; does nothing when it is done."""
-    bridge_of(future.get_loop()).cancel(future)
-
-
 async def _finish(future: Future[Any]) -> Any:
     try:
         return await future
     except BaseException:
-        _give_up(future)
+        give_up(future)
         raise
 
 
@@ -85,7 +80,7 @@ class Manager:
         try:
             return await future
         except BaseException:
-            _give_up(future)
+            give_up(future)
             raise
 
     async def call(
@@ -102,7 +97,7 @@ class Manager:
         try:
             return await future
         except BaseException:
-            _give_up(future)
+            give_up(future)
             raise
 
     def status(self) -> list[ServerStatus]:

@@ -56,6 +56,11 @@ impl Bridge {
         Ok(Bridge { mailbox: Mailbox::new()?, waiting, serial })
     }
 
+    /// Whether it came into this process by a fork: its loop needs another one here.
+    fn is_inherited(&self) -> bool {
+        self.mailbox.is_inherited()
+    }
+
     /// Readable while letters wait.
     fn fileno(&self) -> i32 {
         self.mailbox.descriptor().as_raw_fd()
@@ -83,6 +88,10 @@ impl Bridge {
 
     /// The future was cancelled: stop what it waited for.
     fn cancel(&self, future: &Bound<'_, PyAny>) {
+        // What it waited for is under way in another process.
+        if self.is_inherited() {
+            return;
+        }
         let waiting = self.waiting().remove(&address_of(future.as_ptr() as u64));
         match waiting.map(|waiting| waiting.stop) {
             Some(Stop::Call(handle)) => handle.cancel(),
@@ -182,7 +191,8 @@ pub(crate) fn running(py: Python<'_>) -> PyResult<(Bound<'_, PyAny>, Bound<'_, B
     let event_loop = GET_RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
     let known = LAST.with_borrow(|last| {
         let (of, bridge) = last.as_ref()?;
-        of.is(&event_loop).then(|| bridge.clone_ref(py))
+        let usable = of.is(&event_loop) && !bridge.get().is_inherited();
+        usable.then(|| bridge.clone_ref(py))
     });
     let bridge = match known {
         Some(bridge) => bridge,

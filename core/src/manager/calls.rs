@@ -14,6 +14,7 @@ use crate::call::{Address, Arguments, CallOptions, Waiter};
 use crate::catalog::{ServerTool, did_you_mean};
 use crate::connection::{Connection, Published};
 use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::per_process::Local;
 use crate::result::ToolResult;
 use crate::runtime;
 use crate::session::Session;
@@ -36,7 +37,7 @@ pub enum ToolRef<'a> {
 
 /// A call under way, to give up on.
 #[derive(Clone)]
-pub struct CallHandle(Arc<Mutex<Progressed>>);
+pub struct CallHandle(Local<Arc<Mutex<Progressed>>>);
 
 enum Progressed {
     Sent(Arc<Session>, u64),
@@ -46,11 +47,14 @@ enum Progressed {
 
 impl CallHandle {
     fn new(progressed: Progressed) -> Self {
-        CallHandle(Arc::new(Mutex::new(progressed)))
+        CallHandle(Local::new(Arc::new(Mutex::new(progressed))))
     }
 
     /// Nobody waits any more: the server is told, and no letter comes.
     pub fn cancel(&self) {
+        if self.0.is_inherited() {
+            return;
+        }
         match std::mem::replace(&mut *lock(&self.0), Progressed::GivenUp) {
             Progressed::Sent(session, id) => session.cancel(id),
             Progressed::Waiting(Some(task)) => task.abort(),

@@ -4,12 +4,13 @@
 //! Invariant: a pipe is watched by this thread or lent, never neither.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::{Arc, LazyLock, Mutex, Once, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use polling::{Event, Events, PollMode, Poller};
 
 use super::stdio::Pipe;
+use crate::per_process::PerProcess;
 use crate::sync::lock;
 
 const LEASE_CHECK: Duration = Duration::from_millis(10);
@@ -28,19 +29,17 @@ struct Pipes {
 
 /// The thread's handle; the first use starts it.
 pub(super) fn thread() -> &'static Io {
-    static IO: LazyLock<Io> = LazyLock::new(|| Io {
-        poller: Poller::new().expect("the system refuses a poller"),
-        pipes: Mutex::default(),
-    });
-    static START: Once = Once::new();
-    START.call_once(|| {
+    static IO: PerProcess<&'static Io> = PerProcess::new(|| {
+        let poller = Poller::new().expect("the system refuses a poller");
+        let io: &'static Io = Box::leak(Box::new(Io { poller, pipes: Mutex::default() }));
         std::thread::Builder::new()
             .name("mcpool-io".into())
             .stack_size(256 << 10)
-            .spawn(|| IO.run())
+            .spawn(|| io.run())
             .expect("the system refuses to start a thread");
+        io
     });
-    &IO
+    IO.get()
 }
 
 impl Io {

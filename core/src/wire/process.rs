@@ -17,6 +17,7 @@ use tokio::process::Command;
 use tokio::sync::watch;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::inherited::LocalFd;
 use crate::runtime;
 use crate::sync::lock;
 
@@ -67,7 +68,7 @@ impl Exit {
 
 impl Process {
     /// Starts the program; gives its standard input and output, ready for non-blocking use.
-    pub(crate) fn start(launch: Launch) -> Result<(Process, OwnedFd, OwnedFd)> {
+    pub(crate) fn start(launch: Launch) -> Result<(Process, LocalFd, LocalFd)> {
         let program = launch.program.display().to_string();
         let (server, cwd) = (launch.server.clone(), launch.cwd.clone());
         let pipes = pipes().map_err(|error| cannot_start(&program, cwd.as_ref(), error.into()))?;
@@ -186,11 +187,13 @@ fn signal_group(group: Pid, signal: Signal) -> bool {
 }
 
 /// Our ends and the child's ends of standard input and output.
-type Pipes = ((OwnedFd, OwnedFd), (OwnedFd, OwnedFd));
+type Pipes = ((LocalFd, LocalFd), (OwnedFd, OwnedFd));
 
 fn pipes() -> rustix::io::Result<Pipes> {
     let (stdin_theirs, stdin_ours) = cloexec_pipe()?;
+    let stdin_ours = LocalFd::new(stdin_ours);
     let (stdout_ours, stdout_theirs) = cloexec_pipe()?;
+    let stdout_ours = LocalFd::new(stdout_ours);
     for fd in [&stdin_ours, &stdout_ours] {
         let flags = rustix::fs::fcntl_getfl(fd)?;
         rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?;

@@ -1,9 +1,9 @@
 //! Owns the pipes of one stdio server: lines out through its standard input, lines in from its standard output.
 //! Writes go out on the caller's thread while the pipe takes them; reads happen on the I/O thread, or on the thread
 //! of the one host loop that waits for answers (a lease).
-//! Invariant: lines leave whole and in order, whoever writes.
+//! Invariant: lines leave whole and in order, whoever writes; a forked child touches neither pipe nor process.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use super::io;
 use super::process::{Launch, Process};
 use super::{Flush, Inbound, MESSAGE_LIMIT};
 use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::inherited::LocalFd;
 use crate::mailbox::Mailbox;
 use crate::sync::lock;
 
@@ -29,7 +30,7 @@ const LEASE_IDLE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Pipe {
     slot: usize,
-    stdout: OwnedFd,
+    stdout: LocalFd,
     frames: Mutex<Frames>,
     outbox: Mutex<Outbox>,
     inbound: OnceLock<Weak<dyn Inbound>>,
@@ -52,7 +53,7 @@ pub(crate) enum Reading {
 }
 
 struct Outbox {
-    stdin: Option<OwnedFd>,
+    stdin: Option<LocalFd>,
     buffer: Vec<u8>,
     /// The poller knows the descriptor.
     known: bool,
@@ -106,6 +107,9 @@ impl Pipe {
     }
 
     pub(super) fn send(&self, message: Vec<u8>, flush: Flush) -> Result<()> {
+        if self.is_inherited() {
+            return Err(gone());
+        }
         let mut outbox = self.outbox();
         let Some(stdin) = &outbox.stdin else {
             return Err(gone());
@@ -135,6 +139,9 @@ impl Pipe {
     }
 
     pub(super) fn flush(&self) {
+        if self.is_inherited() {
+            return;
+        }
         let mut outbox = self.outbox();
         outbox.waiting = false;
         self.write_out(&mut outbox);
@@ -170,6 +177,9 @@ impl Pipe {
 
     /// Reads what is there and delivers every complete line.
     pub(crate) fn read_ready(&self) -> Reading {
+        if self.is_inherited() {
+            return Reading::Done;
+        }
         let Some(inbound) = self.inbound.get().and_then(Weak::upgrade) else {
             return Reading::Done;
         };
@@ -231,6 +241,9 @@ impl Pipe {
     }
 
     pub(crate) async fn close(&self) {
+        if self.is_inherited() {
+            return;
+        }
         self.ended.store(true, Ordering::Release);
         self.reclaim();
         io::thread().unwatch(self.stdout.as_fd());
@@ -249,6 +262,10 @@ impl Pipe {
         }
     }
 
+    fn is_inherited(&self) -> bool {
+        self.stdout.is_inherited()
+    }
+
     fn outbox(&self) -> MutexGuard<'_, Outbox> {
         lock(&self.outbox)
     }
@@ -259,7 +276,7 @@ impl Pipe {
     /// Lets `mailbox` read from now on.
     pub(super) fn lend(self: &Arc<Self>, mailbox: &Arc<Mailbox>) {
         let holder = self.lent_to.load(Ordering::Relaxed);
-        if holder == mailbox.id() {
+        if holder == mailbox.id() || self.is_inherited() {
             return;
         }
         if holder != 0 {
@@ -284,7 +301,7 @@ impl Pipe {
 
     /// Gives reading back to the I/O thread.
     pub(super) fn reclaim(&self) {
-        if self.lent_to.load(Ordering::Relaxed) == 0 {
+        if self.lent_to.load(Ordering::Relaxed) == 0 || self.is_inherited() {
             return;
         }
         let mut lease = lock(&self.lease);
@@ -308,7 +325,7 @@ impl Pipe {
         false
     }
 
-    pub(crate) fn stdout(&self) -> &OwnedFd {
+    pub(crate) fn stdout(&self) -> &LocalFd {
         &self.stdout
     }
 
@@ -325,6 +342,9 @@ impl Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
+        if self.is_inherited() {
+            return;
+        }
         self.reclaim();
         io::thread().unwatch(self.stdout.as_fd());
         self.close_stdin();

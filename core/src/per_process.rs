@@ -1,0 +1,213 @@
+//! Owns what `fork()` means for us: memory is copied, threads are not, and a lock that another thread held is held for
+//! ever. So every process makes its statics for itself, and lets go of what it inherited without touching it.
+//! Invariant: nothing here waits for a lock of the parent's, and no value of the parent's is dropped in a child.
+
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use crate::inherited;
+
+static GENERATION: AtomicU64 = AtomicU64::new(1);
+
+/// How many forks lie between the first process and this one, at least; another number means another process.
+pub(crate) fn generation() -> u64 {
+    GENERATION.load(Ordering::Relaxed)
+}
+
+/// From here on forks are noticed.
+fn watch_forks() {
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    if !WATCHED.load(Ordering::Acquire) {
+        // Two threads may both come here, since a child might wait for ever for the one that is first in a `Once`: then
+        // a fork counts twice, which is as good.
+        // SAFETY: the function is `extern "C"`, stays loaded, and does only what is allowed in a forked child.
+        unsafe { libc::pthread_atfork(None, None, Some(begin_child)) };
+        WATCHED.store(true, Ordering::Release);
+    }
+}
+
+extern "C" fn begin_child() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+    inherited::close_all();
+}
+
+/// The process in which something was made.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin(u64);
+
+impl Origin {
+    pub(crate) fn here() -> Origin {
+        watch_forks();
+        Origin(generation())
+    }
+
+    /// Whether that was a process from which this one was forked.
+    pub(crate) fn is_elsewhere(self) -> bool {
+        self.0 != generation()
+    }
+}
+
+/// A value that only the process that made it drops: elsewhere, that could take locks of threads that are not there,
+/// wake tasks, or end what is not ours.
+#[derive(Clone)]
+pub(crate) struct Local<T> {
+    value: ManuallyDrop<T>,
+    origin: Origin,
+}
+
+impl<T> Local<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Local { value: ManuallyDrop::new(value), origin: Origin::here() }
+    }
+
+    /// Whether it came into this process by a fork.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.origin.is_elsewhere()
+    }
+}
+
+impl<T> Deref for Local<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> Drop for Local<T> {
+    fn drop(&mut self) {
+        if !self.is_inherited() {
+            // SAFETY: nobody sees the value after this.
+            unsafe { ManuallyDrop::drop(&mut self.value) };
+        }
+    }
+}
+
+/// A static that every process makes on first use.
+pub(crate) struct PerProcess<T: Send + Sync + 'static> {
+    init: fn() -> T,
+    /// Null, or a leaked place; a new one takes its place in each process that uses it.
+    place: AtomicPtr<Place<T>>,
+}
+
+struct Place<T> {
+    generation: u64,
+    value: OnceLock<T>,
+}
+
+impl<T: Send + Sync + 'static> PerProcess<T> {
+    pub(crate) const fn new(init: fn() -> T) -> Self {
+        PerProcess { init, place: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    /// This process's own; the first use makes it.
+    pub(crate) fn get(&'static self) -> &'static T {
+        self.made().unwrap_or_else(|| self.make())
+    }
+
+    /// This process's own, if it has been made.
+    pub(crate) fn made(&'static self) -> Option<&'static T> {
+        let place = in_this_process(self.place.load(Ordering::Acquire), generation())?;
+        place.value.get()
+    }
+
+    #[cold]
+    fn make(&'static self) -> &'static T {
+        let Origin(generation) = Origin::here();
+        let mut seen = self.place.load(Ordering::Acquire);
+        loop {
+            if let Some(place) = in_this_process(seen, generation) {
+                return place.value.get_or_init(self.init);
+            }
+            let fresh = Box::into_raw(Box::new(Place { generation, value: OnceLock::new() }));
+            let order = (Ordering::AcqRel, Ordering::Acquire);
+            seen = match self.place.compare_exchange(seen, fresh, order.0, order.1) {
+                Ok(_) => fresh,
+                Err(other) => {
+                    // SAFETY: it was made above and nobody else has seen it.
+                    drop(unsafe { Box::from_raw(fresh) });
+                    other
+                }
+            };
+        }
+    }
+}
+
+fn in_this_process<T>(place: *const Place<T>, generation: u64) -> Option<&'static Place<T>> {
+    // SAFETY: a pointer that was published is never freed.
+    let place = unsafe { place.as_ref() }?;
+    (place.generation == generation).then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Whether `holds` is true in a forked child.
+    fn in_a_child(holds: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child runs only what is given, and leaves without unwinding into the test harness.
+        match unsafe { libc::fork() } {
+            0 => {
+                let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(holds));
+                unsafe { libc::_exit(i32::from(!held.unwrap_or(false))) }
+            }
+            child => {
+                let mut status = -1;
+                // SAFETY: it is our child, and nobody else waits for it.
+                child > 0 && unsafe { libc::waitpid(child, &mut status, 0) } == child && status == 0
+            }
+        }
+    }
+
+    #[test]
+    fn a_child_makes_its_own_once() {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        static VALUE: PerProcess<usize> =
+            PerProcess::new(|| MADE.fetch_add(1, Ordering::Relaxed) + 1);
+        assert_eq!((VALUE.made(), VALUE.get(), VALUE.get()), (None, &1, &1));
+        assert!(in_a_child(|| (VALUE.made(), VALUE.get(), VALUE.get()) == (None, &2, &2)));
+        assert_eq!((VALUE.get(), MADE.load(Ordering::Relaxed)), (&1, 1));
+    }
+
+    #[test]
+    fn a_child_does_not_wait_for_a_thread_that_was_making_it() {
+        static VALUE: PerProcess<bool> = PerProcess::new(|| {
+            let maker = std::thread::current().name() == Some("maker");
+            if maker {
+                BEGUN.store(true, Ordering::Release);
+                while !DONE.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+            }
+            maker
+        });
+        static BEGUN: AtomicBool = AtomicBool::new(false);
+        static DONE: AtomicBool = AtomicBool::new(false);
+        let maker = std::thread::Builder::new().name("maker".into()).spawn(|| *VALUE.get());
+        while !BEGUN.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        let made = in_a_child(|| !*VALUE.get());
+        DONE.store(true, Ordering::Release);
+        assert!(made && maker.unwrap().join().unwrap() && *VALUE.get());
+    }
+
+    #[test]
+    fn only_the_process_that_made_a_value_drops_it() {
+        let value = std::sync::Arc::new(());
+        let local = Local::new(value.clone());
+        assert!(in_a_child(|| {
+            let inherited = local.is_inherited();
+            // SAFETY: this process leaves without using it again.
+            drop(unsafe { std::ptr::read(&local) });
+            inherited && std::sync::Arc::strong_count(&value) == 2
+        }));
+        assert!(!local.is_inherited());
+        drop(local);
+        assert_eq!(std::sync::Arc::strong_count(&value), 1);
+    }
+}

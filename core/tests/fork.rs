@@ -1,0 +1,210 @@
+//! Hazard: a forked child uses, ends or keeps what belongs to its parent.
+//! The children run no code of the test harness: each ends by `_exit` or `exit`, or by its alarm when it hangs.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use common::{Journal, PATIENCE, call, lives, manager, stdio, until};
+use mcpool::Manager;
+use mcpool::runtime::block_on;
+use serde_json::json;
+
+/// Well under the second after which a server that has not ended is sent SIGTERM.
+const AT_ONCE: Duration = Duration::from_millis(800);
+
+/// A forked child; it is killed with this value unless it has ended.
+struct Forked(i32);
+
+impl Forked {
+    /// Runs `work` in a child, which leaves with its code.
+    fn begin(leave: unsafe extern "C" fn(i32) -> !, work: impl FnOnce() -> i32) -> Forked {
+        // SAFETY: the child never returns from here.
+        match unsafe { libc::fork() } {
+            0 => unsafe {
+                libc::alarm(2 * PATIENCE.as_secs() as u32);
+                leave(catch_unwind(AssertUnwindSafe(work)).unwrap_or(101))
+            },
+            child => {
+                assert!(child > 0, "the system refuses to fork");
+                Forked(child)
+            }
+        }
+    }
+
+    fn sleeping() -> Forked {
+        Forked::begin(libc::_exit, || {
+            std::thread::sleep(3 * PATIENCE);
+            0
+        })
+    }
+
+    /// How it ended.
+    fn status(mut self) -> i32 {
+        let child = std::mem::take(&mut self.0);
+        wait_for(child)
+    }
+}
+
+impl Drop for Forked {
+    fn drop(&mut self) {
+        if self.0 != 0 {
+            kill(self.0);
+            wait_for(self.0);
+        }
+    }
+}
+
+fn wait_for(child: i32) -> i32 {
+    let mut status = -1;
+    // SAFETY: it is a child of ours, which nobody else waits for.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    status
+}
+
+fn kill(pid: i32) {
+    // SAFETY: the process was started by this test and has not been waited for.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+}
+
+fn connected(journal: &Journal, knobs: &[&str]) -> Manager {
+    let knobs: Vec<&str> = knobs.iter().copied().chain(["--journal", journal.path()]).collect();
+    let manager = manager(json!({"s": stdio(&knobs)}));
+    let report = block_on(manager.connect_all()).expect("nothing is required");
+    assert_eq!(report.connected, ["s"], "{report:?}");
+    manager
+}
+
+fn echo(manager: &Manager, text: &str) {
+    let result = block_on(call(manager, "echo", json!({"text": text}))).expect("an answer");
+    assert_eq!(result.text(), text);
+}
+
+/// What a garbage collector does in a child, with the last handle that there is.
+fn drop_inherited(manager: &Manager) {
+    // SAFETY: a child has its own copy of it, and leaves without using it again.
+    drop(unsafe { std::ptr::read(manager) });
+}
+
+fn gone(journal: &Journal) -> bool {
+    journal.pids().iter().all(|&pid| !lives(pid))
+}
+
+#[test]
+fn a_new_manager_works_in_a_child() {
+    let (ours, theirs) = (Journal::new("fork-parent"), Journal::new("fork-child"));
+    let manager = connected(&ours, &[]);
+    for _ in 0..5 {
+        let child = Forked::begin(libc::_exit, || {
+            let manager = connected(&theirs, &[]);
+            (0..100).for_each(|number| echo(&manager, &format!("child {number}")));
+            block_on(manager.close());
+            i32::from(!gone(&theirs))
+        });
+        (0..100).for_each(|number| echo(&manager, &format!("parent {number}")));
+        assert_eq!(child.status(), 0);
+    }
+    assert_eq!(theirs.pids().len(), 5, "a server for each child");
+    block_on(manager.close());
+}
+
+#[test]
+fn the_exit_of_a_child_leaves_the_servers_of_its_parent_alone() {
+    let journal = Journal::new("fork-exit");
+    let manager = connected(&journal, &[]);
+    let child = Forked::begin(libc::exit, || {
+        drop_inherited(&manager);
+        0
+    });
+    assert_eq!(child.status(), 0);
+    echo(&manager, "still here");
+    assert_eq!(journal.pids().len(), 1, "the same server");
+    block_on(manager.close());
+}
+
+#[test]
+fn a_child_takes_its_own_servers_along_and_no_others() {
+    let ours = Journal::new("fork-ours");
+    let manager = connected(&ours, &[]);
+    for leave in [libc::exit as unsafe extern "C" fn(i32) -> !, libc::_exit] {
+        let theirs = Journal::new("fork-theirs");
+        let child = Forked::begin(leave, || {
+            std::mem::forget(connected(&theirs, &["--grandchild", "--ignore-eof"]));
+            0
+        });
+        assert_eq!(child.status(), 0);
+        assert_eq!(theirs.pids().len(), 2, "a server and its grandchild");
+        block_on(until("the end of the child's servers", || gone(&theirs)));
+    }
+    echo(&manager, "still here");
+    block_on(manager.close());
+}
+
+#[test]
+fn a_server_sees_the_end_of_its_input_while_a_child_lives() {
+    let journal = Journal::new("fork-eof");
+    let manager = connected(&journal, &[]);
+    let child = Forked::sleeping();
+    let started = Instant::now();
+    block_on(manager.close());
+    assert!(started.elapsed() < AT_ONCE, "it took {:?}", started.elapsed());
+    assert!(journal.entries().iter().any(|entry| entry["event"] == "eof"));
+    assert!(gone(&journal) && lives(child.0.into()));
+}
+
+#[test]
+fn the_servers_of_a_killed_host_end_while_its_child_lives() {
+    let journal = Journal::new("fork-killed");
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    let host = Forked::begin(libc::_exit, || {
+        let _manager = connected(&journal, &["--grandchild", "--ignore-eof", "--ignore-term"]);
+        let child = Forked::sleeping();
+        writer.write_all(&child.0.to_ne_bytes()).unwrap();
+        std::thread::sleep(3 * PATIENCE);
+        0
+    });
+    let mut child = [0; 4];
+    reader.read_exact(&mut child).unwrap();
+    let child = i32::from_ne_bytes(child);
+    assert!(journal.pids().len() == 2 && !gone(&journal));
+    drop(host);
+    let started = Instant::now();
+    block_on(until("the end of the tree", || gone(&journal)));
+    assert!(started.elapsed() < AT_ONCE, "it took {:?}", started.elapsed());
+    assert!(lives(child.into()));
+    kill(child);
+}
+
+#[test]
+fn forks_at_any_moment_of_other_threads_neither_hang_nor_disturb() {
+    let (ours, theirs) = (Journal::new("fork-busy"), Journal::new("fork-busy-child"));
+    let manager = connected(&ours, &[]);
+    let deadline = Instant::now() + Duration::from_secs(2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while Instant::now() < deadline {
+                echo(&manager, "busy");
+            }
+        });
+        scope.spawn(|| {
+            while Instant::now() < deadline {
+                let own = common::manager(json!({"s": stdio(&[])}));
+                block_on(own.connect_all()).unwrap();
+                block_on(own.close());
+            }
+        });
+        while Instant::now() < deadline {
+            let child = Forked::begin(libc::_exit, || {
+                drop_inherited(&manager);
+                echo(&connected(&theirs, &[]), "child");
+                0
+            });
+            assert_eq!(child.status(), 0);
+        }
+    });
+    echo(&manager, "still here");
+    block_on(manager.close());
+    block_on(until("the end of the children's servers", || gone(&theirs)));
+}
