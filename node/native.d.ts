@@ -49,21 +49,36 @@ export declare class NativeEvents {
 
 /** A manager of the core. */
 export declare class NativeManager {
-  constructor(bridge: Bridge, config: string, naming?: string | ((server: string, tool: string) => string | null), connectConcurrency?: number)
+  /** `config` and `options` are JSON. */
+  constructor(bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool)
+  /** On a config file. */
+  static open(bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool): NativeManager
+  /** For a sub-agent, on the same connections. */
+  child(): NativeManager
   /** Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn. */
-  get submit(): (key: number, server: string | undefined, tool: string, argumentsJson?: string, timeoutMs?: number, progress?: boolean, metaJson?: string) => boolean
+  get submit(): (key: number, server: string | undefined, tool: string, argumentsJson?: string, timeoutMs?: number, progress?: boolean, metaJson?: string, maxTotalTimeoutMs?: number, retry?: string) => boolean
   connectAll(key: number): void
   connect(key: number, server: string): void
   waitFor(key: number, server: string, timeoutMs?: number | undefined | null): void
   disconnect(key: number, server: string): void
   disconnectAll(key: number): void
   close(key: number): void
+  /** Without a config, the file is read again. */
+  reload(key: number, config?: string | undefined | null): void
   /** The catalog, when it is another than the last time. */
   newCatalog(): NativeCatalog | null
   /** JSON of every server's status. */
   status(): string
   warnings(): Array<string>
   events(): NativeEvents
+}
+
+/** A pool of the core. */
+export declare class NativePool {
+  /** `options` is JSON. */
+  constructor(options: string)
+  /** Moves a manual clock on. */
+  advance(ms: number): void
 }
 
 /** Every kind of error. */

@@ -839,6 +839,7 @@ module.exports.Bridge = nativeBinding.Bridge
 module.exports.NativeCatalog = nativeBinding.NativeCatalog
 module.exports.NativeEvents = nativeBinding.NativeEvents
 module.exports.NativeManager = nativeBinding.NativeManager
+module.exports.NativePool = nativeBinding.NativePool
 module.exports.errorKinds = nativeBinding.errorKinds
 module.exports.renderText = nativeBinding.renderText
 module.exports.runCommand = nativeBinding.runCommand

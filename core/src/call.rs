@@ -63,12 +63,44 @@ impl Arguments {
 /// What a caller can say about one call.
 #[derive(Default)]
 pub struct CallOptions {
-    /// Overrides the server's `toolTimeout`.
+    /// Overrides the server's `toolTimeout`: how long the server may be silent. Progress starts it anew.
     pub timeout: Option<Duration>,
+    /// How long the call may take in all, whatever progress there is.
+    pub max_total_timeout: Option<Duration>,
+    /// Overrides the manager's choice of what is sent again after a lost connection.
+    pub retry: Option<Retry>,
     /// Becomes the request's `_meta`; like arguments, one JSON object kept as text.
     pub meta: Option<Arguments>,
     /// Asks the server for progress and gives it to this function, on one of our threads; it must not block.
-    pub on_progress: Option<Box<dyn Fn(Progress) + Send + Sync>>,
+    pub on_progress: Option<OnProgress>,
+}
+
+/// Hears of the progress of a call.
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Which calls are sent again when their connection is lost. One that provably never left always is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retry {
+    /// None of which nobody knows whether the tool ran.
+    #[default]
+    Never,
+    /// Those of tools that say `readOnlyHint` or `idempotentHint`.
+    Safe,
+}
+
+impl Retry {
+    /// `never` or `safe`.
+    pub fn from_name(name: &str) -> Result<Self> {
+        match name {
+            "never" => Ok(Retry::Never),
+            "safe" => Ok(Retry::Safe),
+            _ => Err(Error::new(
+                ErrorKind::ConfigInvalid,
+                format!("\"{name}\" is no way to retry; it must be never or safe"),
+            )),
+        }
+    }
 }
 
 impl CallOptions {
@@ -117,6 +149,14 @@ pub struct Address {
 pub(crate) enum Waiter {
     Future(oneshot::Sender<Result<ToolResult>>),
     Loop(Address),
+    /// One of the others, for a call that is sent again if it was lost.
+    Again(Arc<dyn Resend>),
+}
+
+/// Decides about a lost call.
+pub(crate) trait Resend: Send + Sync {
+    /// The end of the call, as far as it went.
+    fn finish(&self, outcome: Result<ToolResult>);
 }
 
 impl Waiter {
@@ -124,6 +164,7 @@ impl Waiter {
         match self {
             // A receiver that is gone has cancelled.
             Waiter::Future(sender) => drop(sender.send(outcome)),
+            Waiter::Again(resend) => resend.finish(outcome),
             Waiter::Loop(Address { mailbox, key }) => mailbox.post(
                 key,
                 match outcome {

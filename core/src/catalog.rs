@@ -3,18 +3,18 @@
 //! Invariant: routing is by map, never by taking a name apart; a schema is shown as it came.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-#[cfg_attr(not(test), expect(dead_code, reason = "nobody remembers yet"))]
 mod cache;
 mod name;
 
+pub(crate) use cache::Cache;
 pub use name::{Naming, NamingFunction};
 
 /// One tool of one server, as the server wrote it; parts are read when looked at.
@@ -25,7 +25,7 @@ pub struct ServerTool {
     /// The raw name as JSON, ready for the wire.
     name_json: String,
     json: Bytes,
-    requires_approval: bool,
+    repeatable: OnceLock<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -52,11 +52,7 @@ fn as_text(raw: Option<&RawValue>) -> Option<String> {
 
 impl ServerTool {
     /// Reads one entry of a tool list; says what is wrong with it otherwise.
-    pub(crate) fn read(
-        server: &Arc<str>,
-        json: Bytes,
-        requires_approval: bool,
-    ) -> Result<Self, String> {
+    pub(crate) fn read(server: &Arc<str>, json: Bytes) -> Result<Self, String> {
         let parts: Parts<'_> =
             serde_json::from_slice(&json).map_err(|_| "it is not an object".to_owned())?;
         let raw_name = as_text(parts.name).filter(|name| !name.is_empty());
@@ -66,7 +62,8 @@ impl ServerTool {
             return Err(format!("the input schema of \"{raw_name}\" is not an object"));
         }
         let name_json = Value::String(raw_name.clone()).to_string();
-        Ok(ServerTool { server: server.clone(), raw_name, name_json, json, requires_approval })
+        let repeatable = OnceLock::new();
+        Ok(ServerTool { server: server.clone(), raw_name, name_json, json, repeatable })
     }
 
     fn parts(&self) -> Parts<'_> {
@@ -83,6 +80,9 @@ impl ServerTool {
     }
     pub(crate) fn name_json(&self) -> &str {
         &self.name_json
+    }
+    pub(crate) fn raw(&self) -> Bytes {
+        self.json.clone()
     }
     /// The whole entry as the server wrote it.
     pub fn json(&self) -> &str {
@@ -117,13 +117,21 @@ impl ServerTool {
     pub fn icons(&self) -> Option<&str> {
         self.parts().icons.map(RawValue::get)
     }
-    /// Whether a person should approve its calls.
-    pub fn requires_approval(&self) -> bool {
-        self.requires_approval
-    }
-    /// `live`: its server is connected.
-    pub fn state(&self) -> &'static str {
-        "live"
+    /// Whether the server says that running it twice does no harm.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        #[derive(Deserialize, Default)]
+        #[serde(default, rename_all = "camelCase")]
+        struct Hints {
+            read_only_hint: bool,
+            idempotent_hint: bool,
+        }
+        *self.repeatable.get_or_init(|| {
+            let hints: Hints = self
+                .annotations()
+                .and_then(|json| serde_json::from_str(json).ok())
+                .unwrap_or_default();
+            hints.read_only_hint || hints.idempotent_hint
+        })
     }
     /// Where it comes from, for people.
     pub fn provider(&self) -> String {
@@ -178,6 +186,37 @@ pub struct Tool {
     pub name: String,
     /// The tool itself.
     pub of: Arc<ServerTool>,
+    /// Whether it can be called at once.
+    pub state: ToolState,
+    /// Whether a person should approve its calls.
+    pub requires_approval: bool,
+}
+
+/// Whether a tool's server is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolState {
+    /// Its server is up.
+    Live,
+    /// Known from before; a call waits for the server.
+    Deferred,
+}
+
+impl ToolState {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ToolState::Live => "live",
+            ToolState::Deferred => "deferred",
+        }
+    }
+}
+
+/// The tools of one server, as a manager shows them.
+pub(crate) struct Slice {
+    pub(crate) tools: Arc<Vec<Arc<ServerTool>>>,
+    pub(crate) state: ToolState,
+    pub(crate) requires_approval: bool,
 }
 
 /// All tools of a manager at one moment, sorted by name.
@@ -188,10 +227,23 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    pub(crate) fn build(tools: Vec<Arc<ServerTool>>, naming: &Naming) -> Self {
-        let names = naming.name_all(&tools);
-        let mut tools: Vec<Tool> =
-            names.into_iter().zip(tools).map(|(name, of)| Tool { name, of }).collect();
+    pub(crate) fn build(slices: Vec<Slice>, naming: &Naming) -> Self {
+        let all: Vec<_> = slices.iter().flat_map(|slice| slice.tools.iter().cloned()).collect();
+        let names = naming.name_all(&all);
+        let shown = slices
+            .iter()
+            .flat_map(|slice| slice.tools.iter().map(|_| (slice.state, slice.requires_approval)));
+        let mut tools: Vec<Tool> = names
+            .into_iter()
+            .zip(all)
+            .zip(shown)
+            .map(|((name, of), (state, requires_approval))| Tool {
+                name,
+                of,
+                state,
+                requires_approval,
+            })
+            .collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         let by_name = tools.iter().enumerate().map(|(at, tool)| (tool.name.clone(), at)).collect();
         Catalog { tools, by_name }
@@ -240,7 +292,7 @@ mod tests {
     use super::*;
 
     fn tool(json: &'static str) -> Result<ServerTool, String> {
-        ServerTool::read(&"s".into(), json.into(), true)
+        ServerTool::read(&"s".into(), json.into())
     }
 
     #[test]

@@ -137,7 +137,16 @@ fn with_manager(
     screen: &mut Screen,
     work: impl AsyncFnOnce(&Manager, &mut Screen) -> Ended,
 ) -> Ended {
-    let manager = Manager::new(config, ManagerOptions::default());
+    with_options(config, ManagerOptions::default(), screen, work)
+}
+
+fn with_options(
+    config: Config,
+    options: ManagerOptions,
+    screen: &mut Screen,
+    work: impl AsyncFnOnce(&Manager, &mut Screen) -> Ended,
+) -> Ended {
+    let manager = Manager::new(config, options);
     runtime::block_on(async {
         let ended = work(&manager, screen).await;
         manager.close().await;

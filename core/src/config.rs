@@ -11,9 +11,9 @@ use serde_json::Value;
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
 
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing compares yet"))]
 mod difference;
 mod fields;
+mod file;
 mod limits;
 mod restart;
 mod validate;

@@ -89,6 +89,17 @@ pub struct RpcError {
     pub data: Option<serde_json::Value>,
 }
 
+/// Where a restart stands, when a call comes while its server is down.
+#[derive(Clone, Debug, Serialize)]
+pub struct Restart {
+    /// How many attempts there have been since the server was last stable.
+    pub attempt: u32,
+    /// When the next attempt is due, in milliseconds from now; absent while one is under way.
+    pub next_retry_ms: Option<u64>,
+    /// How the last attempt failed.
+    pub last_error: Option<Error>,
+}
+
 /// The error of every verb: a kind, what happened, and what to do about it.
 #[derive(Clone)]
 pub struct Error(Box<Body>);
@@ -101,6 +112,7 @@ struct Body {
     server: Option<String>,
     executed: Option<Executed>,
     rpc: Option<RpcError>,
+    restart: Option<Restart>,
 }
 
 /// Shorthand for the crate's results.
@@ -116,6 +128,7 @@ impl Error {
             server: None,
             executed: None,
             rpc: None,
+            restart: None,
         }))
     }
 
@@ -140,6 +153,12 @@ impl Error {
     /// Attaches the server's JSON-RPC error.
     pub fn with_rpc(mut self, rpc: RpcError) -> Self {
         self.0.rpc = Some(rpc);
+        self
+    }
+
+    /// Says where the restart stands.
+    pub(crate) fn with_restart(mut self, restart: Restart) -> Self {
+        self.0.restart = Some(restart);
         self
     }
 
@@ -182,6 +201,10 @@ impl Error {
     pub fn rpc(&self) -> Option<&RpcError> {
         self.0.rpc.as_ref()
     }
+    /// Where the restart stands, for `mcp_restart_in_progress` and `mcp_restart_failed`.
+    pub fn restart(&self) -> Option<&Restart> {
+        self.0.restart.as_ref()
+    }
 }
 
 impl fmt::Display for Error {
@@ -205,7 +228,7 @@ impl std::error::Error for Error {}
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let body = &self.0;
-        let mut out = serializer.serialize_struct("Error", 7)?;
+        let mut out = serializer.serialize_struct("Error", 8)?;
         out.serialize_field("code", self.code())?;
         out.serialize_field("message", &body.message)?;
         out.serialize_field("hint", &body.hint)?;
@@ -213,6 +236,7 @@ impl Serialize for Error {
         out.serialize_field("retryable", &self.retryable())?;
         out.serialize_field("executed", &body.executed)?;
         out.serialize_field("rpc", &body.rpc)?;
+        out.serialize_field("restart", &body.restart)?;
         out.end()
     }
 }

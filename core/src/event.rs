@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::per_process::Local;
-use crate::status::State;
+use crate::status::{Reason, State};
 use crate::sync::lock;
 
 const CAPACITY: usize = 1024;
@@ -21,7 +21,7 @@ pub struct Event {
     pub seq: u64,
     /// Milliseconds since the Unix epoch.
     pub time_ms: u64,
-    /// The server concerned.
+    /// The server concerned; empty when all are.
     pub server: String,
     /// What happened.
     #[serde(flatten)]
@@ -37,17 +37,27 @@ pub enum EventKind {
     Status {
         /// The new state.
         state: State,
-        /// Why, where there is a reason.
+        /// What went wrong, if anything did.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<crate::Error>,
+        /// Why an attempt is made or due.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<Reason>,
+        /// How many attempts there have been since it was last stable.
+        attempt: u32,
+        /// When the next attempt is due by itself, in milliseconds from now.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next_retry_ms: Option<u64>,
     },
-    /// A server's tools in the catalog changed.
+    /// A server's tools in the catalog changed, or became live or deferred.
     ToolsChanged {
         /// How many it has now.
         tool_count: usize,
     },
-    /// The server sent a log message.
+    /// The server sent a log message, or mcpool has something to say of it.
     Log {
+        /// Who speaks.
+        origin: LogOrigin,
         /// Its severity, as the server names it.
         level: String,
         /// Which part of the server speaks.
@@ -56,6 +66,27 @@ pub enum EventKind {
         /// The message.
         data: serde_json::Value,
     },
+    /// A reload changed the servers of the manager.
+    ConfigChanged {
+        /// New servers.
+        added: Vec<String>,
+        /// Servers that are gone.
+        removed: Vec<String>,
+        /// Servers that were replaced by another definition of the same name.
+        restarted: Vec<String>,
+        /// Servers whose settings changed while they ran on.
+        updated: Vec<String>,
+    },
+}
+
+/// Who speaks in a log event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogOrigin {
+    /// The server, by `notifications/message`.
+    Server,
+    /// This library, of the server.
+    Mcpool,
 }
 
 /// The sending side, one per manager.
@@ -109,6 +140,10 @@ pub struct Events {
 impl Events {
     /// The next event; `None` when the manager is gone. Who asks at the same time gets different events.
     pub async fn next(&self) -> Option<Event> {
+        // Nothing will happen here to what belongs to the parent of a forked process.
+        if self.receiver.is_inherited() {
+            return None;
+        }
         let mut receiver = self.receiver.lock().await;
         loop {
             match receiver.recv().await {

@@ -20,9 +20,11 @@
 //! # }
 //! ```
 
+mod audience;
 mod call;
 mod catalog;
 pub mod cli;
+mod clock;
 mod config;
 mod connection;
 mod error;
@@ -32,6 +34,7 @@ pub mod logs;
 mod mailbox;
 mod manager;
 mod per_process;
+mod pool;
 mod redact;
 mod resolve;
 mod result;
@@ -42,19 +45,24 @@ mod sync;
 mod utc;
 mod wire;
 
-pub use call::{Address, Arguments, CallOptions, Progress};
-pub use catalog::{Catalog, Naming, NamingFunction, ServerTool, Tool};
+pub use call::{Address, Arguments, CallOptions, OnProgress, Progress, Retry};
+pub use catalog::{Catalog, Naming, NamingFunction, ServerTool, Tool, ToolState};
+pub use clock::Clock;
 pub use config::{
     Config, HealthProbe, InheritEnv, Isolate, KeepAlive, Limits, Remote, RestartPolicy,
     ServerConfig, Transport, check_name,
 };
-pub use error::{Error, ErrorKind, Executed, Result, RpcError};
-pub use event::{Event, EventKind, Events};
+pub use error::{Error, ErrorKind, Executed, Restart, Result, RpcError};
+pub use event::{Event, EventKind, Events, LogOrigin};
 pub use mailbox::{Letter, Mailbox};
-pub use manager::{CallHandle, ConnectReport, Manager, ManagerOptions, ToolRef};
+pub use manager::{
+    CacheOption, CallHandle, ConnectReport, Manager, ManagerOptions, PendingWithoutCache,
+    ReloadReport, ToolRef,
+};
+pub use pool::{Pool, PoolOptions};
 pub use redact::Secret;
 pub use result::ToolResult;
-pub use status::{Calls, ServerStatus, Source, State};
+pub use status::{Calls, Reason, ServerStatus, Source, State};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

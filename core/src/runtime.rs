@@ -13,6 +13,8 @@ static RUNTIME: PerProcess<Runtime> = PerProcess::new(|| {
     Builder::new_multi_thread()
         .worker_threads(1)
         .thread_name("mcpool")
+        // For names of hosts and for the cache; neither is urgent.
+        .max_blocking_threads(8)
         .enable_all()
         .build()
         .expect("the system refuses to start a thread")
@@ -35,4 +37,10 @@ where
 /// Blocks this thread until `future` is done; for the command line and other plain threads.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     handle().block_on(future)
+}
+
+/// How many tasks have not ended; for tests that look for what was left behind.
+#[doc(hidden)]
+pub fn alive_tasks() -> usize {
+    handle().metrics().num_alive_tasks()
 }

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::call::{Arguments, CallOptions, Waiter};
+use crate::call::{Arguments, OnProgress, Waiter};
+use crate::config::Limits;
+use crate::connection::Seen;
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::event::EventLog;
-use crate::status::Calls;
 use crate::sync::lock;
-use crate::wire::{Flush, Inbound, Wire};
+use crate::wire::{Flush, Inbound, Loss, Wire};
 
 mod handshake;
 mod inbound;
@@ -21,42 +21,62 @@ mod server_requests;
 mod table;
 
 pub(crate) use handshake::{Greeting, greet, list_tools};
+pub(crate) use table::CallLimits;
 use table::{Outcome, Pending, Table};
 
 /// What a session tells the connection that owns it.
 pub(crate) enum News {
-    Lost(Error),
+    Lost(Error, Loss),
+    /// A call was not answered in time.
+    Silent,
     ToolsChanged,
+}
+
+/// A call to send.
+pub(crate) struct Order<'a> {
+    /// The raw name of the tool as a JSON string.
+    pub(crate) tool: &'a str,
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) meta: Option<&'a Arguments>,
+    pub(crate) on_progress: Option<OnProgress>,
+}
+
+/// A call that provably never left.
+pub(crate) struct Unsent {
+    pub(crate) error: Error,
+    pub(crate) waiter: Waiter,
 }
 
 pub(crate) struct Session {
     server: Arc<str>,
     generation: u64,
+    limits: Limits,
     wire: OnceLock<Wire>,
     table: Mutex<Table>,
     deadline_moved: Notify,
     started: Instant,
     news: mpsc::UnboundedSender<(u64, News)>,
-    events: Arc<EventLog>,
+    seen: Arc<Seen>,
 }
 
 impl Session {
     /// A session without a wire; [`Session::attach`] brings it to life.
     pub(crate) fn new(
-        server: Arc<str>,
         generation: u64,
+        limits: Limits,
         news: mpsc::UnboundedSender<(u64, News)>,
-        events: Arc<EventLog>,
+        seen: Arc<Seen>,
     ) -> Arc<Session> {
         Arc::new(Session {
-            server,
+            server: seen.server.clone(),
             generation,
+            limits,
             wire: OnceLock::new(),
-            table: Mutex::default(),
+            table: Mutex::new(Table::new(seen.tally.clone())),
             deadline_moved: Notify::new(),
             started: Instant::now(),
             news,
-            events,
+            seen,
         })
     }
 
@@ -75,44 +95,40 @@ impl Session {
         self.wire.get()
     }
 
-    pub(crate) fn calls(&self) -> Calls {
-        lock(&self.table).calls()
-    }
-
-    /// Sends `tools/call`; the answer goes to `waiter`. `tool` is the raw name as a JSON string.
+    /// Sends `tools/call`; the answer goes to `waiter`, who comes back when nothing was sent.
     pub(crate) fn call(
         self: &Arc<Self>,
-        tool: &str,
-        arguments: &Arguments,
-        options: CallOptions,
-        timeout: Duration,
+        order: Order<'_>,
+        limits: CallLimits,
         waiter: Waiter,
-    ) -> Result<u64> {
-        let wire = self.wire.get().ok_or_else(|| self.not_sent("is not connected"))?;
+    ) -> Result<u64, Unsent> {
+        let Some(wire) = self.wire.get() else {
+            return Err(Unsent { error: self.not_sent("is not connected"), waiter });
+        };
         let reader = match &waiter {
             Waiter::Loop(address) => Some(address.mailbox.clone()),
-            Waiter::Future(_) => None,
+            Waiter::Future(_) | Waiter::Again(_) => None,
         };
-        let asks_progress = options.on_progress.is_some();
+        let asks_progress = order.on_progress.is_some();
         let now_us = self.now_us();
         let (id, alone, sole_reader) = {
-            let mut table = self.open_table()?;
+            let mut table = match self.open_table() {
+                Ok(table) => table,
+                Err(error) => return Err(Unsent { error, waiter }),
+            };
             let alone = table.is_empty();
-            let timeout_us = u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX);
-            // The largest number means "never".
-            let deadline_us = now_us.saturating_add(timeout_us).min(u64::MAX - 1);
-            let pending = Pending::call(waiter, now_us, deadline_us, options.on_progress);
+            let pending = Pending::call(waiter, now_us, limits, order.on_progress);
             let sole_reader = table.note_reader(reader.as_ref().map_or(0, |mailbox| mailbox.id()));
-            if table.wants_waking(deadline_us) {
+            if table.wants_waking(pending.deadline_us()) {
                 self.deadline_moved.notify_one();
             }
             (table.insert(pending), alone, sole_reader)
         };
         let message = message::tools_call(
             id,
-            tool,
-            arguments.json(),
-            options.meta.as_ref().map(Arguments::json),
+            order.tool,
+            order.arguments.json(),
+            order.meta.map(Arguments::json),
             asks_progress,
         );
         wire.lend(reader.as_ref().filter(|_| sole_reader));
@@ -120,8 +136,12 @@ impl Session {
         let together = reader.as_ref().is_some_and(|mailbox| !alone || mailbox.is_busy());
         let flush = if together { Flush::Later } else { Flush::Now };
         if let Err(error) = wire.send(message, Some(id), flush) {
-            lock(&self.table).remove(id);
-            return Err(error.with_server(&self.server));
+            let pending = lock(&self.table).remove(id);
+            return match pending.and_then(Pending::into_waiter) {
+                Some(waiter) => Err(Unsent { error: error.with_server(&self.server), waiter }),
+                // The end of the connection was faster and has told the waiter.
+                None => Ok(id),
+            };
         }
         if let (Flush::Later, Some(mailbox)) = (flush, reader) {
             mailbox.keep_back(self);
@@ -161,10 +181,10 @@ impl Session {
             table.note_reader(0);
             table.insert(Pending::control(sender))
         };
+        let _unless_answered = Forgotten { session: self, id };
         let wire = self.wire.get().ok_or_else(|| self.not_sent("is not connected"))?;
         wire.lend(None);
         if let Err(error) = wire.send(message::request(id, method, params), Some(id), Flush::Now) {
-            lock(&self.table).remove(id);
             // The pipe broke: the obituary that follows says why.
             return match tokio::time::timeout(Duration::from_millis(500), self.obituary()).await {
                 Ok(obituary) => Err(obituary),
@@ -200,6 +220,13 @@ impl Session {
         self.send_aside(message::notification(method, params));
     }
 
+    fn reply(&self, message: Vec<u8>) {
+        let taken = self.wire.get().is_some_and(|wire| wire.reply(message, &self.limits));
+        if !taken {
+            tracing::debug!(server = &*self.server, "a reply that the server does not take");
+        }
+    }
+
     /// Sends what expects no answer; when the wire has ended there is nobody to tell.
     fn send_aside(&self, message: Vec<u8>) {
         if let Some(wire) = self.wire.get() {
@@ -209,22 +236,61 @@ impl Session {
 
     /// Ends the conversation and the wire; whoever still waits is told so. Bounded.
     pub(crate) async fn close(&self) {
-        self.fail_all(
-            Error::new(ErrorKind::ConnectionLost, "The connection was closed by us")
-                .with_server(&self.server),
-        );
+        self.end(Error::new(ErrorKind::ConnectionLost, "The connection was closed by us")).await;
+    }
+
+    /// As [`Session::close`], for this reason.
+    pub(crate) async fn end(&self, error: Error) {
+        self.fail_all(error.with_server(&self.server));
         if let Some(wire) = self.wire.get() {
             wire.close().await;
         }
     }
 
+    /// Asks the server for a sign of life; whatever it answers is one.
+    pub(crate) async fn ping(&self) -> Result<()> {
+        sign_of_life(self.request("ping", &serde_json::json!({})).await)
+    }
+
+    /// The same by a request that every server with tools has to answer.
+    pub(crate) async fn ask_for_tools(&self) -> Result<()> {
+        sign_of_life(self.request("tools/list", &serde_json::json!({})).await)
+    }
+
+    /// Tells everybody who waits; the answer tells whether the conversation was open until now.
     fn fail_all(&self, error: Error) -> bool {
-        let Some(pending) = lock(&self.table).close(error.clone()) else { return false };
+        let (was_open, pending) = {
+            let mut table = lock(&self.table);
+            (table.closed().is_none(), table.close(error.clone()))
+        };
         for pending in pending {
             pending.finish(Err(error.clone().with_executed(Executed::Unknown)));
         }
         self.deadline_moved.notify_one();
-        true
+        was_open
+    }
+
+    /// Whether the server has answered a call in this session.
+    pub(crate) fn has_served(&self) -> bool {
+        lock(&self.table).has_served()
+    }
+
+    /// Takes no new calls; those under way may still end by themselves.
+    pub(crate) fn retire(&self, error: Error) {
+        lock(&self.table).refuse(error.with_server(&self.server));
+    }
+
+    /// Takes no new calls, provided that none is under way.
+    pub(crate) fn retire_if_quiet(&self) -> bool {
+        let mut table = lock(&self.table);
+        table.is_empty() && table.refuse(self.not_sent("was shut down because nobody called it"))
+    }
+
+    /// Waits for the end of all calls under way; each has a deadline of its own.
+    pub(crate) async fn quiet(&self) {
+        while !lock(&self.table).is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     fn open_table(&self) -> Result<MutexGuard<'_, Table>> {
@@ -255,6 +321,29 @@ impl Session {
     }
 }
 
+/// A control request whose asker is gone leaves nothing behind.
+struct Forgotten<'a> {
+    session: &'a Session,
+    id: u64,
+}
+
+impl Drop for Forgotten<'_> {
+    fn drop(&mut self) {
+        let unanswered = lock(&self.session.table).remove(self.id).is_some();
+        if let (true, Some(wire)) = (unanswered, self.session.wire.get()) {
+            wire.abandon(self.id);
+        }
+    }
+}
+
+/// A refusal comes from somebody who lives; a lost connection does not.
+fn sign_of_life(answer: Result<Bytes>) -> Result<()> {
+    match answer {
+        Err(error) if error.kind() == ErrorKind::ConnectionLost => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// One task per session wakes for the earliest deadline; calls that end in time never touch a timer.
 async fn watch_deadlines(session: Weak<Session>) {
     loop {
@@ -262,11 +351,14 @@ async fn watch_deadlines(session: Weak<Session>) {
         let now_us = strong.now_us();
         let (expired, next) = {
             let mut table = lock(&strong.table);
-            if table.closed().is_some() {
+            if table.closed().is_some() && table.is_empty() {
                 return;
             }
             table.expire(now_us)
         };
+        if !expired.is_empty() {
+            let _ = strong.news.send((strong.generation, News::Silent));
+        }
         for (id, pending) in expired {
             strong.send_cancelled(id, "timed out");
             let text = format!("Server \"{}\": the tool did not answer in time", strong.server);

@@ -1,26 +1,67 @@
 //! Owns what can be said of a server without touching it.
 
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
 use serde::Serialize;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// Where a server stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum State {
-    /// Never asked to connect.
+    /// Not asked to connect, or asleep until a call needs it.
+    #[default]
     Idle,
     /// An attempt is under way.
     Connecting,
     /// Up.
     Connected,
-    /// The last attempt failed, or the connection was lost.
+    /// Up, but a call timed out or an answer was odd; a probe is finding out whether the server lives.
+    Degraded,
+    /// Lost, or never reached so far; the next attempt is under way or due.
+    Reconnecting,
+    /// Not up, and nothing more is tried until somebody asks.
     Failed,
     /// Switched off in the config.
     Disabled,
+    /// Not started because its source is not trusted.
+    Blocked,
+    /// The server wants a sign-in.
+    NeedsAuth,
     /// Closed by us.
     Disconnected,
+}
+
+/// Why an attempt to connect was made or is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Reason {
+    /// It was asked for the first time.
+    Startup,
+    /// The process ended, or the server cannot be reached any more.
+    TransportExit,
+    /// The server runs and does not answer.
+    ProbeFailure,
+    /// The server forgot our session.
+    SessionExpired,
+    /// Somebody asked again, or the definition was replaced.
+    Manual,
+}
+
+impl Reason {
+    /// The word used in logs and events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Startup => "startup",
+            Reason::TransportExit => "transport-exit",
+            Reason::ProbeFailure => "probe-failure",
+            Reason::SessionExpired => "session-expired",
+            Reason::Manual => "manual",
+        }
+    }
 }
 
 /// One server's status.
@@ -38,8 +79,10 @@ pub struct ServerStatus {
     pub error: Option<Error>,
     /// When it came up, in milliseconds since the Unix epoch.
     pub connected_since_ms: Option<u64>,
-    /// How many attempts to connect there have been.
-    pub attempt: u64,
+    /// How many attempts to connect there have been since it was last stable.
+    pub attempt: u32,
+    /// Why an attempt is under way or due, or was the last one; absent while it is up.
+    pub reason: Option<Reason>,
     /// When the next attempt is due by itself, in milliseconds from now.
     pub next_retry_ms: Option<u64>,
     /// How often it came up again after the first time.
@@ -58,7 +101,7 @@ pub struct ServerStatus {
     pub instructions: Option<String>,
     /// Where its definition comes from.
     pub source: Source,
-    /// Statistics of the calls on the current connection.
+    /// Statistics of the calls, restarts included.
     pub calls: Calls,
 }
 
@@ -99,42 +142,83 @@ pub struct Calls {
 
 const STEPS_PER_OCTAVE: u64 = 8;
 
-/// A histogram of microseconds with eight steps per doubling: quantiles within 9 %, in one kilobyte.
-pub(crate) struct Latency {
-    counts: Box<[u32; 256]>,
-    total: u64,
+/// Counts how calls end, over all sessions of a connection: a histogram of microseconds with eight steps per doubling
+/// gives quantiles within 9 %, in one kilobyte.
+pub(crate) struct Tally {
+    ok: AtomicU64,
+    error: AtomicU64,
+    timeout: AtomicU64,
+    in_flight: AtomicU64,
+    latency: Box<[AtomicU32; 256]>,
 }
 
-impl Default for Latency {
+impl Default for Tally {
     fn default() -> Self {
-        Latency { counts: Box::new([0; 256]), total: 0 }
+        Tally {
+            ok: AtomicU64::new(0),
+            error: AtomicU64::new(0),
+            timeout: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
+            latency: Box::new([const { AtomicU32::new(0) }; 256]),
+        }
     }
 }
 
-impl Latency {
-    pub(crate) fn record(&mut self, micros: u64) {
-        self.counts[Self::bucket(micros)] += 1;
-        self.total += 1;
+impl Tally {
+    pub(crate) fn begin(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn bucket(micros: u64) -> usize {
-        let micros = micros.max(STEPS_PER_OCTAVE);
-        let octave = micros.ilog2() as u64;
-        let step = (micros >> (octave - 3)) - STEPS_PER_OCTAVE;
-        (((octave - 3) * STEPS_PER_OCTAVE + step) as usize).min(255)
+    /// A call that nobody waits for any more counts as nothing.
+    pub(crate) fn forget(&self) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The end of a call; `micros` when the server has answered.
+    pub(crate) fn end(&self, error: Option<ErrorKind>, micros: Option<u64>) {
+        self.forget();
+        let count = match error {
+            None => &self.ok,
+            Some(ErrorKind::ToolTimeout) => &self.timeout,
+            Some(_) => &self.error,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        if let Some(micros) = micros {
+            self.latency[bucket(micros)].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn calls(&self) -> Calls {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Calls {
+            ok: read(&self.ok),
+            error: read(&self.error),
+            timeout: read(&self.timeout),
+            in_flight: read(&self.in_flight),
+            p50_ms: self.quantile(0.50),
+            p99_ms: self.quantile(0.99),
+        }
     }
 
     /// The upper edge of the bucket in which the quantile lies, in milliseconds.
-    pub(crate) fn quantile(&self, quantile: f64) -> Option<f64> {
-        let wanted = (self.total as f64 * quantile).ceil().max(1.0) as u64;
+    fn quantile(&self, quantile: f64) -> Option<f64> {
+        let counts = || self.latency.iter().map(|count| u64::from(count.load(Ordering::Relaxed)));
+        let wanted = (counts().sum::<u64>() as f64 * quantile).ceil().max(1.0) as u64;
         let mut seen = 0;
-        let bucket = self.counts.iter().position(|&count| {
-            seen += u64::from(count);
+        let bucket = counts().position(|count| {
+            seen += count;
             seen >= wanted
         })? as u64;
         let (octave, step) = (bucket / STEPS_PER_OCTAVE, bucket % STEPS_PER_OCTAVE);
         Some((((STEPS_PER_OCTAVE + step + 1) << octave) as f64) / 1000.0)
     }
+}
+
+fn bucket(micros: u64) -> usize {
+    let micros = micros.max(STEPS_PER_OCTAVE);
+    let octave = micros.ilog2() as u64;
+    let step = (micros >> (octave - 3)) - STEPS_PER_OCTAVE;
+    (((octave - 3) * STEPS_PER_OCTAVE + step) as usize).min(255)
 }
 
 #[cfg(test)]
@@ -143,15 +227,17 @@ mod tests {
 
     #[test]
     fn quantiles_are_close_to_the_truth() {
-        let mut latency = Latency::default();
-        assert_eq!(latency.quantile(0.5), None);
+        let tally = Tally::default();
+        assert_eq!(tally.calls().p50_ms, None);
         for micros in 1..=10_000 {
-            latency.record(micros);
+            tally.begin();
+            tally.end(None, Some(micros));
         }
-        let p50 = latency.quantile(0.50).unwrap();
-        let p99 = latency.quantile(0.99).unwrap();
-        assert!((4.6..=5.7).contains(&p50), "{p50}");
-        assert!((9.0..=11.3).contains(&p99), "{p99}");
-        latency.record(u64::MAX / 2);
+        let Calls { ok, in_flight, p50_ms, p99_ms, .. } = tally.calls();
+        assert_eq!((ok, in_flight), (10_000, 0));
+        assert!((4.6..=5.7).contains(&p50_ms.unwrap()), "{p50_ms:?}");
+        assert!((9.0..=11.3).contains(&p99_ms.unwrap()), "{p99_ms:?}");
+        tally.begin();
+        tally.end(None, Some(u64::MAX / 2));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::config::Limits;
 use crate::error::{Error, Result};
 use crate::mailbox::Mailbox;
 
@@ -14,9 +15,6 @@ pub(crate) mod http;
 mod io;
 pub(crate) mod process;
 pub(crate) mod stdio;
-
-/// The longest message taken from a server.
-pub(crate) const MESSAGE_LIMIT: usize = 32 << 20;
 
 /// Where a wire delivers. Called from whatever thread reads; must not block.
 pub(crate) trait Inbound: Send + Sync {
@@ -69,6 +67,14 @@ impl Wire {
                 link.send(message, id);
                 Ok(())
             }
+        }
+    }
+
+    /// Sends the reply to a request of the server; a server that does not take our replies loses some of them.
+    pub(crate) fn reply(&self, message: Vec<u8>, limits: &Limits) -> bool {
+        match self {
+            Wire::Stdio(pipe) => pipe.reply(message, limits.reply_bytes),
+            Wire::Http(link) => link.reply(message),
         }
     }
 

@@ -31,7 +31,15 @@ impl From<Output> for Ran {
 }
 
 fn mcpool(args: &[&str]) -> Ran {
-    Command::new(MCPOOL).args(args).stdin(Stdio::null()).output().unwrap().into()
+    command(args).output().unwrap().into()
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(MCPOOL);
+    command.args(args).stdin(Stdio::null());
+    // Not the cache of whoever runs the tests.
+    command.env("MCPOOL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cli-cache"));
+    command
 }
 
 /// A command that works with the config of this test.
@@ -75,7 +83,15 @@ fn nowhere() -> Value {
 fn the_demo_shows_every_step_without_colour_when_piped() {
     let ran = mcpool(&["demo"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    for step in ["Connect", "mcp_demo_greet", "Hello, Ada!", "{\"sum\":42}", "P50", "Disconnect"] {
+    for step in [
+        "Connect",
+        "mcp_demo_greet",
+        "Hello, Ada!",
+        "{\"sum\":42}",
+        "P50",
+        "Hello, Grace!",
+        "Disconnect",
+    ] {
         assert!(ran.out.contains(step), "{step} is missing in {}", ran.out);
     }
     assert!(!ran.out.contains('\x1b'), "{}", ran.out);
@@ -182,7 +198,7 @@ fn a_call_takes_a_whole_object_from_the_line_or_from_stdin() {
     assert_eq!((ran.code, ran.out.as_str()), (0, "Hello, Bob!\n"));
     let args = ["call", "-c", config.path(), "demo", "greet", "--args", "-"];
     let (input, output) = (Stdio::piped(), Stdio::piped());
-    let mut child = Command::new(MCPOOL).args(args).stdin(input).stdout(output).spawn().unwrap();
+    let mut child = command(&args).stdin(input).stdout(output).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"{\n\"name\": \"Eve\"\n}\n").unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.out.as_str()), (0, "Hello, Eve!\n"));
@@ -258,13 +274,12 @@ fn wrong_usage_has_exit_code_2_and_a_word_on_stderr() {
 fn the_log_is_beside_the_output_when_it_is_asked_for() {
     let config = ConfigFile::with_demo("log", nowhere());
     let status = ["status", "--json", "--config", config.path()];
-    let at = |level| -> Ran {
-        Command::new(MCPOOL).args(status).env("MCPOOL_LOG", level).output().unwrap().into()
-    };
+    let at = |level| -> Ran { command(&status).env("MCPOOL_LOG", level).output().unwrap().into() };
     let ran = at("warn");
     assert!(ran.json().is_object(), "{}", ran.out);
-    assert!(ran.err.contains(" ERROR broken: connect failed: "), "{}", ran.err);
-    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    let lines = ran.err.lines();
+    assert!(lines.clone().count() > 0, "{}", ran.err);
+    assert!(lines.clone().all(|line| line.contains(" ERROR broken: ")), "{}", ran.err);
     assert_eq!(at("").err, "");
     let refused = at("loud").err;
     assert_eq!(refused, "MCPOOL_LOG is \"loud\"; it may be error, warn, info, debug, trace\n");
@@ -286,7 +301,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
     for args in [&["demo"][..], &["demo", "--json"], &["--help"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = Command::new(MCPOOL).args(args).stdout(writer).output().unwrap();
+        let output = command(args).stdout(writer).output().unwrap();
         let ran = Ran::from(output);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
     }

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mcpool::{Arguments, CallOptions, Config, Manager, ManagerOptions, ToolResult};
+use mcpool::{
+    Arguments, CacheOption, CallOptions, Config, Manager, ManagerOptions, Pool, PoolOptions,
+    ToolResult,
+};
 use serde_json::{Value, json};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,9 +28,19 @@ pub(crate) fn stdio(knobs: &[&str]) -> Value {
     json!({"command": fixture(), "args": args})
 }
 
+/// A manager on a pool of its own, without a cache: tests of one process do not meet.
 pub(crate) fn manager(servers: Value) -> Manager {
     let config = Config::from_value(json!({"mcpServers": servers})).expect("a valid config");
-    Manager::new(config, ManagerOptions::default())
+    Manager::new(config, apart())
+}
+
+/// Options that share nothing with other tests.
+pub(crate) fn apart() -> ManagerOptions {
+    ManagerOptions {
+        pool: Some(Pool::new(PoolOptions::default())),
+        cache: CacheOption::Off,
+        ..ManagerOptions::default()
+    }
 }
 
 pub(crate) async fn call(

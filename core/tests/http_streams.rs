@@ -34,7 +34,9 @@ async fn an_answer_is_fetched_after_its_stream_was_cut() {
     let steps = Arc::new(Mutex::new(Vec::new()));
     let seen = steps.clone();
     let options = CallOptions {
-        on_progress: Some(Box::new(move |progress| seen.lock().unwrap().push(progress.progress))),
+        on_progress: Some(std::sync::Arc::new(move |progress| {
+            seen.lock().unwrap().push(progress.progress)
+        })),
         ..CallOptions::default()
     };
     let arguments = Arguments::new(&json!({"steps": 4, "ms": 200})).expect("an object");

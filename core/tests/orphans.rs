@@ -3,7 +3,6 @@
 mod common;
 
 use common::{Journal, lives, manager, stdio, until};
-use mcpool::State;
 use serde_json::json;
 
 async fn connected(knobs: &[&str]) -> (mcpool::Manager, Journal) {
@@ -35,7 +34,8 @@ async fn a_server_that_ignores_eof_and_sigterm_is_ended_all_the_same() {
 #[tokio::test]
 async fn the_exit_of_a_server_is_noticed_while_its_grandchild_holds_the_pipe() {
     let (manager, journal) = connected(&["--grandchild", "--exit-at", "idle-50"]).await;
-    until("the server's state", || manager.status()[0].state == State::Failed).await;
+    until("the server's end", || manager.status()[0].restarts > 0).await;
+    manager.close().await;
     until("the end of the grandchild", || journal.pids().iter().all(|&pid| !lives(pid))).await;
 }
 
@@ -52,6 +52,7 @@ async fn a_server_that_fails_its_handshake_is_ended() {
     let knobs = ["--hang", "initialize", "--ignore-eof", "--journal", journal.path()];
     let mut server = stdio(&knobs);
     server["timeout"] = json!(200);
+    server["restart"] = json!("never");
     let manager = manager(json!({"s": server}));
     let report = manager.connect_all().await.expect("nothing is required");
     assert_eq!(report.failed["s"].code(), "CONNECT_TIMEOUT");

@@ -11,10 +11,20 @@ export interface Progress {
   message?: string;
 }
 
+/**
+ * Which calls are sent again when their connection is lost: none of which nobody knows whether the tool ran, or also
+ * those of tools that say `readOnlyHint` or `idempotentHint`. A call that provably never left always is.
+ */
+export type Retry = 'never' | 'safe';
+
 /** What a caller can say about one call. */
 export interface CallOptions {
-  /** Overrides the server's `toolTimeout`. */
+  /** Overrides the server's `toolTimeout`: how long the server may be silent. Progress starts it anew. */
   timeoutMs?: number | undefined;
+  /** How long the call may take in all, whatever progress there is. */
+  maxTotalTimeoutMs?: number | undefined;
+  /** Overrides the manager's choice of what is sent again after a lost connection. */
+  retry?: Retry | undefined;
   /** Gives the call up and tells the server. */
   signal?: AbortSignal | undefined;
   /** Asks the server for progress. */
@@ -52,16 +62,21 @@ function callWith(
   server: string | undefined,
   tool: string,
   json: string | undefined,
-  { timeoutMs, signal, onProgress, meta }: CallOptions,
+  options: CallOptions,
   waiter: Waiting,
 ): void {
+  const { timeoutMs, maxTotalTimeoutMs, retry, signal, onProgress, meta } = options;
   if (signal?.aborted) throw aborted(signal);
   const limit = timeoutMs === undefined ? undefined : Number(timeoutMs);
+  const wall = maxTotalTimeoutMs === undefined ? undefined : Number(maxTotalTimeoutMs);
+  const again = retry === undefined ? undefined : String(retry);
   const metaJson = meta === undefined ? undefined : write(meta, 'meta');
   if (onProgress) waiter.told = (progress) => tell(onProgress, progress);
   const key = enter(waiter);
   try {
-    if (submit(key, server, tool, json, limit, onProgress !== undefined, metaJson)) queueMicrotask(flush);
+    const told = onProgress !== undefined;
+    const wantsFlush = submit(key, server, tool, json, limit, told, metaJson, wall, again);
+    if (wantsFlush) queueMicrotask(flush);
   } catch (error) {
     withdraw(key);
     throw error;

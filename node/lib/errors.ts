@@ -10,6 +10,16 @@ export interface RpcError {
 /** Whether the tool ran, as far as can be known when a call fails. */
 export type Executed = 'no' | 'yes' | 'unknown';
 
+/** Where a restart stands, when a call comes while its server is down. */
+export interface Restart {
+  /** How many attempts there have been since the server was last stable. */
+  readonly attempt: number;
+  /** When the next attempt is due, in milliseconds from then; absent while one is under way. */
+  readonly nextRetryMs?: number;
+  /** How the last attempt failed. */
+  readonly lastError?: McpoolError;
+}
+
 /** What an error tells besides its message. */
 export interface ErrorDetails {
   readonly retryable?: boolean;
@@ -17,6 +27,7 @@ export interface ErrorDetails {
   readonly server?: string;
   readonly hint?: string;
   readonly rpc?: RpcError;
+  readonly restart?: Restart;
   readonly cause?: unknown;
 }
 
@@ -35,6 +46,8 @@ export class McpoolError extends Error {
   declare readonly hint?: string;
   /** The server's JSON-RPC error, where it sent one. */
   declare readonly rpc?: RpcError;
+  /** Where the restart stands, for `RestartInProgressError` and `RestartFailedError`. */
+  declare readonly restart?: Restart;
 
   constructor(message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -44,6 +57,7 @@ export class McpoolError extends Error {
     if (typeof details.server === 'string') this.server = details.server;
     if (typeof details.hint === 'string') this.hint = details.hint;
     if (details.rpc != null) this.rpc = details.rpc;
+    if (details.restart != null) this.restart = details.restart;
   }
 }
 
@@ -162,15 +176,30 @@ for (const kind of [McpoolError, ...classes]) {
 const byCode = new Map<string, typeof McpoolError>(classes.map((kind) => [kind.code, kind]));
 
 /** An error as the core sends it. */
-interface Sent extends ErrorDetails {
+export interface SentError extends Omit<ErrorDetails, 'restart'> {
   readonly code: string;
   readonly message: string;
+  readonly restart?: SentRestart | null;
+}
+
+interface SentRestart {
+  readonly attempt: number;
+  readonly next_retry_ms: number | null;
+  readonly last_error: SentError | null;
 }
 
 /** The error that the core sent, as an instance of its class. */
-export function restore(sent: Sent): McpoolError {
-  const Kind = byCode.get(sent.code) ?? McpoolError;
-  return new Kind(sent.message, sent);
+export function restore({ code, message, restart, ...details }: SentError): McpoolError {
+  const Kind = byCode.get(code) ?? McpoolError;
+  return new Kind(message, restart == null ? details : { ...details, restart: restoreRestart(restart) });
+}
+
+function restoreRestart({ attempt, next_retry_ms, last_error }: SentRestart): Restart {
+  return {
+    attempt,
+    ...(next_retry_ms !== null && { nextRetryMs: next_retry_ms }),
+    ...(last_error !== null && { lastError: restore(last_error) }),
+  };
 }
 
 /** Runs a native verb that throws; its error's message is the JSON of the core's. */

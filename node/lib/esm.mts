@@ -19,6 +19,7 @@ export {
   Manager,
   McpoolError,
   NotApprovedError,
+  Pool,
   ProtocolError,
   RestartFailedError,
   RestartInProgressError,

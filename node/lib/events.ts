@@ -3,13 +3,14 @@ import type { NativeEvents } from '../native.js';
 import type { McpoolError } from './errors.js';
 import { askUntil, throwLater } from './post.js';
 import { shape } from './shape.js';
-import type { ServerState } from './status.js';
+import type { Reason, ServerState } from './status.js';
 
 interface Happening {
   /** Counts up by one for each event of a manager. */
   seq: number;
   /** Milliseconds since the Unix epoch. */
   timeMs: number;
+  /** The server concerned; empty when all are. */
   server: string;
 }
 
@@ -18,24 +19,41 @@ export interface StatusEvent extends Happening {
   type: 'status';
   state: ServerState;
   error?: McpoolError;
+  /** Why an attempt is made or due. */
+  reason?: Reason;
+  /** How many attempts there have been since it was last stable. */
+  attempt: number;
+  /** When the next attempt is due by itself, in milliseconds from then. */
+  nextRetryMs?: number;
 }
 
-/** A server's tools in the catalog changed. */
+/** A server's tools in the catalog changed, or became live or deferred. */
 export interface ToolsChangedEvent extends Happening {
   type: 'tools_changed';
   toolCount: number;
 }
 
-/** The server sent a log message. */
+/** The server sent a log message, or mcpool has something to say of it. */
 export interface LogEvent extends Happening {
   type: 'log';
+  /** Who speaks. */
+  origin: 'server' | 'mcpool';
   level: string;
   logger?: string;
   data: unknown;
 }
 
+/** A reload changed the servers of the manager. */
+export interface ConfigChangedEvent extends Happening {
+  type: 'config_changed';
+  added: string[];
+  removed: string[];
+  restarted: string[];
+  updated: string[];
+}
+
 /** One thing that happened. */
-export type McpoolEvent = StatusEvent | ToolsChangedEvent | LogEvent;
+export type McpoolEvent = StatusEvent | ToolsChangedEvent | LogEvent | ConfigChangedEvent;
 
 /** What a listener of `type` hears. */
 export type EventOf<T extends McpoolEvent['type']> = Extract<McpoolEvent, { type: T }>;

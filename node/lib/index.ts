@@ -1,6 +1,6 @@
 // What the package gives.
 
-export type { Arguments, CallOptions, Progress } from './calls.js';
+export type { Arguments, CallOptions, Progress, Retry } from './calls.js';
 export {
   AuthFailedError,
   AuthRequiredError,
@@ -21,6 +21,7 @@ export {
   McpoolError,
   NotApprovedError,
   ProtocolError,
+  type Restart,
   RestartFailedError,
   RestartInProgressError,
   type RpcError,
@@ -33,6 +34,7 @@ export {
   UntrustedError,
 } from './errors.js';
 export type {
+  ConfigChangedEvent,
   EventOf,
   EventStream,
   LogEvent,
@@ -40,7 +42,23 @@ export type {
   StatusEvent,
   ToolsChangedEvent,
 } from './events.js';
-export { type Config, Manager, type ManagerOptions, type Naming, type ServerConfig } from './manager.js';
+export {
+  type Config,
+  type FileOptions,
+  Manager,
+  type ManagerOptions,
+  type Naming,
+  type ServerConfig,
+} from './manager.js';
+export { Pool, type PoolOptions } from './pool.js';
 export { type ContentBlock, ToolResult } from './result.js';
-export type { Calls, ConnectReport, ServerState, ServerStatus, Source } from './status.js';
-export { type Schema, Tool, type ToolAnnotations } from './tool.js';
+export type {
+  Calls,
+  ConnectReport,
+  Reason,
+  ReloadReport,
+  ServerState,
+  ServerStatus,
+  Source,
+} from './status.js';
+export { type Schema, Tool, type ToolAnnotations, type ToolState } from './tool.js';

@@ -1,11 +1,21 @@
 // Owns the manager that JavaScript sees: types and verbs; whatever is decided is decided in the core.
+import { fileURLToPath } from 'node:url';
 import { NativeManager } from '../native.js';
-import { type Arguments, type CallOptions, call } from './calls.js';
-import { ConfigInvalidError, restoring } from './errors.js';
+import { type Arguments, type CallOptions, call, type Retry } from './calls.js';
+import { restoring } from './errors.js';
 import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
+import { nativeOf, type Pool } from './pool.js';
 import { ask, bridge } from './post.js';
 import type { ToolResult } from './result.js';
-import { type ConnectReport, readReport, readStatus, type ServerStatus } from './status.js';
+import { write, writeOptions } from './shape.js';
+import {
+  type ConnectReport,
+  type ReloadReport,
+  readConnectReport,
+  readReloadReport,
+  readStatus,
+  type ServerStatus,
+} from './status.js';
 import { type Tool, toolsOf } from './tool.js';
 
 /** One server: a `command` to start, or a `url` to reach. */
@@ -65,11 +75,29 @@ export interface ManagerOptions {
   naming?: Naming | undefined;
   /** How many servers connect at the same time. */
   connectConcurrency?: number | undefined;
+  /** How long `connectAll` waits before the cache stands in for servers that are late. */
+  gateMs?: number | undefined;
+  /** Whether `connectAll` waits for late servers of which the cache knows nothing. */
+  pendingWithoutCache?: 'wait' | 'skip' | undefined;
+  /** How long a call waits for a server that is being restarted; 0 means not at all. */
+  restartWaitMs?: number | undefined;
+  /** Which calls are sent again when their connection is lost. */
+  retry?: Retry | undefined;
+  /** Where tool lists are kept between runs: the user's cache directory by default, `false` for nowhere. */
+  cacheDir?: string | false | undefined;
+  /** Whose connections are shared; the process-wide pool when not set. */
+  pool?: Pool | undefined;
+}
+
+/** Options of a manager on a config file. */
+export interface FileOptions extends ManagerOptions {
+  /** Whether the file is followed as it changes. */
+  watch?: boolean | undefined;
 }
 
 const nothing = () => undefined;
 
-/** Connects to many servers, lists their tools, routes calls. */
+/** Connects to many servers, lists their tools, routes calls. Managers of a process share their connections. */
 export class Manager implements AsyncDisposable {
   readonly #native: NativeManager;
   readonly #submit: NativeManager['submit'];
@@ -78,11 +106,22 @@ export class Manager implements AsyncDisposable {
 
   /** Nothing is started yet. The config is an object, or its JSON. */
   constructor(config: Config | string, options: ManagerOptions = {}) {
-    const { naming, connectConcurrency } = options;
-    const json = typeof config === 'string' ? config : write(config);
-    const named = typeof naming === 'function' ? sound(naming) : naming;
-    this.#native = restoring(() => new NativeManager(bridge(), json, named, connectConcurrency));
+    this.#native =
+      config instanceof NativeManager
+        ? config
+        : restoring(() => new NativeManager(bridge(), textOf(config), ...written(options)));
     this.#submit = this.#native.submit;
+  }
+
+  /** A manager for the servers of a config file. */
+  static fromFile(path: string | URL, options: FileOptions = {}): Manager {
+    const file = path instanceof URL ? fileURLToPath(path) : String(path);
+    return around(restoring(() => NativeManager.open(bridge(), file, ...written(options))));
+  }
+
+  /** A manager for a sub-agent: the same servers, on the same connections. */
+  child(): Manager {
+    return around(restoring(() => this.#native.child()));
   }
 
   /** What was odd in the config. */
@@ -91,11 +130,12 @@ export class Manager implements AsyncDisposable {
   }
 
   /**
-   * Connects all enabled servers at once and waits until each is up or has failed within its own timeout.
+   * Connects all enabled servers at once. Resolves when each is up or has failed, or when the gate closes: then servers
+   * that are late are represented by the tools that the cache knows, and come up behind.
    * One server's failure is in the report; only a `required` server's rejects.
    */
   connectAll(): Promise<ConnectReport> {
-    return ask((key) => this.#native.connectAll(key), readReport);
+    return ask((key) => this.#native.connectAll(key), readConnectReport);
   }
 
   /** Connects one server; does nothing when it is connected, joins an attempt that is under way. */
@@ -103,12 +143,15 @@ export class Manager implements AsyncDisposable {
     return ask((key) => this.#native.connect(key, String(name)), nothing);
   }
 
-  /** Resolves when the server is connected, rejects with its error; starts nothing. */
+  /**
+   * Resolves when the server is connected, however many attempts that takes; rejects with its error when nothing more
+   * is tried or the limit has passed, by default the server's own timeout. Starts nothing.
+   */
   waitFor(name: string, options: { timeoutMs?: number | undefined } = {}): Promise<void> {
     return ask((key) => this.#native.waitFor(key, String(name), options.timeoutMs), nothing);
   }
 
-  /** The tools of all connected servers, sorted by name. */
+  /** The tools of all servers that are up, or will be, sorted by name. */
   getTools(): Tool[] {
     const catalog = this.#native.newCatalog();
     if (catalog) this.#tools = toolsOf(catalog);
@@ -147,12 +190,21 @@ export class Manager implements AsyncDisposable {
     return this;
   }
 
-  /** Closes one server's connection and drops its tools. Idempotent, bounded. */
+  /**
+   * Applies the difference to this config, or to the config file as it is now: servers that are the same keep their
+   * connections and calls, others are closed, connected or restarted; settings change in place.
+   */
+  reload(config?: Config | string): Promise<ReloadReport> {
+    const text = () => (config === undefined ? undefined : textOf(config));
+    return ask((key) => this.#native.reload(key, text()), readReloadReport);
+  }
+
+  /** Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent, bounded. */
   disconnect(name: string): Promise<void> {
     return ask((key) => this.#native.disconnect(key, String(name)), nothing);
   }
 
-  /** Closes every connection; the manager can connect again. Idempotent, bounded. */
+  /** Closes every connection that nobody else holds; the manager can connect again. Idempotent, bounded. */
   disconnectAll(): Promise<void> {
     return ask((key) => this.#native.disconnectAll(key), nothing);
   }
@@ -167,14 +219,16 @@ export class Manager implements AsyncDisposable {
   }
 }
 
-function write(config: unknown): string {
-  try {
-    return JSON.stringify(config) ?? 'null';
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new ConfigInvalidError(`The config cannot become JSON: ${why}`, { cause });
-  }
+/** The manager around a native one. Not for others: what it is given instead of a config is no public type. */
+const around = (native: NativeManager) => new Manager(native as never);
+
+/** The options as the native side takes them. */
+function written({ naming, pool, ...plain }: ManagerOptions) {
+  const named = typeof naming === 'function' ? sound(naming) : naming;
+  return [writeOptions(plain), named, pool && nativeOf(pool)] as const;
 }
+
+const textOf = (config: Config | string) => (typeof config === 'string' ? config : write('config', config));
 
 /** A naming function that fails must not cost the tool: it gives no name then. */
 function sound(naming: (server: string, tool: string) => string) {

@@ -1,5 +1,6 @@
-// Owns turning the core's JSON into what JavaScript expects: camelCase fields, errors as classes, no nulls.
-import { restore } from './errors.js';
+// Owns turning the core's JSON into what JavaScript expects (camelCase fields, errors as classes, no nulls) and
+// JavaScript's options into what the core expects.
+import { ConfigInvalidError, restore, type SentError } from './errors.js';
 
 const camel = (name: string) => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
@@ -13,6 +14,28 @@ export function shape<T>(record: object): T {
   return shaped as T;
 }
 
-function isSentError(name: string, value: unknown): value is Parameters<typeof restore>[0] {
+function isSentError(name: string, value: unknown): value is SentError {
   return name === 'error' && typeof value === 'object';
+}
+
+/** The JSON of a config or of options. */
+export function write(what: string, value: unknown): string {
+  try {
+    return JSON.stringify(value, numbersAsTheyAre) ?? 'null';
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new ConfigInvalidError(`The ${what} cannot become JSON: ${why}`, { cause });
+  }
+}
+
+/** JSON has no word for such numbers: as null they would pass for something left out. */
+function numbersAsTheyAre(_: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+}
+
+/** The JSON of options under the core's names for them. */
+export function writeOptions(options: object): string {
+  const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const entries = Object.entries(options).map(([name, value]) => [snake(name), value]);
+  return write('options', Object.fromEntries(entries));
 }

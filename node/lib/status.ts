@@ -1,11 +1,27 @@
-// Owns what `status()` and `connectAll()` tell.
-import { type McpoolError, restore } from './errors.js';
+// Owns what `status()`, `connectAll()` and `reload()` tell.
+import { type McpoolError, restore, type SentError } from './errors.js';
 import { shape } from './shape.js';
 
-/** Where a server stands. */
-export type ServerState = 'idle' | 'connecting' | 'connected' | 'failed' | 'disabled' | 'disconnected';
+/**
+ * Where a server stands. `degraded`: up, while a probe finds out whether it lives. `reconnecting`: lost or never
+ * reached, and the next attempt is under way or due. `failed`: nothing more is tried until somebody asks.
+ */
+export type ServerState =
+  | 'idle'
+  | 'connecting'
+  | 'connected'
+  | 'degraded'
+  | 'reconnecting'
+  | 'failed'
+  | 'disabled'
+  | 'blocked'
+  | 'needs_auth'
+  | 'disconnected';
 
-/** How calls ended on the current connection. */
+/** Why an attempt to connect was made or is due. */
+export type Reason = 'startup' | 'transport-exit' | 'probe-failure' | 'session-expired' | 'manual';
+
+/** How calls ended, restarts included. */
 export interface Calls {
   ok: number;
   error: number;
@@ -32,9 +48,11 @@ export interface ServerStatus {
   toolCount: number;
   error?: McpoolError;
   connectedSinceMs?: number;
-  /** How many attempts to connect there have been. */
+  /** How many attempts to connect there have been since it was last stable. */
   attempt: number;
-  /** When the next attempt is due by itself. */
+  /** Why an attempt is under way or due, or was the last one. */
+  reason?: Reason;
+  /** When the next attempt is due by itself, in milliseconds from now. */
   nextRetryMs?: number;
   /** How often it came up again after the first time. */
   restarts: number;
@@ -53,11 +71,11 @@ export interface ServerStatus {
 export interface ConnectReport {
   /** Servers that are up. */
   connected: string[];
-  /** Servers that are known from the cache only, so far. */
+  /** Servers whose tools are known from the cache only, so far; calls wait for them. */
   deferred: string[];
-  /** Servers whose attempt goes on. */
+  /** Servers whose first attempt goes on, and of which nothing is known yet. */
   pending: string[];
-  /** Servers that are not, and why. */
+  /** Servers whose first attempt failed, and why; their restart policy goes on behind. */
   failed: Record<string, McpoolError>;
   /** Servers whose source is not trusted. */
   blocked: string[];
@@ -65,6 +83,22 @@ export interface ConnectReport {
   disabled: string[];
   /** How long each server took. */
   durationsMs: Record<string, number>;
+}
+
+/** What a reload changed. */
+export interface ReloadReport {
+  /** New servers. */
+  added: string[];
+  /** Servers that are gone. */
+  removed: string[];
+  /** Servers that were replaced by another definition of the same name. */
+  restarted: string[];
+  /** Servers whose settings changed while they ran on. */
+  updated: string[];
+  /** Servers that nothing happened to. */
+  unchanged: string[];
+  /** How connecting the added and restarted ones went. */
+  connect: ConnectReport;
 }
 
 export function readStatus(json: string): ServerStatus[] {
@@ -76,8 +110,18 @@ export function readStatus(json: string): ServerStatus[] {
   }));
 }
 
-export function readReport(json: string): ConnectReport {
-  const report = shape<ConnectReport>(JSON.parse(json));
-  const failed = Object.entries(report.failed);
-  return { ...report, failed: Object.fromEntries(failed.map(([name, error]) => [name, restore(error)])) };
+interface SentReport {
+  failed: Record<string, SentError>;
+}
+
+export const readConnectReport = (json: string) => connectReport(JSON.parse(json));
+
+export function readReloadReport(json: string): ReloadReport {
+  const sent: { connect: SentReport } = JSON.parse(json);
+  return { ...shape<ReloadReport>(sent), connect: connectReport(sent.connect) };
+}
+
+function connectReport(sent: SentReport): ConnectReport {
+  const failed = Object.entries(sent.failed).map(([name, error]) => [name, restore(error)]);
+  return { ...shape<ConnectReport>(sent), failed: Object.fromEntries(failed) };
 }

@@ -12,6 +12,9 @@ export interface ToolAnnotations {
   [hint: string]: unknown;
 }
 
+/** Whether a tool's server is connected. */
+export type ToolState = 'live' | 'deferred';
+
 /** A JSON Schema. */
 export type Schema = Record<string, unknown>;
 
@@ -79,9 +82,9 @@ export class Tool {
     return this.#catalog.provider(this.#index) ?? '';
   }
 
-  /** `live`: its server is connected. */
-  get state(): 'live' {
-    return this.#catalog.state(this.#index) as 'live';
+  /** `live`: its server is connected. `deferred`: known from before; a call waits for the server. */
+  get state(): ToolState {
+    return this.#catalog.state(this.#index) as ToolState;
   }
 
   toJSON(): Record<string, unknown> {

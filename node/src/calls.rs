@@ -5,8 +5,10 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
-use mcpool::{Address, Arguments, CallHandle, CallOptions, Letter, Manager, ToolRef};
+use mcpool::{Address, Arguments, CallHandle, CallOptions, Letter, Manager, Retry, ToolRef};
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 
@@ -21,7 +23,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// `submit(key, server, tool, argumentsJson, timeoutMs, progress, metaJson)`; see the declaration.
+    /// `submit(key, server, tool, argumentsJson, timeoutMs, progress, metaJson, maxTotalTimeoutMs, retry)`; see the declaration.
     pub(crate) fn into_function(self, env: &Env) -> Result<Unknown<'_>> {
         let (env, mut function) = (env.raw(), null_mut());
         let caller: *mut c_void = Box::into_raw(Box::new(self)).cast();
@@ -65,6 +67,8 @@ impl Caller {
         let timeout_ms = values.read::<f64>(4)?;
         let progress = values.read::<bool>(5)?.unwrap_or_default();
         let meta = values.read::<Text>(6)?;
+        let max_total_ms = values.read::<f64>(7)?;
+        let retry = values.read::<Text>(8)?;
         let address = Address { mailbox: self.post.mailbox.clone(), key };
         let send = || {
             let arguments = match arguments {
@@ -72,14 +76,16 @@ impl Caller {
                 None => Arguments::none(),
             };
             let mut options = CallOptions {
-                timeout: timeout_ms.map(|ms| CallOptions::read_timeout(ms / 1000.0)).transpose()?,
+                timeout: timeout_ms.map(read_ms).transpose()?,
+                max_total_timeout: max_total_ms.map(read_ms).transpose()?,
+                retry: retry.map(|name| Retry::from_name(name.as_str())).transpose()?,
                 meta: meta.map(|json| CallOptions::read_meta(json.into_bytes())).transpose()?,
                 on_progress: None,
             };
             if progress {
                 let Address { mailbox, key } = address.clone();
                 options.on_progress =
-                    Some(Box::new(move |progress| mailbox.post(key, Letter::Progress(progress))));
+                    Some(Arc::new(move |progress| mailbox.post(key, Letter::Progress(progress))));
             }
             let tool = match &server {
                 Some(server) => ToolRef::Of { server: server.as_str(), tool: tool.as_str() },
@@ -89,6 +95,10 @@ impl Caller {
         };
         Ok(send())
     }
+}
+
+fn read_ms(ms: f64) -> mcpool::Result<Duration> {
+    CallOptions::read_timeout(ms / 1000.0)
 }
 
 /// The arguments of a call from JavaScript.
@@ -109,7 +119,7 @@ impl Values<'_> {
 }
 
 unsafe extern "C" fn submit(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let mut values = [null_mut(); 7];
+    let mut values = [null_mut(); 9];
     let (mut count, mut caller, mut answer) = (values.len(), null_mut(), null_mut());
     // SAFETY: at most as many values are written as there is room for; the data is the caller of this function.
     let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {

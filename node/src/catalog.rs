@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcpool::{Catalog, ServerTool};
+use mcpool::{Catalog, ServerTool, Tool};
 use napi_derive::napi;
 
 use crate::text::to_json;
@@ -53,12 +53,12 @@ impl NativeCatalog {
 
     #[napi]
     pub fn requires_approval(&self, index: u32) -> Option<bool> {
-        Some(self.tool(index)?.requires_approval())
+        Some(self.shown(index)?.requires_approval)
     }
 
     #[napi]
     pub fn state(&self, index: u32) -> Option<&str> {
-        Some(self.tool(index)?.state())
+        Some(self.shown(index)?.state.name())
     }
 
     #[napi]
@@ -71,7 +71,11 @@ impl NativeCatalog {
         Some(self.tool(index)?.fingerprint())
     }
 
+    fn shown(&self, index: u32) -> Option<&Tool> {
+        self.0.tools().get(index as usize)
+    }
+
     fn tool(&self, index: u32) -> Option<&ServerTool> {
-        self.0.tools().get(index as usize).map(|tool| &*tool.of)
+        self.shown(index).map(|tool| &*tool.of)
     }
 }

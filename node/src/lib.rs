@@ -7,6 +7,7 @@ mod catalog;
 mod events;
 mod manager;
 mod naming;
+mod pool;
 mod post;
 mod text;
 mod waiting;

@@ -5,15 +5,16 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{CallOptions, Catalog, Config, Manager, ManagerOptions, Naming};
-use napi::bindgen_prelude::{Either, Env, Function, Unknown};
+use mcpool::{CallOptions, Catalog, Config, Manager, ManagerOptions};
+use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;
 
 use crate::bridge::{Bridge, start};
 use crate::calls::Caller;
 use crate::catalog::NativeCatalog;
 use crate::events::NativeEvents;
-use crate::naming::{Named, NamedBy, Namer};
+use crate::naming::{self, Chosen, Namer};
+use crate::pool::NativePool;
 use crate::post::Post;
 use crate::text::to_json;
 use crate::thrown;
@@ -25,45 +26,62 @@ pub struct NativeManager {
     post: Rc<Post>,
     /// The catalog that was handed out last.
     catalog: RefCell<Option<Arc<Catalog>>>,
-    _namer: Option<Namer>,
+    namer: Option<Rc<Namer>>,
 }
 
 #[napi]
 impl NativeManager {
+    /// `config` and `options` are JSON.
     #[napi(
         constructor,
-        ts_args_type = "bridge: Bridge, config: string, naming?: string | ((server: string, tool: string) => string | null), connectConcurrency?: number"
+        ts_args_type = "bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool"
     )]
     pub fn new(
         env: Env,
         bridge: &Bridge,
         config: String,
-        naming: Option<Either<String, Function<'_, NamedBy, Named>>>,
-        connect_concurrency: Option<u32>,
+        options: String,
+        naming: Option<Chosen<'_>>,
+        pool: Option<&NativePool>,
     ) -> napi::Result<Self> {
         let config = Config::from_json(&config).map_err(thrown)?;
-        let (naming, namer) = match naming {
-            None => (Naming::default(), None),
-            Some(Either::A(style)) => (Naming::from_style(&style).map_err(thrown)?, None),
-            Some(Either::B(function)) => {
-                let namer = Namer::new(env, function)?;
-                (namer.naming(), Some(namer))
-            }
-        };
-        let connect_concurrency = connect_concurrency.map(|count| count as usize);
-        let core = Manager::new(config, ManagerOptions { naming, connect_concurrency });
-        Ok(NativeManager {
-            core,
-            post: bridge.0.clone(),
-            catalog: RefCell::default(),
-            _namer: namer,
-        })
+        let (options, namer) = read_options(env, &options, naming, pool)?;
+        Ok(Self::around(Manager::new(config, options), bridge.0.clone(), namer))
+    }
+
+    /// On a config file.
+    #[napi(
+        factory,
+        ts_args_type = "bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool"
+    )]
+    pub fn open(
+        env: Env,
+        bridge: &Bridge,
+        path: String,
+        options: String,
+        naming: Option<Chosen<'_>>,
+        pool: Option<&NativePool>,
+    ) -> napi::Result<Self> {
+        let (options, namer) = read_options(env, &options, naming, pool)?;
+        let core = Manager::open(path, options).map_err(thrown)?;
+        Ok(Self::around(core, bridge.0.clone(), namer))
+    }
+
+    /// For a sub-agent, on the same connections.
+    #[napi]
+    pub fn child(&self) -> napi::Result<NativeManager> {
+        let core = self.core.child().map_err(thrown)?;
+        Ok(Self::around(core, self.post.clone(), self.namer.clone()))
+    }
+
+    fn around(core: Manager, post: Rc<Post>, namer: Option<Rc<Namer>>) -> Self {
+        NativeManager { core, post, catalog: RefCell::default(), namer }
     }
 
     /// Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn.
     #[napi(
         getter,
-        ts_return_type = "(key: number, server: string | undefined, tool: string, argumentsJson?: string, timeoutMs?: number, progress?: boolean, metaJson?: string) => boolean"
+        ts_return_type = "(key: number, server: string | undefined, tool: string, argumentsJson?: string, timeoutMs?: number, progress?: boolean, metaJson?: string, maxTotalTimeoutMs?: number, retry?: string) => boolean"
     )]
     pub fn submit<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
         Caller { core: self.core.clone(), post: self.post.clone() }.into_function(env)
@@ -102,6 +120,19 @@ impl NativeManager {
         self.run(key, ending(self.core.close()));
     }
 
+    /// Without a config, the file is read again.
+    #[napi]
+    pub fn reload(&self, key: i64, config: Option<String>) {
+        let manager = self.core.clone();
+        start(&self.post, key, true, async move {
+            let report = match config {
+                Some(config) => manager.reload_with(Config::from_json(&config)?).await,
+                None => manager.reload().await,
+            };
+            report.map(|report| to_json(&report))
+        });
+    }
+
     fn run(&self, key: i64, verb: impl Future<Output = mcpool::Result<()>> + Send + 'static) {
         start(&self.post, key, true, async move { verb.await.map(|()| "null".to_owned()) });
     }
@@ -123,7 +154,7 @@ impl NativeManager {
 
     #[napi]
     pub fn warnings(&self) -> Vec<String> {
-        self.core.warnings().to_vec()
+        self.core.warnings()
     }
 
     #[napi]
@@ -135,4 +166,16 @@ impl NativeManager {
 async fn ending(verb: impl Future<Output = ()>) -> mcpool::Result<()> {
     verb.await;
     Ok(())
+}
+
+fn read_options(
+    env: Env,
+    json: &str,
+    naming: Option<Chosen<'_>>,
+    pool: Option<&NativePool>,
+) -> napi::Result<(ManagerOptions, Option<Rc<Namer>>)> {
+    let options = ManagerOptions::from_json(json).map_err(thrown)?;
+    let (naming, namer) = naming::read(env, naming)?;
+    let pool = pool.map(|pool| pool.0.clone());
+    Ok((ManagerOptions { naming, pool, ..options }, namer))
 }

@@ -8,7 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcpool::Naming;
-use napi::bindgen_prelude::{Env, FnArgs, Function, FunctionRef};
+use napi::bindgen_prelude::{Either, Env, FnArgs, Function, FunctionRef};
+
+use crate::thrown;
+
+/// A style or a function, as JavaScript says it.
+pub(crate) type Chosen<'a> = Either<String, Function<'a, NamedBy, Named>>;
 
 /// Server and raw tool name.
 pub(crate) type NamedBy = FnArgs<(String, String)>;
@@ -25,8 +30,23 @@ thread_local! {
 /// Keeps a function in its thread's table.
 pub(crate) struct Namer(u64);
 
+/// The naming, and what must be kept for as long as it is used.
+pub(crate) fn read(
+    env: Env,
+    chosen: Option<Chosen<'_>>,
+) -> napi::Result<(Naming, Option<Rc<Namer>>)> {
+    Ok(match chosen {
+        None => (Naming::default(), None),
+        Some(Either::A(style)) => (Naming::from_style(&style).map_err(thrown)?, None),
+        Some(Either::B(function)) => {
+            let namer = Namer::new(env, function)?;
+            (namer.naming(), Some(Rc::new(namer)))
+        }
+    })
+}
+
 impl Namer {
-    pub(crate) fn new(env: Env, function: Function<'_, NamedBy, Named>) -> napi::Result<Namer> {
+    fn new(env: Env, function: Function<'_, NamedBy, Named>) -> napi::Result<Namer> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let function = Rc::new(function.create_ref()?);
@@ -34,7 +54,7 @@ impl Namer {
         Ok(Namer(id))
     }
 
-    pub(crate) fn naming(&self) -> Naming {
+    fn naming(&self) -> Naming {
         let id = self.0;
         Naming::Function(Arc::new(move |server, tool| ask(id, server, tool)))
     }

@@ -23,6 +23,7 @@ from ._errors import (
     McpoolError,
     NotApprovedError,
     ProtocolError,
+    Restart,
     RestartFailedError,
     RestartInProgressError,
     RpcError,
@@ -35,8 +36,8 @@ from ._errors import (
     UntrustedError,
 )
 from ._manager import Events, Manager
-from ._native import Tool, ToolResult, __version__
-from ._types import Calls, ConnectReport, Event, Progress, ServerStatus, Source
+from ._native import Pool, Tool, ToolResult, __version__
+from ._types import Calls, ConnectReport, Event, Progress, ReloadReport, ServerStatus, Source
 
 __all__ = [
     "AuthFailedError",
@@ -59,8 +60,11 @@ __all__ = [
     "Manager",
     "McpoolError",
     "NotApprovedError",
+    "Pool",
     "Progress",
     "ProtocolError",
+    "ReloadReport",
+    "Restart",
     "RestartFailedError",
     "RestartInProgressError",
     "RpcError",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class RpcError:
@@ -19,6 +19,14 @@ class RpcError:
         return f"RpcError(code={self.code!r}, message={self.message!r}, data={self.data!r})"
 
 
+class Restart(NamedTuple):
+    """Where a restart stands when a call finds its server down; without `next_retry_ms`, one is under way."""
+
+    attempt: int
+    next_retry_ms: int | None
+    last_error: McpoolError | None
+
+
 class McpoolError(Exception):
     """Base of all errors: `code` is stable, `message` says what happened, `hint` what to do about it."""
 
@@ -33,6 +41,7 @@ class McpoolError(Exception):
         server: str | None = None,
         executed: str | None = None,
         rpc: RpcError | None = None,
+        restart: Restart | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -40,6 +49,7 @@ class McpoolError(Exception):
         self.server = server
         self.executed = executed
         self.rpc = rpc
+        self.restart = restart
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
@@ -202,11 +212,17 @@ BY_CODE: dict[str, type[McpoolError]] = {cls.code: cls for cls in McpoolError.__
 
 def restore(fields: dict[str, Any]) -> McpoolError:
     """The exception for an error of the core; the native module calls this."""
-    rpc = fields.get("rpc")
+    rpc, restart = fields.get("rpc"), fields.get("restart")
     return BY_CODE[fields["code"]](
         fields["message"],
         hint=fields.get("hint"),
         server=fields.get("server"),
         executed=fields.get("executed"),
         rpc=RpcError(rpc["code"], rpc["message"], rpc.get("data")) if rpc else None,
+        restart=_restart(restart) if restart else None,
     )
+
+
+def _restart(fields: dict[str, Any]) -> Restart:
+    last_error = fields["last_error"]
+    return Restart(fields["attempt"], fields["next_retry_ms"], restore(last_error) if last_error else None)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from . import _native
+from ._base import ManagerBase
 from ._loop import give_up
-from ._native import NativeManager
-from ._types import connect_report, event, server_status
+from ._types import connect_report, event, reload_report
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import Callable, Mapping
     from types import TracebackType
-    from typing import Any, TypeAlias
+    from typing import Any
 
-    from ._native import NativeEvents, Tool, ToolResult
-    from ._types import ConnectReport, Event, Progress, ServerStatus
-
-    Naming: TypeAlias = str | Callable[[str, str], str]
-    """`plain`, `letters`, `double`, `raw`, or a function of server and raw tool name."""
+    from ._native import NativeEvents, ToolResult
+    from ._types import ConnectReport, Event, Progress, ReloadReport, Retry
 
 
 async def _finish(future: Future[Any]) -> Any:
@@ -29,22 +26,12 @@ async def _finish(future: Future[Any]) -> Any:
         raise
 
 
-class Manager:
+class Manager(ManagerBase):
     """Connects to many MCP servers, lists their tools, routes calls.
 
     One manager serves any event loop, any thread and any number of `asyncio.run()` in a row: the connections
-    belong to the core, not to the loop that opened them.
+    belong to the core, not to the loop that opened them. Managers of a process share them by server name.
     """
-
-    def __init__(
-        self,
-        config: Mapping[str, Any] | str,
-        *,
-        naming: Naming = "plain",
-        connect_concurrency: int | None = None,
-    ) -> None:
-        """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text."""
-        self._native = NativeManager(config, naming, connect_concurrency)
 
     async def connect_all(self) -> ConnectReport:
         """Connects all enabled servers at once; one server's failure is in the report, not raised."""
@@ -58,10 +45,6 @@ class Manager:
         """Returns when the server is connected, or raises its error. Starts nothing."""
         await _finish(_native.wait_for(self._native, server, timeout))
 
-    def get_tools(self) -> list[Tool]:
-        """The tools of all connected servers, sorted by name."""
-        return self._native.get_tools()
-
     async def call_tool(
         self,
         server: str,
@@ -69,14 +52,20 @@ class Manager:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        max_total_timeout: float | None = None,
+        retry: Retry | None = None,
         on_progress: Callable[[Progress], object] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Calls a tool by its server and the server's own name for it; `timeout` is in seconds.
+        """Calls a tool by its server and the server's own name for it.
 
-        A tool that fails by its own word is a result with `is_error`. Cancelling the task tells the server.
+        `timeout` is how many seconds may pass without an answer or progress, `max_total_timeout` how many in
+        all; `retry` overrides the manager's. A tool that fails by its own word is a result with `is_error`.
+        Cancelling the task tells the server.
         """
-        future = _native.call(self._native, server, tool, arguments, timeout, on_progress, meta)
+        future = _native.call(
+            self._native, server, tool, arguments, timeout, max_total_timeout, retry, on_progress, meta
+        )
         try:
             return await future
         except BaseException:
@@ -89,36 +78,38 @@ class Manager:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        max_total_timeout: float | None = None,
+        retry: Retry | None = None,
         on_progress: Callable[[Progress], object] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
         """Calls a tool by its name in the catalog; otherwise as `call_tool`."""
-        future = _native.call(self._native, None, name, arguments, timeout, on_progress, meta)
+        future = _native.call(
+            self._native, None, name, arguments, timeout, max_total_timeout, retry, on_progress, meta
+        )
         try:
             return await future
         except BaseException:
             give_up(future)
             raise
 
-    def status(self) -> list[ServerStatus]:
-        """Every server's status, in the order of the config. Starts nothing."""
-        return [server_status(fields) for fields in self._native.status()]
-
     def events(self) -> Events:
         """What happens from now on, as an async iterator."""
         return Events(self._native.events())
 
-    @property
-    def warnings(self) -> list[str]:
-        """What was odd in the config."""
-        return self._native.warnings()
+    async def reload(self, config: Mapping[str, Any] | str | None = None) -> ReloadReport:
+        """Applies the difference to `config`, or to the config file as it is now.
+
+        Servers that are the same keep their connections and calls; others are closed, connected or restarted.
+        """
+        return reload_report(await _finish(_native.reload(self._native, config)))
 
     async def disconnect(self, server: str) -> None:
-        """Closes one server's connection and drops its tools. Idempotent."""
+        """Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent."""
         await _finish(_native.disconnect(self._native, server))
 
     async def disconnect_all(self) -> None:
-        """Closes every connection; the manager can connect again. Idempotent."""
+        """Closes every connection that nobody else holds; the manager can connect again. Idempotent."""
         await _finish(_native.disconnect_all(self._native))
 
     async def close(self) -> None:

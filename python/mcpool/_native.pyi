@@ -2,9 +2,10 @@
 
 from asyncio import Future
 from collections.abc import Callable, Mapping
-from typing import Any, final
+from os import PathLike
+from typing import Any, Literal, final
 
-from ._types import Progress
+from ._types import Progress, Retry
 
 __version__: str
 
@@ -39,7 +40,7 @@ class Tool:
     @property
     def fingerprint(self) -> str: ...
     @property
-    def state(self) -> str: ...
+    def state(self) -> Literal["live", "deferred"]: ...
 
 @final
 class ToolResult:
@@ -59,6 +60,25 @@ class ToolResult:
     def json(self) -> str: ...
 
 @final
+class Pool:
+    """Where managers find the connections that they share.
+
+    Managers that are not given a pool share the one of the process; a pool of your own is an island.
+    `keep_alive` (milliseconds, or "always") is how long a connection stays up when the last manager that held
+    it has closed. With `clock="manual"`, for tests of agents, restarts and other waits of supervision are due
+    only by `advance_ms`.
+    """
+
+    def __new__(
+        cls,
+        *,
+        keep_alive: int | Literal["always"] | None = None,
+        clock: Literal["system", "manual"] = "system",
+    ) -> Pool: ...
+    def advance_ms(self, ms: int) -> None:
+        """Moves a manual clock on; what is due by then happens. The system's clock does not listen."""
+
+@final
 class NativeEvents:
     def lost(self) -> int: ...
 
@@ -67,9 +87,18 @@ class NativeManager:
     def __new__(
         cls,
         config: Mapping[str, Any] | str,
-        naming: str | Callable[[str, str], str] | None,
-        connect_concurrency: int | None,
+        naming: str | Callable[[str, str], str],
+        options: Mapping[str, Any],
+        pool: Pool | None,
     ) -> NativeManager: ...
+    @staticmethod
+    def open(
+        path: str | PathLike[str],
+        naming: str | Callable[[str, str], str],
+        options: Mapping[str, Any],
+        pool: Pool | None,
+    ) -> NativeManager: ...
+    def child(self) -> NativeManager: ...
     def get_tools(self) -> list[Tool]: ...
     def status(self) -> list[dict[str, Any]]: ...
     def warnings(self) -> list[str]: ...
@@ -99,12 +128,15 @@ def call(
     tool: str,
     arguments: Mapping[str, Any] | None,
     timeout: float | None,
+    max_total_timeout: float | None,
+    retry: Retry | None,
     on_progress: Callable[[Progress], object] | None,
     meta: Mapping[str, Any] | None,
 ) -> Future[ToolResult]: ...
 def connect_all(manager: NativeManager) -> Future[dict[str, Any]]: ...
 def connect(manager: NativeManager, server: str) -> Future[None]: ...
 def wait_for(manager: NativeManager, server: str, timeout: float | None) -> Future[None]: ...
+def reload(manager: NativeManager, config: Mapping[str, Any] | str | None) -> Future[dict[str, Any]]: ...
 def disconnect(manager: NativeManager, server: str) -> Future[None]: ...
 def disconnect_all(manager: NativeManager) -> Future[None]: ...
 def close(manager: NativeManager) -> Future[None]: ...
@@ -118,8 +150,11 @@ def block_call(
     tool: str,
     arguments: Mapping[str, Any] | None,
     timeout: float | None,
+    max_total_timeout: float | None,
+    retry: Retry | None,
     meta: Mapping[str, Any] | None,
 ) -> ToolResult: ...
+def block_reload(manager: NativeManager, config: Mapping[str, Any] | str | None) -> dict[str, Any]: ...
 def block_disconnect(manager: NativeManager, server: str) -> None: ...
 def block_disconnect_all(manager: NativeManager) -> None: ...
 def block_close(manager: NativeManager) -> None: ...

@@ -6,6 +6,30 @@ from typing import Any, NamedTuple
 
 from ._errors import McpoolError, restore
 
+TYPE_CHECKING = False  # The words of the core, for type checkers only.
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    State: TypeAlias = Literal[
+        "idle",
+        "connecting",
+        "connected",
+        "degraded",
+        "reconnecting",
+        "failed",
+        "disabled",
+        "blocked",
+        "needs_auth",
+        "disconnected",
+    ]
+    """Where a server stands."""
+    Reason: TypeAlias = Literal["startup", "transport-exit", "probe-failure", "session-expired", "manual"]
+    """Why an attempt to connect was made or is due."""
+    Retry: TypeAlias = Literal["never", "safe"]
+    """Which calls are sent again when their connection is lost; one that provably never left always is."""
+    EventType: TypeAlias = Literal["status", "tools_changed", "log", "config_changed"]
+    """What an event tells of."""
+
 
 class Progress(NamedTuple):
     """How far a call has come, in the server's own measure."""
@@ -27,8 +51,19 @@ class ConnectReport(NamedTuple):
     durations_ms: dict[str, float]
 
 
+class ReloadReport(NamedTuple):
+    """What a reload changed; `connect` says how connecting the added and restarted servers went."""
+
+    added: list[str]
+    removed: list[str]
+    restarted: list[str]
+    updated: list[str]
+    unchanged: list[str]
+    connect: ConnectReport
+
+
 class Calls(NamedTuple):
-    """How the calls on the current connection ended. A tool that says is_error has answered: that is ok."""
+    """How a server's calls ended, over all restarts. A tool that says is_error has answered: that is ok."""
 
     ok: int = 0
     error: int = 0
@@ -50,12 +85,13 @@ class ServerStatus(NamedTuple):
     """What can be said of a server without touching it."""
 
     name: str
-    state: str
+    state: State
     transport: str | None
     tool_count: int
     error: McpoolError | None
     connected_since_ms: int | None
     attempt: int
+    reason: Reason | None
     next_retry_ms: int | None
     restarts: int
     refs: int
@@ -69,18 +105,28 @@ class ServerStatus(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One thing that happened; `data` holds what belongs to its type."""
+    """One thing that happened; `server` is empty when it concerns all, `data` holds what belongs to the type.
+
+    `status`: state, attempt and, where there is one, error, reason, next_retry_ms.
+    `tools_changed`: tool_count.
+    `log`: origin ("server" or "mcpool"), level, data and, where there is one, logger.
+    `config_changed`: added, removed, restarted, updated.
+    """
 
     seq: int
     time_ms: int
     server: str
-    type: str
+    type: EventType
     data: dict[str, Any]
 
 
 def connect_report(fields: dict[str, Any]) -> ConnectReport:
     failed = {name: restore(error) for name, error in fields["failed"].items()}
     return ConnectReport(**{**fields, "failed": failed})
+
+
+def reload_report(fields: dict[str, Any]) -> ReloadReport:
+    return ReloadReport(**{**fields, "connect": connect_report(fields["connect"])})
 
 
 def server_status(fields: dict[str, Any]) -> ServerStatus:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from . import _native
-from ._native import NativeManager
-from ._types import connect_report, event, server_status
+from ._base import ManagerBase
+from ._types import connect_report, event, reload_report
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
@@ -12,25 +12,14 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from ._manager import Naming
-    from ._native import NativeEvents, Tool, ToolResult
-    from ._types import ConnectReport, Event, ServerStatus
+    from ._native import NativeEvents, ToolResult
+    from ._types import ConnectReport, Event, ReloadReport, Retry
 
 __all__ = ["Events", "Manager"]
 
 
-class Manager:
+class Manager(ManagerBase):
     """Connects to many MCP servers, lists their tools, routes calls; for code without an event loop."""
-
-    def __init__(
-        self,
-        config: Mapping[str, Any] | str,
-        *,
-        naming: Naming = "plain",
-        connect_concurrency: int | None = None,
-    ) -> None:
-        """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text."""
-        self._native = NativeManager(config, naming, connect_concurrency)
 
     def connect_all(self) -> ConnectReport:
         """Connects all enabled servers at once; one server's failure is in the report, not raised."""
@@ -44,10 +33,6 @@ class Manager:
         """Returns when the server is connected, or raises its error. Starts nothing."""
         _native.block_wait_for(self._native, server, timeout)
 
-    def get_tools(self) -> list[Tool]:
-        """The tools of all connected servers, sorted by name."""
-        return self._native.get_tools()
-
     def call_tool(
         self,
         server: str,
@@ -55,10 +40,18 @@ class Manager:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        max_total_timeout: float | None = None,
+        retry: Retry | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Calls a tool by its server and the server's own name for it; `timeout` is in seconds."""
-        return _native.block_call(self._native, server, tool, arguments, timeout, meta)
+        """Calls a tool by its server and the server's own name for it.
+
+        `timeout` is how many seconds may pass without an answer, `max_total_timeout` how many in all; `retry`
+        overrides the manager's. A tool that fails by its own word is a result with `is_error`.
+        """
+        return _native.block_call(
+            self._native, server, tool, arguments, timeout, max_total_timeout, retry, meta
+        )
 
     def call(
         self,
@@ -66,30 +59,32 @@ class Manager:
         arguments: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        max_total_timeout: float | None = None,
+        retry: Retry | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
         """Calls a tool by its name in the catalog; otherwise as `call_tool`."""
-        return _native.block_call(self._native, None, name, arguments, timeout, meta)
-
-    def status(self) -> list[ServerStatus]:
-        """Every server's status, in the order of the config. Starts nothing."""
-        return [server_status(fields) for fields in self._native.status()]
+        return _native.block_call(
+            self._native, None, name, arguments, timeout, max_total_timeout, retry, meta
+        )
 
     def events(self, *, timeout: float | None = None) -> Events:
         """What happens from now on; the iteration ends when nothing came for `timeout` seconds."""
         return Events(self._native.events(), timeout)
 
-    @property
-    def warnings(self) -> list[str]:
-        """What was odd in the config."""
-        return self._native.warnings()
+    def reload(self, config: Mapping[str, Any] | str | None = None) -> ReloadReport:
+        """Applies the difference to `config`, or to the config file as it is now.
+
+        Servers that are the same keep their connections and calls; others are closed, connected or restarted.
+        """
+        return reload_report(_native.block_reload(self._native, config))
 
     def disconnect(self, server: str) -> None:
-        """Closes one server's connection and drops its tools. Idempotent."""
+        """Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent."""
         _native.block_disconnect(self._native, server)
 
     def disconnect_all(self) -> None:
-        """Closes every connection; the manager can connect again. Idempotent."""
+        """Closes every connection that nobody else holds; the manager can connect again. Idempotent."""
         _native.block_disconnect_all(self._native)
 
     def close(self) -> None:

@@ -10,7 +10,9 @@ use crate::calls::{read_arguments, read_options, read_timeout};
 use crate::errors::OrRaise;
 use crate::json;
 use crate::manager::{NativeEvents, NativeManager};
+use crate::options::read_config;
 use crate::result::ToolResult;
+use crate::verbs::reload_to;
 
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
@@ -60,7 +62,11 @@ pub(crate) fn block_wait_for(
 
 /// Calls a tool; `server` None means that `tool` is a name of the catalog.
 #[pyfunction]
-#[pyo3(signature = (manager, server, tool, arguments, timeout, meta))]
+#[pyo3(signature = (manager, server, tool, arguments, timeout, max_total_timeout, retry, meta))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "Python calls it by position, which is the cheapest way"
+)]
 pub(crate) fn block_call(
     py: Python<'_>,
     manager: &Bound<'_, NativeManager>,
@@ -68,16 +74,31 @@ pub(crate) fn block_call(
     tool: &str,
     arguments: Option<&Bound<'_, PyAny>>,
     timeout: Option<f64>,
+    max_total_timeout: Option<f64>,
+    retry: Option<&str>,
     meta: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ToolResult> {
     let arguments = read_arguments(py, arguments)?;
-    let options = read_options(py, timeout, meta)?;
+    let options = read_options(py, timeout, max_total_timeout, retry, meta)?;
     let core = &manager.get().core;
     let outcome = match server {
         Some(server) => wait(py, core.call_tool(server, tool, arguments, options))?,
         None => wait(py, core.call(tool, arguments, options))?,
     };
     outcome.or_raise(py).map(ToolResult::new)
+}
+
+#[pyfunction]
+#[pyo3(signature = (manager, config))]
+pub(crate) fn block_reload<'py>(
+    py: Python<'py>,
+    manager: &Bound<'py, NativeManager>,
+    config: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    crate::logs::follow(py)?;
+    let config = config.map(read_config).transpose()?;
+    let report = wait(py, reload_to(manager.get().core.clone(), config))?.or_raise(py)?;
+    json::from_serialize(py, &report)
 }
 
 #[pyfunction]

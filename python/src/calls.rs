@@ -1,8 +1,9 @@
 //! Owns handing a call to the core, and reading what callers say about one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use mcpool::{Address, Arguments, CallOptions, ErrorKind, Letter, ToolRef};
+use mcpool::{Address, Arguments, CallOptions, ErrorKind, Letter, Retry, ToolRef};
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -14,13 +15,19 @@ use crate::manager::NativeManager;
 /// Calls a tool for the running loop and gives the future of its result; `server` None means that `tool` is a name
 /// of the catalog.
 #[pyfunction]
-#[pyo3(signature = (manager, server, tool, arguments, timeout, on_progress, meta))]
+#[pyo3(signature = (manager, server, tool, arguments, timeout, max_total_timeout, retry, on_progress, meta))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "Python calls it by position, which is the cheapest way"
+)]
 pub(crate) fn call<'py>(
     manager: &Bound<'py, NativeManager>,
     server: Option<&str>,
     tool: &str,
     arguments: Option<&Bound<'py, PyAny>>,
     timeout: Option<f64>,
+    max_total_timeout: Option<f64>,
+    retry: Option<&str>,
     on_progress: Option<Py<PyAny>>,
     meta: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -31,11 +38,11 @@ pub(crate) fn call<'py>(
     let address = Address { mailbox: waiting.mailbox.clone(), key: waiting.key_of(&future) };
     let key = address.key;
     let arguments = read_arguments(py, arguments)?;
-    let mut options = read_options(py, timeout, meta)?;
+    let mut options = read_options(py, timeout, max_total_timeout, retry, meta)?;
     if on_progress.is_some() {
         let Address { mailbox, key } = address.clone();
         options.on_progress =
-            Some(Box::new(move |progress| mailbox.post(key, Letter::Progress(progress))));
+            Some(Arc::new(move |progress| mailbox.post(key, Letter::Progress(progress))));
     }
     let tool = match server {
         Some(server) => ToolRef::Of { server, tool },
@@ -66,6 +73,8 @@ pub(crate) fn read_arguments(
 pub(crate) fn read_options(
     py: Python<'_>,
     timeout: Option<f64>,
+    max_total_timeout: Option<f64>,
+    retry: Option<&str>,
     meta: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<CallOptions> {
     let meta = match meta {
@@ -75,7 +84,13 @@ pub(crate) fn read_options(
             Some(CallOptions::read_meta(json).or_raise(py)?)
         }
     };
-    Ok(CallOptions { timeout: read_timeout(py, timeout)?, meta, on_progress: None })
+    Ok(CallOptions {
+        timeout: read_timeout(py, timeout)?,
+        max_total_timeout: read_timeout(py, max_total_timeout)?,
+        retry: retry.map(|name| Retry::from_name(name).or_raise(py)).transpose()?,
+        meta,
+        on_progress: None,
+    })
 }
 
 pub(crate) fn read_timeout(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {

@@ -10,6 +10,8 @@ mod errors;
 mod json;
 mod logs;
 mod manager;
+mod options;
+mod pool;
 mod result;
 mod tool;
 mod verbs;
@@ -36,6 +38,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<logs::LogReader>()?;
     module.add_class::<manager::NativeManager>()?;
     module.add_class::<manager::NativeEvents>()?;
+    module.add_class::<pool::Pool>()?;
     module.add_class::<result::ToolResult>()?;
     module.add_class::<tool::Tool>()?;
     module.add_function(wrap_pyfunction!(run_cli, module)?)?;
@@ -44,6 +47,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(verbs::connect_all, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::connect, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::wait_for, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::reload, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::disconnect, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::disconnect_all, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::close, module)?)?;
@@ -52,6 +56,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(blocking::block_connect, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_wait_for, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_call, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_reload, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_disconnect, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_disconnect_all, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_close, module)?)?;

@@ -1,13 +1,16 @@
 //! Owns the handle on a core manager, with the verbs that never wait.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use mcpool::{Catalog, Config, ErrorKind, Events, Manager, ManagerOptions, Naming};
+use mcpool::{Catalog, Events, Manager};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::PyList;
 
 use crate::errors::OrRaise;
 use crate::json;
+use crate::options::{read_config, read_options};
+use crate::pool::Pool;
 use crate::tool::Tool;
 
 #[pyclass(frozen, module = "mcpool._native")]
@@ -17,27 +20,47 @@ pub(crate) struct NativeManager {
     tools: Mutex<Option<(Arc<Catalog>, Py<PyList>)>>,
 }
 
+impl From<Manager> for NativeManager {
+    fn from(core: Manager) -> Self {
+        NativeManager { core, tools: Mutex::default() }
+    }
+}
+
 #[pymethods]
 impl NativeManager {
     #[new]
+    #[pyo3(signature = (config, naming, options, pool))]
     fn new(
-        py: Python<'_>,
         config: &Bound<'_, PyAny>,
-        naming: Option<Bound<'_, PyAny>>,
-        connect_concurrency: Option<usize>,
+        naming: &Bound<'_, PyAny>,
+        options: &Bound<'_, PyAny>,
+        pool: Option<&Bound<'_, Pool>>,
     ) -> PyResult<Self> {
+        crate::logs::follow(config.py())?;
+        let options = read_options(naming, options, pool)?;
+        Ok(Manager::new(read_config(config)?, options).into())
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (path, naming, options, pool))]
+    fn open(
+        path: PathBuf,
+        naming: &Bound<'_, PyAny>,
+        options: &Bound<'_, PyAny>,
+        pool: Option<&Bound<'_, Pool>>,
+    ) -> PyResult<Self> {
+        let py = naming.py();
         crate::logs::follow(py)?;
-        let config = match config.cast::<PyString>() {
-            Ok(text) => text.to_str()?.as_bytes().to_vec(),
-            Err(_) => json::write(config, ErrorKind::ConfigInvalid)?,
-        };
-        let config = Config::from_json(&String::from_utf8_lossy(&config)).or_raise(py)?;
-        let naming = naming.map_or(Ok(Naming::default()), read_naming)?;
-        let core = Manager::new(config, ManagerOptions { naming, connect_concurrency });
-        Ok(NativeManager { core, tools: Mutex::default() })
+        let options = read_options(naming, options, pool)?;
+        py.detach(|| Manager::open(path, options)).or_raise(py).map(Into::into)
+    }
+
+    fn child(&self, py: Python<'_>) -> PyResult<Self> {
+        self.core.child().or_raise(py).map(Into::into)
     }
 
     fn get_tools<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.core.check_process().or_raise(py)?;
         let catalog = self.core.get_tools();
         let cached = self
             .tools
@@ -59,30 +82,19 @@ impl NativeManager {
     }
 
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.core.check_process().or_raise(py)?;
         json::from_serialize(py, &self.core.status())
     }
 
-    fn warnings(&self) -> Vec<String> {
-        self.core.warnings().to_vec()
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.core.check_process().or_raise(py)?;
+        Ok(self.core.warnings())
     }
 
-    fn events(&self) -> NativeEvents {
-        NativeEvents(Arc::new(self.core.events()))
+    fn events(&self, py: Python<'_>) -> PyResult<NativeEvents> {
+        self.core.check_process().or_raise(py)?;
+        Ok(NativeEvents(Arc::new(self.core.events())))
     }
-}
-
-fn read_naming(naming: Bound<'_, PyAny>) -> PyResult<Naming> {
-    if naming.is_callable() {
-        let function = naming.unbind();
-        return Ok(Naming::Function(Arc::new(move |server, tool| {
-            Python::attach(|py| {
-                // A function that fails must not cost the tool.
-                function.call1(py, (server, tool)).and_then(|name| name.extract(py)).ok()
-            })
-        })));
-    }
-    let style: String = naming.extract()?;
-    Naming::from_style(&style).or_raise(naming.py())
 }
 
 #[pyclass(frozen, module = "mcpool._native")]

@@ -67,7 +67,7 @@ impl Tool {
     /// Whether a person should approve its calls.
     #[getter]
     fn requires_approval(&self) -> bool {
-        self.0.of.requires_approval()
+        self.0.requires_approval
     }
     /// Where it comes from, for people.
     #[getter]
@@ -79,10 +79,10 @@ impl Tool {
     fn fingerprint(&self) -> String {
         self.0.of.fingerprint()
     }
-    /// `live`: its server is connected.
+    /// `live`: its server is connected; `deferred`: known from before, a call waits for the server.
     #[getter]
     fn state(&self) -> &'static str {
-        self.0.of.state()
+        self.0.state.name()
     }
 
     fn __repr__(&self) -> String {

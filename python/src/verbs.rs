@@ -2,11 +2,13 @@
 
 use std::future::Future;
 
+use mcpool::{Config, Manager, ReloadReport};
 use pyo3::prelude::*;
 
 use crate::bridge::running;
 use crate::calls::read_timeout;
 use crate::manager::{NativeEvents, NativeManager};
+use crate::options::read_config;
 
 fn start<'py>(
     py: Python<'py>,
@@ -54,6 +56,29 @@ pub(crate) fn wait_for<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let limit = read_timeout(manager.py(), timeout)?;
     start(manager.py(), done(manager.get().core.wait_for(server, limit)))
+}
+
+/// Applies the difference to `config`; None means that the config file is read again.
+#[pyfunction]
+#[pyo3(signature = (manager, config))]
+pub(crate) fn reload<'py>(
+    manager: &Bound<'py, NativeManager>,
+    config: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    crate::logs::follow(manager.py())?;
+    let config = config.map(read_config).transpose()?;
+    let verb = reload_to(manager.get().core.clone(), config);
+    start(manager.py(), async move { verb.await.map(|report| to_json(&report)) })
+}
+
+pub(crate) async fn reload_to(
+    core: Manager,
+    config: Option<Config>,
+) -> mcpool::Result<ReloadReport> {
+    match config {
+        Some(config) => core.reload_with(config).await,
+        None => core.reload().await,
+    }
 }
 
 #[pyfunction]

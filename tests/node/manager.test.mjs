@@ -47,7 +47,30 @@ test('a config that is none throws, and says so as an error of ours', () => {
   for (const config of [undefined, null, 7, [], {}, '{', 'null', cycle, { mcpServers: { a: 1n } }]) {
     assert.throws(() => new Manager(config), ConfigInvalidError);
   }
-  assert.throws(() => new Manager({ mcpServers: {} }, { naming: 'camel' }), ConfigInvalidError);
+});
+
+test('options that cannot be used throw, and name what is wrong', () => {
+  const refused = [
+    { naming: 'camel' },
+    { retry: 'always' },
+    { gateMs: 'soon' },
+    { gateMs: Number.POSITIVE_INFINITY },
+    { restartWaitMs: -1 },
+    { connectConcurrency: 1n },
+    { pendingWithoutCache: 'hope' },
+    { cacheDir: 7 },
+    { colour: 'blue' },
+  ];
+  for (const options of refused) {
+    assert.throws(
+      () => new Manager({ mcpServers: {} }, options),
+      ConfigInvalidError,
+      Object.keys(options)[0],
+    );
+  }
+  assert.throws(() => new Manager({ mcpServers: {} }, { colour: 'blue' }), /colour/);
+  assert.throws(() => new Manager({ mcpServers: {} }, { pool: {} }), TypeError);
+  new Manager({ mcpServers: {} }, { gateMs: undefined, cacheDir: true, retry: 'safe' });
 });
 
 test('a config may be JSON, and its oddities are warnings', async (t) => {
@@ -198,9 +221,12 @@ test('arguments that are no plain object are refused and not sent', async (t) =>
   for (const meta of [[], cycle]) {
     await assert.rejects(manager.callTool('a', 'echo', { text: '' }, { meta }), InvalidArgumentsError);
   }
-  for (const timeoutMs of [0, -1, Number.NaN, 'soon']) {
-    await assert.rejects(manager.callTool('a', 'echo', { text: '' }, { timeoutMs }), InvalidArgumentsError);
+  for (const limit of [0, -1, Number.NaN, 'soon']) {
+    for (const options of [{ timeoutMs: limit }, { maxTotalTimeoutMs: limit }]) {
+      await assert.rejects(manager.callTool('a', 'echo', { text: '' }, options), InvalidArgumentsError);
+    }
   }
+  await assert.rejects(manager.callTool('a', 'echo', { text: '' }, { retry: 'always' }), ConfigInvalidError);
   const sent = journal(path).filter(({ method }) => method === 'tools/call');
   assert.deepEqual(sent, []);
 });

@@ -68,11 +68,17 @@ export function snake(value) {
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [name(key), entry]));
 }
 
+/** The other way round, for options. */
+export function camel(value) {
+  const name = (key) => key.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [name(key), entry]));
+}
+
 /** Errors as plain objects, wherever they are. */
 export function plain(value) {
   if (value instanceof McpoolError) {
-    const { code, message, hint, server, retryable, executed, rpc } = value;
-    return { code, message, hint, server, retryable, executed, rpc };
+    const { code, message, hint, server, retryable, executed, rpc, restart } = value;
+    return { code, message, hint, server, retryable, executed, rpc, restart: plain(snake(restart)) };
   }
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,77 +1,81 @@
 // Runs one file of `tests/scenarios`, whose words are explained there, against the Node manager.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { Manager, McpoolError } from 'mcpool';
-import { check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
+import { Manager, McpoolError, Pool } from 'mcpool';
+import { camel, check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
 import { fixture, journal, until } from './support.mjs';
+import { Web } from './web.mjs';
 
-const COMMON_KEYS = ['do', 'expect', 'error'];
-const CALL_KEYS = ['arguments', 'timeout_ms', 'meta', 'progress'];
+const COMMON_KEYS = ['do', 'on', 'expect', 'error'];
+const CALL_KEYS = ['arguments', 'timeout_ms', 'max_total_timeout_ms', 'retry', 'meta', 'progress'];
+const MAIN = 'main';
 process.env.MCPOOL_SCENARIO = 'outside';
 
 /** Runs a file; the error says which step failed and how. */
 export async function run(file, directory) {
   const scenario = JSON.parse(readFileSync(file, 'utf8'));
   const names = { fixture, dir: directory };
-  const web = [];
+  const web = new Map();
   try {
     for (const [name, knobs] of Object.entries(scenario.fixtures ?? {})) {
-      const server = await startWeb(fill(knobs, names));
-      web.push(server.child);
+      const server = await Web.start(fill(knobs, names));
+      web.set(name, server);
       names[name] = server.url;
     }
     const filled = fill(scenario, names);
     for (const [name, text] of Object.entries(filled.files ?? {})) writeFileSync(join(directory, name), text);
-    await play(filled);
+    await play(filled, directory, web);
   } finally {
-    await Promise.all(web.map(end));
+    await Promise.all([...web.values()].map((server) => server.end()));
   }
 }
 
-async function startWeb(knobs) {
-  const child = spawn(fixture, ['http', ...knobs], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const [line] = await once(createInterface(child.stdout), 'line');
-  return { child, url: JSON.parse(line).url };
-}
-
-async function end(child) {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-}
-
-async function play(scenario) {
-  const { naming, connect_concurrency: connectConcurrency } = scenario.options ?? {};
-  const manager = new Manager(scenario.config, { naming, connectConcurrency });
-  const steps = new Steps(manager);
-  const events = manager.events();
-  const collecting = steps.collect(events);
+async function play(scenario, directory, web) {
+  const steps = new Steps(new Pool(camel(scenario.pool ?? {})), directory, web);
   try {
+    steps.open(MAIN, scenario);
     for (const [index, step] of scenario.steps.entries()) {
       await steps.step(step).catch((problem) => {
         throw new Error(`step ${index + 1} (${step.do}): ${problem.message}`, { cause: problem });
       });
     }
   } finally {
-    await manager.close();
-    await events.return();
-    await collecting;
+    for (const { manager, events, collecting } of steps.managers.values()) {
+      await manager.close();
+      await events.return();
+      await collecting;
+    }
   }
   if (steps.started.size > 0) throw new Error(`${[...steps.started.keys()]} were started and never finished`);
 }
 
 class Steps {
-  constructor(manager) {
-    this.manager = manager;
-    this.seen = [];
+  constructor(pool, directory, web) {
+    this.pool = pool;
+    this.directory = directory;
+    this.web = web;
+    this.managers = new Map();
     this.started = new Map();
   }
 
-  async collect(events) {
-    for await (const event of events) this.seen.push(plain(snake(event)));
+  /** Makes a manager by the `config` or `config_file` and the `options` of `description`. */
+  open(name, { config, config_file, options }) {
+    const given = camel({ cache_dir: join(this.directory, 'cache'), ...options });
+    const chosen = { ...given, pool: this.pool };
+    this.watch(name, config_file ? Manager.fromFile(config_file, chosen) : new Manager(config, chosen));
+  }
+
+  watch(name, manager) {
+    const watched = { manager, events: manager.events(), seen: [] };
+    watched.collecting = collect(watched);
+    this.managers.set(name, watched);
+  }
+
+  /** The manager that a step is about. */
+  on({ on = MAIN }) {
+    const watched = this.managers.get(on);
+    if (!watched) throw new Error(`there is no manager ${on}`);
+    return watched;
   }
 
   async step(step) {
@@ -102,14 +106,25 @@ class Steps {
         return;
       case 'events':
         only(step);
-        await until(() => isSubsequence(step.expect, this.seen), JSON.stringify(step.expect)).catch(
-          (problem) => {
-            throw new Error(`${problem.message}; seen: ${JSON.stringify(this.seen)}`);
-          },
-        );
-        return;
+        return hears(step, this.on(step));
       case 'journal':
         return readsJournal(step);
+      case 'open':
+        only(step, 'as', 'config', 'config_file', 'options');
+        return this.open(step.as, step);
+      case 'advance':
+        only(step, 'ms');
+        return this.pool.advance(step.ms);
+      case 'write':
+        only(step, 'file', 'text');
+        writeFileSync(`${step.file}.new`, step.text);
+        return renameSync(`${step.file}.new`, step.file);
+      case 'end_fixture':
+        only(step, 'fixture');
+        return await this.web.get(step.fixture).end();
+      case 'start_fixture':
+        only(step, 'fixture');
+        return await this.web.get(step.fixture).startAgain();
       default:
         judge(step, await settled(this.verb(step)));
     }
@@ -128,7 +143,7 @@ class Steps {
   }
 
   async verb(step, signal) {
-    const { manager } = this;
+    const { manager } = this.on(step);
     switch (step.do) {
       case 'connect_all':
         only(step);
@@ -152,7 +167,7 @@ class Steps {
         );
       case 'call_tool':
       case 'call':
-        return await this.call(step, signal);
+        return await call(manager, step, signal);
       case 'status':
         only(step);
         return Object.fromEntries(manager.status().map((status) => [status.name, statusFields(status)]));
@@ -163,6 +178,14 @@ class Steps {
         only(step, 'server');
         process.kill(manager.status().find((status) => status.name === step.server).pid, 'SIGKILL');
         return;
+      case 'child':
+        only(step, 'as');
+        return this.watch(step.as, manager.child());
+      case 'reload': {
+        only(step, 'config');
+        const { connect, ...changes } = await manager.reload(step.config);
+        return { ...changes, connect: plain(snake(connect)) };
+      }
       case 'disconnect':
         only(step, 'server');
         return await manager.disconnect(step.server);
@@ -176,19 +199,30 @@ class Steps {
         throw new Error(`there is no step ${step.do}`);
     }
   }
+}
 
-  async call(step, signal) {
-    const byName = step.do === 'call';
-    only(step, ...(byName ? ['name'] : ['server', 'tool']), ...CALL_KEYS);
-    const progress = [];
-    const options = { timeoutMs: step.timeout_ms, meta: step.meta, signal };
-    if (step.progress) options.onProgress = (told) => progress.push(told);
-    const result = byName
-      ? await this.manager.call(step.name, step.arguments, options)
-      : await this.manager.callTool(step.server, step.tool, step.arguments, options);
-    const { text, isError: is_error, content, structured, raw, json } = result;
-    return { text, is_error, content, structured, raw, json, progress };
-  }
+async function call(manager, step, signal) {
+  const byName = step.do === 'call';
+  only(step, ...(byName ? ['name'] : ['server', 'tool']), ...CALL_KEYS);
+  const { timeout_ms: timeoutMs, max_total_timeout_ms: maxTotalTimeoutMs, retry, meta } = step;
+  const progress = [];
+  const options = { timeoutMs, maxTotalTimeoutMs, retry, meta, signal };
+  if (step.progress) options.onProgress = (told) => progress.push(told);
+  const result = byName
+    ? await manager.call(step.name, step.arguments, options)
+    : await manager.callTool(step.server, step.tool, step.arguments, options);
+  const { text, isError: is_error, content, structured, raw, json } = result;
+  return { text, is_error, content, structured, raw, json, progress };
+}
+
+async function collect({ events, seen }) {
+  for await (const event of events) seen.push(plain(snake(event)));
+}
+
+async function hears({ expect }, { seen }) {
+  await until(() => isSubsequence(expect, seen), JSON.stringify(expect)).catch((problem) => {
+    throw new Error(`${problem.message}; seen: ${JSON.stringify(seen)}`);
+  });
 }
 
 const statusFields = (status) => plain({ ...snake(status), calls: snake(status.calls) });

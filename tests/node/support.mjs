@@ -1,21 +1,27 @@
 // What the suites share: the fixture server, managers that are always closed, bounded waits.
+// Nothing here touches the user's own cache, nor do the programs that are started from here.
+import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Manager } from 'mcpool';
+import { promisify } from 'node:util';
+import { Manager, Pool } from 'mcpool';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 export const fixture = process.env.MCPOOL_FIXTURE ?? join(root, 'target/debug/mcpool-fixture');
 if (!existsSync(fixture)) throw new Error(`${fixture} is missing: run "cargo build -p mcpool-fixture"`);
 
+process.env.MCPOOL_CACHE_DIR = mkdtempSync(join(tmpdir(), 'mcpool-cache-'));
+process.once('exit', () => rmSync(process.env.MCPOOL_CACHE_DIR, { recursive: true, force: true }));
+
 /** A fixture over stdio with these knobs. */
 export const server = (...knobs) => ({ command: fixture, args: ['stdio', ...knobs] });
 
-/** A manager of these servers, closed when the test ends. */
+/** A manager of these servers, closed when the test ends; on a pool of its own unless one is given. */
 export function manage(test, mcpServers, options) {
-  const manager = new Manager({ mcpServers }, options);
+  const manager = new Manager({ mcpServers }, { pool: new Pool(), ...options });
   test.after(() => manager.close());
   return manager;
 }
@@ -39,6 +45,19 @@ export function directory(test) {
 export function journal(path) {
   const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
   return lines.filter(Boolean).map((line) => JSON.parse(line));
+}
+
+/** The processes that a journal tells of, in the order of their starts. */
+export const started = (path) => journal(path).flatMap(({ event, pid }) => (event === 'start' ? [pid] : []));
+
+export const program = (name) => new URL(`programs/${name}`, import.meta.url);
+
+/** Runs a program with a fixture; gives its last line, and the fixtures' processes. */
+export async function run(test, name, ...words) {
+  const path = join(directory(test), 'journal');
+  const given = ['--expose-gc', program(name).pathname, fixture, path, ...words];
+  const { stdout } = await promisify(execFile)(process.execPath, given, { timeout: 30_000 });
+  return { said: stdout.trim().split('\n').at(-1), pids: started(path) };
 }
 
 export function alive(pid) {

@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url);
 const required = require('mcpool');
 const native = require('../../node/native.js');
 
-const nouns = ['Manager', 'McpoolError', 'Tool', 'ToolResult'];
+const nouns = ['Manager', 'McpoolError', 'Pool', 'Tool', 'ToolResult'];
 const errors = {
   CONFIG_INVALID: 'ConfigInvalidError',
   CONFIG_CONFLICT: 'ConfigConflictError',
@@ -66,6 +66,7 @@ test('the verbs of a manager are the list', () => {
   assert.deepEqual(names.sort(), [
     'call',
     'callTool',
+    'child',
     'close',
     'connect',
     'connectAll',
@@ -76,11 +77,14 @@ test('the verbs of a manager are the list', () => {
     'getTools',
     'off',
     'on',
+    'reload',
     'status',
     'waitFor',
     'warnings',
   ]);
   assert.equal(typeof required.Manager.prototype[Symbol.asyncDispose], 'function');
+  assert.equal(typeof required.Manager.fromFile, 'function');
+  assert.deepEqual(Object.getOwnPropertyNames(required.Pool.prototype).sort(), ['advance', 'constructor']);
 });
 
 test('the declarations fit programs that are strict, in both module systems', () => {

@@ -1,6 +1,10 @@
-"""What every test needs: the fixture's program, and nothing left behind."""
+"""What every test needs: the fixture's program, a cache of its own, and nothing left behind."""
 
 from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
 
 import pytest
 from fixture_server import PROGRAM
@@ -9,3 +13,11 @@ from fixture_server import PROGRAM
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not PROGRAM.is_file():
         pytest.exit(f"{PROGRAM} is missing: build it with `cargo build -p mcpool-fixture`", returncode=1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache() -> Iterator[None]:
+    """No test reads or writes the user's own cache, nor does any process that a test starts."""
+    with tempfile.TemporaryDirectory(prefix="mcpool-test-cache-") as folder:
+        os.environ["MCPOOL_CACHE_DIR"] = folder
+        yield

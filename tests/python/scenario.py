@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -11,13 +12,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import mcpool
 from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until, web
 
 LIMIT = 120.0
-COMMON_KEYS = {"do", "expect", "error"}
-CALL_KEYS = {"arguments", "timeout_ms", "meta", "progress"}
+MAIN = "main"
+COMMON_KEYS = {"do", "on", "expect", "error"}
+CALL_KEYS = {"arguments", "timeout_ms", "max_total_timeout_ms", "retry", "meta", "progress"}
 TOOL_FIELDS = (
     "name",
     "server",
@@ -37,23 +40,40 @@ def run(file: Path, directory: Path) -> None:
     """Runs a file; an assertion says which step failed and how."""
     scenario = json.loads(file.read_text())
     names = {"fixture": str(PROGRAM), "dir": str(directory.resolve())}
-    with contextlib.ExitStack() as servers:
+    with contextlib.ExitStack() as stack:
+        fixtures = {}
         for name, knobs in scenario.get("fixtures", {}).items():
-            names[name] = servers.enter_context(web(*fill(knobs, names)))
+            fixtures[name] = stack.enter_context(Fixture(fill(knobs, names)))
+            names[name] = fixtures[name].url
         scenario = fill(scenario, names)
         for name, text in scenario.get("files", {}).items():
             (directory / name).write_text(text)
-        asyncio.run(asyncio.wait_for(play(scenario), LIMIT))
+        asyncio.run(asyncio.wait_for(play(scenario, directory, fixtures), LIMIT))
+    # Tasks and tracebacks are cycles that hold the pool, and with it what is kept alive.
+    gc.collect()
     for journal in directory.glob("*.jsonl"):
         for pid in processes(journal):
             assert until(lambda pid=pid: not lives(pid)), f"process {pid} of {journal.name} was left behind"  # type: ignore[misc]
 
 
-async def play(scenario: dict[str, Any]) -> None:
-    """Executes the steps with a manager of their own."""
-    manager = mcpool.Manager(scenario["config"], **scenario.get("options", {}))
-    steps = Steps(manager)
-    collector = asyncio.create_task(steps.collect(manager.events()))
+class Fixture(contextlib.ExitStack):
+    """An HTTP fixture that can be ended and started again at the same address."""
+
+    def __init__(self, knobs: list[str]) -> None:
+        super().__init__()
+        self.knobs = knobs
+        self.url = self.enter_context(web(*knobs))
+
+    def start(self) -> None:
+        """Starts it where it was."""
+        self.close()
+        self.enter_context(web(*self.knobs, "--port", str(urlsplit(self.url).port)))
+
+
+async def play(scenario: dict[str, Any], directory: Path, fixtures: dict[str, Fixture]) -> None:
+    """Executes the steps on a pool of their own."""
+    steps = Steps(mcpool.Pool(**scenario.get("pool", {})), directory, fixtures)
+    steps.open(MAIN, scenario)
     try:
         for number, step in enumerate(scenario["steps"], 1):
             try:
@@ -61,24 +81,49 @@ async def play(scenario: dict[str, Any]) -> None:
             except Exception as problem:
                 raise AssertionError(f"step {number} ({step['do']}): {problem}") from problem
     finally:
-        await manager.close()
-        collector.cancel()
+        for watched in steps.managers.values():
+            await watched.manager.close()
+            watched.collector.cancel()
     assert not steps.started, f"{list(steps.started)} were started and never finished"
 
 
-class Steps:
-    """The steps of one scenario."""
+class Watched:
+    """A manager, and what it told so far."""
 
     def __init__(self, manager: mcpool.Manager) -> None:
         self.manager = manager
         self.seen: list[Any] = []
-        self.started: dict[str, asyncio.Task[Any]] = {}
+        self.collector = asyncio.create_task(self.collect(manager.events()))
 
     async def collect(self, events: mcpool.Events) -> None:
         """Keeps every event, as the other languages write it."""
         async for event in events:
             fields = plain(event)
             self.seen.append({**fields, **fields.pop("data")})
+
+
+class Steps:
+    """The steps of one scenario."""
+
+    def __init__(self, pool: mcpool.Pool, directory: Path, fixtures: dict[str, Fixture]) -> None:
+        self.pool = pool
+        self.directory = directory
+        self.fixtures = fixtures
+        self.managers: dict[str, Watched] = {}
+        self.started: dict[str, asyncio.Task[Any]] = {}
+
+    def open(self, name: str, description: dict[str, Any]) -> None:
+        """Makes a manager by the `config` or `config_file` and the `options` of a description."""
+        options = {"cache_dir": self.directory / "cache", **description.get("options", {}), "pool": self.pool}
+        if "config_file" in description:
+            manager = mcpool.Manager.from_file(description["config_file"], **options)
+        else:
+            manager = mcpool.Manager(description["config"], **options)
+        self.managers[name] = Watched(manager)
+
+    def on(self, step: dict[str, Any]) -> Watched:
+        """The manager that a step is about."""
+        return self.managers[step.get("on", MAIN)]
 
     async def step(self, step: dict[str, Any]) -> None:
         """Executes one step and holds it against what is expected."""
@@ -109,18 +154,34 @@ class Steps:
                     await self.step(step["step"])
             case "events":
                 only(step)
-                assert await eventually(lambda: is_subsequence(step["expect"], self.seen)), (
-                    f"not in this order: {self.seen}"
+                seen = self.on(step).seen
+                assert await eventually(lambda: is_subsequence(step["expect"], seen)), (
+                    f"not in this order: {seen}"
                 )
             case "journal":
                 await journal(step)
+            case "open":
+                only(step, "as", "config", "config_file", "options")
+                self.open(step["as"], step)
+            case "advance":
+                only(step, "ms")
+                self.pool.advance_ms(step["ms"])
+            case "write":
+                only(step, "file", "text")
+                write(Path(step["file"]), step["text"])
+            case "end_fixture":
+                only(step, "fixture")
+                self.fixtures[step["fixture"]].close()
+            case "start_fixture":
+                only(step, "fixture")
+                self.fixtures[step["fixture"]].start()
             case _:
                 await judge(step, asyncio.create_task(self.verb(step)))
 
     async def verb(self, step: dict[str, Any]) -> Any:
         """Executes a verb of the manager; what it returns is made plain."""
-        manager = self.manager
-        limit = step["timeout_ms"] / 1000 if "timeout_ms" in step else None
+        manager = self.on(step).manager
+        limit = seconds(step, "timeout_ms")
         match step["do"]:
             case "connect_all":
                 only(step)
@@ -158,6 +219,12 @@ class Steps:
                 (pid,) = (status.pid for status in manager.status() if status.name == step["server"])
                 assert pid is not None, "the server has no process"
                 os.kill(pid, signal.SIGKILL)
+            case "child":
+                only(step, "as")
+                self.managers[step["as"]] = Watched(manager.child())
+            case "reload":
+                only(step, "config")
+                return plain(await manager.reload(step.get("config")))
             case "disconnect":
                 only(step, "server")
                 await manager.disconnect(step["server"])
@@ -172,10 +239,20 @@ class Steps:
         return None
 
 
+def seconds(step: dict[str, Any], key: str) -> float | None:
+    """The milliseconds under this key, as Python's callers write them."""
+    return step[key] / 1000 if key in step else None
+
+
 def call_options(step: dict[str, Any], limit: float | None) -> tuple[dict[str, Any], list[Any]]:
     """The options of a call, and where its progress is noted."""
     told: list[Any] = []
-    options: dict[str, Any] = {"timeout": limit, "meta": step.get("meta")}
+    options: dict[str, Any] = {
+        "timeout": limit,
+        "max_total_timeout": seconds(step, "max_total_timeout_ms"),
+        "retry": step.get("retry"),
+        "meta": step.get("meta"),
+    }
     if step.get("progress"):
         options["on_progress"] = lambda progress: told.append(plain(progress))
     return options, told
@@ -213,6 +290,13 @@ async def journal(step: dict[str, Any]) -> None:
         assert times == count["times"], f"{count['entry']}: expected {count['times']}, got {times}"
 
 
+def write(file: Path, text: str) -> None:
+    """Replaces a file at once."""
+    fresh = file.with_name(file.name + ".new")
+    fresh.write_text(text)
+    fresh.replace(file)
+
+
 def only(step: dict[str, Any], *allowed: str) -> None:
     """Refuses keys that mean nothing."""
     unknown = step.keys() - COMMON_KEYS - set(allowed)
@@ -232,7 +316,7 @@ async def eventually(condition: Callable[[], bool]) -> bool:
 def plain(value: Any) -> Any:
     """Records and errors as the JSON that the files are written in."""
     if isinstance(value, mcpool.McpoolError):
-        names = ("code", "message", "hint", "server", "retryable", "executed", "rpc")
+        names = ("code", "message", "hint", "server", "retryable", "executed", "rpc", "restart")
         return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, mcpool.RpcError):
         return {"code": value.code, "message": value.message, "data": value.data}

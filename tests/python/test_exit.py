@@ -325,3 +325,44 @@ def test_a_forked_child_ends_without_its_parents_servers(start: Start, journal: 
     """)
     assert ended(host) == (0, "")
     assert all_gone(journal)
+
+
+def test_exit_while_a_server_is_being_restarted_is_clean(start: Start, journal: Path) -> None:
+    host = start("""
+        restart = {"delays": [20], "forever": True}
+        ill = {"mcpServers": {"ill": {**definition("--exit-at", "initialize:7"), "restart": restart}}}
+        manager = mcpool.blocking.Manager(ill)
+        assert list(manager.connect_all().failed) == ["ill"]
+        while manager.status()[0].attempt < 3:
+            time.sleep(0.005)
+        assert manager.status()[0].state == "reconnecting"
+    """)
+    assert ended(host) == (0, "")
+    assert all_gone(journal)
+
+
+def test_exit_ends_what_is_kept_alive(start: Start, journal: Path) -> None:
+    host = start("""
+        pool = mcpool.Pool(keep_alive="always")
+        with mcpool.blocking.Manager(servers, pool=pool) as manager:
+            manager.connect_all()
+            pids = [status.pid for status in manager.status()]
+        for pid in pids:
+            os.kill(pid, 0)
+    """)
+    assert ended(host) == (0, "")
+    assert len(processes(journal)) == 2 and all_gone(journal)
+
+
+def test_exit_while_a_file_is_watched_is_clean(start: Start, journal: Path) -> None:
+    host = start("""
+        import json
+
+        path = journal + ".servers.json"
+        with open(path, "w") as file:
+            json.dump(servers, file)
+        manager = mcpool.blocking.Manager.from_file(path, watch=True)
+        manager.connect_all()
+    """)
+    assert ended(host) == (0, "")
+    assert len(processes(journal)) == 2 and all_gone(journal)

@@ -34,18 +34,37 @@ async def echo_soon(manager, text):
 
 def use_blocking(name="theirs"):
     with mcpool.blocking.Manager(servers(name)) as manager:
-        assert manager.connect_all().connected == ["s"]
+        manager.connect("s")
         for number in range(20):
             echo(manager, f"child {number}")
 
 async def use_soon(name="theirs"):
     async with mcpool.Manager(servers(name)) as manager:
-        assert (await manager.connect_all()).connected == ["s"]
+        await manager.connect("s")
         await asyncio.gather(*(echo_soon(manager, f"child {number}") for number in range(20)))
 
 def use_asyncio(name="theirs"):
     asyncio.run(use_soon(name))
     asyncio.run(use_soon(name))
+
+def verbs(manager):
+    return [
+        lambda: manager.connect_all(),
+        lambda: manager.connect("s"),
+        lambda: manager.wait_for("s", timeout=1),
+        lambda: manager.get_tools(),
+        lambda: manager.call_tool("s", "echo", {"text": "x"}),
+        lambda: manager.call("mcp_s_echo", {"text": "x"}),
+        lambda: manager.status(),
+        lambda: manager.events(),
+        lambda: manager.warnings,
+        lambda: manager.reload(servers("ours")),
+        lambda: manager.child(),
+        lambda: manager.disconnect("s"),
+    ]
+
+def check_refusal(error):
+    assert "parent" in error.message and error.hint
 
 def fork(work, leave=os._exit):
     child = os.fork()
@@ -182,3 +201,148 @@ def test_a_child_takes_its_own_servers_along(run: Run, tmp_path: Path, leave: st
         echo(manager, "still here")
     """)
     assert all_gone(tmp_path / "ours", tmp_path / "theirs")
+
+
+def test_every_verb_of_a_parents_manager_says_so_in_a_child(run: Run, tmp_path: Path) -> None:
+    run("""
+        manager = mcpool.blocking.Manager(servers("ours"))
+        manager.connect_all()
+
+        def try_all():
+            for verb in verbs(manager):
+                try:
+                    verb()
+                except mcpool.ClosedError as error:
+                    check_refusal(error)
+                else:
+                    raise AssertionError(verb)
+            # There is nothing to close.
+            manager.disconnect_all()
+            manager.close()
+
+        assert ended_well(fork(try_all))
+        echo(manager, "still here")
+    """)
+    assert len(processes(tmp_path / "ours")) == 1
+    assert all_gone(tmp_path / "ours")
+
+
+def test_every_verb_of_a_parents_asyncio_manager_says_so_in_a_child(run: Run, tmp_path: Path) -> None:
+    run("""
+        manager = mcpool.Manager(servers("ours"))
+        asyncio.run(manager.connect("s"))
+
+        async def try_all():
+            for verb in verbs(manager):
+                try:
+                    answer = verb()
+                    if asyncio.iscoroutine(answer):
+                        await answer
+                except mcpool.ClosedError as error:
+                    check_refusal(error)
+                else:
+                    raise AssertionError(verb)
+            await manager.disconnect_all()
+            await manager.close()
+
+        assert ended_well(fork(lambda: asyncio.run(try_all())))
+        asyncio.run(echo_soon(manager, "still here"))
+    """)
+    assert len(processes(tmp_path / "ours")) == 1
+    assert all_gone(tmp_path / "ours")
+
+
+def test_a_with_block_that_a_child_leaves_closes_nothing(run: Run, tmp_path: Path) -> None:
+    run("""
+        with mcpool.blocking.Manager(servers("ours")) as manager:
+            manager.connect_all()
+            child = os.fork()
+            if child == 0:
+                sys.exit(0)
+            assert ended_well(child)
+            echo(manager, "still here")
+    """)
+    assert len(processes(tmp_path / "ours")) == 1
+    assert all_gone(tmp_path / "ours")
+
+
+def test_a_child_shares_no_connection_with_its_parent(run: Run, tmp_path: Path) -> None:
+    run("""
+        manager = mcpool.blocking.Manager(servers("ours"))
+        manager.connect_all()
+
+        def use():
+            # The same name with another definition: no conflict, since nobody holds it here.
+            use_blocking()
+            with mcpool.blocking.Manager(servers("ours")) as mine:
+                mine.connect_all()
+                assert mine.status()[0].refs == 1
+                echo(mine, "mine")
+
+        assert ended_well(fork(use))
+        assert manager.status()[0].refs == 1
+        echo(manager, "still here")
+    """)
+    assert len(processes(tmp_path / "ours")) == 2
+    assert all_gone(tmp_path / "ours", tmp_path / "theirs")
+
+
+def test_a_child_that_forgets_its_parents_pool_ends_nothing(run: Run, tmp_path: Path) -> None:
+    run("""
+        pool = mcpool.Pool(keep_alive="always")
+        with mcpool.blocking.Manager(servers("ours"), pool=pool) as manager:
+            manager.connect_all()
+        del manager
+
+        def forget():
+            global pool
+            del pool
+            gc.collect()
+
+        assert ended_well(fork(forget))
+        with mcpool.blocking.Manager(servers("ours"), pool=pool) as manager:
+            manager.connect_all()
+            echo(manager, "still here")
+    """)
+    assert len(processes(tmp_path / "ours")) == 1
+    assert all_gone(tmp_path / "ours")
+
+
+def test_a_parents_pool_is_none_in_a_child(run: Run, tmp_path: Path) -> None:
+    run("""
+        pool = mcpool.Pool()
+        manager = mcpool.blocking.Manager(servers("ours"), pool=pool)
+        manager.connect_all()
+
+        def use():
+            try:
+                with mcpool.blocking.Manager(servers("theirs"), pool=pool) as mine:
+                    mine.connect("s")
+            except mcpool.ClosedError as error:
+                assert error.hint
+            else:
+                raise AssertionError("it worked")
+
+        assert ended_well(fork(use))
+        echo(manager, "still here")
+    """)
+    assert all_gone(tmp_path / "ours")
+
+
+def test_a_parents_events_end_in_a_child(run: Run, tmp_path: Path) -> None:
+    run("""
+        manager = mcpool.blocking.Manager(servers("ours"))
+        events = manager.events(timeout=5)
+        manager.connect_all()
+
+        def read():
+            try:
+                next(events)
+            except (StopIteration, mcpool.ClosedError):
+                return
+            raise AssertionError("an event of the parent's")
+
+        assert ended_well(fork(read))
+        assert next(events).seq == 1
+    """)
+    assert all_gone(tmp_path / "ours")

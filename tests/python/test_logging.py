@@ -27,6 +27,7 @@ def servers(**knobs):
     return {"mcpServers": {name: {"command": program, "args": ["stdio", *of]} for name, of in knobs.items()}}
 """
 
+GONE = {"command": "no-such-program", "restart": "never"}
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -87,7 +88,10 @@ def connect(servers: dict[str, object]) -> None:
 
 def test_a_server_that_fails_is_an_error_of_its_own_logger(memory: Memory) -> None:
     before = time.time()
-    connect(config(gone={"command": "no-such-program"}, ill=stdio("--exit-at", "initialize:7")))
+    once = {"restart": "never"}
+    connect(
+        config(gone={"command": "no-such-program", **once}, ill=stdio("--exit-at", "initialize:7", **once))
+    )
     assert until(lambda: len(memory.records) == 2)
     (gone,) = memory.of("mcpool.server.gone", logging.ERROR)
     (ill,) = memory.of("mcpool.server.ill", logging.ERROR)
@@ -114,7 +118,7 @@ def test_stderr_of_a_server_is_logged_at_debug(memory: Memory) -> None:
 
 def test_stderr_of_a_server_is_not_logged_above_debug(memory: Memory) -> None:
     logging.getLogger("mcpool").setLevel(logging.INFO)
-    connect(config(a=stdio("--stderr", "quiet please"), gone={"command": "no-such-program"}))
+    connect(config(a=stdio("--stderr", "quiet please"), gone=GONE))
     assert until(lambda: memory.of("mcpool.server.gone", logging.ERROR))
     assert "quiet please" not in memory.text()
 
@@ -136,10 +140,10 @@ def test_a_level_that_is_set_later_counts_from_the_next_connect_all(memory: Memo
 def test_logging_that_is_disabled_is_silent(memory: Memory) -> None:
     logging.disable(logging.ERROR)
     try:
-        connect(config(gone={"command": "no-such-program"}))
+        connect(config(gone=GONE))
     finally:
         logging.disable(logging.NOTSET)
-    connect(config(later={"command": "no-such-program"}))
+    connect(config(later=GONE))
     assert until(lambda: memory.of("mcpool.server.later", logging.ERROR))
     assert memory.of("mcpool.server.gone", logging.ERROR) == []
 
@@ -155,13 +159,13 @@ def test_a_handler_that_raises_costs_only_its_own_record(memory: Memory) -> None
     logger, broken = logging.getLogger("mcpool.server"), Broken()
     logger.addHandler(broken)
     try:
-        connect(config(first={"command": "no-such-program"}))
-        connect(config(second={"command": "no-such-program"}))
+        connect(config(first=GONE))
+        connect(config(second=GONE))
         assert until(lambda: raised == [SystemExit, LookupError])
     finally:
         logger.removeHandler(broken)
         threading.excepthook = before
-    connect(config(third={"command": "no-such-program"}))
+    connect(config(third=GONE))
     assert until(lambda: memory.of("mcpool.server.third", logging.ERROR))
 
 
@@ -229,7 +233,7 @@ def test_the_last_records_before_the_exit_are_delivered(run: Run, time: int) -> 
         manager.connect_all()
     """)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "ERROR mcpool.server.ill connect failed: " in ran.stdout
+    assert "ERROR mcpool.server.ill attempt 1 failed" in ran.stdout
 
 
 def test_a_flood_of_records_ends_with_the_interpreter(run: Run) -> None:

@@ -59,7 +59,7 @@ def test_one_manager_serves_every_cell(kernel: str, tmp_path: Path) -> None:
     package = str(Path(mcpool.__file__).parents[1])
     first = CELLS[0].format(package=package, servers=servers)
     assert execute([first, *CELLS[1:]], kernel) == ["", *ANSWERS]
-    assert len(processes(journal)) == 2 and all_gone(journal)
+    assert len(processes(journal)) == 1 and all_gone(journal)
 
 
 def test_a_kernel_that_ends_leaves_no_server(kernel: str, tmp_path: Path) -> None:

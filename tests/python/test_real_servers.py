@@ -36,7 +36,8 @@ def python(module: str, *args: str) -> dict[str, Any]:
 
 def connect(**servers: dict[str, Any]) -> Iterator[Manager]:
     """A manager with these servers connected; afterwards their processes must be gone."""
-    with Manager(config(**servers)) as manager:
+    # Without a cache it waits for servers that are slow to start.
+    with Manager(config(**servers), cache_dir=False) as manager:
         report = manager.connect_all()
         assert report.connected == list(servers), report.failed
         pids = [status.pid for status in manager.status() if status.pid]

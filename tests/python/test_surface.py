@@ -37,8 +37,11 @@ EXPORTS = [
     "Manager",
     "McpoolError",
     "NotApprovedError",
+    "Pool",
     "Progress",
     "ProtocolError",
+    "ReloadReport",
+    "Restart",
     "RestartFailedError",
     "RestartInProgressError",
     "RpcError",
@@ -58,13 +61,16 @@ EXPORTS = [
 VERBS = [
     "call",
     "call_tool",
+    "child",
     "close",
     "connect",
     "connect_all",
     "disconnect",
     "disconnect_all",
     "events",
+    "from_file",
     "get_tools",
+    "reload",
     "status",
     "wait_for",
     "warnings",
@@ -96,7 +102,7 @@ def test_nothing_public_is_left_out_of_the_list() -> None:
 
 @pytest.mark.parametrize("manager", [mcpool.Manager, mcpool.blocking.Manager])
 def test_both_managers_have_the_same_verbs(manager: type) -> None:
-    assert sorted(name for name in vars(manager) if not name.startswith("_")) == VERBS
+    assert [name for name in dir(manager) if not name.startswith("_")] == VERBS
 
 
 def test_both_managers_take_the_same_arguments() -> None:
@@ -109,8 +115,11 @@ def test_both_managers_take_the_same_arguments() -> None:
         "wait_for",
         "get_tools",
         "status",
+        "reload",
         "disconnect",
+        "child",
         "close",
+        "from_file",
         "__init__",
     ):
         assert names(mcpool.Manager, verb) == names(mcpool.blocking.Manager, verb), verb
@@ -183,15 +192,30 @@ def test_an_error_shows_its_hint_apart_from_its_message() -> None:
     assert str(error) == "m (h)"
     assert error.rpc is not None and error.rpc.data is None
     assert type(error) is mcpool.ToolFailedError
+    assert error.restart is None
+
+
+def test_an_error_says_where_the_restart_stands() -> None:
+    last = {"code": "CONNECT_FAILED", "message": "c", "server": "s", "restart": None}
+    for before in (last, None):
+        restart = {"attempt": 3, "next_retry_ms": None, "last_error": before}
+        error = _errors.restore({"code": "mcp_restart_in_progress", "message": "m", "restart": restart})
+        assert type(error) is mcpool.RestartInProgressError
+        assert error.restart is not None and error.restart[:2] == (3, None)
+        assert type(error.restart.last_error) is (mcpool.ConnectFailedError if before else type(None))
 
 
 @pytest.mark.parametrize("cls", mcpool.McpoolError.__subclasses__())
 def test_an_error_survives_pickling(cls: type[mcpool.McpoolError]) -> None:
-    error = cls("m", hint="h", server="s", executed="no", rpc=mcpool.RpcError(1, "r", {"d": 2}))
+    restart = mcpool.Restart(2, 1000, mcpool.ConnectFailedError("c"))
+    rpc = mcpool.RpcError(1, "r", {"d": 2})
+    error = cls("m", hint="h", server="s", executed="no", rpc=rpc, restart=restart)
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is cls
     assert (copy.message, copy.hint, copy.server, copy.executed) == ("m", "h", "s", "no")
     assert copy.rpc is not None and copy.rpc.data == {"d": 2}
+    assert copy.restart is not None and copy.restart[:2] == (2, 1000)
+    assert copy.restart.last_error is not None and copy.restart.last_error.message == "c"
 
 
 def test_the_package_is_typed() -> None:

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
+use etcetera::BaseStrategy;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -32,12 +33,18 @@ pub(crate) struct Cache {
 impl Cache {
     /// In `dir`; without one, where `MCPOOL_CACHE_DIR` says or the system keeps such things of the user.
     pub(crate) fn at(dir: Option<PathBuf>) -> Self {
-        Cache { dir: place(dir, std::env::var_os(VARIABLE), dirs::cache_dir()) }
+        let users = etcetera::base_strategy::choose_native_strategy().ok();
+        let users = users.map(|strategy| strategy.cache_dir());
+        Cache { dir: place(dir, std::env::var_os(VARIABLE), users) }
     }
 
     /// Remembers nothing.
     pub(crate) fn off() -> Self {
         Cache { dir: None }
+    }
+
+    pub(crate) fn is_off(&self) -> bool {
+        self.dir.is_none()
     }
 
     /// The tools of this definition, each as the server wrote it.

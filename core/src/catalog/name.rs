@@ -169,7 +169,7 @@ mod tests {
             .iter()
             .map(|(server, tool)| {
                 let json = serde_json::json!({"name": tool}).to_string();
-                Arc::new(ServerTool::read(&(*server).into(), json.into(), true).unwrap())
+                Arc::new(ServerTool::read(&(*server).into(), json.into()).unwrap())
             })
             .collect();
         naming.name_all(&tools)

@@ -6,7 +6,7 @@ use super::Failure;
 use super::screen::Screen;
 use super::terminal::Tint;
 use crate::error::{Error, ErrorKind};
-use crate::manager::Manager;
+use crate::manager::{ConnectReport, Manager};
 use crate::status::{ServerStatus, State};
 
 pub(super) struct Connected {
@@ -19,7 +19,7 @@ pub(super) struct Connected {
 
 impl Connected {
     pub(super) fn has_any(&self) -> bool {
-        self.statuses.iter().any(|status| status.state == State::Connected)
+        self.statuses.iter().any(|status| status.tool_count > 0 || status.state == State::Connected)
     }
 }
 
@@ -30,27 +30,29 @@ pub(super) async fn connect(
 ) -> Result<Connected, Failure> {
     screen.waiting_for(&format!("connecting {} …", only.unwrap_or("the servers")));
     let outcome = match only {
-        Some(server) => manager.connect(server).await,
-        None => manager.connect_all().await.map(drop),
+        Some(server) => manager.connect(server).await.map(|()| ConnectReport::default()),
+        None => manager.connect_all().await,
     };
     screen.waiting_for("");
-    let mut failed = IndexMap::new();
     let misses_wanted = outcome.is_err();
-    if let (Some(server), Err(error)) = (only, outcome) {
-        if error.kind() == ErrorKind::ServerNotFound {
+    let mut failed = match (only, outcome) {
+        (_, Ok(report)) => report.failed,
+        (None, Err(_)) => IndexMap::new(),
+        (Some(_), Err(error)) if error.kind() == ErrorKind::ServerNotFound => {
             return Err(error.into());
         }
-        failed.insert(server.to_owned(), error);
-    }
+        (Some(server), Err(error)) => IndexMap::from([(server.to_owned(), error)]),
+    };
     let asked = |status: &ServerStatus| only.is_none_or(|server| status.name == server);
     let statuses: Vec<ServerStatus> = manager.status().into_iter().filter(asked).collect();
+    // When a required server is missing there is no report; what went wrong is in the statuses.
     for status in &statuses {
-        if let (State::Failed, Some(error)) = (status.state, &status.error) {
-            failed.insert(status.name.clone(), error.clone());
+        if let (true, Some(error)) = (misses_wanted, &status.error) {
+            failed.entry(status.name.clone()).or_insert_with(|| error.clone());
         }
     }
     for warning in manager.warnings() {
-        screen.note(Tint::Yellow, "Warning:", warning);
+        screen.note(Tint::Yellow, "Warning:", &warning);
     }
     for (server, error) in &failed {
         screen.trouble(&format!("Failed to connect to \"{server}\":"), error);

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use super::screen::Screen;
@@ -9,11 +10,13 @@ use super::status::{self, in_ms};
 use super::table::Cell;
 use super::terminal::Tint;
 use super::tools::Listed;
-use super::{Ended, Failure, OK, with_manager};
+use super::{Ended, Failure, OK, with_options};
 use crate::call::{Arguments, CallOptions};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind};
-use crate::manager::Manager;
+use crate::event::{EventKind, Events};
+use crate::manager::{CacheOption, Manager, ManagerOptions};
+use crate::status::State;
 
 const SERVER: &str = "demo";
 const INDENT: &str = "   ";
@@ -24,7 +27,9 @@ pub(super) fn run(restart: &[String], screen: &mut Screen) -> Ended {
     // The program is our own: whatever let this process run must reach it too, such as a PYTHONPATH.
     let definition = json!({"command": command, "args": args, "inheritEnv": "all"});
     let config = Config::from_value(json!({"mcpServers": {SERVER: definition}}))?;
-    with_manager(config, screen, tour)
+    // What is only shown leaves nothing behind, in the cache either.
+    let options = ManagerOptions { cache: CacheOption::Off, ..ManagerOptions::default() };
+    with_options(config, options, screen, tour)
 }
 
 async fn tour(manager: &Manager, screen: &mut Screen) -> Ended {
@@ -38,6 +43,7 @@ async fn tour(manager: &Manager, screen: &mut Screen) -> Ended {
     heading(screen, "Status");
     let statuses = manager.status();
     status::show(screen, INDENT, &statuses);
+    let recovery = recover(manager, screen).await?;
     let disconnect = disconnect(manager, screen).await?;
     let next = screen.paint(Tint::Bold, "mcpool tools --config mcp.json");
     screen.say(format!("\nYour own servers: {next}"));
@@ -46,6 +52,7 @@ async fn tour(manager: &Manager, screen: &mut Screen) -> Ended {
         "tools": tools,
         "calls": calls,
         "status": statuses,
+        "recovery": recovery,
         "disconnect": disconnect,
     }));
     Ok(OK)
@@ -100,6 +107,35 @@ async fn call(
         "structured": structured,
         "ms": ms,
     }))
+}
+
+/// Kills the server and calls it at once: the call waits for the restart.
+async fn recover(manager: &Manager, screen: &mut Screen) -> Result<Value, Failure> {
+    heading(screen, "Kill the server, and call it at once");
+    let killed = manager.status().first().and_then(|status| status.pid);
+    let started = Instant::now();
+    let mut news = manager.events();
+    if let Some(pid) = killed.and_then(|pid| Pid::from_raw(pid as i32)) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+    until_lost(&mut news).await;
+    let sent = Arguments::new(&json!({"name": "Grace"}))?;
+    let result = manager.call_tool(SERVER, "greet", sent, CallOptions::default()).await?;
+    let ms = ms_since(started);
+    let answer = screen.paint(Tint::Cyan, result.text());
+    let about = screen.paint(Tint::Dim, format!("({} after the kill)", in_ms(ms)));
+    screen.say(format!("{INDENT}{answer} {about}"));
+    let restarts = manager.status().first().map(|status| status.restarts);
+    Ok(json!({"killed": killed, "text": result.text(), "restarts": restarts, "ms": ms}))
+}
+
+/// A call that leaves before the end is noticed would be lost with the server.
+async fn until_lost(news: &mut Events) {
+    while let Some(event) = news.next().await {
+        if let EventKind::Status { state: State::Reconnecting, .. } = event.kind {
+            return;
+        }
+    }
 }
 
 async fn disconnect(manager: &Manager, screen: &mut Screen) -> Result<Value, Failure> {

@@ -11,7 +11,7 @@ use super::screen::Screen;
 use super::table::Cell;
 use super::terminal::Tint;
 use super::{Ended, FAILED, OK, with_manager};
-use crate::catalog::Tool;
+use crate::catalog::{Tool, ToolState};
 use crate::error::Error;
 
 const EXAMPLES: &str = "\
@@ -41,7 +41,7 @@ impl Tools {
             screen.document(&Listing {
                 tools: catalog.tools().iter().map(Listed::new).collect(),
                 failed: &connected.failed,
-                warnings: manager.warnings(),
+                warnings: &manager.warnings(),
             });
             let mut tools: Vec<&Tool> = catalog.tools().iter().collect();
             tools.sort_by_key(|tool| (tool.of.server(), tool.of.raw_name()));
@@ -79,12 +79,13 @@ pub(super) struct Listed<'a> {
     input_schema: Option<Box<RawValue>>,
     output_schema: Option<&'a RawValue>,
     annotations: Option<&'a RawValue>,
+    state: ToolState,
     requires_approval: bool,
     fingerprint: String,
 }
 
 impl<'a> Listed<'a> {
-    pub(super) fn new(Tool { name, of }: &'a Tool) -> Self {
+    pub(super) fn new(Tool { name, of, state, requires_approval }: &'a Tool) -> Self {
         let raw = |json: &'a str| serde_json::from_str(json).ok();
         Listed {
             name,
@@ -95,7 +96,8 @@ impl<'a> Listed<'a> {
             input_schema: RawValue::from_string(of.input_schema()).ok(),
             output_schema: of.output_schema().and_then(raw),
             annotations: of.annotations().and_then(raw),
-            requires_approval: of.requires_approval(),
+            state: *state,
+            requires_approval: *requires_approval,
             fingerprint: of.fingerprint(),
         }
     }

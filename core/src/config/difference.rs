@@ -44,6 +44,17 @@ impl ServerConfig {
         same.into_iter().filter(|(_, same)| !same).map(|(field, _)| field).collect()
     }
 
+    /// The fields, as named in JSON, in which a manager treats the server differently.
+    pub(crate) fn view_differences(&self, other: &Self) -> Vec<&'static str> {
+        let same = [
+            ("toolTimeout", self.tool_timeout == other.tool_timeout),
+            ("requiresApproval", self.requires_approval == other.requires_approval),
+            ("lazy", self.lazy == other.lazy),
+            ("enabled", self.enabled == other.enabled),
+        ];
+        same.into_iter().filter(|(_, same)| !same).map(|(field, _)| field).collect()
+    }
+
     /// What is empty is left out, so that a field added later leaves the fingerprints of today's definitions alone.
     fn identity(&self) -> BTreeMap<&'static str, Value> {
         let mut identity = BTreeMap::from([

@@ -3,7 +3,7 @@
 use super::fields::Fields;
 
 /// The bounds on one connection; beyond one, the call concerned fails with `LIMIT_EXCEEDED`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The longest line or body.
     pub message_bytes: usize,

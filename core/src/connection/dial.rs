@@ -14,9 +14,9 @@ use crate::event::now_ms;
 use crate::resolve::{Resolved, resolve};
 use crate::session::{Session, greet, list_tools};
 use crate::sync::lock;
+use crate::wire::Wire;
 use crate::wire::http::Link;
 use crate::wire::stdio::Pipe;
-use crate::wire::{MESSAGE_LIMIT, Wire};
 
 /// Where an attempt is; named by its timeout.
 pub(super) type Stage = Arc<Mutex<&'static str>>;
@@ -25,7 +25,7 @@ pub(super) async fn dial(
     server: Arc<str>,
     config: ServerConfig,
     session: Arc<Session>,
-) -> Result<Live> {
+) -> Result<(Live, Tools)> {
     let stage: Stage = Arc::new(Mutex::new("starting"));
     let deadline = Instant::now() + config.timeout;
     match timeout_at(deadline, attempt(&server, &config, &session, &stage)).await {
@@ -39,26 +39,26 @@ async fn attempt(
     config: &ServerConfig,
     session: &Arc<Session>,
     stage: &Stage,
-) -> Result<Live> {
+) -> Result<(Live, Tools)> {
     let wire = match resolve(server, config)? {
-        Resolved::Stdio(launch) => Wire::Stdio(Pipe::open(launch)?),
-        Resolved::Http(target) => Wire::Http(Link::open(target, MESSAGE_LIMIT)?),
+        Resolved::Stdio(launch) => Wire::Stdio(Pipe::open(launch, config.limits.message_bytes)?),
+        Resolved::Http(target) => Wire::Http(Link::open(target, &config.limits)?),
     };
     session.attach(wire);
     *lock(stage) = "initialize";
     let greeting = greet(session).await?;
     *lock(stage) = "tools/list";
-    let tools = tools_of(server, config, list_tools(session, &greeting).await?);
+    let tools = tools_of(server, list_tools(session, &greeting).await?);
     let (session, connected_since_ms) = (session.clone(), now_ms());
-    Ok(Live { session, greeting, connected_since_ms, tools })
+    Ok((Live { session, greeting, connected_since_ms }, tools))
 }
 
 /// Every tool that can be used; one bad tool never costs the others.
-pub(super) fn tools_of(server: &Arc<str>, config: &ServerConfig, listed: Vec<Bytes>) -> Tools {
+pub(super) fn tools_of(server: &Arc<str>, listed: Vec<Bytes>) -> Tools {
     let mut tools: Vec<Arc<ServerTool>> = Vec::with_capacity(listed.len());
     let mut names = std::collections::HashSet::new();
     for json in listed {
-        match ServerTool::read(server, json, config.requires_approval) {
+        match ServerTool::read(server, json) {
             Ok(tool) if names.insert(tool.raw_name().to_owned()) => tools.push(Arc::new(tool)),
             Ok(tool) => {
                 tracing::warn!(server = &**server, "tool \"{}\" is listed twice", tool.raw_name())

@@ -1,135 +1,291 @@
 //! Owns where a connection stands and what moves it on: a pure function, so that every order of events can be tried.
 //!
 //! ```text
-//! Idle ──Start──▶ Dialing ──Dialed(up)──▶ Ready ──Lost──▶ Down
-//!                    │                      │               │
-//!                    └──Dialed(failed)──▶ Down ──Start──▶ Dialing
-//! any ──Stop──▶ Stopped ──Start──▶ Dialing
-//! any ──Close──▶ Closed, for good
+//! Idle ──Start, Wake──▶ Dialing ──Dialed(up)──▶ Ready ──Lost, Expired, Probed(dead)──▶ Waiting ──RetryDue──▶ Dialing
+//!                          │                      │ ▲                           ▲  │
+//!                          └──Dialed(failed)──────┼─┼───────────────────────────┘  └──Start──▶ Dialing
+//!                                                 │ └ Probed(alive), Stable
+//!                          policy at its end ──▶ Down ──Start──▶ Dialing, from the foot of the ladder
+//! Ready ──Idled──▶ Idle          any ──Stop──▶ Stopped ──Start──▶ Dialing
+//! any but Idle, Stopped ──Replaced──▶ Dialing          any ──Close──▶ Closed, for good
 //! ```
-//! Every attempt has a generation; late news of an old one is ignored.
+//! Every attempt has a generation; late news of an old one is ignored. The one timer that runs is read off the phase,
+//! so none can outlive it.
 
-use crate::status::State;
+use std::time::Duration;
+
+use crate::config::RestartPolicy;
+use crate::status::{Reason, State};
+
+/// A connection that held this long starts again from the foot of the ladder.
+pub(super) const STABLE: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Idle,
-    Dialing { generation: u64 },
-    Ready { generation: u64 },
-    Down,
+    Dialing {
+        generation: u64,
+        ladder: Ladder,
+        reason: Reason,
+    },
+    Ready {
+        generation: u64,
+        ladder: Ladder,
+        health: Health,
+    },
+    /// The next attempt is due after `delay`.
+    Waiting {
+        ladder: Ladder,
+        reason: Reason,
+        delay: Duration,
+    },
+    /// Nothing more is tried until somebody asks.
+    Down {
+        ladder: Ladder,
+        reason: Reason,
+    },
     Stopped,
     Closed,
 }
 
+/// How far the restarts have come since the connection was last stable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ladder {
+    pub(super) attempts: u32,
+    pub(super) restarts: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Health {
+    Sound,
+    /// A call timed out or an answer was odd: a probe finds out.
+    Doubtful,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
+    /// Somebody asks for a connection.
     Start,
-    Dialed { generation: u64, up: bool },
-    Lost { generation: u64 },
+    /// A call needs one; what is down for a reason stays down.
+    Wake,
+    Dialed {
+        generation: u64,
+        outcome: Dialed,
+    },
+    Lost {
+        generation: u64,
+        reason: Reason,
+    },
+    /// The server forgot the session; `served` tells whether that had been of any use.
+    Expired {
+        generation: u64,
+        served: bool,
+    },
+    RetryDue,
+    Stable {
+        generation: u64,
+    },
+    Suspect {
+        generation: u64,
+    },
+    Probed {
+        generation: u64,
+        alive: bool,
+    },
+    /// Nobody has called for long enough.
+    Idled {
+        generation: u64,
+    },
+    /// The definition is another one now.
+    Replaced,
     Stop,
     Close,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialed {
+    Up,
+    Failed,
+    /// No further attempt can help.
+    Hopeless,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// Begin this attempt.
     Dial { generation: u64 },
-    /// Tell the askers how the attempt ended.
-    Settle,
-    /// The link is gone; forget it.
-    Forget,
-    /// End the attempt or the link.
+    /// Find out whether the server lives.
+    Probe { generation: u64 },
+    /// The link is of no use any more; calls that can still end by themselves may.
+    LetGo,
+    /// End the attempt or the link, and every call on it.
     HangUp,
-    /// Nothing to do.
-    Nothing,
 }
+
+type Step = (Phase, Vec<Effect>);
 
 impl Phase {
     /// `last` is the newest generation so far.
-    pub(super) fn on(self, event: Event, last: u64) -> (Phase, Effect) {
+    pub(super) fn on(self, event: Event, policy: &RestartPolicy, last: u64) -> Step {
+        use Event::{Close, Idled, Lost, Probed, Replaced, RetryDue, Stable, Start, Stop, Suspect};
         match (self, event) {
-            (Phase::Closed, _) => (Phase::Closed, Effect::Nothing),
-            (Phase::Dialing { .. } | Phase::Ready { .. }, Event::Close) => {
-                (Phase::Closed, Effect::HangUp)
+            (Phase::Closed, _) => (Phase::Closed, vec![]),
+            (_, Close) => (Phase::Closed, self.hang_up()),
+            (_, Stop) => (Phase::Stopped, self.hang_up()),
+
+            (Phase::Idle, Start | Event::Wake) => dial(Ladder::default(), Reason::Startup, last),
+            (Phase::Stopped | Phase::Down { .. }, Start) => {
+                dial(Ladder::default(), Reason::Manual, last)
             }
-            (_, Event::Close) => (Phase::Closed, Effect::Nothing),
-            (Phase::Dialing { .. } | Phase::Ready { .. }, Event::Start) => (self, Effect::Nothing),
-            (_, Event::Start) => {
-                let generation = last + 1;
-                (Phase::Dialing { generation }, Effect::Dial { generation })
-            }
-            (Phase::Dialing { generation }, Event::Dialed { generation: of, up })
+            (Phase::Waiting { ladder, .. }, Start) => dial(ladder, Reason::Manual, last),
+            // Whoever asks joins what is under way.
+            (Phase::Dialing { .. } | Phase::Ready { .. }, Start) => (self, vec![]),
+            (_, Event::Wake) => (self, vec![]),
+
+            (
+                Phase::Dialing { generation, ladder, reason },
+                Event::Dialed { generation: of, outcome },
+            ) if of == generation => match outcome {
+                Dialed::Up => (Phase::Ready { generation, ladder, health: Health::Sound }, vec![]),
+                Dialed::Failed => (restart(ladder, reason, policy), vec![Effect::LetGo]),
+                Dialed::Hopeless => (Phase::Down { ladder, reason }, vec![Effect::LetGo]),
+            },
+            (Phase::Ready { generation, ladder, .. }, Lost { generation: of, reason })
                 if of == generation =>
             {
-                (if up { Phase::Ready { generation } } else { Phase::Down }, Effect::Settle)
+                (restart(ladder, reason, policy), vec![Effect::LetGo])
             }
-            (Phase::Ready { generation }, Event::Lost { generation: of }) if of == generation => {
-                (Phase::Down, Effect::Forget)
+            (
+                Phase::Ready { generation, ladder, .. },
+                Event::Expired { generation: of, served },
+            ) if of == generation => (renew(ladder, served, policy), vec![Effect::LetGo]),
+            (Phase::Waiting { ladder, reason, .. }, RetryDue) => dial(ladder, reason, last),
+            (Phase::Ready { generation, health, .. }, Stable { generation: of })
+                if of == generation =>
+            {
+                (Phase::Ready { generation, ladder: Ladder::default(), health }, vec![])
             }
-            // News of an attempt that is over, or that settles by its own result.
-            (_, Event::Dialed { .. } | Event::Lost { .. }) => (self, Effect::Nothing),
-            (Phase::Dialing { .. } | Phase::Ready { .. }, Event::Stop) => {
-                (Phase::Stopped, Effect::HangUp)
+            (
+                Phase::Ready { generation, ladder, health: Health::Sound },
+                Suspect { generation: of },
+            ) if of == generation => (
+                Phase::Ready { generation, ladder, health: Health::Doubtful },
+                vec![Effect::Probe { generation }],
+            ),
+            (
+                Phase::Ready { generation, ladder, health: Health::Doubtful },
+                Probed { generation: of, alive },
+            ) if of == generation => {
+                if alive {
+                    (Phase::Ready { generation, ladder, health: Health::Sound }, vec![])
+                } else {
+                    (restart(ladder, Reason::ProbeFailure, policy), vec![Effect::LetGo])
+                }
             }
-            (_, Event::Stop) => (Phase::Stopped, Effect::Nothing),
+            (Phase::Ready { generation, .. }, Idled { generation: of }) if of == generation => {
+                (Phase::Idle, vec![Effect::LetGo])
+            }
+            (Phase::Idle | Phase::Stopped, Replaced) => (self, vec![]),
+            (_, Replaced) => {
+                let mut effects = self.hang_up();
+                let (phase, dialling) = dial(Ladder::default(), Reason::Manual, last);
+                effects.extend(dialling);
+                (phase, effects)
+            }
+            // News of an attempt that is over, of a timer that was stopped, or of a doubt that is known already.
+            (
+                _,
+                Event::Dialed { .. }
+                | Event::Expired { .. }
+                | Lost { .. }
+                | RetryDue
+                | Stable { .. }
+                | Suspect { .. }
+                | Probed { .. }
+                | Idled { .. },
+            ) => (self, vec![]),
+        }
+    }
+
+    fn hang_up(self) -> Vec<Effect> {
+        match self {
+            Phase::Dialing { .. } | Phase::Ready { .. } => vec![Effect::HangUp],
+            _ => vec![],
+        }
+    }
+
+    /// The timer that runs in this phase: how long, and what it brings.
+    pub(super) fn timer(self) -> Option<(Duration, Event)> {
+        match self {
+            Phase::Waiting { delay, .. } => Some((delay, Event::RetryDue)),
+            Phase::Ready { generation, ladder, .. } if ladder != Ladder::default() => {
+                Some((STABLE, Event::Stable { generation }))
+            }
+            _ => None,
         }
     }
 
     pub(super) fn state(self) -> State {
         match self {
             Phase::Idle => State::Idle,
-            Phase::Dialing { .. } => State::Connecting,
-            Phase::Ready { .. } => State::Connected,
-            Phase::Down => State::Failed,
+            Phase::Dialing { ladder, .. } if ladder.restarts == 0 => State::Connecting,
+            Phase::Dialing { .. } | Phase::Waiting { .. } => State::Reconnecting,
+            Phase::Ready { health: Health::Sound, .. } => State::Connected,
+            Phase::Ready { health: Health::Doubtful, .. } => State::Degraded,
+            Phase::Down { .. } => State::Failed,
             Phase::Stopped | Phase::Closed => State::Disconnected,
         }
+    }
+
+    pub(super) fn attempts(self) -> u32 {
+        match self {
+            Phase::Dialing { ladder, .. }
+            | Phase::Ready { ladder, .. }
+            | Phase::Waiting { ladder, .. }
+            | Phase::Down { ladder, .. } => ladder.attempts,
+            Phase::Idle | Phase::Stopped | Phase::Closed => 0,
+        }
+    }
+
+    /// Why it is not simply up.
+    pub(super) fn reason(self) -> Option<Reason> {
+        match self {
+            Phase::Dialing { reason, .. }
+            | Phase::Waiting { reason, .. }
+            | Phase::Down { reason, .. } => Some(reason),
+            Phase::Idle | Phase::Ready { .. } | Phase::Stopped | Phase::Closed => None,
+        }
+    }
+}
+
+fn dial(ladder: Ladder, reason: Reason, last: u64) -> Step {
+    let generation = last + 1;
+    let ladder = Ladder { attempts: ladder.attempts.saturating_add(1), ..ladder };
+    (Phase::Dialing { generation, ladder, reason }, vec![Effect::Dial { generation }])
+}
+
+/// A server that answers and only forgets its sessions is healthy: a session that was of use is renewed at once, as
+/// often as it takes. One that is forgotten before it was of any use is renewed once; then the ladder keeps us from
+/// spinning.
+fn renew(ladder: Ladder, served: bool, policy: &RestartPolicy) -> Phase {
+    if !served && ladder.restarts > 0 {
+        return restart(ladder, Reason::SessionExpired, policy);
+    }
+    let ladder = Ladder { restarts: ladder.restarts.max(1), ..ladder };
+    Phase::Waiting { ladder, reason: Reason::SessionExpired, delay: Duration::ZERO }
+}
+
+/// The next rung of the ladder, or its end.
+fn restart(ladder: Ladder, reason: Reason, policy: &RestartPolicy) -> Phase {
+    match policy.delay(ladder.restarts) {
+        Some(delay) => {
+            let ladder = Ladder { restarts: ladder.restarts.saturating_add(1), ..ladder };
+            Phase::Waiting { ladder, reason, delay }
+        }
+        None => Phase::Down { ladder, reason },
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_straight_road() {
-        let (phase, effect) = Phase::Idle.on(Event::Start, 0);
-        assert_eq!(effect, Effect::Dial { generation: 1 });
-        let (phase, effect) = phase.on(Event::Dialed { generation: 1, up: true }, 1);
-        assert_eq!((phase, effect), (Phase::Ready { generation: 1 }, Effect::Settle));
-        let (phase, effect) = phase.on(Event::Lost { generation: 1 }, 1);
-        assert_eq!((phase, effect), (Phase::Down, Effect::Forget));
-        assert_eq!(phase.on(Event::Start, 1).1, Effect::Dial { generation: 2 });
-    }
-
-    #[test]
-    fn late_news_of_an_old_attempt_is_ignored() {
-        let ready = Phase::Ready { generation: 2 };
-        for event in [Event::Lost { generation: 1 }, Event::Dialed { generation: 1, up: false }] {
-            assert_eq!(ready.on(event, 2), (ready, Effect::Nothing));
-        }
-    }
-
-    #[test]
-    fn a_second_start_joins_the_first() {
-        let dialing = Phase::Dialing { generation: 1 };
-        assert_eq!(dialing.on(Event::Start, 1), (dialing, Effect::Nothing));
-    }
-
-    #[test]
-    fn closed_is_final() {
-        for phase in [Phase::Idle, Phase::Ready { generation: 1 }, Phase::Stopped] {
-            let (closed, _) = phase.on(Event::Close, 1);
-            for event in [Event::Start, Event::Stop, Event::Dialed { generation: 1, up: true }] {
-                assert_eq!(closed.on(event, 1), (Phase::Closed, Effect::Nothing));
-            }
-        }
-    }
-
-    #[test]
-    fn stopping_is_always_possible_and_repeatable() {
-        for phase in [Phase::Idle, Phase::Down, Phase::Stopped] {
-            assert_eq!(phase.on(Event::Stop, 3), (Phase::Stopped, Effect::Nothing));
-        }
-        assert_eq!(Phase::Dialing { generation: 3 }.on(Event::Stop, 3).1, Effect::HangUp);
-    }
-}
+mod tests;

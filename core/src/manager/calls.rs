@@ -1,5 +1,5 @@
-//! Owns the way of a call from the manager to a session: finding the tool, waiting for a server that is just coming
-//! up, sending, giving up.
+//! Owns the way of a call from the manager to a session: finding the tool, sending, giving up. A call whose server is
+//! not up yet, or not any more, is carried out by `waiting`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,17 +9,22 @@ use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::{Manager, usable};
-use crate::call::{Address, Arguments, CallOptions, Waiter};
+use super::Manager;
+use super::server::Server;
+use crate::call::{Address, Arguments, CallOptions, Retry, Waiter};
 use crate::catalog::{ServerTool, did_you_mean};
-use crate::connection::{Connection, Published};
+use crate::config::ServerConfig;
+use crate::connection::{Connection, Published, Tools};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::per_process::Local;
 use crate::result::ToolResult;
-use crate::runtime;
-use crate::session::Session;
-use crate::status::State;
+use crate::session::{CallLimits, Order, Session, Unsent};
 use crate::sync::lock;
+use crate::wire::Wire;
+
+mod waiting;
+
+use waiting::Errand;
 
 /// Which tool is meant.
 #[derive(Clone, Copy, Debug)]
@@ -126,25 +131,83 @@ impl Manager {
                 (named.server(), named.raw_name())
             }
         };
-        let known = self.0.servers.get(server).ok_or_else(|| {
-            let text = format!("There is no server \"{server}\"");
-            let error = Error::new(ErrorKind::ToolUnavailable, text).with_executed(Executed::No);
-            self.with_similar_server(error, server).with_server(server)
-        })?;
-        let connection = usable(server, known)?;
-        let limit = match (options.timeout, &known.definition) {
-            (Some(limit), _) => limit,
-            (None, Ok(config)) => config.tool_timeout,
-            (None, Err(error)) => return Err(error.clone()),
+        let servers = self.0.servers.load();
+        let known = servers.get(server).ok_or_else(|| self.no_such_server(server))?;
+        let config = known.usable()?;
+        let lease = known.lease();
+        let live = lease.as_ref().map(|lease| (lease.connection(), lease.connection().published()));
+        let Some((connection, published)) = &live else {
+            let connection = self.connection_for_call(known, config)?;
+            let errand = self.errand(&connection, config, raw_name, arguments, options);
+            return Ok(errand.begin(waiter, None));
         };
-        let published = connection.published();
-        if published.state == State::Connecting {
-            let (server, raw_name) = (server.to_owned(), raw_name.to_owned());
-            return Ok(self.call_when_ready(server, raw_name, arguments, options, limit, waiter));
+        let Some(live) = &published.live else {
+            check_worth_waiting(published, config, server)?;
+            let errand = self.errand(connection, config, raw_name, arguments, options);
+            return Ok(errand.begin(waiter, None));
+        };
+        let tool = find_tool(&published.tools, server, raw_name)?;
+        if config.idle_shutdown.is_some() {
+            connection.touch();
         }
-        let (session, tool) = route(&published, server, raw_name)?;
-        let id = session.call(tool.name_json(), &arguments, options, limit, waiter)?;
-        Ok(CallHandle::new(Progressed::Sent(session.clone(), id)))
+        let retry = options.retry.unwrap_or(self.0.options.retry);
+        let may_come_back = matches!(live.session.wire(), Some(Wire::Http(_)))
+            || (retry == Retry::Safe && tool.is_repeatable());
+        if may_come_back {
+            let errand = self.errand(connection, config, raw_name, arguments, options);
+            return Ok(errand.send_at_once(&live.session, tool, waiter));
+        }
+        let order = Order {
+            tool: tool.name_json(),
+            arguments: &arguments,
+            meta: options.meta.as_ref(),
+            on_progress: options.on_progress.clone(),
+        };
+        match live.session.call(order, limits(config, &options), waiter) {
+            Ok(id) => Ok(CallHandle::new(Progressed::Sent(live.session.clone(), id))),
+            Err(Unsent { error, .. }) if error.kind() != ErrorKind::ConnectionLost => Err(error),
+            // The server is gone, and nobody has noticed yet.
+            Err(Unsent { error, waiter }) => {
+                let errand = self.errand(connection, config, raw_name, arguments, options);
+                Ok(errand.begin(waiter, Some((live.session.clone(), error))))
+            }
+        }
+    }
+
+    fn errand(
+        &self,
+        connection: &Arc<Connection>,
+        config: &ServerConfig,
+        raw_name: &str,
+        arguments: Arguments,
+        options: CallOptions,
+    ) -> Errand {
+        Errand {
+            connection: connection.clone(),
+            raw_name: raw_name.to_owned(),
+            arguments: Arc::new(arguments),
+            limits: limits(config, &options),
+            retry: options.retry.unwrap_or(self.0.options.retry),
+            meta: options.meta.map(Arc::new),
+            on_progress: options.on_progress,
+            restart_wait: self.0.options.restart_wait,
+            resent: false,
+        }
+    }
+
+    /// The connection of a server that was never asked for, where a call alone is reason enough to start it.
+    fn connection_for_call(
+        &self,
+        known: &Server,
+        config: &ServerConfig,
+    ) -> Result<Arc<Connection>> {
+        let refused_before = known.was_refused();
+        if known.was_left() || !(config.lazy || refused_before) {
+            return Err(unavailable(&known.name, None));
+        }
+        let connection = self.0.hold(known)?;
+        connection.wake();
+        Ok(connection)
     }
 
     fn named(&self, name: &str) -> Result<Arc<ServerTool>> {
@@ -156,91 +219,46 @@ impl Manager {
         Err(no_such_tool(&format!("There is no tool \"{name}\""), name, names))
     }
 
-    fn call_when_ready(
-        &self,
-        server: String,
-        raw_name: String,
-        arguments: Arguments,
-        options: CallOptions,
-        limit: std::time::Duration,
-        waiter: Waiter,
-    ) -> CallHandle {
-        let handle = CallHandle::new(Progressed::Waiting(None));
-        let (manager, mine) = (self.clone(), handle.clone());
-        let task = runtime::spawn(async move {
-            let connection: &Connection = match usable(&server, &manager.0.servers[&server]) {
-                Ok(connection) => connection,
-                Err(error) => return waiter.finish(Err(error)),
-            };
-            let ready = tokio::time::timeout(limit, connection.ready()).await;
-            let late = || {
-                let text = format!("Server \"{server}\" was not connected in time for the call");
-                Error::new(ErrorKind::ToolTimeout, text)
-            };
-            if let Err(error) = ready.unwrap_or_else(|_| Err(late())) {
-                return waiter.finish(Err(error.with_executed(Executed::No)));
-            }
-            let published = connection.published();
-            let (session, tool) = match route(&published, &server, &raw_name) {
-                Ok(found) => found,
-                Err(error) => return waiter.finish(Err(error)),
-            };
-            let (sender, answer) = oneshot::channel();
-            let sent = {
-                // Under the lock: whoever gives up sees either the waiting or the sent call.
-                let mut progressed = lock(&mine.0);
-                if let Progressed::GivenUp = *progressed {
-                    return;
-                }
-                let waiter = Waiter::Future(sender);
-                let sent = session.call(tool.name_json(), &arguments, options, limit, waiter);
-                if let Ok(id) = sent {
-                    *progressed = Progressed::Sent(session.clone(), id);
-                }
-                sent
-            };
-            match sent {
-                // Without an outcome it was given up.
-                Ok(_) => {
-                    if let Ok(outcome) = answer.await {
-                        waiter.finish(outcome);
-                    }
-                }
-                Err(error) => waiter.finish(Err(error)),
-            }
-        });
-        let mut progressed = lock(&handle.0);
-        if let Progressed::Waiting(slot) = &mut *progressed {
-            *slot = Some(task.abort_handle());
-        }
-        drop(progressed);
-        handle
+    fn no_such_server(&self, server: &str) -> Error {
+        let text = format!("There is no server \"{server}\"");
+        let error = Error::new(ErrorKind::ToolUnavailable, text).with_executed(Executed::No);
+        self.with_similar_server(error, server).with_server(server)
     }
 }
 
-/// The session and the tool, or why the call cannot go out.
-fn route<'a>(
-    published: &'a Published,
-    server: &str,
-    raw_name: &str,
-) -> Result<(&'a Arc<Session>, &'a Arc<ServerTool>)> {
-    let Some(live) = &published.live else {
-        let reason = published
-            .error
-            .as_ref()
-            .map_or(String::new(), |error| format!(": {}", error.message()));
-        let text = format!("Server \"{server}\" is not connected{reason}");
-        return Err(Error::new(ErrorKind::ToolUnavailable, text)
-            .with_server(server)
-            .with_executed(Executed::No)
-            .with_hint("connect it with connect_all()"));
-    };
-    let tool = live.tools.get(raw_name).ok_or_else(|| {
-        let names = live.tools.list.iter().map(|tool| tool.raw_name());
+fn limits(config: &ServerConfig, options: &CallOptions) -> CallLimits {
+    CallLimits {
+        idle: options.timeout.unwrap_or(config.tool_timeout),
+        total: options.max_total_timeout,
+    }
+}
+
+/// Whether a server that is not up may come up without being asked for.
+fn check_worth_waiting(published: &Published, config: &ServerConfig, server: &str) -> Result<()> {
+    use crate::status::State;
+    let wakes_up = config.lazy || config.idle_shutdown.is_some();
+    match published.state {
+        State::Connecting | State::Reconnecting | State::Connected | State::Degraded => Ok(()),
+        State::Idle if wakes_up => Ok(()),
+        _ => Err(unavailable(server, published.error.as_ref())),
+    }
+}
+
+fn unavailable(server: &str, error: Option<&Error>) -> Error {
+    let reason = error.map_or(String::new(), |error| format!(": {}", error.message()));
+    let text = format!("Server \"{server}\" is not connected{reason}");
+    Error::new(ErrorKind::ToolUnavailable, text)
+        .with_server(server)
+        .with_executed(Executed::No)
+        .with_hint("connect it with connect_all()")
+}
+
+fn find_tool<'a>(tools: &'a Tools, server: &str, raw_name: &str) -> Result<&'a Arc<ServerTool>> {
+    tools.get(raw_name).ok_or_else(|| {
+        let names = tools.list.iter().map(|tool| tool.raw_name());
         let text = format!("Server \"{server}\" has no tool \"{raw_name}\"");
         no_such_tool(&text, raw_name, names).with_server(server)
-    })?;
-    Ok((&live.session, tool))
+    })
 }
 
 fn no_such_tool<'a>(text: &str, wanted: &str, names: impl Iterator<Item = &'a str>) -> Error {

@@ -11,7 +11,7 @@ use super::{News, Session, server_requests};
 use crate::call::Progress;
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::sync::lock;
-use crate::wire::{Inbound, Loss, MESSAGE_LIMIT};
+use crate::wire::{Inbound, Loss};
 
 /// From this length on it pays to look for the usual layouts first.
 const LONG_ANSWER: usize = 64 << 10;
@@ -30,7 +30,19 @@ impl Session {
         }
     }
 
+    fn too_deep(&self, message: &[u8]) {
+        let id = message::ids_in(message).find(|&id| lock(&self.table).knows(id));
+        if let Some(id) = id {
+            let limit = self.limits.json_depth;
+            let text = format!("The server's answer is nested more than {limit} deep");
+            self.answer(id, Err(over_limit(text)));
+        }
+    }
+
     fn one(&self, message: Bytes) {
+        if message::is_deeper_than(&message, self.limits.json_depth) {
+            return self.too_deep(&message);
+        }
         // A long answer to ourselves, such as a tool list, is about to be read whole: looking through it twice is
         // once too often.
         if message.len() >= LONG_ANSWER
@@ -44,7 +56,7 @@ impl Session {
         };
         match envelope {
             Envelope { method: Some(method), id: Some(id), .. } => {
-                self.send_aside(server_requests::reply(&method, id.get()));
+                self.reply(server_requests::reply(&method, id.get()));
             }
             Envelope { method: Some(method), id: None, params, .. } => {
                 self.notified(&method, params);
@@ -72,7 +84,7 @@ impl Session {
                 }
                 let params = params.and_then(|raw| serde_json::from_str::<Params>(raw.get()).ok());
                 if let Some(Params { token, progress }) = params {
-                    let told = lock(&self.table).on_progress(token);
+                    let told = lock(&self.table).progressed(token, self.now_us());
                     if let Some(told) = told {
                         told(progress);
                     }
@@ -83,7 +95,7 @@ impl Session {
             }
             "notifications/message" => {
                 if let Some(kind) = params.and_then(|raw| server_requests::log(raw.get())) {
-                    self.events.emit(&self.server, kind);
+                    self.seen.audience.emit(&self.server, kind);
                 }
             }
             other => tracing::trace!(server = &*self.server, method = other, "notification"),
@@ -106,6 +118,10 @@ fn outcome(message: &Bytes, result: Option<&RawValue>, error: Option<&RawValue>)
         (Some(_), None) => Err(unreadable("has a result that is not an object")),
         (None, None) => Err(unreadable("has neither a result nor an error")),
     }
+}
+
+fn over_limit(text: String) -> Error {
+    Error::new(ErrorKind::LimitExceeded, text).with_executed(Executed::Yes)
 }
 
 fn unreadable(what: &str) -> Error {
@@ -136,9 +152,9 @@ impl Inbound for Session {
         let id = id.or_else(|| table.only_one().filter(|_| found.is_empty() && !tail.is_empty()));
         drop(table);
         if let Some(id) = id {
-            let text = format!("The server's answer is over {} MiB", MESSAGE_LIMIT >> 20);
-            let error = Error::new(ErrorKind::LimitExceeded, text);
-            self.answer(id, Err(error.with_executed(Executed::Yes)));
+            let limit = self.limits.message_bytes;
+            let text = format!("The server's answer is over {limit} bytes");
+            self.answer(id, Err(over_limit(text)));
         }
     }
 
@@ -150,14 +166,15 @@ impl Inbound for Session {
         self.answer(id, Err(error));
     }
 
-    fn lost(&self, error: Error, loss: Loss) {
-        tracing::debug!(server = &*self.server, ?loss, "{error}");
-    }
-
     fn closed(&self, error: Error) {
         let error = error.with_server(&self.server);
         if self.fail_all(error.clone()) {
-            let _ = self.news.send((self.generation, News::Lost(error)));
+            let _ = self.news.send((self.generation, News::Lost(error, Loss::Gone)));
         }
+    }
+
+    fn lost(&self, error: Error, loss: Loss) {
+        let error = error.with_server(&self.server);
+        let _ = self.news.send((self.generation, News::Lost(error, loss)));
     }
 }

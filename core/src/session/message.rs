@@ -117,9 +117,59 @@ pub(super) fn ids_in(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
+/// Whether the brackets of a message nest deeper than `limit`.
+pub(super) fn is_deeper_than(message: &[u8], limit: usize) -> bool {
+    // Most messages have too few brackets to look closer.
+    if memchr::memchr2_iter(b'{', b'[', message).nth(limit).is_none() {
+        return false;
+    }
+    let mut depth = 0;
+    let mut at = 0;
+    while let Some(&byte) = message.get(at) {
+        at += 1;
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => at += length_of_text(&message[at..]),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The length of a JSON string behind its opening quote, the closing one included.
+fn length_of_text(rest: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &rest[at..]) {
+        at += found + 1;
+        if rest[at - 1] == b'"' {
+            return at;
+        }
+        at = (at + 1).min(rest.len());
+    }
+    rest.len()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn depth_counts_brackets_outside_of_strings() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(!is_deeper_than(nested(256).as_bytes(), 256));
+        assert!(is_deeper_than(nested(257).as_bytes(), 256));
+        assert!(!is_deeper_than(format!("{:?}", nested(1000)).as_bytes(), 256));
+        assert!(!is_deeper_than("[],".repeat(1000).as_bytes(), 256));
+        assert!(!is_deeper_than(br#"["\\\"[[[[[["]"#, 2));
+        assert!(is_deeper_than(br#"["\\\\",[["#, 2));
+        assert!(!is_deeper_than(b"[[\"[\\", 2));
+    }
 
     #[test]
     fn a_call_is_one_valid_line() {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::message;
-use crate::event::EventKind;
+use crate::event::{EventKind, LogOrigin};
 
 /// The answer to a request of the server; `id` is its id as it wrote it.
 pub(super) fn reply(method: &str, id: &str) -> Vec<u8> {
@@ -30,5 +30,5 @@ pub(super) fn log(params: &str) -> Option<EventKind> {
         data: Value,
     }
     let Params { level, logger, data } = serde_json::from_str(params).ok()?;
-    Some(EventKind::Log { level, logger, data })
+    Some(EventKind::Log { origin: LogOrigin::Server, level, logger, data })
 }

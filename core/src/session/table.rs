@@ -1,27 +1,36 @@
-//! Owns the bookkeeping of a session, without any waiting: ids, who waits for what, until when, and the statistics.
+//! Owns the bookkeeping of a session, without any waiting: ids, who waits for what, and until when.
 //! Invariant: an entry leaves the table exactly once, and whoever takes it out finishes it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use crate::call::{Progress, Waiter};
+use crate::call::{OnProgress, Waiter};
 use crate::error::{Error, ErrorKind};
 use crate::result::ToolResult;
-use crate::status::{Calls, Latency};
+use crate::status::Tally;
 
 /// A request's end: the raw result, or an error.
 pub(super) type Outcome = Result<Bytes, Error>;
-
-type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
 pub(super) struct Pending {
     reply: Reply,
     started_us: u64,
     deadline_us: u64,
+    /// What progress may put the deadline off by, and until when at most.
+    patience_us: u64,
+    wall_us: u64,
     on_progress: Option<OnProgress>,
+}
+
+/// How long a call may take: without a word, and in all.
+#[derive(Clone, Copy)]
+pub(crate) struct CallLimits {
+    pub(crate) idle: Duration,
+    pub(crate) total: Option<Duration>,
 }
 
 enum Reply {
@@ -33,11 +42,23 @@ impl Pending {
     pub(super) fn call(
         waiter: Waiter,
         started_us: u64,
-        deadline_us: u64,
-        on_progress: Option<Box<dyn Fn(Progress) + Send + Sync>>,
+        limits: CallLimits,
+        on_progress: Option<OnProgress>,
     ) -> Self {
-        let on_progress = on_progress.map(Arc::from);
-        Pending { reply: Reply::Call(waiter), started_us, deadline_us, on_progress }
+        let patience_us = micros(limits.idle);
+        let wall_us = limits.total.map_or(NEVER - 1, |total| after(started_us, micros(total)));
+        Pending {
+            reply: Reply::Call(waiter),
+            started_us,
+            deadline_us: after(started_us, patience_us).min(wall_us),
+            patience_us,
+            wall_us,
+            on_progress,
+        }
+    }
+
+    pub(super) fn deadline_us(&self) -> u64 {
+        self.deadline_us
     }
 
     /// A control request; its asker keeps the time.
@@ -45,9 +66,22 @@ impl Pending {
         Pending {
             reply: Reply::Control(sender),
             started_us: 0,
-            deadline_us: u64::MAX,
+            deadline_us: NEVER,
+            patience_us: 0,
+            wall_us: NEVER,
             on_progress: None,
         }
+    }
+
+    pub(super) fn into_waiter(self) -> Option<Waiter> {
+        match self.reply {
+            Reply::Call(waiter) => Some(waiter),
+            Reply::Control(_) => None,
+        }
+    }
+
+    fn is_call(&self) -> bool {
+        matches!(self.reply, Reply::Call(_))
     }
 
     pub(super) fn finish(self, outcome: Outcome) {
@@ -61,7 +95,17 @@ impl Pending {
     }
 }
 
-#[derive(Default)]
+/// The deadline of what has none.
+const NEVER: u64 = u64::MAX;
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(NEVER)
+}
+
+fn after(now_us: u64, patience_us: u64) -> u64 {
+    now_us.saturating_add(patience_us).min(NEVER - 1)
+}
+
 pub(super) struct Table {
     pending: HashMap<u64, Pending>,
     last_id: u64,
@@ -70,12 +114,28 @@ pub(super) struct Table {
     wakes_at_us: u64,
     /// The one mailbox that waits for everything pending; 0 means several waiters or none of them a loop.
     reader: u64,
-    calls: Calls,
-    latency: Latency,
+    tally: Arc<Tally>,
+    /// A call was answered.
+    served: bool,
 }
 
 impl Table {
+    pub(super) fn new(tally: Arc<Tally>) -> Self {
+        Table {
+            pending: HashMap::new(),
+            last_id: 0,
+            closed: None,
+            wakes_at_us: 0,
+            reader: 0,
+            tally,
+            served: false,
+        }
+    }
+
     pub(super) fn insert(&mut self, pending: Pending) -> u64 {
+        if pending.is_call() {
+            self.tally.begin();
+        }
         self.last_id += 1;
         self.pending.insert(self.last_id, pending);
         self.last_id
@@ -83,7 +143,15 @@ impl Table {
 
     /// Takes an entry out without an outcome.
     pub(super) fn remove(&mut self, id: u64) -> Option<Pending> {
-        self.pending.remove(&id)
+        let pending = self.pending.remove(&id)?;
+        if pending.is_call() {
+            self.tally.forget();
+        }
+        Some(pending)
+    }
+
+    pub(super) fn has_served(&self) -> bool {
+        self.served
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -107,49 +175,35 @@ impl Table {
     /// Takes an entry out with its outcome, which counts.
     pub(super) fn finish(&mut self, id: u64, outcome: &Outcome, now_us: u64) -> Option<Pending> {
         let pending = self.pending.remove(&id)?;
-        if let Reply::Call(_) = pending.reply {
-            self.count(outcome.as_ref().err());
-            self.latency.record(now_us.saturating_sub(pending.started_us));
+        if pending.is_call() {
+            self.served |= outcome.is_ok();
+            let micros = now_us.saturating_sub(pending.started_us);
+            self.tally.end(outcome.as_ref().err().map(Error::kind), Some(micros));
         }
         Some(pending)
-    }
-
-    fn count(&mut self, error: Option<&Error>) {
-        match error.map(Error::kind) {
-            None => self.calls.ok += 1,
-            Some(ErrorKind::ToolTimeout) => self.calls.timeout += 1,
-            Some(_) => self.calls.error += 1,
-        }
-    }
-
-    pub(super) fn calls(&self) -> Calls {
-        let in_flight =
-            self.pending.values().filter(|pending| matches!(pending.reply, Reply::Call(_)));
-        Calls {
-            in_flight: in_flight.count() as u64,
-            p50_ms: self.latency.quantile(0.50),
-            p99_ms: self.latency.quantile(0.99),
-            ..self.calls
-        }
     }
 
     pub(super) fn closed(&self) -> Option<&Error> {
         self.closed.as_ref()
     }
 
-    /// Refuses everything from now on; gives what was pending, or `None` when it was closed before.
-    pub(super) fn close(&mut self, error: Error) -> Option<Vec<Pending>> {
-        if self.closed.is_some() {
-            return None;
-        }
+    /// Refuses new requests; what is pending goes on. Tells whether that is news.
+    pub(super) fn refuse(&mut self, error: Error) -> bool {
+        let news = self.closed.is_none();
+        self.closed.get_or_insert(error);
+        news
+    }
+
+    /// Refuses new requests and gives what was pending.
+    pub(super) fn close(&mut self, error: Error) -> Vec<Pending> {
         let pending: Vec<Pending> = self.pending.drain().map(|(_, pending)| pending).collect();
         for entry in &pending {
-            if let Reply::Call(_) = entry.reply {
-                self.count(Some(&error));
+            if entry.is_call() {
+                self.tally.end(Some(error.kind()), None);
             }
         }
-        self.closed = Some(error);
-        Some(pending)
+        self.refuse(error);
+        pending
     }
 
     /// Whether the loop behind `mailbox` is the only one that waits, this request included.
@@ -162,9 +216,14 @@ impl Table {
         self.reader != 0
     }
 
-    /// Who hears of the progress of this call.
-    pub(super) fn on_progress(&self, id: u64) -> Option<OnProgress> {
-        self.pending.get(&id)?.on_progress.clone()
+    /// Progress puts the deadline off; tells who hears of it.
+    pub(super) fn progressed(&mut self, id: u64, now_us: u64) -> Option<OnProgress> {
+        let pending = self.pending.get_mut(&id)?;
+        if pending.is_call() {
+            // The deadline task may wake too early by that, never too late.
+            pending.deadline_us = after(now_us, pending.patience_us).min(pending.wall_us);
+        }
+        pending.on_progress.clone()
     }
 
     /// Whether the deadline task sleeps past this deadline.
@@ -180,9 +239,11 @@ impl Table {
     pub(super) fn expire(&mut self, now_us: u64) -> (Vec<(u64, Pending)>, Option<u64>) {
         let expired: Vec<(u64, Pending)> =
             self.pending.extract_if(|_, pending| pending.deadline_us <= now_us).collect();
-        self.calls.timeout += expired.len() as u64;
+        for _ in &expired {
+            self.tally.end(Some(ErrorKind::ToolTimeout), None);
+        }
         let next = self.pending.values().map(|pending| pending.deadline_us).min();
-        let next = next.filter(|&at| at != u64::MAX);
+        let next = next.filter(|&at| at != NEVER);
         self.wakes_at_us = next.unwrap_or(0);
         (expired, next)
     }

@@ -63,6 +63,12 @@ impl Frames {
                 skipped.keep_tail(&line);
                 return Some(Frame::Oversized { head: skipped.head, tail: skipped.tail });
             }
+            // It may have come whole, with its end.
+            if line.len() > self.limit {
+                let mut skipped = Skipped { head: head_of(&line), tail: Vec::new() };
+                skipped.keep_tail(&line);
+                return Some(Frame::Oversized { head: skipped.head, tail: skipped.tail });
+            }
             let line = trim(line);
             if !line.is_empty() {
                 return Some(Frame::Line(line));
@@ -95,7 +101,7 @@ impl Frames {
         if self.buffer.len() <= self.limit {
             return None;
         }
-        let head = self.buffer[..EDGE.min(self.buffer.len())].to_vec();
+        let head = head_of(&self.buffer);
         let mut skipped = Skipped { head: head.clone(), tail: Vec::new() };
         skipped.keep_tail(&self.buffer);
         self.skipping = Some(skipped);
@@ -111,6 +117,10 @@ impl Skipped {
         let excess = self.tail.len().saturating_sub(EDGE);
         self.tail.drain(..excess);
     }
+}
+
+fn head_of(line: &[u8]) -> Vec<u8> {
+    line[..EDGE.min(line.len())].to_vec()
 }
 
 fn trim(line: Bytes) -> Bytes {
@@ -147,6 +157,13 @@ mod tests {
         assert!(feed(&mut frames, &[b'x'; 5000]).is_empty());
         assert_eq!(feed(&mut frames, b"end\nnext\n"), ["over 512 512", "next"]);
         assert!(frames.buffer.capacity() < 100_000);
+    }
+
+    #[test]
+    fn a_line_over_the_limit_that_comes_whole_is_over_the_limit() {
+        let mut frames = Frames::new(1000);
+        let line = [&[b'x'; 1001][..], b"\nnext\n"].concat();
+        assert_eq!(feed(&mut frames, &line), ["over 512 512", "next"]);
     }
 
     #[test]

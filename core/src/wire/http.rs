@@ -4,19 +4,21 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, redirect};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use url::Url;
 
 use super::{Inbound, Loss};
+use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Result};
+use crate::per_process::{Origin, PerProcess};
 use crate::runtime;
 use crate::sync::lock;
 
@@ -37,8 +39,6 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long a server may take to accept what it need not answer.
 const ASIDE: Duration = Duration::from_secs(10);
-/// How many requests of the server are being answered at once.
-const REPLIES: usize = 64;
 const REDIRECTS: usize = 3;
 
 /// Where a server is, ready to be asked.
@@ -58,6 +58,7 @@ pub(crate) struct Link {
     listener: OnceLock<AbortHandle>,
     /// Whether the owner knows that this link will not recover.
     over: AtomicBool,
+    origin: Origin,
     me: Weak<Link>,
 }
 
@@ -70,7 +71,7 @@ struct Outgoing {
 
 /// One client for all servers, so that connections are kept and shared.
 fn client() -> Result<&'static Client> {
-    static CLIENT: LazyLock<std::result::Result<Client, String>> = LazyLock::new(|| {
+    static CLIENT: PerProcess<std::result::Result<Client, String>> = PerProcess::new(|| {
         // Another library of the process may have chosen a provider already; either will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Client::builder()
@@ -89,23 +90,24 @@ fn client() -> Result<&'static Client> {
             .build()
             .map_err(|error| error.to_string())
     });
-    CLIENT.as_ref().map_err(|error| {
+    CLIENT.get().as_ref().map_err(|error| {
         Error::new(ErrorKind::ConnectFailed, format!("HTTP cannot be used here: {error}"))
     })
 }
 
 impl Link {
-    pub(crate) fn open(target: Target, message_limit: usize) -> Result<Arc<Link>> {
+    pub(crate) fn open(target: Target, limits: &Limits) -> Result<Arc<Link>> {
         client()?;
         Ok(Arc::new_cyclic(|me| Link {
             url: target.url,
             headers: Mutex::new(target.headers),
-            message_limit,
+            message_limit: limits.message_bytes,
             inbound: OnceLock::new(),
             under_way: Mutex::default(),
-            replies: Arc::new(Semaphore::new(REPLIES)),
+            replies: Arc::new(Semaphore::new(limits.server_requests)),
             listener: OnceLock::new(),
             over: AtomicBool::new(false),
+            origin: Origin::here(),
             me: me.clone(),
         }))
     }
@@ -126,8 +128,20 @@ impl Link {
         let Some(link) = self.me.upgrade() else { return };
         match id {
             Some(id) => self.ask(link, message.into(), id),
-            None => self.send_aside(link, message.into()),
+            None => send_aside(link, message.into(), None),
         }
+    }
+
+    /// Answers a request of the server; a server that asks faster than it takes our replies loses some of them.
+    pub(super) fn reply(&self, mut message: Vec<u8>) -> bool {
+        message.pop();
+        let place = self.replies.clone().try_acquire_owned().ok();
+        let link = self.me.upgrade().filter(|_| place.is_some());
+        let taken = link.is_some();
+        if let Some(link) = link {
+            send_aside(link, message.into(), place);
+        }
+        taken
     }
 
     fn ask(&self, link: Arc<Link>, message: Bytes, id: u64) {
@@ -146,22 +160,6 @@ impl Link {
         under_way.insert(id, task.abort_handle());
     }
 
-    /// Sends what gets no answer. A server that asks faster than it takes our replies loses some of them.
-    fn send_aside(&self, link: Arc<Link>, message: Bytes) {
-        let is_reply = message.starts_with(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        let place = is_reply.then(|| self.replies.clone().try_acquire_owned());
-        if let Some(Err(_)) = place {
-            return tracing::warn!(
-                url = self.shown(),
-                "a reply is dropped: {REPLIES} wait already"
-            );
-        }
-        runtime::spawn(async move {
-            let _place = place;
-            let _ = timeout(ASIDE, link.post(message, None)).await;
-        });
-    }
-
     /// Sends a message that expects no answer; returns when the server has taken it.
     pub(crate) async fn deliver(&self, mut message: Vec<u8>) -> Result<()> {
         message.pop();
@@ -169,6 +167,9 @@ impl Link {
     }
 
     pub(super) fn abandon(&self, id: u64) {
+        if self.origin.is_elsewhere() {
+            return;
+        }
         if let Some(task) = lock(&self.under_way).remove(&id) {
             task.abort();
         }
@@ -277,6 +278,10 @@ impl Link {
     }
 
     fn stop_tasks(&self) {
+        // Their runtime did not come along in a fork.
+        if self.origin.is_elsewhere() {
+            return;
+        }
         if let Some(listener) = self.listener.get() {
             listener.abort();
         }
@@ -290,6 +295,14 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.stop_tasks();
     }
+}
+
+/// Sends what gets no answer.
+fn send_aside(link: Arc<Link>, message: Bytes, place: Option<OwnedSemaphorePermit>) {
+    runtime::spawn(async move {
+        let _ = timeout(ASIDE, link.post(message, None)).await;
+        drop(place);
+    });
 }
 
 fn content_type(response: &Response) -> String {

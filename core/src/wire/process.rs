@@ -25,7 +25,7 @@ mod guardian;
 mod stderr;
 mod stderr_log;
 
-use guardian::{discharge, enlist, is_enlisted};
+use guardian::{discharge, enlist, is_enlisted, leave_to_start};
 use stderr::Tail;
 use stderr_log::StderrLog;
 
@@ -73,6 +73,10 @@ impl Process {
         let (server, cwd) = (launch.server.clone(), launch.cwd.clone());
         let pipes = pipes().map_err(|error| cannot_start(&program, cwd.as_ref(), error.into()))?;
         let (ours, theirs) = pipes;
+        let leave = leave_to_start().ok_or_else(|| {
+            let text = format!("\"{program}\" is not started: this process is ending");
+            Error::new(ErrorKind::ConnectFailed, text)
+        })?;
         let mut child = command(launch, theirs)
             .spawn()
             .map_err(|error| cannot_start(&program, cwd.as_ref(), error))?;
@@ -82,6 +86,7 @@ impl Process {
             Error::new(ErrorKind::ConnectFailed, format!("\"{program}\" ended before it began"))
         })?;
         enlist(group);
+        drop(leave);
         let tail = Arc::new(Mutex::new(Tail::default()));
         let (done, stderr_done) = watch::channel(false);
         if let Some(mut stderr) = child.stderr.take() {

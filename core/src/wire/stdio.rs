@@ -13,7 +13,7 @@ use rustix::io::{Errno, ioctl_fionread};
 use super::frame::{Frame, Frames};
 use super::io;
 use super::process::{Launch, Process};
-use super::{Flush, Inbound, MESSAGE_LIMIT};
+use super::{Flush, Inbound};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::inherited::LocalFd;
 use crate::mailbox::Mailbox;
@@ -63,12 +63,12 @@ struct Outbox {
 
 impl Pipe {
     /// Starts the server.
-    pub(crate) fn open(launch: Launch) -> Result<Arc<Pipe>> {
+    pub(crate) fn open(launch: Launch, message_limit: usize) -> Result<Arc<Pipe>> {
         let (process, stdin, stdout) = Process::start(launch)?;
         Ok(Arc::new_cyclic(|pipe: &Weak<Pipe>| Pipe {
             slot: io::thread().enter(pipe.clone()),
             stdout,
-            frames: Mutex::new(Frames::new(MESSAGE_LIMIT)),
+            frames: Mutex::new(Frames::new(message_limit)),
             outbox: Mutex::new(Outbox {
                 stdin: Some(stdin),
                 buffer: Vec::new(),
@@ -136,6 +136,12 @@ impl Pipe {
             self.write_out(&mut outbox);
         }
         Ok(())
+    }
+
+    /// Sends a reply, unless the server has left more than `limit` of what we sent unread.
+    pub(super) fn reply(&self, message: Vec<u8>, limit: usize) -> bool {
+        let fits = self.outbox().buffer.len() + message.len() <= limit;
+        fits && self.send(message, Flush::Now).is_ok()
     }
 
     pub(super) fn flush(&self) {

@@ -7,22 +7,53 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcpool::{Arguments, CallOptions, Config, Manager, ManagerOptions, Naming};
+use mcpool::{
+    Arguments, CallOptions, Config, Manager, ManagerOptions, Naming, Pool, PoolOptions, Retry,
+};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::common::{PATIENCE, Web, fixture, lives, read_journal};
 use crate::matching::{check, fill, is_subsequence};
 
-const COMMON_KEYS: &[&str] = &["do", "expect", "error"];
+const COMMON_KEYS: &[&str] = &["do", "on", "expect", "error"];
+const CALL_KEYS: &[&str] = &[
+    "server",
+    "tool",
+    "name",
+    "arguments",
+    "timeout_ms",
+    "max_total_timeout_ms",
+    "retry",
+    "meta",
+    "progress",
+];
 
 type Outcome = Result<Value, mcpool::Error>;
 type Step<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 
+const MAIN: &str = "main";
+
 struct Run {
+    pool: Pool,
+    dir: PathBuf,
+    managers: Mutex<HashMap<String, Arc<Watched>>>,
+    started: Mutex<HashMap<String, JoinHandle<Outcome>>>,
+    web: Mutex<HashMap<String, Fixture>>,
+}
+
+/// A manager and what it told so far.
+struct Watched {
     manager: Manager,
     events: Arc<Mutex<Vec<Value>>>,
-    started: Mutex<HashMap<String, JoinHandle<Outcome>>>,
+    collector: JoinHandle<()>,
+}
+
+/// An HTTP fixture that can be ended and started again at the same address.
+struct Fixture {
+    knobs: Vec<String>,
+    url: String,
+    server: Option<Web>,
 }
 
 /// Runs a file; the error says which step failed and how.
@@ -37,13 +68,13 @@ pub(crate) fn run(root: &Path, file: &Path) -> Result<(), String> {
         ("fixture".to_owned(), fixture().display().to_string()),
         ("dir".to_owned(), dir.display().to_string()),
     ];
-    let mut web = Vec::new();
+    let mut web = HashMap::new();
     for (name, args) in scenario["fixtures"].as_object().into_iter().flatten() {
-        let knobs = fill(args, &names);
-        let (server, url) =
-            Web::start(knobs.as_array().into_iter().flatten().filter_map(Value::as_str));
-        web.push(server);
-        names.push((name.clone(), url));
+        let knobs: Vec<String> = serde_json::from_value(fill(args, &names))
+            .map_err(|error| format!("the knobs of {name}: {error}"))?;
+        let (server, url) = Web::start(knobs.iter().map(String::as_str));
+        names.push((name.clone(), url.clone()));
+        web.insert(name.clone(), Fixture { knobs, url, server: Some(server) });
     }
     let scenario = fill(&scenario, &names);
     for (name, text) in scenario["files"].as_object().into_iter().flatten() {
@@ -54,34 +85,22 @@ pub(crate) fn run(root: &Path, file: &Path) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    let outcome = runtime.block_on(play(&scenario));
-    drop(web);
-    outcome?;
+    runtime.block_on(play(&scenario, &dir, web))?;
     nothing_left(&dir)?;
     std::fs::remove_dir_all(&dir).map_err(|error| error.to_string())
 }
 
-async fn play(scenario: &Value) -> Result<(), String> {
-    let config =
-        Config::from_value(scenario["config"].clone()).map_err(|error| error.to_string())?;
-    let options = ManagerOptions {
-        naming: scenario["options"]["naming"]
-            .as_str()
-            .map_or(Ok(Naming::default()), Naming::from_style)
-            .map_err(|error| error.to_string())?,
-        connect_concurrency: scenario["options"]["connect_concurrency"]
-            .as_u64()
-            .map(|limit| limit as usize),
-    };
-    let manager = Manager::new(config, options);
-    let events = Arc::new(Mutex::new(Vec::new()));
-    let (log, stream) = (events.clone(), manager.events());
-    let collector = tokio::spawn(async move {
-        while let Some(event) = stream.next().await {
-            log.lock().unwrap().push(serde_json::to_value(event).unwrap());
-        }
+async fn play(scenario: &Value, dir: &Path, web: HashMap<String, Fixture>) -> Result<(), String> {
+    let pool = scenario.get("pool").map_or("{}".to_owned(), Value::to_string);
+    let pool = PoolOptions::from_json(&pool).map_err(|error| error.to_string())?;
+    let run = Arc::new(Run {
+        pool: Pool::new(pool),
+        dir: dir.to_owned(),
+        managers: Mutex::default(),
+        started: Mutex::default(),
+        web: Mutex::new(web),
     });
-    let run = Arc::new(Run { manager, events, started: Mutex::default() });
+    run.open(MAIN, scenario)?;
     let steps = scenario["steps"].as_array().ok_or("a scenario needs steps")?;
     let mut outcome = Ok(());
     for (index, step) in steps.iter().enumerate() {
@@ -91,8 +110,11 @@ async fn play(scenario: &Value) -> Result<(), String> {
             break;
         }
     }
-    run.manager.close().await;
-    collector.abort();
+    let managers: Vec<_> = run.managers.lock().unwrap().drain().collect();
+    for (_, watched) in managers {
+        watched.manager.close().await;
+        watched.collector.abort();
+    }
     outcome?;
     match run.started.lock().unwrap().keys().next() {
         Some(name) => Err(format!("{name} was started and never finished")),
@@ -101,6 +123,49 @@ async fn play(scenario: &Value) -> Result<(), String> {
 }
 
 impl Run {
+    /// Makes a manager by the `config` or `config_file` and the `options` of `description`.
+    fn open(&self, name: &str, description: &Value) -> Result<(), String> {
+        let mut options = description["options"].as_object().cloned().unwrap_or_default();
+        let naming = options.remove("naming");
+        options.entry("cache_dir").or_insert_with(|| json!(self.dir.join("cache")));
+        let options = ManagerOptions::from_json(&Value::Object(options).to_string())
+            .map_err(|error| error.to_string())?;
+        let naming = naming.as_ref().and_then(Value::as_str);
+        let options = ManagerOptions {
+            naming: naming
+                .map_or(Ok(Naming::default()), Naming::from_style)
+                .map_err(|error| error.to_string())?,
+            pool: Some(self.pool.clone()),
+            ..options
+        };
+        let manager = match description["config_file"].as_str() {
+            Some(file) => Manager::open(file, options),
+            None => Config::from_value(description["config"].clone())
+                .map(|config| Manager::new(config, options)),
+        };
+        self.watch(name, manager.map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    fn watch(&self, name: &str, manager: Manager) {
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let (log, stream) = (events.clone(), manager.events());
+        let collector = tokio::spawn(async move {
+            while let Some(event) = stream.next().await {
+                log.lock().unwrap().push(serde_json::to_value(event).unwrap());
+            }
+        });
+        let watched = Arc::new(Watched { manager, events, collector });
+        self.managers.lock().unwrap().insert(name.to_owned(), watched);
+    }
+
+    /// The manager that a step is about.
+    fn on(&self, step: &Value) -> Arc<Watched> {
+        let name = step["on"].as_str().unwrap_or(MAIN);
+        let managers = self.managers.lock().unwrap();
+        managers.get(name).unwrap_or_else(|| panic!("there is no manager {name:?}")).clone()
+    }
+
     fn step<'a>(self: Arc<Self>, step: &'a Value) -> Step<'a> {
         Box::pin(async move {
             match step["do"].as_str().unwrap_or_default() {
@@ -145,15 +210,50 @@ impl Run {
                 "events" => {
                     only(step, &[])?;
                     let wanted = step["expect"].as_array().ok_or("events needs expect")?;
-                    let seen = || self.events.lock().unwrap().clone();
+                    let watched = self.on(step);
+                    let seen = || watched.events.lock().unwrap().clone();
                     until(|| is_subsequence(wanted, &seen()))
                         .await
                         .map_err(|()| format!("not in this order: {}", Value::Array(seen())))
                 }
                 "journal" => self.journal(step).await,
+                "open" => {
+                    only(step, &["as", "config", "config_file", "options"])?;
+                    self.open(step["as"].as_str().ok_or("open needs as")?, step)
+                }
+                "advance" => {
+                    only(step, &["ms"])?;
+                    let ms = step["ms"].as_u64().ok_or("advance needs ms")?;
+                    self.pool.clock().advance(Duration::from_millis(ms));
+                    Ok(())
+                }
+                "write" => {
+                    only(step, &["file", "text"])?;
+                    let file = step["file"].as_str().ok_or("write needs file")?;
+                    let text = step["text"].as_str().ok_or("write needs text")?;
+                    let fresh = format!("{file}.new");
+                    std::fs::write(&fresh, text).map_err(|error| error.to_string())?;
+                    std::fs::rename(&fresh, file).map_err(|error| error.to_string())
+                }
+                "end_fixture" | "start_fixture" => self.fixture(step),
                 _ => judge(step, self.verb(step).await),
             }
         })
+    }
+
+    fn fixture(&self, step: &Value) -> Result<(), String> {
+        only(step, &["fixture"])?;
+        let mut web = self.web.lock().unwrap();
+        let name = step["fixture"].as_str().unwrap_or_default();
+        let fixture = web.get_mut(name).ok_or("there is no such fixture")?;
+        fixture.server = None;
+        if step["do"] == "start_fixture" {
+            let port = fixture.url.split([':', '/']).filter(|part| !part.is_empty()).nth(2);
+            let knobs = fixture.knobs.iter().map(String::as_str);
+            let again = knobs.chain(["--port", port.ok_or("the url has a port")?]);
+            fixture.server = Some(Web::start(again).0);
+        }
+        Ok(())
     }
 
     fn take(&self, step: &Value) -> Result<JoinHandle<Outcome>, String> {
@@ -179,7 +279,8 @@ impl Run {
     }
 
     async fn verb(&self, step: &Value) -> Outcome {
-        let manager = &self.manager;
+        let watched = self.on(step);
+        let manager = &watched.manager;
         let text = |key: &str| step[key].as_str().unwrap_or_default();
         let limit = step["timeout_ms"].as_u64().map(Duration::from_millis);
         match text("do") {
@@ -204,11 +305,8 @@ impl Run {
                 Ok(manager.get_tools().get(text("name")).map_or(Value::Null, describe))
             }
             "call_tool" | "call" => {
-                keys(
-                    step,
-                    &["server", "tool", "name", "arguments", "timeout_ms", "meta", "progress"],
-                );
-                self.call(step, limit).await
+                keys(step, CALL_KEYS);
+                self.call(manager, step, limit).await
             }
             "status" => {
                 keys(step, &[]);
@@ -229,6 +327,19 @@ impl Run {
                     .expect("it lives");
                 Ok(Value::Null)
             }
+            "child" => {
+                keys(step, &["as"]);
+                self.watch(text("as"), manager.child()?);
+                Ok(Value::Null)
+            }
+            "reload" => {
+                keys(step, &["config"]);
+                let report = match step.get("config") {
+                    Some(config) => manager.reload_with(Config::from_value(config.clone())?).await,
+                    None => manager.reload().await,
+                };
+                report.map(|report| json!(report))
+            }
             "disconnect" => {
                 keys(step, &["server"]);
                 manager.disconnect(text("server")).await.map(|()| Value::Null)
@@ -247,28 +358,33 @@ impl Run {
         }
     }
 
-    async fn call(&self, step: &Value, limit: Option<Duration>) -> Outcome {
+    async fn call(&self, manager: &Manager, step: &Value, limit: Option<Duration>) -> Outcome {
         let arguments = match &step["arguments"] {
             Value::Null => Arguments::none(),
             arguments => Arguments::new(arguments)?,
         };
         let told = Arc::new(Mutex::new(Vec::new()));
-        let mut options = CallOptions { timeout: limit, ..CallOptions::default() };
+        let mut options = CallOptions {
+            timeout: limit,
+            max_total_timeout: step["max_total_timeout_ms"].as_u64().map(Duration::from_millis),
+            retry: step["retry"].as_str().map(Retry::from_name).transpose()?,
+            ..CallOptions::default()
+        };
         options.meta = step["meta"].as_object().map(Arguments::new).transpose()?;
         if step["progress"] == true {
             let told = told.clone();
             options.on_progress =
-                Some(Box::new(move |progress| told.lock().unwrap().push(json!(progress))));
+                Some(Arc::new(move |progress| told.lock().unwrap().push(json!(progress))));
         }
         let result = match step["do"].as_str() {
             Some("call") => {
                 let name = step["name"].as_str().unwrap_or_default();
-                self.manager.call(name, arguments, options).await?
+                manager.call(name, arguments, options).await?
             }
             _ => {
                 let server = step["server"].as_str().unwrap_or_default();
                 let tool = step["tool"].as_str().unwrap_or_default();
-                self.manager.call_tool(server, tool, arguments, options).await?
+                manager.call_tool(server, tool, arguments, options).await?
             }
         };
         Ok(json!({
@@ -287,8 +403,8 @@ fn describe(tool: &mcpool::Tool) -> Value {
         "name": tool.name, "server": tool.of.server(), "raw_name": tool.of.raw_name(),
         "title": tool.of.title(), "description": tool.of.description(),
         "input_schema": parsed(Some(&tool.of.input_schema())), "output_schema": parsed(tool.of.output_schema()),
-        "annotations": parsed(tool.of.annotations()), "requires_approval": tool.of.requires_approval(),
-        "provider": tool.of.provider(), "state": tool.of.state(),
+        "annotations": parsed(tool.of.annotations()), "requires_approval": tool.requires_approval,
+        "provider": tool.of.provider(), "state": tool.state,
     })
 }
 

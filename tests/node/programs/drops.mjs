@@ -1,18 +1,25 @@
-// Drops managers and waits until their servers have ended; needs the collector in hand.
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-import { Manager } from 'mcpool';
+// Forgets a manager and waits until its server has ended; needs the collector in hand.
+import { writeFileSync } from 'node:fs';
+import { Manager, Pool } from 'mcpool';
 
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc');
-const [fixture, path] = process.argv.slice(2);
+const [fixture, path, how] = process.argv.slice(2);
+const config = { mcpServers: { a: { command: fixture, args: ['stdio', '--journal', path] } } };
+const makes = {
+  plain: () => new Manager(config),
+  pooled: () => new Manager(config, { pool: new Pool({ keepAlive: 'always' }) }),
+  named: () => new Manager(config, { naming: (server, tool) => `${tool}_of_${server}` }),
+  child: () => new Manager(config).child(),
+  watching() {
+    writeFileSync(`${path}.json`, JSON.stringify(config));
+    return Manager.fromFile(`${path}.json`, { watch: true });
+  },
+};
 
 async function use() {
-  const manager = new Manager({
-    mcpServers: { a: { command: fixture, args: ['stdio', '--journal', path] } },
-  });
+  const manager = makes[how]();
   manager.on('status', () => {});
   await manager.connectAll();
+  manager.getTools();
   await manager.callTool('a', 'echo', { text: 'x' });
   return manager.status()[0].pid;
 }
@@ -28,7 +35,7 @@ const alive = (pid) => {
 const pid = await use();
 const end = Date.now() + 10_000;
 while (alive(pid) && Date.now() < end) {
-  collect();
+  globalThis.gc();
   await new Promise((resolve) => setTimeout(resolve, 10));
 }
 console.log(alive(pid) ? 'still there' : 'gone');

@@ -4,7 +4,10 @@ import { Manager } from 'mcpool';
 const [fixture] = process.argv.slice(2);
 const server = (...knobs) => ({ command: fixture, args: ['stdio', ...knobs], env: { TOKEN: 'hunter2' } });
 const manager = new Manager({
-  mcpServers: { a: server('--stderr', 'from a'), ill: server('--exit-at', 'initialize:7') },
+  mcpServers: {
+    a: server('--stderr', 'from a'),
+    ill: { ...server('--exit-at', 'initialize:7'), restart: 'never' },
+  },
 });
 const report = await manager.connectAll();
 if (Object.keys(report.failed).join() !== 'ill') throw new Error(JSON.stringify(report));

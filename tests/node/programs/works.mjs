@@ -1,9 +1,10 @@
 // A worker thread: calls, tells what it heard, and keeps calling until it is ended.
 import { parentPort, workerData } from 'node:worker_threads';
-import { Manager } from 'mcpool';
+import { Manager, Pool } from 'mcpool';
 
 const { fixture, path } = workerData;
-const manager = new Manager({ mcpServers: { a: { command: fixture, args: ['stdio', '--journal', path] } } });
+const mcpServers = { a: { command: fixture, args: ['stdio', '--journal', path] } };
+const manager = new Manager({ mcpServers }, { pool: new Pool() });
 await manager.connectAll();
 const { text } = await manager.callTool('a', 'echo', { text: 'hello' });
 let going = true;

@@ -187,7 +187,8 @@ struct Client {
 impl Client {
     fn of(url: &str) -> Client {
         let target = Target { url: url.parse().expect("a url"), headers: HeaderMap::new() };
-        let link = Link::open(target, 1 << 20).expect("a link");
+        let limits = crate::config::Limits { message_bytes: 1 << 20, ..Default::default() };
+        let link = Link::open(target, &limits).expect("a link");
         let (sender, told) = unbounded_channel();
         let recorder = Arc::new(Recorder { waiting: Mutex::default(), told: sender });
         let inbound: Arc<dyn Inbound> = recorder.clone();
@@ -424,7 +425,7 @@ fn replies_that_the_server_does_not_take_are_limited() {
     let client = Client::of(&server.url);
     for id in 0..100 {
         let reply = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n");
-        client.link.send(reply.into_bytes(), None);
+        assert_eq!(client.link.reply(reply.into_bytes()), id < 64);
     }
     let notification = b"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n".to_vec();
     client.link.send(notification, None);

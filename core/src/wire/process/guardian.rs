@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -27,6 +27,7 @@ while read -r verb group; do
 done
 for group in $groups; do kill -s KILL -- \"-$group\"; done 2>/dev/null";
 
+static EXITING: PerProcess<RwLock<bool>> = PerProcess::new(RwLock::default);
 static ENLISTED: PerProcess<Mutex<HashSet<i32>>> = PerProcess::new(|| {
     // SAFETY: the function is `extern "C"`, takes nothing and stays loaded as long as the process.
     unsafe { libc::atexit(end_all_at_exit) };
@@ -82,9 +83,17 @@ pub(super) fn is_enlisted(group: Pid) -> bool {
     lock(ENLISTED.get()).contains(&group.as_raw_nonzero().get())
 }
 
+/// Leave to start a server; held until it is enlisted. There is none once our exit has begun: a server that its
+/// supervisor brings back then would be left behind.
+pub(super) fn leave_to_start() -> Option<RwLockReadGuard<'static, bool>> {
+    let exiting = EXITING.get().read().unwrap_or_else(PoisonError::into_inner);
+    (!*exiting).then_some(exiting)
+}
+
 /// Whoever exits with servers running takes them along, asking first. A forked child inherits this, not the list.
 extern "C" fn end_all_at_exit() {
     let Some(enlisted) = ENLISTED.made() else { return };
+    *EXITING.get().write().unwrap_or_else(PoisonError::into_inner) = true;
     for (signal, patience) in [(Signal::TERM, 300), (Signal::KILL, 200)] {
         let groups: Vec<i32> = lock(enlisted).iter().copied().collect();
         for group in groups.into_iter().filter_map(Pid::from_raw) {

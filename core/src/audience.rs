@@ -1,0 +1,103 @@
+//! Owns who hears of a connection: the managers that hold it, each with its own event log and its own catalog.
+//! Invariant: whoever has let go of a connection hears nothing more of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use crate::catalog::Cache;
+use crate::event::{EventKind, EventLog, LogOrigin};
+use crate::sync::lock;
+
+/// What a manager shows a connection of itself.
+pub(crate) struct View {
+    pub(crate) events: EventLog,
+    pub(crate) cache: Cache,
+    catalog_version: AtomicU64,
+}
+
+impl View {
+    pub(crate) fn new(cache: Cache) -> Arc<View> {
+        Arc::new(View { events: EventLog::new(), cache, catalog_version: AtomicU64::new(1) })
+    }
+
+    pub(crate) fn catalog_version(&self) -> u64 {
+        self.catalog_version.load(Ordering::Acquire)
+    }
+
+    /// Marks the catalog as out of date; whoever looks at it next builds it anew.
+    pub(crate) fn outdate_catalog(&self) {
+        self.catalog_version.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// Everybody who holds one connection.
+#[derive(Default)]
+pub(crate) struct Audience(Mutex<Vec<Weak<View>>>);
+
+/// How much a log line matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weight {
+    Error,
+    Warning,
+    Info,
+}
+
+impl Audience {
+    pub(crate) fn join(&self, view: &Arc<View>) {
+        lock(&self.0).push(Arc::downgrade(view));
+    }
+
+    pub(crate) fn leave(&self, view: &Arc<View>) {
+        let mut views = lock(&self.0);
+        if let Some(at) = views.iter().position(|held| held.as_ptr() == Arc::as_ptr(view)) {
+            views.remove(at);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.0).len()
+    }
+
+    pub(crate) fn views(&self) -> Vec<Arc<View>> {
+        lock(&self.0).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) fn emit(&self, server: &str, kind: EventKind) {
+        for view in self.views() {
+            view.events.emit(server, kind.clone());
+        }
+    }
+
+    pub(crate) fn outdate_catalogs(&self) {
+        for view in self.views() {
+            view.outdate_catalog();
+        }
+    }
+
+    /// Writes a line to the log, and tells it as an event.
+    pub(crate) fn say(&self, weight: Weight, server: &str, line: &str) {
+        let level = match weight {
+            Weight::Error => {
+                tracing::error!(server, "{line}");
+                "error"
+            }
+            Weight::Warning => {
+                tracing::warn!(server, "{line}");
+                "warning"
+            }
+            Weight::Info => {
+                tracing::info!(server, "{line}");
+                "info"
+            }
+        };
+        self.emit(
+            server,
+            EventKind::Log {
+                origin: LogOrigin::Mcpool,
+                level: level.to_owned(),
+                logger: None,
+                data: line.into(),
+            },
+        );
+    }
+}

@@ -1,0 +1,244 @@
+//! The phase machine: its roads by name here, every other order of events in `walks`.
+
+use super::Event::{
+    Close, Idled, Lost, Probed, Replaced, RetryDue, Stable, Start, Stop, Suspect, Wake,
+};
+use super::*;
+
+mod model;
+mod walks;
+
+/// A machine that remembers its newest generation, as the actor does.
+struct Machine {
+    phase: Phase,
+    last: u64,
+    policy: RestartPolicy,
+}
+
+impl Machine {
+    fn new(policy: RestartPolicy) -> Self {
+        Machine { phase: Phase::Idle, last: 0, policy }
+    }
+
+    fn on(&mut self, event: Event) -> Vec<Effect> {
+        let (phase, effects) = self.phase.on(event, &self.policy, self.last);
+        self.phase = phase;
+        for effect in &effects {
+            if let Effect::Dial { generation } = effect {
+                self.last = *generation;
+            }
+        }
+        effects
+    }
+
+    fn dialed(&mut self, outcome: Dialed) -> Vec<Effect> {
+        self.on(Event::Dialed { generation: self.last, outcome })
+    }
+
+    fn lost(&mut self) -> Vec<Effect> {
+        self.on(Lost { generation: self.last, reason: Reason::TransportExit })
+    }
+
+    /// Delivers the timer that runs; gives how long it took.
+    fn wait(&mut self) -> Duration {
+        let (delay, event) = self.phase.timer().expect("a timer runs");
+        self.on(event);
+        delay
+    }
+
+    fn up(policy: RestartPolicy) -> Self {
+        let mut machine = Machine::new(policy);
+        machine.on(Start);
+        machine.dialed(Dialed::Up);
+        machine
+    }
+}
+
+fn policy(delays_ms: &[u64], forever: bool) -> RestartPolicy {
+    let delays = delays_ms.iter().copied().map(Duration::from_millis).collect();
+    RestartPolicy { delays, forever }
+}
+
+#[test]
+fn a_session_that_was_of_use_is_renewed_at_once_each_time() {
+    let mut machine = Machine::up(RestartPolicy::never());
+    for _ in 0..5 {
+        machine.on(Event::Expired { generation: machine.last, served: true });
+        assert_eq!(machine.wait(), Duration::ZERO);
+        machine.dialed(Dialed::Up);
+    }
+}
+
+#[test]
+fn a_session_that_is_forgotten_unused_climbs_after_its_first_renewal() {
+    let mut machine = Machine::up(policy(&[0, 70], false));
+    for delay_ms in [0, 70] {
+        machine.on(Event::Expired { generation: machine.last, served: false });
+        assert_eq!(machine.wait(), Duration::from_millis(delay_ms));
+        machine.dialed(Dialed::Up);
+    }
+    machine.on(Event::Expired { generation: machine.last, served: false });
+    assert!(matches!(machine.phase, Phase::Down { .. }));
+}
+
+#[test]
+fn the_straight_road_leads_from_idle_to_connected() {
+    let mut machine = Machine::new(RestartPolicy::relentless());
+    assert_eq!(machine.phase.state(), State::Idle);
+    assert_eq!(machine.on(Start), [Effect::Dial { generation: 1 }]);
+    assert_eq!(machine.phase.state(), State::Connecting);
+    assert_eq!(machine.dialed(Dialed::Up), []);
+    assert_eq!(machine.phase.state(), State::Connected);
+    assert_eq!((machine.phase.attempts(), machine.phase.reason()), (1, None));
+}
+
+#[test]
+fn whoever_asks_joins_what_is_under_way() {
+    let mut machine = Machine::new(RestartPolicy::relentless());
+    machine.on(Start);
+    for _ in 0..3 {
+        assert_eq!(machine.on(Start), []);
+        assert_eq!(machine.on(Wake), []);
+    }
+    machine.dialed(Dialed::Up);
+    assert_eq!(machine.on(Start), []);
+    assert_eq!(machine.last, 1);
+}
+
+#[test]
+fn late_news_of_an_old_attempt_is_ignored() {
+    let mut machine = Machine::up(policy(&[0], true));
+    machine.lost();
+    machine.wait();
+    machine.dialed(Dialed::Up);
+    let before = machine.phase;
+    for late in [
+        Event::Dialed { generation: 1, outcome: Dialed::Failed },
+        Lost { generation: 1, reason: Reason::TransportExit },
+        Stable { generation: 1 },
+        Suspect { generation: 1 },
+        Probed { generation: 1, alive: false },
+        Idled { generation: 1 },
+        RetryDue,
+    ] {
+        assert_eq!(machine.on(late), [], "{late:?}");
+        assert_eq!(machine.phase, before, "{late:?}");
+    }
+}
+
+#[test]
+fn a_server_that_shakes_hands_and_dies_walks_up_the_ladder() {
+    let mut machine = Machine::up(RestartPolicy::relentless());
+    let mut waited = Vec::new();
+    for _ in 0..9 {
+        assert_eq!(machine.lost(), [Effect::LetGo]);
+        assert_eq!(machine.phase.state(), State::Reconnecting);
+        waited.push(machine.wait().as_secs());
+        machine.dialed(Dialed::Up);
+    }
+    assert_eq!(waited, [0, 1, 2, 5, 10, 30, 60, 60, 60]);
+    assert_eq!(machine.phase.attempts(), 10);
+}
+
+#[test]
+fn the_ladder_is_left_only_by_stability() {
+    let mut machine = Machine::up(policy(&[10, 20, 30], true));
+    machine.lost();
+    machine.wait();
+    machine.dialed(Dialed::Up);
+    machine.on(Suspect { generation: machine.last });
+    machine.on(Probed { generation: machine.last, alive: true });
+    machine.lost();
+    assert_eq!(machine.wait(), Duration::from_millis(20), "a good probe is not stability");
+    machine.dialed(Dialed::Up);
+    assert_eq!(machine.wait(), STABLE);
+    assert_eq!((machine.phase.attempts(), machine.phase.timer()), (0, None));
+    machine.lost();
+    assert_eq!(machine.wait(), Duration::from_millis(10));
+}
+
+#[test]
+fn a_policy_at_its_end_gives_up_until_somebody_asks() {
+    let mut machine = Machine::new(policy(&[10], false));
+    machine.on(Start);
+    machine.dialed(Dialed::Failed);
+    assert_eq!(machine.wait(), Duration::from_millis(10));
+    assert_eq!(machine.dialed(Dialed::Failed), [Effect::LetGo]);
+    assert_eq!((machine.phase.state(), machine.phase.attempts()), (State::Failed, 2));
+    assert_eq!(machine.on(Wake), [], "a call does not bring back what has failed");
+    assert_eq!(machine.on(Start), [Effect::Dial { generation: 3 }]);
+    assert_eq!((machine.phase.state(), machine.phase.attempts()), (State::Connecting, 1));
+    machine.dialed(Dialed::Failed);
+    assert_eq!(machine.wait(), Duration::from_millis(10), "from the foot of the ladder");
+}
+
+#[test]
+fn what_is_hopeless_is_not_tried_again() {
+    let mut machine = Machine::new(RestartPolicy::relentless());
+    machine.on(Start);
+    assert_eq!(machine.dialed(Dialed::Hopeless), [Effect::LetGo]);
+    assert_eq!((machine.phase.state(), machine.phase.timer()), (State::Failed, None));
+}
+
+#[test]
+fn asking_during_the_wait_tries_at_once_and_stays_on_its_rung() {
+    let mut machine = Machine::up(policy(&[10, 20, 30], false));
+    machine.lost();
+    assert_eq!(machine.on(Start), [Effect::Dial { generation: 2 }]);
+    assert_eq!(machine.on(RetryDue), [], "the timer went with the wait");
+    machine.dialed(Dialed::Failed);
+    assert_eq!(machine.wait(), Duration::from_millis(20));
+}
+
+#[test]
+fn a_doubt_is_probed_once_and_a_failed_probe_is_a_loss() {
+    let mut machine = Machine::up(policy(&[10], false));
+    let suspect = Suspect { generation: 1 };
+    assert_eq!(machine.on(suspect), [Effect::Probe { generation: 1 }]);
+    assert_eq!(machine.phase.state(), State::Degraded);
+    assert_eq!(machine.on(suspect), []);
+    assert_eq!(machine.on(Probed { generation: 1, alive: true }), []);
+    assert_eq!(machine.phase.state(), State::Connected);
+    machine.on(suspect);
+    assert_eq!(machine.on(Probed { generation: 1, alive: false }), [Effect::LetGo]);
+    assert_eq!(machine.phase.reason(), Some(Reason::ProbeFailure));
+}
+
+#[test]
+fn what_idled_sleeps_until_a_call_wakes_it() {
+    let mut machine = Machine::up(RestartPolicy::once());
+    assert_eq!(machine.on(Idled { generation: 1 }), [Effect::LetGo]);
+    assert_eq!((machine.phase.state(), machine.phase.timer()), (State::Idle, None));
+    assert_eq!(machine.on(Wake), [Effect::Dial { generation: 2 }]);
+}
+
+#[test]
+fn stopping_hangs_up_and_only_asking_starts_again() {
+    let mut machine = Machine::up(RestartPolicy::relentless());
+    assert_eq!(machine.on(Stop), [Effect::HangUp]);
+    assert_eq!(machine.on(Stop), []);
+    assert_eq!(machine.on(Wake), []);
+    assert_eq!(machine.on(Replaced), []);
+    assert_eq!(machine.phase.state(), State::Disconnected);
+    assert_eq!(machine.on(Start), [Effect::Dial { generation: 2 }]);
+}
+
+#[test]
+fn another_definition_replaces_what_is_up_and_revives_what_has_failed() {
+    let mut machine = Machine::up(RestartPolicy::never());
+    assert_eq!(machine.on(Replaced), [Effect::HangUp, Effect::Dial { generation: 2 }]);
+    assert_eq!(machine.dialed(Dialed::Failed), [Effect::LetGo]);
+    assert_eq!(machine.on(Replaced), [Effect::Dial { generation: 3 }]);
+}
+
+#[test]
+fn closed_is_final() {
+    for prepare in [Machine::new, Machine::up] {
+        let mut machine = prepare(RestartPolicy::relentless());
+        machine.on(Close);
+        for event in [Start, Wake, RetryDue, Replaced, Stop, Close] {
+            assert_eq!(machine.on(event), [], "{event:?}");
+            assert_eq!(machine.phase, Phase::Closed);
+        }
+    }
+}

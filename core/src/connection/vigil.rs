@@ -1,0 +1,113 @@
+//! Owns watching over a link that is up: the probe after a doubt, the regular ping, the end of what nobody uses.
+//! Each is a future that ends in an event; dropped with the link, it leaves nothing.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::phase::Event;
+use super::{Live, Seen};
+use crate::clock::Clock;
+use crate::config::{HealthProbe, ServerConfig};
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+use crate::status::Reason;
+
+/// What a living server needs at most for a sign of life.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(3);
+const MISSES: u32 = 2;
+
+/// Asks the server in the configured ways, one after the other, whether it lives.
+pub(super) fn probe(
+    session: Arc<Session>,
+    how: HealthProbe,
+    clock: Clock,
+) -> impl Future<Output = Result<()>> + Send {
+    // Fixed now: the time runs from the doubt on.
+    let (first, second) = (clock.now() + SIGN_OF_LIFE, clock.now() + 2 * SIGN_OF_LIFE);
+    async move {
+        match how {
+            HealthProbe::Ping => until(&clock, first, session.ping()).await,
+            HealthProbe::ListTools => until(&clock, first, session.ask_for_tools()).await,
+            HealthProbe::Auto => match until(&clock, first, session.ping()).await {
+                Ok(()) => Ok(()),
+                Err(_) => until(&clock, second, session.ask_for_tools()).await,
+            },
+        }
+    }
+}
+
+/// Watches over a link, from now on and for as long as it is polled.
+pub(super) fn watch_over(
+    live: Arc<Live>,
+    generation: u64,
+    config: &ServerConfig,
+    seen: Arc<Seen>,
+) -> impl Future<Output = (Event, Option<Error>)> + Send + use<> {
+    seen.touch();
+    let (began, limit, every) = (seen.clock.now(), config.idle_shutdown, config.ping_interval);
+    async move {
+        tokio::select! {
+            () = idle(&live.session, limit, &seen) => (Event::Idled { generation }, None),
+            error = unresponsive(&live.session, every, began, &seen.clock) => {
+                (Event::Lost { generation, reason: Reason::ProbeFailure }, Some(error))
+            }
+        }
+    }
+}
+
+/// Ends when nobody has called for the limit; from then on the session takes no calls.
+async fn idle(session: &Session, limit: Option<Duration>, seen: &Seen) {
+    let Some(limit) = limit else { return std::future::pending().await };
+    loop {
+        let due = seen.called() + limit;
+        seen.clock.sleep_until(due).await;
+        if seen.clock.now() < seen.called() + limit {
+            continue;
+        }
+        if session.retire_if_quiet() {
+            return;
+        }
+        seen.touch();
+    }
+}
+
+/// Ends when the server has missed two pings in a row.
+async fn unresponsive(
+    session: &Session,
+    every: Option<Duration>,
+    began: Duration,
+    clock: &Clock,
+) -> Error {
+    let Some(every) = every else { return std::future::pending().await };
+    let mut missed = 0;
+    let mut due = began + every;
+    loop {
+        clock.sleep_until(due).await;
+        due = clock.now() + every;
+        match until(clock, clock.now() + SIGN_OF_LIFE, session.ping()).await {
+            Ok(()) => missed = 0,
+            Err(error) => {
+                missed += 1;
+                if missed == MISSES {
+                    return error;
+                }
+            }
+        }
+    }
+}
+
+async fn until(
+    clock: &Clock,
+    at: Duration,
+    answer: impl Future<Output = Result<()>>,
+) -> Result<()> {
+    tokio::select! {
+        biased;
+        answer = answer => answer,
+        () = clock.sleep_until(at) => Err(Error::new(
+            ErrorKind::ConnectionLost,
+            "The server runs but gives no sign of life",
+        )),
+    }
+}

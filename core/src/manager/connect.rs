@@ -1,0 +1,321 @@
+//! Owns bringing servers up: all at once, behind the startup gate, with what the cache knows for those that are late.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use indexmap::IndexMap;
+use serde::Serialize;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+
+use super::server::Server;
+use super::{Inner, Manager, PendingWithoutCache, closed, on_runtime};
+use crate::catalog::Cache;
+use crate::clock::Clock;
+use crate::connection::{Connection, Tools};
+use crate::error::{Error, ErrorKind, Result};
+use crate::runtime;
+use crate::status::State;
+
+/// How a `connect_all` went.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ConnectReport {
+    /// Servers that are up.
+    pub connected: Vec<String>,
+    /// Servers whose tools are known from the cache only, so far; calls wait for them.
+    pub deferred: Vec<String>,
+    /// Servers whose first attempt goes on, and of which nothing is known yet.
+    pub pending: Vec<String>,
+    /// Servers whose first attempt failed, and why; their restart policy goes on behind.
+    pub failed: IndexMap<String, Error>,
+    /// Servers whose source is not trusted.
+    pub blocked: Vec<String>,
+    /// Servers that are switched off.
+    pub disabled: Vec<String>,
+    /// How long each server took.
+    pub durations_ms: IndexMap<String, f64>,
+}
+
+/// One server's way through the gate. It does not keep the manager's hold on the connection: a manager that is
+/// forgotten meanwhile ends it.
+pub(super) struct Entrant {
+    name: String,
+    required: bool,
+    fingerprint: String,
+    began: Instant,
+    course: Course,
+}
+
+/// What is needed at the gate.
+#[derive(Clone)]
+pub(super) struct Gate {
+    clock: Clock,
+    patience: Duration,
+    pending_without_cache: PendingWithoutCache,
+    cache: Cache,
+    /// Closed with the manager.
+    slots: Arc<Semaphore>,
+}
+
+enum Course {
+    /// A lazy server that may not have to run.
+    Undecided(Arc<Connection>),
+    Running(Arc<Connection>, JoinHandle<(Result<()>, Instant)>),
+    Settled(Outcome, Instant),
+}
+
+enum Outcome {
+    Up,
+    Deferred,
+    Pending,
+    Failed(Error),
+}
+
+impl Entrant {
+    fn has_arrived(&self) -> bool {
+        matches!(&self.course, Course::Running(_, task) if task.is_finished())
+    }
+}
+
+impl Manager {
+    /// Connects all enabled servers at once. Returns when each is up or has failed, or when the gate closes: then
+    /// servers that are late are represented by the tools that the cache knows, and come up behind; for a late server
+    /// without a cache it waits, within the server's own timeout.
+    /// One server's failure is in the report; only a `required` server's makes this an error.
+    pub fn connect_all(&self) -> impl Future<Output = Result<ConnectReport>> + Send + use<> {
+        let manager = self.clone();
+        on_runtime(async move {
+            manager.check_open()?;
+            let servers: Vec<_> = manager.0.servers.load().values().cloned().collect();
+            let (gate, entrants) = manager.0.at_the_gate(servers);
+            drop(manager);
+            gate.pass(entrants).await
+        })
+    }
+
+    /// Connects one server and waits for the end of the attempt; does nothing when it is connected.
+    pub fn connect(&self, server: &str) -> impl Future<Output = Result<()>> + Send + use<> {
+        let (manager, name) = (self.clone(), server.to_owned());
+        on_runtime(async move {
+            manager.check_open()?;
+            let server = manager.find(&name)?;
+            let connection = manager.0.hold(&server)?;
+            drop(server);
+            let slots = manager.0.connect_slots.clone();
+            drop(manager);
+            connect_in_turn(connection, slots).await
+        })
+    }
+
+    /// Resolves when the server is connected, however many attempts that takes, or with its error when nothing more
+    /// is tried or the limit has passed (by default the server's own timeout). Starts nothing.
+    pub fn wait_for(
+        &self,
+        server: &str,
+        limit: Option<Duration>,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        let (manager, name) = (self.clone(), server.to_owned());
+        on_runtime(async move {
+            manager.check_open()?;
+            let server = manager.find(&name)?;
+            let limit = limit.unwrap_or(server.usable()?.timeout);
+            if server.was_left() {
+                let text = format!("Server \"{name}\" is disconnected");
+                return Err(Error::new(ErrorKind::ToolUnavailable, text).with_server(&name));
+            }
+            let connection = manager.0.hold(&server)?;
+            drop((server, manager));
+            if let Ok(outcome) = tokio::time::timeout(limit, connection.ready()).await {
+                return outcome;
+            }
+            let last_error = connection.published().error.clone();
+            Err(last_error.unwrap_or_else(|| {
+                let text =
+                    format!("Server \"{name}\" was not connected within {} ms", limit.as_millis());
+                Error::new(ErrorKind::ConnectTimeout, text).with_server(&name)
+            }))
+        })
+    }
+}
+
+impl Inner {
+    /// Sends every server on its way.
+    pub(super) fn at_the_gate(&self, servers: Vec<Arc<Server>>) -> (Gate, Vec<Entrant>) {
+        let gate = Gate {
+            clock: self.pool.clock().clone(),
+            patience: self.options.gate,
+            pending_without_cache: self.options.pending_without_cache,
+            cache: self.view.cache.clone(),
+            slots: self.connect_slots.clone(),
+        };
+        let enter = |server: Arc<Server>| {
+            let began = Instant::now();
+            let config = server.definition.as_ref().ok();
+            let course = match self.hold(&server) {
+                Err(error) => Course::Settled(Outcome::Failed(error), began),
+                Ok(connection) if config.is_some_and(|config| config.lazy) => {
+                    Course::Undecided(connection)
+                }
+                Ok(connection) => gate.run(connection),
+            };
+            Entrant {
+                name: server.name.clone(),
+                required: server.required,
+                fingerprint: config.map(|config| config.fingerprint()).unwrap_or_default(),
+                began,
+                course,
+            }
+        };
+        let entrants = servers.into_iter().map(enter).collect();
+        (gate, entrants)
+    }
+}
+
+impl Gate {
+    pub(super) async fn pass(self, mut entrants: Vec<Entrant>) -> Result<ConnectReport> {
+        let closing = self.clock.sleep(self.patience);
+        self.decide(&mut entrants).await;
+        tokio::select! {
+            () = closing => {}
+            () = settle_all(entrants.iter_mut()) => {}
+        }
+        self.stand_in(&mut entrants).await;
+        let waits = self.pending_without_cache == PendingWithoutCache::Wait;
+        let awaited = entrants
+            .iter_mut()
+            .filter(|entrant| waits || entrant.required || entrant.has_arrived());
+        settle_all(awaited).await;
+        // Closed meanwhile: what came up is down again.
+        if self.slots.is_closed() {
+            return Err(closed());
+        }
+        report(entrants)
+    }
+
+    fn run(&self, connection: Arc<Connection>) -> Course {
+        let attempt = connect_in_turn(connection.clone(), self.slots.clone());
+        let task = runtime::spawn(async move { (attempt.await, Instant::now()) });
+        Course::Running(connection, task)
+    }
+
+    /// Starts the lazy servers of which no tools are known. The others are on their way meanwhile.
+    async fn decide(&self, entrants: &mut [Entrant]) {
+        for entrant in entrants {
+            if let Course::Undecided(connection) = &entrant.course {
+                let connection = connection.clone();
+                entrant.course = if self.may_sleep(entrant, &connection).await {
+                    Course::Settled(Outcome::Deferred, Instant::now())
+                } else {
+                    self.run(connection)
+                };
+            }
+        }
+    }
+
+    async fn may_sleep(&self, entrant: &Entrant, connection: &Connection) -> bool {
+        let known = connection.adopt(None).await;
+        connection.published().state == State::Idle
+            && (known || connection.adopt(self.cached(entrant).await).await)
+    }
+
+    /// Lets the cache stand in for servers that are late.
+    async fn stand_in(&self, entrants: &mut [Entrant]) {
+        for entrant in entrants.iter_mut().filter(|entrant| !entrant.required) {
+            let arrived = entrant.has_arrived();
+            let Course::Running(connection, _) = &entrant.course else { continue };
+            if arrived {
+                continue;
+            }
+            let known = connection.adopt(self.cached(entrant).await).await;
+            // The attempt may have ended while the cache was read.
+            if known && connection.published().live.is_none() {
+                entrant.course = Course::Settled(Outcome::Deferred, Instant::now());
+            }
+        }
+    }
+
+    async fn cached(&self, entrant: &Entrant) -> Option<Tools> {
+        if self.cache.is_off() {
+            return None;
+        }
+        let (cache, name) = (self.cache.clone(), entrant.name.clone());
+        let (fingerprint, now_ms) = (entrant.fingerprint.clone(), self.clock.wall_ms());
+        let read = move || {
+            let listed = cache.load(&name, &fingerprint, now_ms)?;
+            Some(Tools::read(&name.into(), listed))
+        };
+        runtime::handle().spawn_blocking(read).await.ok().flatten()
+    }
+}
+
+/// Not too many attempts at once, and in the order in which they were asked for; one that waits for its turn ends with
+/// the manager.
+fn connect_in_turn(
+    connection: Arc<Connection>,
+    slots: Arc<Semaphore>,
+) -> impl Future<Output = Result<()>> + Send {
+    let mut turn = Box::pin(slots.acquire_owned());
+    // Asked once now: that takes the place in the queue.
+    let at_once = (&mut turn).now_or_never();
+    async move {
+        let slot = match at_once {
+            Some(slot) => slot,
+            None => turn.await,
+        };
+        let Ok(_slot) = slot else {
+            return Err(closed());
+        };
+        connection.connect().await
+    }
+}
+
+async fn settle_all(entrants: impl Iterator<Item = &mut Entrant>) {
+    for entrant in entrants {
+        if let Course::Running(_, task) = &mut entrant.course {
+            let closed = || Err(Error::new(ErrorKind::Closed, "The runtime has ended"));
+            let (outcome, at) = task.await.unwrap_or_else(|_| (closed(), Instant::now()));
+            let outcome = match outcome {
+                Ok(()) => Outcome::Up,
+                Err(error) => Outcome::Failed(error),
+            };
+            entrant.course = Course::Settled(outcome, at);
+        }
+    }
+}
+
+fn report(entrants: Vec<Entrant>) -> Result<ConnectReport> {
+    let mut report = ConnectReport::default();
+    let mut missing = None;
+    for Entrant { name, required, began, course, .. } in entrants {
+        let (outcome, at) = match course {
+            Course::Settled(outcome, at) => (outcome, at),
+            Course::Undecided(_) | Course::Running(..) => (Outcome::Pending, Instant::now()),
+        };
+        match outcome {
+            Outcome::Up => report.connected.push(name.clone()),
+            Outcome::Deferred => report.deferred.push(name.clone()),
+            Outcome::Pending => report.pending.push(name.clone()),
+            Outcome::Failed(error) if error.kind() == ErrorKind::ServerDisabled => {
+                report.disabled.push(name);
+                continue;
+            }
+            Outcome::Failed(error) => {
+                if required && missing.is_none() {
+                    missing = Some(error.clone());
+                }
+                if error.kind() == ErrorKind::Untrusted {
+                    report.blocked.push(name.clone());
+                } else {
+                    report.failed.insert(name.clone(), error);
+                }
+            }
+        }
+        report.durations_ms.insert(name, (at - began).as_secs_f64() * 1000.0);
+    }
+    match missing {
+        Some(error) => Err(error),
+        None => Ok(report),
+    }
+}

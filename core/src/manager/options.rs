@@ -1,0 +1,147 @@
+//! Owns what can be chosen about a manager, in Rust and as the JSON that other languages hand over.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::call::Retry;
+use crate::catalog::Naming;
+use crate::error::{Error, ErrorKind, Result};
+use crate::pool::Pool;
+
+/// Options of a manager; the defaults are good.
+#[derive(Clone)]
+pub struct ManagerOptions {
+    /// How tools are named.
+    pub naming: Naming,
+    /// How many servers connect at the same time.
+    pub connect_concurrency: usize,
+    /// How long `connect_all` waits before the cache stands in for servers that are late.
+    pub gate: Duration,
+    /// What `connect_all` does about late servers of which the cache knows nothing.
+    pub pending_without_cache: PendingWithoutCache,
+    /// How long a call waits for a server that is being restarted.
+    pub restart_wait: Duration,
+    /// Which calls are sent again when their connection is lost.
+    pub retry: Retry,
+    /// Where tool lists are kept between runs.
+    pub cache: CacheOption,
+    /// Whether a config file is followed as it changes; see [`crate::Manager::open`].
+    pub watch: bool,
+    /// Whose connections are shared; the process-wide pool when not set.
+    pub pool: Option<Pool>,
+}
+
+impl Default for ManagerOptions {
+    fn default() -> Self {
+        ManagerOptions {
+            naming: Naming::default(),
+            connect_concurrency: 64,
+            gate: Duration::from_millis(250),
+            pending_without_cache: PendingWithoutCache::default(),
+            restart_wait: Duration::from_secs(5),
+            retry: Retry::default(),
+            cache: CacheOption::default(),
+            watch: false,
+            pool: None,
+        }
+    }
+}
+
+/// What `connect_all` does about a late server of which the cache knows nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PendingWithoutCache {
+    /// Waits for it, within the server's own timeout.
+    #[default]
+    Wait,
+    /// Returns without it; its tools come with `tools_changed`.
+    Skip,
+}
+
+/// Where tool lists are kept between runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CacheOption {
+    /// In the user's cache directory.
+    #[default]
+    User,
+    /// Below this directory.
+    At(PathBuf),
+    /// Nowhere.
+    Off,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    connect_concurrency: Option<usize>,
+    gate_ms: Option<u64>,
+    pending_without_cache: Option<PendingWithoutCache>,
+    restart_wait_ms: Option<u64>,
+    retry: Option<Retry>,
+    cache_dir: Option<CacheDir>,
+    watch: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum CacheDir {
+    At(PathBuf),
+    Wanted(bool),
+}
+
+impl ManagerOptions {
+    /// Reads `{"gate_ms": 250, "cache_dir": "…" or false, …}`; what is left out or null is the default.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let written: Written = serde_json::from_str(text).map_err(|error| {
+            let text = format!("The manager's options cannot be used: {error}");
+            Error::new(ErrorKind::ConfigInvalid, text)
+        })?;
+        let default = ManagerOptions::default();
+        Ok(ManagerOptions {
+            connect_concurrency: written.connect_concurrency.unwrap_or(default.connect_concurrency),
+            gate: written.gate_ms.map_or(default.gate, Duration::from_millis),
+            pending_without_cache: written.pending_without_cache.unwrap_or_default(),
+            restart_wait: written
+                .restart_wait_ms
+                .map_or(default.restart_wait, Duration::from_millis),
+            retry: written.retry.unwrap_or_default(),
+            cache: match written.cache_dir {
+                None | Some(CacheDir::Wanted(true)) => CacheOption::User,
+                Some(CacheDir::Wanted(false)) => CacheOption::Off,
+                Some(CacheDir::At(dir)) => CacheOption::At(dir),
+            },
+            watch: written.watch.unwrap_or_default(),
+            ..default
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_the_default() {
+        let options = ManagerOptions::from_json(r#"{"gate_ms": 7, "retry": null}"#).unwrap();
+        assert_eq!(options.gate, Duration::from_millis(7));
+        assert_eq!((options.retry, options.connect_concurrency), (Retry::Never, 64));
+    }
+
+    #[test]
+    fn the_cache_is_somewhere_or_nowhere() {
+        let cache = |text: &str| ManagerOptions::from_json(text).unwrap().cache;
+        assert_eq!(cache(r#"{"cache_dir": "/x"}"#), CacheOption::At("/x".into()));
+        assert_eq!(cache(r#"{"cache_dir": false}"#), CacheOption::Off);
+        assert_eq!(cache("{}"), CacheOption::User);
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        for text in [r#"{"gate": 7}"#, r#"{"gate_ms": -1}"#, r#"{"retry": "always"}"#, "[]"] {
+            let error = ManagerOptions::from_json(text).err().unwrap();
+            assert_eq!(error.code(), "CONFIG_INVALID", "{text}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Owns what a manager knows of one server: its definition, and the hold on its connection while there is one.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use arc_swap::{ArcSwapOption, Guard};
+use futures_util::FutureExt;
+use futures_util::future::Shared;
+
+use crate::catalog::{Slice, ToolState};
+use crate::config::ServerConfig;
+use crate::connection::Connection;
+use crate::error::{Error, ErrorKind, Result};
+use crate::pool::{Lease, Leaving};
+use crate::status::{Calls, ServerStatus, Source, State};
+use crate::sync::lock;
+
+pub(super) struct Server {
+    pub(super) name: String,
+    pub(super) required: bool,
+    pub(super) definition: Result<ServerConfig>,
+    lease: ArcSwapOption<Lease>,
+    without: Mutex<Without>,
+    /// The end of the connection that was let go of last; everybody who lets go waits for the same one.
+    ending: Mutex<Ending>,
+}
+
+type Ending = Shared<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+/// Why there is no hold on a connection.
+#[derive(Clone, Default)]
+enum Without {
+    #[default]
+    NeverAsked,
+    Refused(Error),
+    Left,
+    /// The manager is done with it.
+    Gone,
+}
+
+impl Server {
+    pub(super) fn new(name: &str, definition: Result<ServerConfig>, required: bool) -> Arc<Server> {
+        Arc::new(Server {
+            name: name.to_owned(),
+            required,
+            definition,
+            lease: ArcSwapOption::empty(),
+            without: Mutex::default(),
+            ending: Mutex::new(ended()),
+        })
+    }
+
+    /// The same hold under another definition of the same server.
+    pub(super) fn redefined(
+        &self,
+        definition: Result<ServerConfig>,
+        required: bool,
+    ) -> Arc<Server> {
+        let without = lock(&self.without);
+        let lease = self.lease.load_full();
+        if let (Some(lease), Ok(config)) = (&lease, &definition) {
+            lease.set(config);
+        }
+        Arc::new(Server {
+            name: self.name.clone(),
+            required,
+            definition,
+            lease: ArcSwapOption::new(lease),
+            without: Mutex::new(without.clone()),
+            ending: Mutex::new(lock(&self.ending).clone()),
+        })
+    }
+
+    /// The definition, if the server may be used.
+    pub(super) fn usable(&self) -> Result<&ServerConfig> {
+        match &self.definition {
+            Err(error) => Err(error.clone()),
+            Ok(config) if config.enabled => Ok(config),
+            Ok(_) => Err(Error::new(
+                ErrorKind::ServerDisabled,
+                format!(
+                    "Server \"{name}\" is disabled. Run \"mcpool enable {name}\" first.",
+                    name = self.name
+                ),
+            )
+            .with_server(&self.name)),
+        }
+    }
+
+    /// The hold, while there is one.
+    pub(super) fn lease(&self) -> Guard<Option<Arc<Lease>>> {
+        self.lease.load()
+    }
+
+    /// The connection, held from now on.
+    pub(super) fn hold(
+        &self,
+        acquire: impl FnOnce(&ServerConfig) -> Result<Lease>,
+    ) -> Result<Arc<Connection>> {
+        let config = self.usable()?;
+        let mut without = lock(&self.without);
+        if let Some(lease) = &*self.lease.load() {
+            return Ok(lease.connection().clone());
+        }
+        if let Without::Gone = *without {
+            return Err(Error::new(ErrorKind::Closed, "The manager is closed"));
+        }
+        match acquire(config) {
+            Ok(lease) => {
+                let connection = lease.connection().clone();
+                self.lease.store(Some(Arc::new(lease)));
+                Ok(connection)
+            }
+            Err(error) => {
+                *without = Without::Refused(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the manager has let go of it on purpose.
+    pub(super) fn was_left(&self) -> bool {
+        self.lease().is_none() && matches!(*lock(&self.without), Without::Left | Without::Gone)
+    }
+
+    /// Whether it could not be had when it was last asked for.
+    pub(super) fn was_refused(&self) -> bool {
+        matches!(*lock(&self.without), Without::Refused(_))
+    }
+
+    /// Lets go of the connection; resolves when that has ended, if it has to.
+    pub(super) fn leave(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
+        let mut without = lock(&self.without);
+        *without = match leaving {
+            Leaving::Disconnecting => Without::Left,
+            Leaving::Closing => Without::Gone,
+        };
+        let mut ending = lock(&self.ending);
+        if let Some(lease) = self.lease.swap(None) {
+            let end: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(lease.release(leaving));
+            *ending = end.shared();
+        }
+        ending.clone()
+    }
+
+    /// Its part of the catalog.
+    pub(super) fn slice(&self) -> Option<Slice> {
+        let lease = self.lease();
+        let published = lease.as_ref()?.connection().published();
+        let live = published.live.is_some();
+        Some(Slice {
+            tools: published.tools.list.clone(),
+            state: if live { ToolState::Live } else { ToolState::Deferred },
+            requires_approval: self
+                .definition
+                .as_ref()
+                .is_ok_and(|config| config.requires_approval),
+        })
+    }
+
+    pub(super) fn status(&self) -> ServerStatus {
+        let lease = self.lease();
+        let connection = lease.as_ref().map(|lease| lease.connection());
+        let published = connection.map(|connection| connection.published());
+        let live = published.as_ref().and_then(|published| published.live.as_deref());
+        let greeting = live.map(|live| live.greeting.clone());
+        let (state, error) = match (&published, &self.definition) {
+            (Some(published), _) => (published.state, published.error.clone()),
+            (None, Err(error)) => (State::Failed, Some(error.clone())),
+            (None, Ok(config)) if !config.enabled => (State::Disabled, None),
+            (None, Ok(_)) => match &*lock(&self.without) {
+                Without::NeverAsked => (State::Idle, None),
+                Without::Refused(error) => (State::Failed, Some(error.clone())),
+                Without::Left | Without::Gone => (State::Disconnected, None),
+            },
+        };
+        let published = published.as_ref();
+        let clock = connection.map(|connection| connection.clock());
+        ServerStatus {
+            name: self.name.clone(),
+            state,
+            transport: self.definition.as_ref().ok().map(|config| config.transport.name()),
+            tool_count: published.map_or(0, |published| published.tools.list.len()),
+            error,
+            connected_since_ms: live.map(|live| live.connected_since_ms),
+            attempt: published.map_or(0, |published| published.attempt),
+            reason: published.and_then(|published| published.reason),
+            next_retry_ms: published
+                .zip(clock)
+                .and_then(|(published, clock)| published.next_retry_ms(clock)),
+            restarts: published.map_or(0, |published| published.restarts),
+            refs: connection.map_or(0, |connection| connection.audience().len()),
+            pid: live.and_then(|live| live.session.wire()?.pid()),
+            protocol_version: greeting.as_ref().map(|greeting| greeting.protocol_version.clone()),
+            server_name: greeting.as_ref().and_then(|greeting| greeting.server_name.clone()),
+            server_version: greeting.as_ref().and_then(|greeting| greeting.server_version.clone()),
+            instructions: greeting.and_then(|greeting| greeting.instructions),
+            source: Source::code(),
+            calls: connection.map_or_else(Calls::default, |connection| connection.tally().calls()),
+        }
+    }
+}
+
+/// Nothing is left to end.
+fn ended() -> Ending {
+    let nothing: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(std::future::ready(()));
+    nothing.shared()
+}

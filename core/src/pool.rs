@@ -1,0 +1,337 @@
+//! Owns the home of connections: one per server name, held by any number of managers, gone with the last of them
+//! unless it is to stay.
+//! Invariant: one name is one definition for as long as anybody holds it.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::audience::View;
+use crate::clock::Clock;
+use crate::config::{KeepAlive, ServerConfig};
+use crate::connection::Connection;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::EventKind;
+use crate::per_process::{Local, PerProcess};
+use crate::runtime;
+use crate::status::State;
+use crate::sync::lock;
+
+/// Options of a pool; the defaults are good.
+#[derive(Clone, Debug, Default)]
+pub struct PoolOptions {
+    /// How long a connection that nobody holds any more stays up; a server's own `keepAlive` wins. Not at all by
+    /// default.
+    pub keep_alive: Option<KeepAlive>,
+    /// The time that supervision goes by.
+    pub clock: Clock,
+}
+
+impl PoolOptions {
+    /// Reads `{"keep_alive": milliseconds or "always", "clock": "system" or "manual"}`.
+    pub fn from_json(text: &str) -> Result<Self> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Written {
+            keep_alive: Option<KeptAlive>,
+            clock: Option<Hands>,
+        }
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum KeptAlive {
+            Millis(u64),
+            Word(Always),
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Always {
+            Always,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Hands {
+            System,
+            Manual,
+        }
+        let written: Written = serde_json::from_str(text).map_err(|error| {
+            let text = format!("The pool's options cannot be used: {error}");
+            Error::new(ErrorKind::ConfigInvalid, text)
+                .with_hint("\"keep_alive\" is a number of milliseconds or \"always\"")
+        })?;
+        Ok(PoolOptions {
+            keep_alive: written.keep_alive.map(|kept| match kept {
+                KeptAlive::Millis(ms) => KeepAlive::For(Duration::from_millis(ms)),
+                KeptAlive::Word(Always::Always) => KeepAlive::Always,
+            }),
+            clock: match written.clock {
+                Some(Hands::Manual) => Clock::manual(),
+                None | Some(Hands::System) => Clock::system(),
+            },
+        })
+    }
+}
+
+/// Where managers find connections that they share. Every process has one; others are islands of their own.
+#[derive(Clone)]
+pub struct Pool(Local<Arc<Inner>>);
+
+struct Inner {
+    residents: Arc<Residents>,
+    options: PoolOptions,
+}
+
+impl Pool {
+    /// A pool apart from the process-wide one.
+    pub fn new(options: PoolOptions) -> Pool {
+        Pool(Local::new(Arc::new(Inner { residents: Arc::default(), options })))
+    }
+
+    /// The process-wide pool.
+    pub fn shared() -> Pool {
+        static SHARED: PerProcess<Pool> = PerProcess::new(|| Pool::new(PoolOptions::default()));
+        SHARED.get().clone()
+    }
+
+    /// The time that supervision goes by.
+    pub fn clock(&self) -> &Clock {
+        &self.0.options.clock
+    }
+
+    pub(crate) fn residents(&self) -> &Arc<Residents> {
+        &self.0.residents
+    }
+
+    /// Whether this process made the pool.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        if self.0.is_inherited() {
+            let text = "This pool belongs to the parent process: its connections are not here";
+            return Err(
+                Error::new(ErrorKind::Closed, text).with_hint("create a new Pool after the fork")
+            );
+        }
+        Ok(())
+    }
+
+    pub(crate) fn keep_alive(&self) -> Option<KeepAlive> {
+        self.0.options.keep_alive
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // What was kept without a holder has nobody left who could come back to it.
+        lock(&self.residents.0).clear();
+    }
+}
+
+/// Connections by name.
+#[derive(Default)]
+pub(crate) struct Residents(Mutex<HashMap<String, Resident>>);
+
+struct Resident {
+    connection: Arc<Connection>,
+    config: ServerConfig,
+    holders: usize,
+    /// Counts who came, so that a delayed farewell can see that somebody did.
+    visits: u64,
+}
+
+impl Residents {
+    /// The connection of this name, for as long as the lease is held.
+    pub(crate) fn acquire(
+        self: &Arc<Self>,
+        name: &str,
+        config: &ServerConfig,
+        clock: &Clock,
+        keep_alive: Option<KeepAlive>,
+        view: &Arc<View>,
+    ) -> Result<Lease> {
+        let connection = {
+            let mut residents = lock(&self.0);
+            let resident = match residents.entry(name.to_owned()) {
+                Entry::Vacant(vacant) => vacant.insert(Resident {
+                    connection: Arc::new(Connection::new(name, config.clone(), clock.clone())),
+                    config: config.clone(),
+                    holders: 0,
+                    visits: 0,
+                }),
+                Entry::Occupied(occupied) => occupied.into_mut(),
+            };
+            let mut differences = resident.config.identity_differences(config);
+            differences.extend(resident.config.setting_differences(config));
+            if !differences.is_empty() {
+                if resident.holders > 0 {
+                    return Err(conflict(name, &differences));
+                }
+                resident.redefine(config);
+            }
+            resident.holders += 1;
+            resident.visits += 1;
+            resident.connection.clone()
+        };
+        connection.audience().join(view);
+        greet(name, &connection, view);
+        Ok(Lease {
+            name: name.to_owned(),
+            residents: self.clone(),
+            connection,
+            view: view.clone(),
+            keep_alive,
+            released: AtomicBool::new(false),
+        })
+    }
+
+    /// Takes the connection out if nobody has come since.
+    fn forget(&self, name: &str, visits: u64) {
+        let mut residents = lock(&self.0);
+        if residents.get(name).is_some_and(|resident| resident.visits == visits) {
+            residents.remove(name);
+        }
+    }
+
+    /// Begins to close the connection if nobody has come since; under the lock, so that whoever comes next asks for
+    /// a connection after it was told to end.
+    fn begin_end(self: &Arc<Self>, name: &str, visits: u64) -> Option<Ending> {
+        let residents = lock(&self.0);
+        let resident = residents.get(name)?;
+        if resident.holders > 0 || resident.visits != visits {
+            return None;
+        }
+        let ended = resident.connection.disconnect();
+        let (residents, name) = (self.clone(), name.to_owned());
+        Some(runtime::spawn(async move {
+            ended.await;
+            residents.forget(&name, visits);
+        }))
+    }
+}
+
+type Ending = tokio::task::JoinHandle<()>;
+
+impl Resident {
+    fn redefine(&mut self, config: &ServerConfig) {
+        self.config = config.clone();
+        self.connection.redefine(config.clone());
+    }
+}
+
+/// Whoever joins a connection that has a history hears where it stands.
+fn greet(name: &str, connection: &Connection, view: &View) {
+    let published = connection.published();
+    if published.state != State::Idle {
+        view.events.emit(name, published.status_event(connection.clock()));
+    }
+    if !published.tools.list.is_empty() {
+        view.outdate_catalog();
+        let tool_count = published.tools.list.len();
+        view.events.emit(name, EventKind::ToolsChanged { tool_count });
+    }
+}
+
+fn conflict(name: &str, differences: &[&str]) -> Error {
+    let fields = differences.join(", ");
+    let text = format!(
+        "Server \"{name}\" is in use by another manager with a different definition ({fields})"
+    );
+    Error::new(ErrorKind::ConfigConflict, text)
+        .with_server(name)
+        .with_hint("give it another name, or \"shared\": false, or close the other manager first")
+}
+
+/// A manager's hold on a connection.
+pub(crate) struct Lease {
+    name: String,
+    residents: Arc<Residents>,
+    connection: Arc<Connection>,
+    view: Arc<View>,
+    keep_alive: Option<KeepAlive>,
+    released: AtomicBool,
+}
+
+/// Why a manager lets go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// It is done; what is to be kept alive stays.
+    Closing,
+    /// It wants this connection closed.
+    Disconnecting,
+}
+
+impl Lease {
+    pub(crate) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
+    }
+
+    /// Changes the settings of the connection in place; the identity must be the same.
+    pub(crate) fn set(&self, config: &ServerConfig) {
+        if let Some(resident) = lock(&self.residents.0).get_mut(&self.name) {
+            resident.redefine(config);
+        }
+    }
+
+    /// Lets go; resolves when the connection has ended, or at once when it lives on.
+    pub(crate) fn release(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
+        let ending = self.leave(leaving);
+        async move {
+            if let Some(ending) = ending {
+                let _ = ending.await;
+            }
+        }
+    }
+
+    fn leave(&self, leaving: Leaving) -> Option<Ending> {
+        if self.released.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let had_tools = !self.connection.published().tools.list.is_empty();
+        self.connection.audience().leave(&self.view);
+        self.tell_farewell(had_tools);
+        let visits = {
+            let mut residents = lock(&self.residents.0);
+            let resident = residents.get_mut(&self.name)?;
+            resident.holders -= 1;
+            resident.visits
+        };
+        let keep_alive = match leaving {
+            Leaving::Closing => self.keep_alive,
+            Leaving::Disconnecting => None,
+        };
+        match keep_alive {
+            Some(KeepAlive::Always) => None,
+            Some(KeepAlive::For(limit)) if !limit.is_zero() => {
+                let (residents, name) = (self.residents.clone(), self.name.clone());
+                let until = self.connection.clock().sleep(limit);
+                runtime::spawn(async move {
+                    until.await;
+                    if let Some(ending) = residents.begin_end(&name, visits) {
+                        let _ = ending.await;
+                    }
+                });
+                None
+            }
+            _ => self.residents.begin_end(&self.name, visits),
+        }
+    }
+
+    fn tell_farewell(&self, had_tools: bool) {
+        self.view.outdate_catalog();
+        let state = State::Disconnected;
+        let farewell =
+            EventKind::Status { state, error: None, reason: None, attempt: 0, next_retry_ms: None };
+        self.view.events.emit(&self.name, farewell);
+        if had_tools {
+            self.view.events.emit(&self.name, EventKind::ToolsChanged { tool_count: 0 });
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        drop(self.leave(Leaving::Closing));
+    }
+}

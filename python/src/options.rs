@@ -1,0 +1,50 @@
+//! Owns reading what a manager is made of: its config, and options that the core reads as JSON.
+
+use std::sync::Arc;
+
+use mcpool::{Config, ErrorKind, ManagerOptions, Naming};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::errors::OrRaise;
+use crate::json;
+use crate::pool::Pool;
+
+pub(crate) fn read_config(config: &Bound<'_, PyAny>) -> PyResult<Config> {
+    let config_json = match config.cast::<PyString>() {
+        Ok(text) => text.to_str()?.to_owned(),
+        Err(_) => json_text(config)?,
+    };
+    Config::from_json(&config_json).or_raise(config.py())
+}
+
+/// `options` is a mapping of all that JSON can say.
+pub(crate) fn read_options(
+    naming: &Bound<'_, PyAny>,
+    options: &Bound<'_, PyAny>,
+    pool: Option<&Bound<'_, Pool>>,
+) -> PyResult<ManagerOptions> {
+    let read = ManagerOptions::from_json(&json_text(options)?).or_raise(options.py())?;
+    let pool = pool.map(|pool| pool.get().0.clone());
+    Ok(ManagerOptions { naming: read_naming(naming)?, pool, ..read })
+}
+
+/// JSON of an object that an option or a config is; what cannot become JSON is not usable as one.
+pub(crate) fn json_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let written = json::write(value, ErrorKind::ConfigInvalid)?;
+    Ok(String::from_utf8_lossy(&written).into_owned())
+}
+
+fn read_naming(naming: &Bound<'_, PyAny>) -> PyResult<Naming> {
+    if naming.is_callable() {
+        let function = naming.clone().unbind();
+        return Ok(Naming::Function(Arc::new(move |server, tool| {
+            Python::attach(|py| {
+                // A function that fails must not cost the tool.
+                function.call1(py, (server, tool)).and_then(|name| name.extract(py)).ok()
+            })
+        })));
+    }
+    let style: String = naming.extract()?;
+    Naming::from_style(&style).or_raise(naming.py())
+}

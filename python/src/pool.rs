@@ -1,0 +1,37 @@
+//! Owns the handle on a pool of the core.
+
+use std::time::Duration;
+
+use mcpool::PoolOptions;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::OrRaise;
+use crate::options::json_text;
+
+/// Where managers find the connections that they share.
+///
+/// Managers that are not given a pool share the one of the process; a pool of your own is an island.
+/// `keep_alive` (milliseconds, or "always") is how long a connection stays up when the last manager that held
+/// it has closed. With `clock="manual"`, for tests of agents, restarts and other waits of supervision are due
+/// only by `advance_ms`.
+#[pyclass(frozen, module = "mcpool")]
+pub(crate) struct Pool(pub(crate) mcpool::Pool);
+
+#[pymethods]
+impl Pool {
+    #[new]
+    #[pyo3(signature = (*, keep_alive=None, clock="system"))]
+    fn new(py: Python<'_>, keep_alive: Option<Bound<'_, PyAny>>, clock: &str) -> PyResult<Self> {
+        let options = PyDict::new(py);
+        options.set_item("keep_alive", keep_alive)?;
+        options.set_item("clock", clock)?;
+        let options = PoolOptions::from_json(&json_text(&options)?).or_raise(py)?;
+        Ok(Pool(mcpool::Pool::new(options)))
+    }
+
+    /// Moves a manual clock on; what is due by then happens. The system's clock does not listen.
+    fn advance_ms(&self, ms: u64) {
+        self.0.clock().advance(Duration::from_millis(ms));
+    }
+}

@@ -1,0 +1,151 @@
+// A server's life as its manager tells it, and the end of what nobody uses any more.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import {
+  ConnectFailedError,
+  ConnectionLostError,
+  Pool,
+  RestartFailedError,
+  RestartInProgressError,
+} from 'mcpool';
+import { alive, directory, journal, manage, run, server, started, until } from './support.mjs';
+
+test('a server that is killed while idle comes back, and the next call works', async (t) => {
+  const manager = manage(t, { a: server() });
+  await manager.connectAll();
+  const [{ pid }] = manager.status();
+  const seen = [];
+  manager.on('status', (event) => seen.push(event));
+  process.kill(pid, 'SIGKILL');
+  await until(() => seen.at(-1)?.state === 'connected', 'the restart');
+  const [lost] = seen;
+  assert.deepEqual([lost.state, lost.reason, lost.attempt], ['reconnecting', 'transport-exit', 1]);
+  assert.equal(lost.nextRetryMs, 0);
+  assert.ok(lost.error instanceof ConnectionLostError);
+  assert.deepEqual(new Set(seen.slice(0, -1).map(({ state }) => state)), new Set(['reconnecting']));
+  assert.equal((await manager.callTool('a', 'echo', { text: 'again' })).text, 'again');
+  const [status] = manager.status();
+  assert.notEqual(status.pid, pid);
+  assert.deepEqual([status.state, status.restarts], ['connected', 1]);
+});
+
+test('a call to a server that is down tells where the restart stands', async (t) => {
+  const pool = new Pool({ clock: 'manual' });
+  const path = join(directory(t), 'journal');
+  const definition = server('--journal', path, '--exit-at', 'initialize:7');
+  const manager = manage(t, { a: definition }, { pool, restartWaitMs: 0 });
+  await manager.connectAll();
+  const [{ reason, error }] = await until(
+    () => manager.status()[0].nextRetryMs === 1000 && manager.status(),
+    'the second attempt’s end',
+  );
+  assert.equal(reason, 'startup');
+  assert.ok(error instanceof ConnectFailedError);
+  await assert.rejects(manager.callTool('a', 'echo', { text: '' }), (error) => {
+    assert.ok(error instanceof RestartFailedError);
+    assert.deepEqual([error.code, error.executed, error.retryable], ['mcp_restart_failed', 'no', true]);
+    const { lastError, ...restart } = error.restart;
+    assert.deepEqual(restart, { attempt: 2, nextRetryMs: 1000 });
+    assert.ok(lastError instanceof ConnectFailedError);
+    assert.match(lastError.message, /code 7/);
+    return true;
+  });
+  pool.advance(1000);
+  await until(() => manager.status()[0].nextRetryMs === 2000, 'the third attempt’s end');
+  assert.equal(started(path).length, 3);
+});
+
+test('a call during an attempt says so, when it may not wait', async (t) => {
+  // Ends the first time, and is silent ever after.
+  const script = 'test -e "$0" && exec sleep 1000; touch "$0"; exit 7';
+  const definition = { command: '/bin/sh', args: ['-c', script, join(directory(t), 'seen')] };
+  const manager = manage(t, { a: definition }, { restartWaitMs: 0 });
+  await manager.connectAll();
+  await until(() => manager.status()[0].attempt === 2, 'the second attempt');
+  await assert.rejects(manager.callTool('a', 'echo', { text: '' }), (error) => {
+    assert.ok(error instanceof RestartInProgressError);
+    assert.equal(error.restart.attempt, 2);
+    assert.equal(error.restart.nextRetryMs, undefined);
+    assert.match(error.restart.lastError.message, /code 7/);
+    return true;
+  });
+});
+
+test('a lost call is sent again only where that was asked for and does no harm', async (t) => {
+  const times = async (tool, options) => {
+    const path = join(directory(t), 'journal');
+    const manager = manage(t, { a: server('--hint-tools', '--exit-at', 'tools/call', '--journal', path) });
+    await manager.connectAll();
+    await assert.rejects(manager.callTool('a', tool, {}, options), ConnectionLostError);
+    return journal(path).filter(({ method }) => method === 'tools/call').length;
+  };
+  assert.equal(await times('read_only_count'), 1);
+  assert.equal(await times('count', { retry: 'safe' }), 1);
+  assert.equal(await times('read_only_count', { retry: 'safe' }), 2);
+});
+
+test('the wall of a call stands, whatever progress there is', async (t) => {
+  const manager = manage(t, { a: server() });
+  await manager.connectAll();
+  let told = 0;
+  const options = { timeoutMs: 10_000, maxTotalTimeoutMs: 200, onProgress: () => told++ };
+  const call = manager.callTool('a', 'progress', { steps: 1000, ms: 10 }, options);
+  await assert.rejects(call, { code: 'TOOL_TIMEOUT' });
+  assert.ok(told > 0);
+});
+
+test('tools of a server that is late are deferred when the cache knows them', async (t) => {
+  const definition = server();
+  const cacheDir = directory(t);
+  const first = manage(t, { a: definition }, { cacheDir });
+  await first.connectAll();
+  assert.equal(first.getTools()[0].state, 'live');
+  const pool = new Pool();
+  const second = manage(t, { a: { ...definition, lazy: true } }, { cacheDir, pool });
+  const report = await until(async () => {
+    const report = await second.connectAll();
+    if (report.deferred.length > 0) return report;
+    await second.disconnectAll();
+  }, 'the cache');
+  assert.deepEqual(report.deferred, ['a']);
+  assert.equal(second.getTools()[0].state, 'deferred');
+  assert.equal((await second.callTool('a', 'echo', { text: 'woken' })).text, 'woken');
+  assert.equal(second.getTools()[0].state, 'live');
+});
+
+test('a reader that is too slow loses the oldest events and is told how many', async (t) => {
+  const manager = manage(t, { a: server() });
+  await manager.connectAll();
+  const stream = manager.events();
+  const last = manager.events();
+  const log = () => manager.callTool('a', 'log', { level: 'info', text: 'x' });
+  const count = 1500;
+  await Promise.all(Array.from({ length: count }, log));
+  assert.equal(stream.lost, 0);
+  const { value } = await stream.next();
+  assert.ok(stream.lost > 0 && stream.lost < count);
+  const { value: same } = await last.next();
+  assert.equal(last.lost, stream.lost);
+  assert.equal(same.seq, value.seq);
+  await manager.close();
+  let read = 1;
+  for await (const _ of stream) read++;
+  assert.ok(read + stream.lost >= count);
+});
+
+for (const how of ['plain', 'pooled', 'named', 'child', 'watching']) {
+  test(`a manager that nobody holds any more ends its server: ${how}`, async (t) => {
+    const { said } = await run(t, 'drops.mjs', how);
+    assert.equal(said, 'gone');
+  });
+}
+
+for (const how of ['waiting', 'attempting', 'kept']) {
+  test(`a process ends by itself and leaves nothing: ${how}`, async (t) => {
+    const { said, pids } = await run(t, 'ends.mjs', how);
+    assert.equal(said, `${how} done`);
+    assert.ok(pids.length > 0);
+    for (const pid of pids) await until(() => !alive(pid), `the end of ${pid}`);
+  });
+}
