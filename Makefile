@@ -7,7 +7,7 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 # Where a user's pip would make a release build, the tests make a development build of the same package.
 DEV_WHEEL := PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS="--profile dev"
 
-.PHONY: demo test lint bench build python node test-rust test-python test-node clean
+.PHONY: demo test lint soak bench build python node test-rust test-python test-node clean
 
 demo: python node
 	$(BIN)/mcpool demo
@@ -39,6 +39,11 @@ lint: $(VENV)/ready node_modules/ready
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/mcpool
 	npm run lint
+
+# A long storm of kills over fifty servers; SOAK_SECONDS says how long.
+soak:
+	cargo build -p mcpool-fixture
+	cargo run -p mcpool --example soak
 
 # Release builds beside the peers, in one interleaved run; see bench/README.md.
 bench: node_modules/ready
