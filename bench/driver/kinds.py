@@ -1,70 +1,26 @@
-"""How each kind of work is measured for one contestant: `start` once, `sample` once per round, `finish` at the end.
+"""How each kind of work is measured for one contestant: a class per kind, which knows the unit of its samples.
 
-A class per kind; each owns its processes and knows the unit of its samples. Nothing here compares.
+Nothing here compares. What happens when servers get lost or into trouble is in `life.py`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
-from .model import Contestant, Work
-from .processes import Failed, Process, once, sweep
-from .setup import BENCH, Place
-from .works import BIG, SERVERS
+from .kind import Kind, Sample
+from .life import Recovering, Troubled
+from .processes import Failed, once
+from .works import BIG
 
 BURST = 0.4  # seconds
-Sample = dict[str, float]
-
-
-class Kind:
-    """One contestant in one work."""
-
-    def __init__(self, place: Place, work: Work, contestant: Contestant, full: bool) -> None:
-        self.place, self.work, self.contestant, self.full = place, work, contestant, full
-        self.processes: list[Process] = []
-
-    def start(self) -> None: ...
-
-    def sample(self) -> Sample:
-        raise NotImplementedError
-
-    def finish(self) -> Sample:
-        """What is known only at the end."""
-        return {}
-
-    def close(self) -> None:
-        while self.processes:
-            self.processes.pop().close()
-        sweep()
-
-    def stdio(self, *knobs: str) -> dict[str, Any]:
-        return {"command": self.place.fixture, "args": ["stdio", *knobs]}
-
-    def program(self, script: str) -> list[str]:
-        if self.contestant.language == "Python":
-            return [self.place.python, str(BENCH / "workers" / "python" / script)]
-        return [self.place.node, str(BENCH / "workers" / "node" / script)]
-
-    def worker(self, server: dict[str, Any] | None) -> Process:
-        command = [*self.program(self.contestant.script), json.dumps(server)]
-        worker = Process(command, self.contestant.env, self.work.one_core)
-        self.processes.append(worker)
-        worker.line(60)
-        return worker
 
 
 class Calls(Kind):
     """Bursts of small calls on one connection."""
 
     def start(self) -> None:
-        server = self.stdio()
-        if self.work.http:
-            http = Process([self.place.fixture, "http", "--port", "0"])
-            self.processes.append(http)
-            server = {"url": http.line(20)["url"]}
-        self.connected = self.worker(server)
+        self.connected = self.worker(self.http() if self.work.http else self.stdio())
         self.count = calibrate(self.burst, 16 * self.work.concurrency)
         self.burst(self.count)  # warm: just-in-time compilers want more than the calibration
 
@@ -140,7 +96,7 @@ class Importing(Kind):
 
     def sample(self) -> Sample:
         script = "import_cost.py" if self.contestant.language == "Python" else "import_cost.mjs"
-        took = once([*self.program(script), self.contestant.module])
+        took = once([*self.program(script), self.contestant.module], self.contestant.env)
         return {"cpu_ms": took["cpu_s"] * 1e3, "rss_mb": took["rss_kb"] * 1024 / 1e6}
 
 
@@ -154,9 +110,9 @@ class Gathering(Kind):
 
     def sample(self) -> Sample:
         if self.contestant.language == "C":
-            took = once([self.place.connect, str(SERVERS), self.place.fixture, "stdio"])
+            took = once([self.place.connect, str(self.work.servers), self.place.fixture, "stdio"])
         else:
-            took = self.connected.ask({"work": "connect", "count": SERVERS, "server": self.stdio()})
+            took = self.connected.ask({"work": "connect", "count": self.work.servers, "server": self.stdio()})
         return {"wall_ms": took["wall_s"] * 1e3, "cpu_ms": took["cpu_s"] * 1e3}
 
 
@@ -165,13 +121,15 @@ class Idling(Kind):
     the client starts on first use (threads, buffers) is counted to its connections."""
 
     def sample(self) -> Sample:
-        work = {"work": "connect", "count": SERVERS, "server": self.stdio(), "idle_s": 2}
+        server = self.http("--sessions") if self.work.http else self.stdio()
+        work = {"work": "connect", "count": self.work.servers, "server": server, "idle_s": 2}
         took = self.worker(None).ask(work)
         self.close()
         return {
-            "connection_kb": (took["rss_kb"] - took["before_kb"]) / SERVERS * 1.024,
+            "connection_kb": (took["rss_kb"] - took["before_kb"]) / self.work.servers * 1.024,
             "idle_ms": took["idle_cpu_s"] * 1e3,
             "first_wall_ms": took["wall_s"] * 1e3,
+            "close_ms": took["close_s"] * 1e3,
         }
 
 
@@ -182,6 +140,8 @@ KINDS: dict[str, type[Kind]] = {
     "importing": Importing,
     "gathering": Gathering,
     "idling": Idling,
+    "recovering": Recovering,
+    "troubled": Troubled,
 }
 
 

@@ -9,10 +9,12 @@ import platform
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 from . import table
+from .before import beside, of_build, ours_only
 from .measure import Measured, measure
 from .model import Work
 from .processes import adopt_orphans, close_all
@@ -29,15 +31,29 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--python", help="the interpreter that has mcpool and the peers (bench/.peers/venv)")
     parser.add_argument("--cpus", help="run everything on these CPUs only, e.g. 0 or 0,1 (all)")
+    parser.add_argument("--build", type=build, metavar="DIR", help="measure the mcpool that bench/keep put there")
+    parser.add_argument("--before", type=build, metavar="DIR", help="an older mcpool beside it, on the call path")
+    parser.add_argument("--no-peers", action="store_true", help="only mcpool and, with --before, the older one")
     parser.add_argument("--setup", action="store_true", help="install the peers and end")
     return parser.parse_args()
 
 
-def chosen(only: list[str] | None) -> list[Work]:
-    works = [w for w in WORKS if not only or any(w.key.startswith(name) for name in only)]
+def build(text: str) -> Path:
+    path = Path(text).resolve()
+    if not (path / "python" / "mcpool").is_dir():
+        raise argparse.ArgumentTypeError(f"{path} holds no build of mcpool")
+    return path
+
+
+def chosen(options: argparse.Namespace) -> list[Work]:
+    works = [w for w in WORKS if not options.only or any(w.key.startswith(name) for name in options.only)]
     if not works:
-        raise NotReady(f"no work begins with {', '.join(only or [])}")
-    return works
+        raise NotReady(f"no work begins with {', '.join(options.only)}")
+    if options.build:
+        works = of_build(works, options.build)
+    if options.before:
+        works = beside(works, options.before)
+    return ours_only(works) if options.no_peers else works
 
 
 def stop(_signal: int, _frame: object) -> None:
@@ -54,7 +70,7 @@ def main() -> int:
     rounds = options.rounds or (3 if options.quick else 7)
     done: list[Measured] = []
     try:
-        works = chosen(options.only)
+        works = chosen(options)
         install_peers(options.python)
         if options.setup:
             return 0
@@ -62,10 +78,11 @@ def main() -> int:
         adopt_orphans()
         if options.cpus:
             os.sched_setaffinity(0, {int(cpu) for cpu in options.cpus.split(",")})
-        for number, work in enumerate(works, 1):
-            print(f"[{number}/{len(works)}] {work.title}", file=sys.stderr, flush=True)
-            turns = min(rounds, 3) if work.kind == "idling" else rounds
-            done.append(measure(place, work, turns, not options.quick))
+        with tempfile.TemporaryDirectory(prefix="mcpool-bench-") as cache:
+            os.environ["MCPOOL_CACHE_DIR"] = cache  # for the workers: the user's own stays as it is
+            for number, work in enumerate(works, 1):
+                print(f"[{number}/{len(works)}] {work.title}", file=sys.stderr, flush=True)
+                done.append(measure(place, work, min(rounds, work.most_rounds or rounds), not options.quick))
         report(done, place, rounds)
         return 0
     except NotReady as reason:
@@ -104,8 +121,9 @@ def _version(program: str) -> str:
 
 def _pins() -> dict[str, str]:
     pins: dict[str, str] = json.loads((BENCH / "package.json").read_text())["dependencies"]
-    for line in Path(BENCH / "requirements.txt").read_text().splitlines():
-        name, found, version = line.partition("==")
-        if found:
-            pins[name] = version
+    for requirements in BENCH.glob("requirements*.txt"):
+        for line in requirements.read_text().splitlines():
+            name, found, version = line.partition("==")
+            if found:
+                pins.setdefault(name, version)
     return pins

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .kinds import KINDS, Sample
+from .kind import Sample
+from .kinds import KINDS
 from .model import Work
 from .processes import Failed
 from .setup import Place

@@ -14,6 +14,7 @@ class Contestant:
     extra: bool = False  # shown, but the goals are not for it
     env: dict[str, str] = field(default_factory=dict)
     module: str = ""  # what a program imports to use it
+    venv: str = ""  # its own, for a peer whose requirements do not go with the others'
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Metric:
     key: str
     label: str
     unit: str
+    alone: bool = False  # our own figure only, not set against the peers'
 
 
 @dataclass(frozen=True)
@@ -46,5 +48,9 @@ class Work:
     metrics: list[Metric]
     goals: dict[tuple[str, str | None], Goal]
     concurrency: int = 1
+    servers: int = 1
     http: bool = False
     one_core: bool = False  # client and server on the same CPU
+    timeout_ms: int | None = None  # what the clients are told; None leaves them their own
+    cached: bool = False  # the servers have been listed in an earlier session
+    most_rounds: int | None = None  # for works that take long and vary little

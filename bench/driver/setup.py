@@ -13,6 +13,7 @@ from pathlib import Path
 BENCH = Path(__file__).resolve().parent.parent
 ROOT = BENCH.parent
 PEERS = BENCH / ".peers"
+OWN_VENVS = ("langchain",)
 
 
 class NotReady(Exception):
@@ -24,6 +25,7 @@ class Place:
     """Where the programs of this run are."""
 
     python: str
+    pythons: dict[str, str]  # of the peers that have an environment of their own
     node: str
     fixture: str
     connect: str  # the C floor
@@ -33,13 +35,10 @@ def install_peers(own_python: str | None) -> None:
     """Installs the pinned peers, unless this very set is there already. An interpreter that was given by hand
     is left as it is."""
     PEERS.mkdir(exist_ok=True)
-    venv = PEERS / "venv"
-    if own_python is None and not _same(PEERS / "python.stamp", BENCH / "requirements.txt"):
-        _say("installing the Python peers")
-        _do([sys.executable, "-m", "venv", str(venv)])
-        pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
-        _do([*pip, "--quiet", "-r", str(BENCH / "requirements.txt")])
-        _stamp(PEERS / "python.stamp", BENCH / "requirements.txt")
+    if own_python is None:
+        _install_python("venv", "requirements.txt")
+    for name in OWN_VENVS:
+        _install_python(f"venv-{name}", f"requirements-{name}.txt")
     if not _same(PEERS / "node.stamp", BENCH / "package.json"):
         _say("installing the Node peers")
         shutil.copy(BENCH / "package.json", PEERS / "package.json")
@@ -48,14 +47,34 @@ def install_peers(own_python: str | None) -> None:
         _stamp(PEERS / "node.stamp", BENCH / "package.json")
 
 
+def _install_python(venv: str, requirements: str) -> None:
+    stamp = PEERS / ("python.stamp" if venv == "venv" else f"{venv}.stamp")
+    if _same(stamp, BENCH / requirements):
+        return
+    _say(f"installing the Python peers of {requirements}")
+    _do([sys.executable, "-m", "venv", str(PEERS / venv)])
+    pip = [_interpreter(venv), "-m", "pip", "install", "--disable-pip-version-check"]
+    _do([*pip, "--quiet", "-r", str(BENCH / requirements)])
+    _stamp(stamp, BENCH / requirements)
+
+
+def _interpreter(venv: str) -> str:
+    return str(PEERS / venv / "bin" / "python")
+
+
 def prepare(own_python: str | None) -> Place:
     connect = PEERS / "connect"
     _do([os.environ.get("CC", "cc"), "-O2", "-o", str(connect), str(BENCH / "floor" / "connect.c")])
     node = shutil.which("node")
     if not node:
         raise NotReady("node is not on the PATH")
-    python = own_python or str(PEERS / "venv" / "bin" / "python")
-    return Place(python=python, node=node, fixture=_fixture(), connect=str(connect))
+    return Place(
+        python=own_python or _interpreter("venv"),
+        pythons={name: _interpreter(f"venv-{name}") for name in OWN_VENVS},
+        node=node,
+        fixture=_fixture(),
+        connect=str(connect),
+    )
 
 
 def _fixture() -> str:

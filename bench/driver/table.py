@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from math import inf
 from statistics import median
 
 from .measure import Measured
 from .model import Contestant, Metric
+
+Series = dict[int, float | str]
 
 
 @dataclass
@@ -17,13 +21,14 @@ class Row:
     metric: str
     unit: str
     name: str
-    ours: float | None
+    ours: float | str | None  # a word where there is no figure
     peer: str | None
-    theirs: float | None
+    theirs: float | str | None
     ratio: float | None
     goal: str | None
     verdict: str | None  # "met", "missed", "no figure", or None without a goal
     failed: dict[str, str]  # who of the two, and why
+    note: str = ""
 
 
 def rows(measured: Measured) -> list[Row]:
@@ -33,7 +38,7 @@ def rows(measured: Measured) -> list[Row]:
             if (metric.key, None) in measured.work.goals:
                 made.append(_row(measured, metric, ours, None))
             for peer in measured.work.contestants:
-                if not peer.ours and peer.language in (ours.language, "C"):
+                if not metric.alone and not peer.ours and peer.language in (ours.language, "C"):
                     made.append(_row(measured, metric, ours, peer))
     return made
 
@@ -41,12 +46,13 @@ def rows(measured: Measured) -> list[Row]:
 def _row(measured: Measured, metric: Metric, ours: Contestant, peer: Contestant | None) -> Row:
     mine = _series(measured, ours, metric)
     theirs = _series(measured, peer, metric) if peer else {}
-    ratios = [mine[turn] / theirs[turn] for turn in mine.keys() & theirs.keys() if theirs[turn]]
+    known, others = _figures(mine), _figures(theirs)
+    ratios = [known[turn] / others[turn] for turn in known.keys() & others.keys() if others[turn]]
     goal = None if ours.extra else measured.work.goals.get((metric.key, peer.label if peer else None))
     value = _median(ratios) if peer else _median(mine.values())
     verdict = None
     if goal:
-        verdict = "no figure" if value is None else "met" if goal.met(value) else "missed"
+        verdict = "no figure" if value is None else "met" if goal.met(_as_number(value)) else "missed"
     return Row(
         work=measured.work.title,
         metric=metric.label,
@@ -59,24 +65,41 @@ def _row(measured: Measured, metric: Metric, ours: Contestant, peer: Contestant 
         goal=goal.text if goal else None,
         verdict=verdict,
         failed={c.label: measured.failed[c.label] for c in (ours, peer) if c and c.label in measured.failed},
+        note=_note(measured, peer or ours),
     )
 
 
-def _series(measured: Measured, who: Contestant, metric: Metric) -> dict[int, float]:
+def _series(measured: Measured, who: Contestant, metric: Metric) -> Series:
     samples = measured.samples.get(who.label, []) if who.label not in measured.failed else []
     return {turn: sample[metric.key] for turn, sample in enumerate(samples) if metric.key in sample}
 
 
-def _median(values: object) -> float | None:
-    known = list(values)  # type: ignore[call-overload]
-    return float(median(known)) if known else None
+def _figures(series: Series) -> dict[int, float]:
+    return {turn: value for turn, value in series.items() if not isinstance(value, str)}
 
 
-WIDTHS = (20, 15, 12, 14, 12, 8, 14, 0)
+def _median(values: Iterable[float | str]) -> float | str | None:
+    """A word, which stands for having no figure, counts as more than any figure."""
+    known = sorted(values, key=_as_number)
+    if not known or isinstance(known[len(known) // 2], str):
+        return known[len(known) // 2] if known else None
+    return float(median(_as_number(value) for value in known))
+
+
+def _as_number(value: float | str) -> float:
+    return inf if isinstance(value, str) else value
+
+
+def _note(measured: Measured, who: Contestant) -> str:
+    notes = {str(sample["note"]): None for sample in measured.samples.get(who.label, []) if "note" in sample}
+    return "; ".join(notes)
+
+
+WIDTHS = (20, 15, 12, 14, 12, 8, 14, 9, 0)
 
 
 def text(all_rows: list[Row]) -> str:
-    lines = [_line("", "ours", "", "peer", "", "ratio", "goal", "")]
+    lines = [_line("", "ours", "", "peer", "", "ratio", "goal", "", "")]
     title = ""
     for row in all_rows:
         if row.work != title:
@@ -92,6 +115,7 @@ def text(all_rows: list[Row]) -> str:
                 "-" if row.ratio is None else f"{row.ratio:.3g}",
                 row.goal or "",
                 row.verdict or "",
+                row.note,
             )
         )
     reasons: dict[str, set[str]] = {}
@@ -114,7 +138,9 @@ def _line(*cells: str) -> str:
     return "  ".join(padded).rstrip()
 
 
-def figure(value: float | None, unit: str, failed: bool) -> str:
+def figure(value: float | str | None, unit: str, failed: bool) -> str:
+    if isinstance(value, str):
+        return value
     if value is None:
         return "failed" if failed else "-"
     short = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

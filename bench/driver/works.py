@@ -1,10 +1,25 @@
-"""The works, their contestants and their goals: data only. How each kind is measured is in `kinds.py`.
+"""The works and their goals: data only. How each kind is measured is in `kinds.py`.
 
-A goal compares ours with a peer as the ratio ours/peer, or, with no peer, our own figure with a limit.
+A goal compares ours with a peer as the ratio ours/peer, or, with no peer, our own figure with a limit. The works
+with servers that get lost or into trouble are in `life_works.py`.
 """
 
 from __future__ import annotations
 
+from .contestants import (
+    ASYNCIO,
+    CLIENT,
+    FASTMCP,
+    MCP,
+    MCPOOL,
+    NODE,
+    NODE_MCPOOL,
+    PYTHON,
+    SDK,
+    UVLOOP,
+    C,
+)
+from .life_works import LIFE
 from .model import Contestant, Goal, Metric, Work
 
 BIG = 1_000_000  # bytes of text in the large result
@@ -22,22 +37,6 @@ def at_least(times: float) -> Goal:
 BELOW = Goal("<", 1.0, "below")
 ABOVE = Goal(">", 1.0, "above")
 PAYLOADS = Goal("<", 4 * BIG / 1e6, "< 4 × payload")
-
-MCPOOL = Contestant("mcpool", "Python", "mcpool_client.py", ours=True, module="mcpool")
-UVLOOP = Contestant("mcpool, uvloop", "Python", "mcpool_client.py", ours=True, extra=True, env={"BENCH_LOOP": "uvloop"})
-MCP = Contestant("mcp", "Python", "mcp_client.py", module="mcp")
-# `import fastmcp` alone is lazy and loads no client.
-FASTMCP = Contestant("fastmcp", "Python", "fastmcp_client.py", module="fastmcp.client")
-ASYNCIO = Contestant("asyncio floor", "Python", "floor_client.py")
-PYTHON = [MCPOOL, MCP, FASTMCP, ASYNCIO]
-
-NODE_MCPOOL = Contestant("mcpool (Node)", "Node", "mcpool.mjs", ours=True, module="mcpool")
-SDK = Contestant("sdk", "Node", "sdk.mjs", module="sdk")
-CLIENT = Contestant("client", "Node", "client.mjs", module="client")
-NODE_FLOOR = Contestant("Node floor", "Node", "floor.mjs")
-NODE = [NODE_MCPOOL, SDK, CLIENT, NODE_FLOOR]
-
-C = Contestant("C client", "C", "connect")
 
 CPU = Metric("cpu_us", "CPU/call", "µs")
 P50 = Metric("p50_us", "p50", "µs")
@@ -189,6 +188,7 @@ WORKS = [
         [C, MCPOOL, MCP, NODE_MCPOOL, SDK],
         [WALL],
         {("wall_ms", "C client"): at_most("1.3 ×", 1.3)},
+        servers=SERVERS,
     ),
     Work(
         "idle",
@@ -197,5 +197,8 @@ WORKS = [
         [MCPOOL, MCP, NODE_MCPOOL, SDK],
         [PER_CONNECTION, IDLE_CPU],
         {("connection_kb", None): Goal("≤", 150, "≤ 150 kB"), ("idle_ms", None): Goal("≤", 1, "≤ 1 ms")},
+        servers=SERVERS,
+        most_rounds=3,
     ),
+    *LIFE,
 ]

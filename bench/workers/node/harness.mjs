@@ -4,18 +4,24 @@
 // `openServers(servers)`, which connects to and lists all servers at once and resolves to a pool:
 //   calls: [(tool, args) => Promise<result>]   one per server
 //   text(result)  tools()  name(tool)  schema(tool)  close()
-// Everything that is timed here runs the same code for every contestant.
+// For servers in trouble it also gives `connectAll`, see `life.mjs`. Everything that is timed runs the same code for
+// every contestant.
+import { Console } from 'node:console';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { recover, trouble } from './life.mjs';
 
 const bench = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
 /** `require` as seen from where the peers are installed. */
 export const peers = createRequire(join(bench, '.peers', 'package.json'));
+
+/** `import` of a file from there, for a package that cannot be required. */
+export const peerModule = (path) => import(pathToFileURL(join(bench, '.peers', 'node_modules', path)).href);
 
 /** mcpool as built in this repository. */
 export const mcpool = () => peers(process.env.BENCH_MCPOOL_NODE ?? join(bench, '..'));
@@ -104,20 +110,25 @@ async function gathering(openServers, { server, count, idle_s: idle }) {
     await sleep(idle * 1e3);
     answer.idle_cpu_s = cpuSeconds() - start;
   }
+  const close = performance.now();
   await pool.close();
+  answer.close_s = (performance.now() - close) / 1e3;
   return answer;
 }
 
-function perform(openServers, pool, work) {
+function perform(openServers, connectAll, pool, work) {
   if (work.work === 'echo') return burst(pool, 'echo', { text: 'x'.repeat(100) }, 100, work);
   if (work.work === 'big') {
     return burst(pool, 'big', { bytes: work.bytes, shape: 'text' }, work.bytes, work);
   }
   if (work.work === 'list') return listing(openServers, work);
+  if (work.work === 'recover') return recover(openServers, work);
+  if (work.work === 'trouble') return trouble(connectAll, work);
   return gathering(openServers, work);
 }
 
-export async function main(openServers) {
+export async function main(openServers, connectAll) {
+  globalThis.console = new Console(process.stderr); // stdout is the line protocol's, whatever a client logs
   const say = (answer) => process.stdout.write(`${JSON.stringify(answer)}\n`);
   const server = JSON.parse(process.argv[2]);
   const pool = server && (await openServers([server]));
@@ -125,7 +136,7 @@ export async function main(openServers) {
   say({ ready: true, rss_kb: memory().rss });
   for await (const line of lines) {
     try {
-      say(await perform(openServers, pool, JSON.parse(line)));
+      say(await perform(openServers, connectAll, pool, JSON.parse(line)));
     } catch (error) {
       say({ error: String(error) });
     }

@@ -3,7 +3,7 @@ import { main, mcpool } from './harness.mjs';
 
 const { Manager } = mcpool();
 
-await main(async (servers) => {
+async function openServers(servers) {
   const names = servers.map((_, index) => `s${index}`);
   const manager = new Manager({
     mcpServers: Object.fromEntries(servers.map((server, index) => [names[index], server])),
@@ -21,4 +21,17 @@ await main(async (servers) => {
     schema: (tool) => tool.inputSchema,
     close: () => manager.close(),
   };
-});
+}
+
+const kept = [];
+
+async function connectAll(servers, timeout) {
+  const limited = Object.entries(servers).map(([name, server]) => [name, timeout ? { ...server, timeout } : server]);
+  const manager = new Manager({ mcpServers: Object.fromEntries(limited) });
+  kept.push(manager);
+  const { connected, deferred } = await manager.connectAll();
+  const listed = new Set(manager.getTools().map((tool) => tool.server));
+  return { live: connected.filter((name) => listed.has(name)), deferred };
+}
+
+await main(openServers, connectAll);

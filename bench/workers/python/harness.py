@@ -2,7 +2,8 @@
 
 Owns the measuring (clocks, latencies, memory) and nothing about any client. A contestant is a module with
 `open_servers(servers)`: an async context manager which connects to and lists all servers at once and gives a
-`Pool`. Everything that is timed here runs the same code for every contestant.
+`Pool`; for servers in trouble also `connect_all`, see `life.py`. Everything that is timed runs the same code for
+every contestant.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
+
+import life
 
 Server = dict[str, Any]  # {"command", "args"} or {"url"}
 
@@ -115,10 +118,15 @@ async def gathering(open_servers: Open, work: dict[str, Any]) -> dict[str, Any]:
             idle = time.process_time()
             await asyncio.sleep(work["idle_s"])
             answer["idle_cpu_s"] = time.process_time() - idle
+        close = time.perf_counter()
+    answer["close_s"] = time.perf_counter() - close
     return answer
 
 
-async def serve(open_servers: Open) -> None:
+OPENING = {"list": listing, "connect": gathering, "recover": life.recover}
+
+
+async def serve(open_servers: Open | None, connect_all: life.ConnectAll | None) -> None:
     loop = asyncio.get_running_loop()
     lines = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
@@ -135,26 +143,29 @@ async def serve(open_servers: Open) -> None:
                     assert pool
                     args = {"bytes": work["bytes"], "shape": "text"}
                     answer = await burst(pool, "big", args, work["bytes"], work)
-                elif work["work"] == "list":
-                    answer = await listing(open_servers, work)
+                elif work["work"] == "trouble":
+                    assert connect_all
+                    answer = await life.trouble(connect_all, work)
                 else:
-                    answer = await gathering(open_servers, work)
+                    assert open_servers
+                    answer = await OPENING[work["work"]](open_servers, work)
             except Exception as error:  # noqa: BLE001 (whatever a client raises is its answer)
                 answer = {"error": f"{type(error).__name__}: {error}"}
             print(json.dumps(answer), flush=True)
 
     server = json.loads(sys.argv[1])
     if server:
+        assert open_servers
         async with open_servers([server]) as pool:
             await works(pool)
     else:
         await works(None)
 
 
-def main(open_servers: Open) -> None:
+def main(open_servers: Open | None, connect_all: life.ConnectAll | None = None) -> None:
     if os.environ.get("BENCH_LOOP") == "uvloop":
         import uvloop
 
-        uvloop.run(serve(open_servers))
+        uvloop.run(serve(open_servers, connect_all))
     else:
-        asyncio.run(serve(open_servers))
+        asyncio.run(serve(open_servers, connect_all))

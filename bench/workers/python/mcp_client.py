@@ -6,12 +6,14 @@ a newer protocol first and cost it a round trip more.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from harness import Pool, Server, main
 from hold import hold_all
+from life import Gathered
 from mcp import Client, StdioServerParameters
 
 
@@ -43,4 +45,27 @@ async def open_servers(servers: list[Server]) -> AsyncIterator[Pool]:
         )
 
 
-main(open_servers)
+async def connect_all(servers: dict[str, Server], timeout_ms: int | None) -> Gathered:
+    """All at once, one task each, and one that fails costs no other: what a program would write around it."""
+    limit = None if timeout_ms is None else timeout_ms / 1000
+    live = []
+
+    async def hold(name: str, listed: asyncio.Event) -> None:
+        try:
+            async with Client(StdioServerParameters(**servers[name]), mode="legacy", read_timeout_seconds=limit) as one:
+                await list_tools(one)
+                live.append(name)
+                listed.set()
+                await asyncio.Event().wait()
+        finally:
+            listed.set()
+
+    settled = {name: asyncio.Event() for name in servers}
+    holding.extend(asyncio.create_task(hold(name, listed)) for name, listed in settled.items())
+    await asyncio.gather(*(listed.wait() for listed in settled.values()))
+    return Gathered(live)
+
+
+holding: list[asyncio.Task[None]] = []
+
+main(open_servers, connect_all)

@@ -1,0 +1,28 @@
+"""Who takes part. A contestant is a worker script in `workers/`; see there how each client is used."""
+
+from __future__ import annotations
+
+from .model import Contestant
+
+MCPOOL = Contestant("mcpool", "Python", "mcpool_client.py", ours=True, module="mcpool")
+UVLOOP = Contestant("mcpool, uvloop", "Python", "mcpool_client.py", ours=True, extra=True, env={"BENCH_LOOP": "uvloop"})
+MCP = Contestant("mcp", "Python", "mcp_client.py", module="mcp")
+# `import fastmcp` alone is lazy and loads no client.
+FASTMCP = Contestant("fastmcp", "Python", "fastmcp_client.py", module="fastmcp.client")
+ASYNCIO = Contestant("asyncio floor", "Python", "floor_client.py")
+PYTHON = [MCPOOL, MCP, FASTMCP, ASYNCIO]
+
+NODE_MCPOOL = Contestant("mcpool (Node)", "Node", "mcpool.mjs", ours=True, module="mcpool")
+SDK = Contestant("sdk", "Node", "sdk.mjs", module="sdk")
+CLIENT = Contestant("client", "Node", "client.mjs", module="client")
+NODE_FLOOR = Contestant("Node floor", "Node", "floor.mjs")
+NODE = [NODE_MCPOOL, SDK, CLIENT, NODE_FLOOR]
+
+C = Contestant("C client", "C", "connect")
+
+# With the ways they have to come back, or to hold many servers.
+FASTMCP_KEPT = Contestant("fastmcp", "Python", "fastmcp_kept.py")
+FASTMCP_CONFIG = Contestant("fastmcp", "Python", "fastmcp_config.py")
+LANGCHAIN = Contestant("langchain", "Python", "langchain_client.py", venv="langchain")
+MASTRA = Contestant("mastra", "Node", "mastra.mjs")
+MCPORTER = Contestant("mcporter", "Node", "mcporter.mjs")
