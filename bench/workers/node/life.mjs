@@ -1,7 +1,8 @@
 // Works with servers that get lost or into trouble: the measuring, the same for every contestant.
 //
 // For trouble a contestant gives `connectAll(servers, timeoutMs)`, in the way that its library has for many servers;
-// it resolves to the names of the servers whose tools can be used: { live: [...], deferred: [...] }.
+// it resolves to the names of the servers whose tools can be used: { live: [...], deferred: [...] }, with a `close` where
+// a later session depends on how this one ends.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -57,17 +58,19 @@ export async function recover(openServers, { server, patience_s: patience }) {
 }
 
 /**
- * How long the caller waits for many servers, some of which are in trouble, and what it then has. What was opened
- * stays open: the process ends with this.
+ * How long the caller waits for many servers, some of which are in trouble, and what it then has. The process ends with
+ * this.
  */
 export async function trouble(connectAll, { servers, timeout_ms: timeoutMs, bound_s: bound }) {
   const begin = performance.now();
-  const answer = { word: '', live: [], deferred: [] };
+  const wall = () => (performance.now() - begin) / 1e3;
+  const nothing = { live: [], deferred: [] };
   try {
     const gathered = await within(bound * 1e3, connectAll(servers, timeoutMs ?? undefined));
-    Object.assign(answer, gathered ?? { word: 'hangs' });
+    const answer = { word: gathered ? '' : 'hangs', wall_s: wall(), ...nothing, ...gathered };
+    await gathered?.close?.();
+    return answer;
   } catch {
-    answer.word = 'raises';
+    return { word: 'raises', wall_s: wall(), ...nothing };
   }
-  return { ...answer, wall_s: (performance.now() - begin) / 1e3 };
 }

@@ -23,15 +23,12 @@ async function openServers(servers) {
   };
 }
 
-const kept = [];
-
 async function connectAll(servers, timeout) {
   const limited = Object.entries(servers).map(([name, server]) => [name, timeout ? { ...server, timeout } : server]);
   const manager = new Manager({ mcpServers: Object.fromEntries(limited) });
-  kept.push(manager);
   const { connected, deferred } = await manager.connectAll();
   const listed = new Set(manager.getTools().map((tool) => tool.server));
-  return { live: connected.filter((name) => listed.has(name)), deferred };
+  return { live: connected.filter((name) => listed.has(name)), deferred, close: () => manager.close() };
 }
 
 await main(openServers, connectAll);

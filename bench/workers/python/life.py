@@ -27,6 +27,7 @@ class Gathered:
 
     live: list[str]
     deferred: list[str] = field(default_factory=list)
+    close: Callable[[], Awaitable[None]] | None = None  # where a later session depends on how this one ends
 
 
 ConnectAll = Callable[[dict[str, "Server"], "int | None"], Awaitable[Gathered]]
@@ -68,8 +69,8 @@ async def recover(open_servers: Open, work: dict[str, Any]) -> dict[str, Any]:
 
 
 async def trouble(connect_all: ConnectAll, work: dict[str, Any]) -> dict[str, Any]:
-    """How long the caller waits for many servers, some of which are in trouble, and what it then has. What was
-    opened stays open: the process ends with this."""
+    """How long the caller waits for many servers, some of which are in trouble, and what it then has. The process
+    ends with this."""
     begin, word, gathered = time.perf_counter(), "", Gathered([])
     connecting = asyncio.ensure_future(connect_all(work["servers"], work["timeout_ms"]))
     done, _ = await asyncio.wait([connecting], timeout=work["bound_s"])
@@ -80,4 +81,6 @@ async def trouble(connect_all: ConnectAll, work: dict[str, Any]) -> dict[str, An
         word = "raises"
     else:
         gathered = connecting.result()
+        if gathered.close:
+            await gathered.close()
     return {"wall_s": wall, "word": word, "live": gathered.live, "deferred": gathered.deferred}

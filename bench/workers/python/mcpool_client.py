@@ -27,16 +27,12 @@ async def open_servers(servers: list[Server]) -> AsyncIterator[Pool]:
         )
 
 
-kept: list[mcpool.Manager] = []
-
-
 async def connect_all(servers: dict[str, Server], timeout_ms: int | None) -> Gathered:
     limit = {} if timeout_ms is None else {"timeout": timeout_ms}
     manager = mcpool.Manager({"mcpServers": {name: {**server, **limit} for name, server in servers.items()}})
-    kept.append(manager)
     report = await manager.connect_all()
     listed = {tool.server for tool in manager.get_tools()}
-    return Gathered([name for name in report.connected if name in listed], report.deferred)
+    return Gathered([name for name in report.connected if name in listed], report.deferred, manager.close)
 
 
 main(open_servers, connect_all)
