@@ -125,8 +125,10 @@ class Idling(Kind):
         work = {"work": "connect", "count": self.work.servers, "server": server, "idle_s": 2}
         took = self.worker(None).ask(work)
         self.close()
+        each_kb = 1.024 / self.work.servers
         return {
-            "connection_kb": (took["rss_kb"] - took["before_kb"]) / self.work.servers * 1.024,
+            "connection_kb": (took["rss_kb"] - took["before_kb"]) * each_kb,
+            "unread_kb": (took["unread_kb"] - took["before_kb"]) * each_kb,
             "idle_ms": took["idle_cpu_s"] * 1e3,
             "first_wall_ms": took["wall_s"] * 1e3,
             "close_ms": took["close_s"] * 1e3,

@@ -35,11 +35,11 @@ def rows(measured: Measured) -> list[Row]:
     made = []
     for metric in measured.work.metrics:
         for ours in (c for c in measured.work.contestants if c.ours):
-            if (metric.key, None) in measured.work.goals:
+            others = [c for c in measured.work.contestants if not c.ours and c.language in (ours.language, "C")]
+            peers = [] if metric.alone else others
+            if not peers or (metric.key, None) in measured.work.goals:
                 made.append(_row(measured, metric, ours, None))
-            for peer in measured.work.contestants:
-                if not metric.alone and not peer.ours and peer.language in (ours.language, "C"):
-                    made.append(_row(measured, metric, ours, peer))
+            made += [_row(measured, metric, ours, peer) for peer in peers]
     return made
 
 
@@ -110,7 +110,7 @@ def text(all_rows: list[Row]) -> str:
                 f"  {row.metric}",
                 row.name,
                 figure(row.ours, row.unit, row.name in row.failed),
-                row.peer or "(limit)",
+                row.peer or ("(limit)" if row.goal else ""),
                 figure(row.theirs, row.unit, row.peer in row.failed) if row.peer else "",
                 "-" if row.ratio is None else f"{row.ratio:.3g}",
                 row.goal or "",

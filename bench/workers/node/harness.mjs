@@ -102,9 +102,12 @@ async function gathering(openServers, { server, count, idle_s: idle }) {
   const wall = performance.now();
   const pool = await openServers(Array.from({ length: count }, () => server));
   const answer = { wall_s: (performance.now() - wall) / 1e3, cpu_s: cpuSeconds() - cpu, before_kb: before };
-  answer.tools = pool.tools().length;
   if (idle) {
     await sleep(500);
+    answer.unread_kb = memory().rss;
+  }
+  answer.tools = pool.tools().length;
+  if (idle) {
     answer.rss_kb = memory().rss;
     const start = cpuSeconds();
     await sleep(idle * 1e3);

@@ -110,10 +110,12 @@ async def gathering(open_servers: Open, work: dict[str, Any]) -> dict[str, Any]:
     cpu, wall = time.process_time(), time.perf_counter()
     async with open_servers([work["server"]] * work["count"]) as pool:
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        tools = len(pool.tools())
-        answer = {"wall_s": wall, "cpu_s": cpu, "before_kb": before, "tools": tools}
+        answer = {"wall_s": wall, "cpu_s": cpu, "before_kb": before}
         if work.get("idle_s"):
             await asyncio.sleep(0.5)
+            answer["unread_kb"] = memory()[0]
+        answer["tools"] = len(pool.tools())
+        if work.get("idle_s"):
             answer["rss_kb"] = memory()[0]
             idle = time.process_time()
             await asyncio.sleep(work["idle_s"])
