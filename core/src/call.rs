@@ -156,7 +156,7 @@ pub(crate) enum Waiter {
 /// Decides about a lost call.
 pub(crate) trait Resend: Send + Sync {
     /// The end of the call, as far as it went.
-    fn finish(&self, outcome: Result<ToolResult>);
+    fn finish(self: Arc<Self>, outcome: Result<ToolResult>);
 }
 
 impl Waiter {

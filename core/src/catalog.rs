@@ -22,8 +22,8 @@ pub use name::{Naming, NamingFunction};
 pub struct ServerTool {
     server: Arc<str>,
     raw_name: String,
-    /// The raw name as JSON, ready for the wire.
-    name_json: String,
+    /// The raw name as the server wrote it in JSON, ready for the wire.
+    name_json: Bytes,
     json: Bytes,
     repeatable: OnceLock<bool>,
 }
@@ -61,7 +61,8 @@ impl ServerTool {
         if !usable {
             return Err(format!("the input schema of \"{raw_name}\" is not an object"));
         }
-        let name_json = Value::String(raw_name.clone()).to_string();
+        let name_json = parts.name.map(|name| json.slice_ref(name.get().as_bytes()));
+        let name_json = name_json.unwrap_or_default();
         let repeatable = OnceLock::new();
         Ok(ServerTool { server: server.clone(), raw_name, name_json, json, repeatable })
     }
@@ -79,7 +80,7 @@ impl ServerTool {
         &self.raw_name
     }
     pub(crate) fn name_json(&self) -> &str {
-        &self.name_json
+        std::str::from_utf8(&self.name_json).unwrap_or_default()
     }
     pub(crate) fn raw(&self) -> Bytes {
         self.json.clone()

@@ -2,8 +2,8 @@
 //! has published. Whoever asks for the same thing shares one attempt.
 //! Invariant: never two processes for one name; looking never starts anything.
 
-use std::collections::HashMap;
 use std::future::Future;
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -89,14 +89,16 @@ pub(crate) struct Live {
 #[derive(Clone, Default)]
 pub(crate) struct Tools {
     pub(crate) list: Arc<Vec<Arc<ServerTool>>>,
-    by_name: Arc<HashMap<String, usize>>,
+    /// The hash of each raw name and the tool's place in the list, sorted: small, since every connection has one.
+    by_name: Arc<[(u32, u32)]>,
 }
 
 impl Tools {
     pub(crate) fn new(list: Vec<Arc<ServerTool>>) -> Self {
-        let by_name =
-            list.iter().enumerate().map(|(at, tool)| (tool.raw_name().to_owned(), at)).collect();
-        Tools { list: Arc::new(list), by_name: Arc::new(by_name) }
+        let hashes = list.iter().map(|tool| hash(tool.raw_name()));
+        let mut by_name: Vec<(u32, u32)> = hashes.zip(0..).collect();
+        by_name.sort_unstable();
+        Tools { list: Arc::new(list), by_name: by_name.into() }
     }
 
     /// The tools that a list of raw entries holds; one bad tool never costs the others.
@@ -105,12 +107,21 @@ impl Tools {
     }
 
     pub(crate) fn get(&self, raw_name: &str) -> Option<&Arc<ServerTool>> {
-        self.by_name.get(raw_name).map(|&at| &self.list[at])
+        let wanted = hash(raw_name);
+        let from = self.by_name.partition_point(|&(hash, _)| hash < wanted);
+        let alike = self.by_name[from..].iter().take_while(|(hash, _)| *hash == wanted);
+        alike.map(|&(_, at)| &self.list[at as usize]).find(|tool| tool.raw_name() == raw_name)
     }
 
     fn is(&self, other: &Tools) -> bool {
         Arc::ptr_eq(&self.list, &other.list) || (self.list.is_empty() && other.list.is_empty())
     }
+}
+
+fn hash(raw_name: &str) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(raw_name.as_bytes());
+    hasher.finish() as u32
 }
 
 impl Connection {

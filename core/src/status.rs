@@ -1,5 +1,6 @@
 //! Owns what can be said of a server without touching it.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use serde::Serialize;
@@ -144,25 +145,17 @@ const STEPS_PER_OCTAVE: u64 = 8;
 
 /// Counts how calls end, over all sessions of a connection: a histogram of microseconds with eight steps per doubling
 /// gives quantiles within 9 %, in one kilobyte.
+#[derive(Default)]
 pub(crate) struct Tally {
     ok: AtomicU64,
     error: AtomicU64,
     timeout: AtomicU64,
     in_flight: AtomicU64,
-    latency: Box<[AtomicU32; 256]>,
+    /// Made by the first answer: most of many connections are idle.
+    latency: OnceLock<Box<Latency>>,
 }
 
-impl Default for Tally {
-    fn default() -> Self {
-        Tally {
-            ok: AtomicU64::new(0),
-            error: AtomicU64::new(0),
-            timeout: AtomicU64::new(0),
-            in_flight: AtomicU64::new(0),
-            latency: Box::new([const { AtomicU32::new(0) }; 256]),
-        }
-    }
-}
+type Latency = [AtomicU32; 256];
 
 impl Tally {
     pub(crate) fn begin(&self) {
@@ -184,7 +177,8 @@ impl Tally {
         };
         count.fetch_add(1, Ordering::Relaxed);
         if let Some(micros) = micros {
-            self.latency[bucket(micros)].fetch_add(1, Ordering::Relaxed);
+            let latency = self.latency.get_or_init(|| Box::new([const { AtomicU32::new(0) }; 256]));
+            latency[bucket(micros)].fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -202,7 +196,8 @@ impl Tally {
 
     /// The upper edge of the bucket in which the quantile lies, in milliseconds.
     fn quantile(&self, quantile: f64) -> Option<f64> {
-        let counts = || self.latency.iter().map(|count| u64::from(count.load(Ordering::Relaxed)));
+        let latency = self.latency.get()?;
+        let counts = || latency.iter().map(|count| u64::from(count.load(Ordering::Relaxed)));
         let wanted = (counts().sum::<u64>() as f64 * quantile).ceil().max(1.0) as u64;
         let mut seen = 0;
         let bucket = counts().position(|count| {

@@ -3,11 +3,13 @@
 //! Invariant: best effort. Whatever is wrong with a file is a miss, whatever is wrong with the disk is a warning; a
 //! reader sees a whole file or none; nothing of a definition but its name and its hash is written.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{DirBuilder, DirEntry, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
@@ -15,6 +17,9 @@ use etcetera::BaseStrategy;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::per_process::PerProcess;
+use crate::sync::lock;
 
 const VERSION: u32 = 1;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -87,7 +92,7 @@ impl Cache {
             return;
         }
         match new.write(&path) {
-            Ok(()) => prune(&path, server, now_ms),
+            Ok(()) => prune(&path, now_ms),
             Err(error) => {
                 tracing::warn!(server, file = %path.display(), "cannot remember the tools: {error}");
             }
@@ -227,14 +232,20 @@ fn read_regular(path: &Path) -> io::Result<Bytes> {
     Err(io::Error::other(format!("it is over {} MiB", LARGEST_FILE >> 20)))
 }
 
-/// Removes what earlier definitions of the server and interrupted writers left. What cannot be removed now is tried
-/// again by the next writer.
-fn prune(written: &Path, server: &str, now_ms: u64) {
-    let Some(entries) = written.parent().and_then(|dir| dir.read_dir().ok()) else { return };
+/// Removes what is too old to be read and what interrupted writers left; once a day is often enough for that.
+fn prune(written: &Path, now_ms: u64) {
+    static PRUNED_MS: PerProcess<Mutex<HashMap<PathBuf, u64>>> = PerProcess::new(Mutex::default);
+    let Some(dir) = written.parent() else { return };
+    let last_ms = lock(PRUNED_MS.get()).get(dir).copied();
+    if last_ms.is_some_and(|last_ms| now_ms.abs_diff(last_ms) < DAY_MS) {
+        return;
+    }
+    lock(PRUNED_MS.get()).insert(dir.to_owned(), now_ms);
+    let Ok(entries) = dir.read_dir() else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
-        let kept_ms = if is_file_of(server, name) {
+        let kept_ms = if is_ours(name) {
             KEPT_MS
         } else if name.starts_with(UNFINISHED_PREFIX) && name.ends_with(UNFINISHED_SUFFIX) {
             DAY_MS
@@ -247,10 +258,10 @@ fn prune(written: &Path, server: &str, now_ms: u64) {
     }
 }
 
-/// A server's name may hold dashes of its own, so only the last one parts it from the hash.
-fn is_file_of(server: &str, name: &str) -> bool {
-    name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-')).is_some_and(|(of, hash)| {
-        of == server && hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit())
+/// Whether a file is named as we name them: a server, a dash, a hash.
+fn is_ours(name: &str) -> bool {
+    name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-')).is_some_and(|(_, hash)| {
+        hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }
 

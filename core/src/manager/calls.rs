@@ -3,11 +3,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
-use tokio::task::AbortHandle;
 
 use super::Manager;
 use super::server::Server;
@@ -19,12 +18,11 @@ use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::per_process::Local;
 use crate::result::ToolResult;
 use crate::session::{CallLimits, Order, Session, Unsent};
-use crate::sync::lock;
 use crate::wire::Wire;
 
 mod waiting;
 
-use waiting::Errand;
+use waiting::{Errand, Tracked, Wanted};
 
 /// Which tool is meant.
 #[derive(Clone, Copy, Debug)]
@@ -42,28 +40,25 @@ pub enum ToolRef<'a> {
 
 /// A call under way, to give up on.
 #[derive(Clone)]
-pub struct CallHandle(Local<Arc<Mutex<Progressed>>>);
+pub struct CallHandle(Local<Handle>);
 
-enum Progressed {
+#[derive(Clone)]
+enum Handle {
+    /// On its way, once and for all.
     Sent(Arc<Session>, u64),
-    Waiting(Option<AbortHandle>),
-    GivenUp,
+    /// Not there yet, or sent again where that may come to pass.
+    Tracked(Arc<Tracked>),
 }
 
 impl CallHandle {
-    fn new(progressed: Progressed) -> Self {
-        CallHandle(Local::new(Arc::new(Mutex::new(progressed))))
-    }
-
     /// Nobody waits any more: the server is told, and no letter comes.
     pub fn cancel(&self) {
         if self.0.is_inherited() {
             return;
         }
-        match std::mem::replace(&mut *lock(&self.0), Progressed::GivenUp) {
-            Progressed::Sent(session, id) => session.cancel(id),
-            Progressed::Waiting(Some(task)) => task.abort(),
-            Progressed::Waiting(None) | Progressed::GivenUp => {}
+        match &*self.0 {
+            Handle::Sent(session, id) => session.cancel(*id),
+            Handle::Tracked(tracked) => tracked.cancel(),
         }
     }
 }
@@ -138,13 +133,13 @@ impl Manager {
         let live = lease.as_ref().map(|lease| (lease.connection(), lease.connection().published()));
         let Some((connection, published)) = &live else {
             let connection = self.connection_for_call(known, config)?;
-            let errand = self.errand(&connection, config, raw_name, arguments, options);
-            return Ok(errand.begin(waiter, None));
+            let wanted = Wanted::Named(raw_name.to_owned());
+            return Ok(self.errand(&connection, config, wanted, arguments, options).begin(waiter));
         };
         let Some(live) = &published.live else {
             check_worth_waiting(published, config, server)?;
-            let errand = self.errand(connection, config, raw_name, arguments, options);
-            return Ok(errand.begin(waiter, None));
+            let wanted = Wanted::Named(raw_name.to_owned());
+            return Ok(self.errand(connection, config, wanted, arguments, options).begin(waiter));
         };
         let tool = find_tool(&published.tools, server, raw_name)?;
         if config.idle_shutdown.is_some() {
@@ -154,7 +149,8 @@ impl Manager {
         let may_come_back = matches!(live.session.wire(), Some(Wire::Http(_)))
             || (retry == Retry::Safe && tool.is_repeatable());
         if may_come_back {
-            let errand = self.errand(connection, config, raw_name, arguments, options);
+            let wanted = Wanted::Known(tool.clone());
+            let errand = self.errand(connection, config, wanted, arguments, options);
             return Ok(errand.send_at_once(&live.session, tool, waiter));
         }
         let order = Order {
@@ -164,12 +160,13 @@ impl Manager {
             on_progress: options.on_progress.clone(),
         };
         match live.session.call(order, limits(config, &options), waiter) {
-            Ok(id) => Ok(CallHandle::new(Progressed::Sent(live.session.clone(), id))),
+            Ok(id) => Ok(CallHandle(Local::new(Handle::Sent(live.session.clone(), id)))),
             Err(Unsent { error, .. }) if error.kind() != ErrorKind::ConnectionLost => Err(error),
             // The server is gone, and nobody has noticed yet.
             Err(Unsent { error, waiter }) => {
-                let errand = self.errand(connection, config, raw_name, arguments, options);
-                Ok(errand.begin(waiter, Some((live.session.clone(), error))))
+                let wanted = Wanted::Known(tool.clone());
+                let errand = self.errand(connection, config, wanted, arguments, options);
+                Ok(errand.begin_after(waiter, (live.session.clone(), error)))
             }
         }
     }
@@ -178,21 +175,14 @@ impl Manager {
         &self,
         connection: &Arc<Connection>,
         config: &ServerConfig,
-        raw_name: &str,
+        wanted: Wanted,
         arguments: Arguments,
         options: CallOptions,
     ) -> Errand {
-        Errand {
-            connection: connection.clone(),
-            raw_name: raw_name.to_owned(),
-            arguments: Arc::new(arguments),
-            limits: limits(config, &options),
-            retry: options.retry.unwrap_or(self.0.options.retry),
-            meta: options.meta.map(Arc::new),
-            on_progress: options.on_progress,
-            restart_wait: self.0.options.restart_wait,
-            resent: false,
-        }
+        let limits = limits(config, &options);
+        let retry = options.retry.unwrap_or(self.0.options.retry);
+        let restart_wait = self.0.options.restart_wait;
+        Errand::new(connection.clone(), wanted, arguments, options, limits, retry, restart_wait)
     }
 
     /// The connection of a server that was never asked for, where a call alone is reason enough to start it.

@@ -119,8 +119,8 @@ pub(super) fn ids_in(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 
 /// Whether the brackets of a message nest deeper than `limit`.
 pub(super) fn is_deeper_than(message: &[u8], limit: usize) -> bool {
-    // Most messages have too few brackets to look closer.
-    if memchr::memchr2_iter(b'{', b'[', message).nth(limit).is_none() {
+    // Most messages are too short, or have too few brackets, to look closer.
+    if message.len() <= limit || opening_brackets(message) <= limit {
         return false;
     }
     let mut depth = 0;
@@ -140,6 +140,16 @@ pub(super) fn is_deeper_than(message: &[u8], limit: usize) -> bool {
         }
     }
     false
+}
+
+/// How many brackets are opened, in strings too. Written so that the compiler makes vector code of it: a large result
+/// pays for one pass at the speed of memory.
+fn opening_brackets(message: &[u8]) -> usize {
+    let in_chunk = |chunk: &[u8]| -> u8 {
+        // The one bit in which `[` and `{` differ is set for both.
+        chunk.iter().map(|byte| u8::from(byte | 0x20 == b'{')).sum()
+    };
+    message.chunks(u8::MAX as usize).map(|chunk| usize::from(in_chunk(chunk))).sum()
 }
 
 /// The length of a JSON string behind its opening quote, the closing one included.

@@ -235,19 +235,14 @@ fn what_is_known_is_not_written_again_within_a_day() {
 }
 
 #[test]
-fn old_files_of_the_server_and_leftovers_are_pruned() {
+fn old_files_and_leftovers_are_pruned_once_a_day() {
     let room = Room::new();
     let now = now_ms();
     room.cache.store("files", PRINT, None, &some_tools(), now);
     let tools = room.file().parent().unwrap().to_owned();
-    let others = [
-        "files-x-0123456789abcdef.json",
-        "files-0123456789abcde.json",
-        "files.json",
-        "notes.txt",
-        "x.tmp",
-    ];
-    for name in others.iter().chain(&[".mcpool-dead.tmp"]) {
+    let others = ["files-0123456789abcde.json", "files.json", "notes.txt", "x.tmp"];
+    let ours = ["files-x-0123456789abcdef.json", ".mcpool-dead.tmp"];
+    for name in others.iter().chain(&ours) {
         fs::write(tools.join(name), "x").unwrap();
     }
     fs::create_dir(tools.join("files-aaaaaaaaaaaaaaaa.json")).unwrap();

@@ -1,16 +1,19 @@
 //! Owns calls that cannot simply be sent: the server is not up yet, is being restarted, or was lost before the call
 //! left. Each waits as long as it is worth it, goes out once, and is sent again only where no tool can run twice.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
-use super::{CallHandle, Progressed, find_tool, unavailable};
-use crate::call::{Arguments, OnProgress, Resend, Retry, Waiter};
+use super::{CallHandle, Handle, find_tool, unavailable};
+use crate::call::{Arguments, CallOptions, OnProgress, Resend, Retry, Waiter};
 use crate::catalog::ServerTool;
 use crate::connection::{Connection, Published};
 use crate::error::{Error, ErrorKind, Executed, Restart, Result};
+use crate::per_process::Local;
 use crate::result::ToolResult;
 use crate::runtime;
 use crate::session::{CallLimits, Order, Session, Unsent};
@@ -19,74 +22,78 @@ use crate::sync::lock;
 
 /// A call with everything that is needed to send it, and to send it again.
 pub(super) struct Errand {
-    pub(super) connection: Arc<Connection>,
-    pub(super) raw_name: String,
-    pub(super) arguments: Arc<Arguments>,
-    pub(super) meta: Option<Arc<Arguments>>,
-    pub(super) on_progress: Option<OnProgress>,
-    pub(super) limits: CallLimits,
-    pub(super) retry: Retry,
-    pub(super) restart_wait: Duration,
+    connection: Arc<Connection>,
+    wanted: Wanted,
+    arguments: Arguments,
+    meta: Option<Arguments>,
+    on_progress: Option<OnProgress>,
+    limits: CallLimits,
+    retry: Retry,
+    restart_wait: Duration,
+    /// Who waits for its end, while it is under way.
+    waiter: Mutex<Option<Waiter>>,
+    /// The caller and the tool as it is now allow a second run.
+    repeatable: AtomicBool,
     /// It was lost once already.
-    pub(super) resent: bool,
+    resent: AtomicBool,
 }
 
-/// A call that could not be sent.
-struct Returned {
-    errand: Errand,
-    waiter: Waiter,
-    error: Error,
+/// The tool that is meant, by its entry where one is known.
+pub(super) enum Wanted {
+    Known(Arc<ServerTool>),
+    Named(String),
+}
+
+impl Wanted {
+    fn raw_name(&self) -> &str {
+        match self {
+            Wanted::Known(tool) => tool.raw_name(),
+            Wanted::Named(name) => name,
+        }
+    }
 }
 
 /// A session that did not take the call, and how it said so.
 type Dead = (Arc<Session>, Error);
 
 impl Errand {
+    pub(super) fn new(
+        connection: Arc<Connection>,
+        wanted: Wanted,
+        arguments: Arguments,
+        options: CallOptions,
+        limits: CallLimits,
+        retry: Retry,
+        restart_wait: Duration,
+    ) -> Self {
+        let CallOptions { meta, on_progress, .. } = options;
+        Errand {
+            connection,
+            wanted,
+            arguments,
+            meta,
+            on_progress,
+            limits,
+            retry,
+            restart_wait,
+            waiter: Mutex::default(),
+            repeatable: AtomicBool::new(false),
+            resent: AtomicBool::new(false),
+        }
+    }
+
     /// Waits for a session and sends the call there.
-    pub(super) fn begin(self, waiter: Waiter, dead: Option<Dead>) -> CallHandle {
-        let handle = CallHandle::new(Progressed::Waiting(None));
-        self.carry_on(waiter, handle.clone(), dead);
-        handle
+    pub(super) fn begin(self, waiter: Waiter) -> CallHandle {
+        let tracked = self.track();
+        tracked.carry_on(waiter, None);
+        tracked.handle()
     }
 
-    fn carry_on(self, waiter: Waiter, handle: CallHandle, dead: Option<Dead>) {
-        let mine = handle.clone();
-        // Held until the task is noted: whoever gives up finds it.
-        let mut progressed = lock(&handle.0);
-        if let Progressed::GivenUp = *progressed {
-            return;
-        }
-        let task = runtime::spawn(async move { self.run(waiter, mine, dead).await });
-        *progressed = Progressed::Waiting(Some(task.abort_handle()));
-    }
-
-    async fn run(self, waiter: Waiter, handle: CallHandle, mut dead: Option<Dead>) {
-        let mut errand = self;
-        let mut waiter = waiter;
-        let patience = errand.limits.total.unwrap_or(Duration::MAX).min(errand.limits.idle);
-        let deadline = Instant::now().checked_add(patience);
-        let deadline =
-            deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400 * 365));
-        let mut restarting_until = None;
-        loop {
-            let found = errand.session(dead.as_ref(), &mut restarting_until);
-            let found = timeout_at(deadline, found).await.unwrap_or_else(|_| Err(errand.late()));
-            let (session, tool) = match found {
-                Ok(found) => found,
-                Err(error) => return waiter.finish(Err(without_a_session(error, dead))),
-            };
-            match errand.send(&session, &tool, waiter, handle.clone()) {
-                Ok(()) => return,
-                Err(returned) => {
-                    let error;
-                    Returned { errand, waiter, error } = *returned;
-                    if error.kind() != ErrorKind::ConnectionLost {
-                        return waiter.finish(Err(error));
-                    }
-                    dead = Some((session, error));
-                }
-            }
-        }
+    /// The same for a call that a session did not take.
+    pub(super) fn begin_after(self, waiter: Waiter, dead: Dead) -> CallHandle {
+        let tracked = self.track();
+        tracked.carry_on(waiter, Some(dead));
+        tracked.handle()
     }
 
     /// Sends on a session that is up; should that fail, the call waits for another one.
@@ -96,56 +103,28 @@ impl Errand {
         tool: &Arc<ServerTool>,
         waiter: Waiter,
     ) -> CallHandle {
-        let handle = CallHandle::new(Progressed::Waiting(None));
-        if let Err(returned) = self.send(session, tool, waiter, handle.clone()) {
-            let Returned { errand, waiter, error } = *returned;
+        let tracked = self.track();
+        if let Err(Unsent { error, waiter }) = tracked.send(session, tool, waiter) {
             if error.kind() == ErrorKind::ConnectionLost {
-                errand.carry_on(waiter, handle.clone(), Some((session.clone(), error)));
+                tracked.carry_on(waiter, Some((session.clone(), error)));
             } else {
                 waiter.finish(Err(error));
             }
         }
-        handle
+        tracked.handle()
     }
 
-    fn send(
-        self,
-        session: &Arc<Session>,
-        tool: &Arc<ServerTool>,
-        waiter: Waiter,
-        handle: CallHandle,
-    ) -> Result<(), Box<Returned>> {
-        let errand = self;
-        let repeatable = errand.retry == Retry::Safe && tool.is_repeatable();
-        let (arguments, meta) = (errand.arguments.clone(), errand.meta.clone());
-        let (limits, on_progress) = (errand.limits, errand.on_progress.clone());
-        let shared = handle.clone();
-        // Under the lock: whoever gives up, or is lost at once, sees the sent call.
-        let mut progressed = lock(&shared.0);
-        if let Progressed::GivenUp = *progressed {
-            return Ok(());
-        }
-        let again = Arc::new(Again {
-            call: Mutex::new(Some((errand, waiter))),
-            handle,
-            session: session.clone(),
-            repeatable,
-        });
-        let order = Order {
+    fn track(self) -> Arc<Tracked> {
+        let progressed = Mutex::new(Progressed::Waiting(None));
+        Arc::new(Tracked { progressed, errand: self })
+    }
+
+    fn order<'a>(&'a self, tool: &'a ServerTool) -> Order<'a> {
+        Order {
             tool: tool.name_json(),
-            arguments: &arguments,
-            meta: meta.as_deref(),
-            on_progress,
-        };
-        match session.call(order, limits, Waiter::Again(again.clone())) {
-            Ok(id) => {
-                *progressed = Progressed::Sent(session.clone(), id);
-                Ok(())
-            }
-            Err(Unsent { error, .. }) => match again.take() {
-                Some((errand, waiter)) => Err(Box::new(Returned { errand, waiter, error })),
-                None => Ok(()),
-            },
+            arguments: &self.arguments,
+            meta: self.meta.as_ref(),
+            on_progress: self.on_progress.clone(),
         }
     }
 
@@ -191,7 +170,7 @@ impl Errand {
             if dead.is_some_and(|(dead, _)| Arc::ptr_eq(dead, &live.session)) {
                 return Ok(None);
             }
-            let tool = find_tool(&published.tools, &server, &self.raw_name)?;
+            let tool = find_tool(&published.tools, &server, self.wanted.raw_name())?;
             return Ok(Some((live.session.clone(), tool.clone())));
         }
         match published.state {
@@ -276,40 +255,123 @@ async fn sleep_until(connection: &Connection, at: Option<Duration>) {
     }
 }
 
-/// Waits in the caller's place, so that a lost call can be sent again before the caller hears of it.
-struct Again {
-    call: Mutex<Option<(Errand, Waiter)>>,
-    handle: CallHandle,
-    session: Arc<Session>,
-    repeatable: bool,
+/// An errand and how far it has come. One piece of memory, which the caller's thread made and mostly lets go of.
+pub(super) struct Tracked {
+    progressed: Mutex<Progressed>,
+    errand: Errand,
 }
 
-impl Again {
-    fn take(&self) -> Option<(Errand, Waiter)> {
-        lock(&self.call).take()
+enum Progressed {
+    Sent(Arc<Session>, u64),
+    Waiting(Option<AbortHandle>),
+    GivenUp,
+}
+
+impl Tracked {
+    fn handle(self: Arc<Self>) -> CallHandle {
+        CallHandle(Local::new(Handle::Tracked(self)))
     }
 
+    pub(super) fn cancel(&self) {
+        match std::mem::replace(&mut *lock(&self.progressed), Progressed::GivenUp) {
+            Progressed::Sent(session, id) => session.cancel(id),
+            Progressed::Waiting(Some(task)) => task.abort(),
+            Progressed::Waiting(None) | Progressed::GivenUp => {}
+        }
+    }
+
+    fn carry_on(self: &Arc<Self>, waiter: Waiter, dead: Option<Dead>) {
+        let mine = self.clone();
+        // Held until the task is noted: whoever gives up finds it.
+        let mut progressed = lock(&self.progressed);
+        if let Progressed::GivenUp = *progressed {
+            return;
+        }
+        let task = runtime::spawn(async move { mine.run(waiter, dead).await });
+        *progressed = Progressed::Waiting(Some(task.abort_handle()));
+    }
+
+    async fn run(self: Arc<Self>, mut waiter: Waiter, mut dead: Option<Dead>) {
+        let errand = &self.errand;
+        let patience = errand.limits.total.unwrap_or(Duration::MAX).min(errand.limits.idle);
+        let deadline = Instant::now().checked_add(patience);
+        let deadline =
+            deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400 * 365));
+        let mut restarting_until = None;
+        loop {
+            let found = errand.session(dead.as_ref(), &mut restarting_until);
+            let found = timeout_at(deadline, found).await.unwrap_or_else(|_| Err(errand.late()));
+            let (session, tool) = match found {
+                Ok(found) => found,
+                Err(error) => return waiter.finish(Err(without_a_session(error, dead))),
+            };
+            let Err(Unsent { error, waiter: back }) = self.send(&session, &tool, waiter) else {
+                return;
+            };
+            if error.kind() != ErrorKind::ConnectionLost {
+                return back.finish(Err(error));
+            }
+            (waiter, dead) = (back, Some((session, error)));
+        }
+    }
+
+    fn send(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        tool: &Arc<ServerTool>,
+        waiter: Waiter,
+    ) -> Result<(), Unsent> {
+        // Under the lock: whoever gives up, or is lost at once, sees the sent call.
+        let mut progressed = lock(&self.progressed);
+        if let Progressed::GivenUp = *progressed {
+            return Ok(());
+        }
+        let errand = &self.errand;
+        let repeatable = errand.retry == Retry::Safe && tool.is_repeatable();
+        errand.repeatable.store(repeatable, Ordering::Relaxed);
+        *lock(&errand.waiter) = Some(waiter);
+        match session.call(errand.order(tool), errand.limits, Waiter::Again(self.clone())) {
+            Ok(id) => {
+                *progressed = Progressed::Sent(session.clone(), id);
+                Ok(())
+            }
+            Err(Unsent { error, .. }) => match lock(&errand.waiter).take() {
+                Some(waiter) => Err(Unsent { error, waiter }),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+impl Resend for Tracked {
+    /// Stands in the caller's place, so that a lost call can be sent again before the caller hears of it.
+    fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
+        let errand = &self.errand;
+        let Some(waiter) = lock(&errand.waiter).take() else { return };
+        let lost = match outcome {
+            Err(error) if errand.may_go_again(&error) => error,
+            outcome => return waiter.finish(outcome),
+        };
+        let session = match &*lock(&self.progressed) {
+            Progressed::Sent(session, _) => session.clone(),
+            // Given up meanwhile.
+            _ => return,
+        };
+        errand.resent.store(true, Ordering::Relaxed);
+        self.carry_on(waiter, Some((session, lost)));
+    }
+}
+
+impl Errand {
     /// Whether no tool can run twice by it.
-    fn is_harmless(&self, error: &Error) -> bool {
+    fn may_go_again(&self, error: &Error) -> bool {
         let unharmed = match error.executed() {
             Some(Executed::No) => true,
-            Some(Executed::Unknown) => self.repeatable,
+            Some(Executed::Unknown) => self.repeatable.load(Ordering::Relaxed),
             _ => false,
         };
-        unharmed && error.kind() == ErrorKind::ConnectionLost
-    }
-}
-
-impl Resend for Again {
-    fn finish(&self, outcome: Result<ToolResult>) {
-        let Some((mut errand, waiter)) = self.take() else { return };
-        match outcome {
-            Err(error) if self.is_harmless(&error) && !errand.resent => {
-                errand.resent = true;
-                let dead = Some((self.session.clone(), error));
-                errand.carry_on(waiter, self.handle.clone(), dead);
-            }
-            outcome => waiter.finish(outcome),
-        }
+        unharmed
+            && error.kind() == ErrorKind::ConnectionLost
+            && !self.resent.load(Ordering::Relaxed)
     }
 }
