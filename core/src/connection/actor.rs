@@ -1,34 +1,35 @@
-//! Owns the task behind a connection: it obeys the phase, holds the work that is under way, answers the askers,
-//! publishes and tells.
+//! Owns the task behind a connection: it obeys the phase and holds the work that is under way.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::Shared;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
-use super::dial::{dial, tools_of};
+use super::dial::dial;
 use super::phase::{Dialed, Effect, Event, Phase};
 use super::vigil::{probe, watch_over};
-use super::{Live, Published, Seen, Tools};
+use super::{Live, Seen, Tools};
 use crate::audience::Weight;
-use crate::catalog::Cache;
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::EventKind;
 use crate::runtime;
-use crate::session::{News, Session, list_tools};
-use crate::status::{Reason, State};
-use crate::wire::{Loss, Wire};
+use crate::session::{News, Session};
+use crate::status::Reason;
+use crate::wire::Loss;
+
+mod ending;
+mod telling;
+mod tools;
+
+use ending::{Ending, ended};
+use telling::Tell;
+use tools::Store;
 
 /// Changes of a tool list within this time are fetched together.
 const COALESCE: Duration = Duration::from_millis(300);
-/// The disk is left alone until the rush of connecting is over.
-const STORE_DELAY: Duration = Duration::from_millis(150);
 
 pub(super) enum Command {
     Connect(oneshot::Sender<Result<()>>),
@@ -46,8 +47,6 @@ struct Attempt {
 }
 
 type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-/// The end of what was hung up on; the next attempt and whoever disconnects wait for the same one.
-type Ending = Shared<Work<()>>;
 
 pub(super) struct Actor {
     config: ServerConfig,
@@ -168,16 +167,6 @@ impl Actor {
                     let _ = asker.send(());
                 });
             }
-        }
-    }
-
-    fn adopt(&mut self, tools: Tools) {
-        let unknown = self.live.is_none() && self.tools.list.is_empty();
-        let expected =
-            matches!(self.phase, Phase::Idle | Phase::Dialing { .. } | Phase::Waiting { .. });
-        if unknown && expected {
-            self.tools = tools;
-            self.publish(Tell::Tools);
         }
     }
 
@@ -339,66 +328,6 @@ impl Actor {
         self.probe = Some(Box::pin(work));
     }
 
-    /// Ends whatever belongs to the link or the attempt that was.
-    fn forget(&mut self) -> Option<Arc<Session>> {
-        if let Some(stored) = self.store_now() {
-            self.end_with(async move { drop(stored.await) });
-        }
-        self.early_news.clear();
-        self.refresh_at = None;
-        self.refresh = None;
-        self.probe = None;
-        self.vigil = None;
-        let attempt = self.attempt.take().map(|attempt| attempt.session);
-        attempt.or(self.live.take().map(|live| live.session.clone()))
-    }
-
-    fn let_go(&mut self) {
-        let Some(session) = self.forget() else { return };
-        let error = self.error.clone().unwrap_or_else(|| {
-            Error::new(ErrorKind::ConnectionLost, "The server was shut down by us")
-        });
-        match session.wire() {
-            // Every call is an exchange of its own, which ends by itself; the next session need not wait for it.
-            Some(Wire::Http(_)) => {
-                session.retire(error);
-                self.retired.retain(|session| session.strong_count() > 0);
-                self.retired.push(Arc::downgrade(&session));
-                runtime::spawn(async move {
-                    session.quiet().await;
-                    session.close().await;
-                });
-            }
-            _ => self.end_with(async move { session.end(error).await }),
-        }
-    }
-
-    fn hang_up(&mut self) {
-        if let Some(session) = self.forget() {
-            self.end_with(async move { session.close().await });
-        }
-    }
-
-    fn end_retired(&mut self) {
-        for session in std::mem::take(&mut self.retired) {
-            if let Some(session) = session.upgrade() {
-                self.end_with(async move { session.close().await });
-            }
-        }
-    }
-
-    /// Adds to what has to end before the next attempt.
-    fn end_with(&mut self, end: impl Future<Output = ()> + Send + 'static) {
-        let (last, task) = (self.ending.clone(), runtime::spawn(end));
-        let work: Work<()> = Box::pin(async move {
-            drop(task.await);
-            last.await;
-        });
-        self.ending = work.shared();
-        // Driven by itself: nobody may be waiting.
-        runtime::spawn(self.ending.clone());
-    }
-
     fn set_timer(&mut self, before: Phase) {
         let timer = self.phase.timer();
         if timer == before.timer() {
@@ -410,160 +339,6 @@ impl Actor {
             alarm
         });
     }
-
-    /// Tells the askers what they wait for, as far as it is decided.
-    fn settle(&mut self) {
-        let server = &self.seen.server;
-        let outcome = match (self.phase, &self.error) {
-            (Phase::Dialing { .. }, _) => return,
-            (Phase::Ready { .. }, _) => Ok(()),
-            (Phase::Closed, _) => Err(Error::new(ErrorKind::Closed, "The manager is closed")),
-            (_, Some(error)) => Err(error.clone()),
-            (_, None) => {
-                let text = format!("Server \"{server}\" is disconnected");
-                Err(Error::new(ErrorKind::ToolUnavailable, text).with_server(server))
-            }
-        };
-        let still_hoping = matches!(self.phase, Phase::Waiting { .. } | Phase::Idle);
-        let awaiting =
-            self.awaiting.drain(if still_hoping { 0..0 } else { 0..self.awaiting.len() });
-        for asker in self.connecting.drain(..).chain(awaiting) {
-            let _ = asker.send(outcome.clone());
-        }
-    }
-
-    fn state(&self) -> State {
-        match (self.phase, self.error.as_ref().map(Error::kind)) {
-            (Phase::Down { .. }, Some(ErrorKind::AuthRequired)) => State::NeedsAuth,
-            (Phase::Down { .. }, Some(ErrorKind::Untrusted)) => State::Blocked,
-            (phase, _) => phase.state(),
-        }
-    }
-
-    fn publish(&mut self, tell: Tell) {
-        let before = self.seen.published.load_full();
-        let retry_at = match (self.phase, self.timer) {
-            (Phase::Waiting { .. }, Some((at, _))) => Some(at),
-            _ => None,
-        };
-        let published = Arc::new(Published {
-            state: self.state(),
-            attempt: self.phase.attempts(),
-            reason: self.phase.reason(),
-            retry_at,
-            restarts: self.ups.saturating_sub(1),
-            error: self.error.clone(),
-            tools: self.tools.clone(),
-            live: self.live.clone(),
-        });
-        let Seen { audience, server, clock, changed, .. } = &*self.seen;
-        let status = (tell == Tell::Status).then(|| published.status_event(clock));
-        let other_tools = !before.tools.is(&published.tools)
-            || (before.live.is_some() != published.live.is_some()
-                && !published.tools.list.is_empty());
-        let tool_count = published.tools.list.len();
-        self.seen.published.store(published);
-        audience.outdate_catalogs();
-        changed.send_replace(());
-        if let Some(status) = status {
-            audience.emit(server, status);
-        }
-        if other_tools {
-            audience.emit(server, EventKind::ToolsChanged { tool_count });
-        }
-    }
-
-    /// Every decision to restart and every failed attempt is an error; a recovery is worth a line too.
-    fn log(&self, before: Phase) {
-        let Seen { audience, server, .. } = &*self.seen;
-        let words = self.error.as_ref().map_or("", Error::message);
-        let what = match before {
-            Phase::Dialing { .. } => format!("attempt {} failed", before.attempts()),
-            _ => "connection lost".to_owned(),
-        };
-        match self.phase {
-            Phase::Waiting { reason, delay, .. } => {
-                let (reason, delay) = (reason.name(), delay.as_millis());
-                let line = format!("{what} ({reason}): {words}; next attempt in {delay} ms");
-                audience.say(Weight::Error, server, &line);
-            }
-            Phase::Down { reason, .. } => {
-                let reason = reason.name();
-                let line = format!("{what} ({reason}): {words}; no further attempt");
-                audience.say(Weight::Error, server, &line);
-            }
-            Phase::Ready { .. } if matches!(before, Phase::Dialing { .. }) && self.ups > 1 => {
-                audience.say(Weight::Info, server, "connected again");
-            }
-            _ => {}
-        }
-    }
-
-    fn begin_refresh(&mut self) {
-        self.refresh_at = None;
-        let Some(live) = self.live.clone() else { return };
-        let (server, limit) = (self.seen.server.clone(), self.config.timeout);
-        self.refresh = Some(Box::pin(async move {
-            let listed = timeout(limit, list_tools(&live.session, &live.greeting)).await;
-            match listed {
-                Ok(listed) => Ok(tools_of(&server, listed?)),
-                Err(_) => Err(Error::new(ErrorKind::ToolTimeout, "tools/list was not answered")),
-            }
-        }));
-    }
-
-    fn refreshed(&mut self, outcome: Result<Tools>) {
-        self.refresh = None;
-        match outcome {
-            Ok(tools) => {
-                self.tools = tools;
-                self.store_soon();
-                self.publish(Tell::Tools);
-            }
-            Err(error) => {
-                let line = format!("the old tools are kept: {}", error.message());
-                self.seen.audience.say(Weight::Warning, &self.seen.server, &line);
-            }
-        }
-    }
-
-    /// Notes the caches of those who hold the connection: they may be gone when the tools are written.
-    fn store_soon(&mut self) {
-        let views = self.seen.audience.views();
-        let caches: Vec<_> =
-            views.iter().map(|view| view.cache.clone()).filter(|cache| !cache.is_off()).collect();
-        let at = Instant::now() + STORE_DELAY;
-        self.store = (!caches.is_empty()).then_some(Store { at, caches });
-    }
-
-    /// Writes the tools to the caches, if that is still to be done.
-    fn store_now(&mut self) -> Option<tokio::task::JoinHandle<()>> {
-        let Store { caches, .. } = self.store.take()?;
-        let live = self.live.as_ref()?;
-        let version = live.greeting.protocol_version.clone();
-        let (tools, seen) = (self.tools.clone(), self.seen.clone());
-        let fingerprint = self.config.fingerprint();
-        Some(runtime::handle().spawn_blocking(move || {
-            let listed: Vec<_> = tools.list.iter().map(|tool| tool.raw()).collect();
-            let now_ms = seen.clock.wall_ms();
-            for cache in caches {
-                cache.store(&seen.server, &fingerprint, Some(&version), &listed, now_ms);
-            }
-        }))
-    }
-}
-
-/// Tools that are to be written.
-struct Store {
-    at: Instant,
-    caches: Vec<Cache>,
-}
-
-/// What is worth an event.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tell {
-    Status,
-    Tools,
 }
 
 /// What no further attempt can cure.
@@ -578,12 +353,6 @@ fn is_hopeless(kind: ErrorKind) -> bool {
             | ErrorKind::AuthRequired
             | ErrorKind::AuthFailed
     )
-}
-
-/// Nothing is left to end.
-fn ended() -> Ending {
-    let work: Work<()> = Box::pin(std::future::ready(()));
-    work.shared()
 }
 
 /// The end of the work, or never when there is none.

@@ -1,0 +1,107 @@
+//! Owns what others learn: the askers their outcome, everybody what is published, the managers events and log lines.
+
+use std::sync::Arc;
+
+use super::super::{Published, Seen};
+use super::{Actor, Phase};
+use crate::audience::Weight;
+use crate::error::{Error, ErrorKind};
+use crate::event::EventKind;
+use crate::status::State;
+
+/// What is worth an event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tell {
+    Status,
+    Tools,
+}
+
+impl Actor {
+    /// Tells the askers what they wait for, as far as it is decided.
+    pub(super) fn settle(&mut self) {
+        let server = &self.seen.server;
+        let outcome = match (self.phase, &self.error) {
+            (Phase::Dialing { .. }, _) => return,
+            (Phase::Ready { .. }, _) => Ok(()),
+            (Phase::Closed, _) => Err(Error::new(ErrorKind::Closed, "The manager is closed")),
+            (_, Some(error)) => Err(error.clone()),
+            (_, None) => {
+                let text = format!("Server \"{server}\" is disconnected");
+                Err(Error::new(ErrorKind::ToolUnavailable, text).with_server(server))
+            }
+        };
+        let still_hoping = matches!(self.phase, Phase::Waiting { .. } | Phase::Idle);
+        let awaiting =
+            self.awaiting.drain(if still_hoping { 0..0 } else { 0..self.awaiting.len() });
+        for asker in self.connecting.drain(..).chain(awaiting) {
+            let _ = asker.send(outcome.clone());
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        match (self.phase, self.error.as_ref().map(Error::kind)) {
+            (Phase::Down { .. }, Some(ErrorKind::AuthRequired)) => State::NeedsAuth,
+            (Phase::Down { .. }, Some(ErrorKind::Untrusted)) => State::Blocked,
+            (phase, _) => phase.state(),
+        }
+    }
+
+    pub(super) fn publish(&mut self, tell: Tell) {
+        let before = self.seen.published.load_full();
+        let retry_at = match (self.phase, self.timer) {
+            (Phase::Waiting { .. }, Some((at, _))) => Some(at),
+            _ => None,
+        };
+        let published = Arc::new(Published {
+            state: self.state(),
+            attempt: self.phase.attempts(),
+            reason: self.phase.reason(),
+            retry_at,
+            restarts: self.ups.saturating_sub(1),
+            error: self.error.clone(),
+            tools: self.tools.clone(),
+            live: self.live.clone(),
+        });
+        let Seen { audience, server, clock, changed, .. } = &*self.seen;
+        let status = (tell == Tell::Status).then(|| published.status_event(clock));
+        let other_tools = !before.tools.is(&published.tools)
+            || (before.live.is_some() != published.live.is_some()
+                && !published.tools.list.is_empty());
+        let tool_count = published.tools.list.len();
+        self.seen.published.store(published);
+        audience.outdate_catalogs();
+        changed.send_replace(());
+        if let Some(status) = status {
+            audience.emit(server, status);
+        }
+        if other_tools {
+            audience.emit(server, EventKind::ToolsChanged { tool_count });
+        }
+    }
+
+    /// Every decision to restart and every failed attempt is an error; a recovery is worth a line too.
+    pub(super) fn log(&self, before: Phase) {
+        let Seen { audience, server, .. } = &*self.seen;
+        let words = self.error.as_ref().map_or("", Error::message);
+        let what = match before {
+            Phase::Dialing { .. } => format!("attempt {} failed", before.attempts()),
+            _ => "connection lost".to_owned(),
+        };
+        match self.phase {
+            Phase::Waiting { reason, delay, .. } => {
+                let (reason, delay) = (reason.name(), delay.as_millis());
+                let line = format!("{what} ({reason}): {words}; next attempt in {delay} ms");
+                audience.say(Weight::Error, server, &line);
+            }
+            Phase::Down { reason, .. } => {
+                let reason = reason.name();
+                let line = format!("{what} ({reason}): {words}; no further attempt");
+                audience.say(Weight::Error, server, &line);
+            }
+            Phase::Ready { .. } if matches!(before, Phase::Dialing { .. }) && self.ups > 1 => {
+                audience.say(Weight::Info, server, "connected again");
+            }
+            _ => {}
+        }
+    }
+}
