@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::de::IntoDeserializer;
+use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -92,14 +94,11 @@ pub enum Retry {
 impl Retry {
     /// `never` or `safe`.
     pub fn from_name(name: &str) -> Result<Self> {
-        match name {
-            "never" => Ok(Retry::Never),
-            "safe" => Ok(Retry::Safe),
-            _ => Err(Error::new(
-                ErrorKind::ConfigInvalid,
-                format!("\"{name}\" is no way to retry; it must be never or safe"),
-            )),
-        }
+        let word: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
+        Retry::deserialize(word).map_err(|_| {
+            let text = format!("\"{name}\" is no way to retry; it must be never or safe");
+            Error::new(ErrorKind::ConfigInvalid, text)
+        })
     }
 }
 

@@ -254,9 +254,7 @@ impl Inner {
                 (true, Isolate::Session) => &self.own,
                 (false, _) => &self.family,
             };
-            let shared = config.shared && config.isolate == Isolate::None;
-            let keep_alive = config.keep_alive.or(self.pool.keep_alive()).filter(|_| shared);
-            home.acquire(&server.name, config, self.pool.clock(), keep_alive, &self.view)
+            home.acquire(&server.name, config, self.pool.clock(), &self.view)
         })
     }
 }

@@ -88,7 +88,10 @@ struct Inner {
 impl Pool {
     /// A pool apart from the process-wide one.
     pub fn new(options: PoolOptions) -> Pool {
-        Pool(Local::new(Arc::new(Inner { residents: Arc::default(), options })))
+        Pool(Local::new(Arc::new(Inner {
+            residents: Residents::kept(options.keep_alive),
+            options,
+        })))
     }
 
     /// The process-wide pool.
@@ -116,22 +119,24 @@ impl Pool {
         }
         Ok(())
     }
-
-    pub(crate) fn keep_alive(&self) -> Option<KeepAlive> {
-        self.0.options.keep_alive
-    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         // What was kept without a holder has nobody left who could come back to it.
-        lock(&self.residents.0).clear();
+        lock(&self.residents.by_name).clear();
     }
 }
 
-/// Connections by name.
+/// Connections by name. By default each ends with its last holder, whatever its definition says.
 #[derive(Default)]
-pub(crate) struct Residents(Mutex<HashMap<String, Resident>>);
+pub(crate) struct Residents {
+    by_name: Mutex<HashMap<String, Resident>>,
+    /// Whether connections may stay without a holder.
+    keeps: bool,
+    /// How long, where the definition is silent.
+    keep_alive: Option<KeepAlive>,
+}
 
 struct Resident {
     connection: Arc<Connection>,
@@ -142,17 +147,20 @@ struct Resident {
 }
 
 impl Residents {
+    fn kept(keep_alive: Option<KeepAlive>) -> Arc<Self> {
+        Arc::new(Residents { by_name: Mutex::default(), keeps: true, keep_alive })
+    }
+
     /// The connection of this name, for as long as the lease is held.
     pub(crate) fn acquire(
         self: &Arc<Self>,
         name: &str,
         config: &ServerConfig,
         clock: &Clock,
-        keep_alive: Option<KeepAlive>,
         view: &Arc<View>,
     ) -> Result<Lease> {
         let connection = {
-            let mut residents = lock(&self.0);
+            let mut residents = lock(&self.by_name);
             let resident = match residents.entry(name.to_owned()) {
                 Entry::Vacant(vacant) => vacant.insert(Resident {
                     connection: Arc::new(Connection::new(name, config.clone(), clock.clone())),
@@ -181,14 +189,13 @@ impl Residents {
             residents: self.clone(),
             connection,
             view: view.clone(),
-            keep_alive,
             released: AtomicBool::new(false),
         })
     }
 
     /// Takes the connection out if nobody has come since.
     fn forget(&self, name: &str, visits: u64) {
-        let mut residents = lock(&self.0);
+        let mut residents = lock(&self.by_name);
         if residents.get(name).is_some_and(|resident| resident.visits == visits) {
             residents.remove(name);
         }
@@ -197,7 +204,7 @@ impl Residents {
     /// Begins to close the connection if nobody has come since; under the lock, so that whoever comes next asks for
     /// a connection after it was told to end.
     fn begin_end(self: &Arc<Self>, name: &str, visits: u64) -> Option<Ending> {
-        let residents = lock(&self.0);
+        let residents = lock(&self.by_name);
         let resident = residents.get(name)?;
         if resident.holders > 0 || resident.visits != visits {
             return None;
@@ -249,7 +256,6 @@ pub(crate) struct Lease {
     residents: Arc<Residents>,
     connection: Arc<Connection>,
     view: Arc<View>,
-    keep_alive: Option<KeepAlive>,
     released: AtomicBool,
 }
 
@@ -269,7 +275,7 @@ impl Lease {
 
     /// Changes the settings of the connection in place; the identity must be the same.
     pub(crate) fn set(&self, config: &ServerConfig) {
-        if let Some(resident) = lock(&self.residents.0).get_mut(&self.name) {
+        if let Some(resident) = lock(&self.residents.by_name).get_mut(&self.name) {
             resident.redefine(config);
         }
     }
@@ -291,16 +297,15 @@ impl Lease {
         let had_tools = !self.connection.published().tools.list.is_empty();
         self.connection.audience().leave(&self.view);
         self.tell_farewell(had_tools);
-        let visits = {
-            let mut residents = lock(&self.residents.0);
+        let (visits, keep_alive) = {
+            let mut residents = lock(&self.residents.by_name);
             let resident = residents.get_mut(&self.name)?;
             resident.holders -= 1;
-            resident.visits
+            // As it is defined now: a reload may have changed it.
+            (resident.visits, resident.config.keep_alive.or(self.residents.keep_alive))
         };
-        let keep_alive = match leaving {
-            Leaving::Closing => self.keep_alive,
-            Leaving::Disconnecting => None,
-        };
+        let stays = self.residents.keeps && leaving == Leaving::Closing;
+        let keep_alive = keep_alive.filter(|_| stays);
         match keep_alive {
             Some(KeepAlive::Always) => None,
             Some(KeepAlive::For(limit)) if !limit.is_zero() => {
