@@ -13,11 +13,41 @@ pub(crate) struct View {
     pub(crate) events: EventLog,
     pub(crate) cache: Cache,
     catalog_version: AtomicU64,
+    /// What is odd about its servers, as far as that is known only since they were connected: server and line.
+    warnings: Mutex<Vec<(String, String)>>,
 }
 
 impl View {
     pub(crate) fn new(cache: Cache) -> Arc<View> {
-        Arc::new(View { events: EventLog::new(), cache, catalog_version: AtomicU64::new(1) })
+        Arc::new(View {
+            events: EventLog::new(),
+            cache,
+            catalog_version: AtomicU64::new(1),
+            warnings: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        lock(&self.warnings).iter().map(|(_, line)| line.clone()).collect()
+    }
+
+    /// Notes the line and tells it as an event, unless that was done before.
+    pub(crate) fn warn_once(&self, server: &str, line: &str) -> bool {
+        let entry = (server.to_owned(), line.to_owned());
+        {
+            let mut warnings = lock(&self.warnings);
+            if warnings.contains(&entry) {
+                return false;
+            }
+            warnings.push(entry);
+        }
+        self.events.emit(server, log_event("warning", line));
+        true
+    }
+
+    /// What was odd about these servers is of no interest any more.
+    pub(crate) fn forget_warnings(&self, is_over: impl Fn(&str) -> bool) {
+        lock(&self.warnings).retain(|(server, _)| !is_over(server));
     }
 
     pub(crate) fn catalog_version(&self) -> u64 {
@@ -90,14 +120,19 @@ impl Audience {
                 "info"
             }
         };
-        self.emit(
-            server,
-            EventKind::Log {
-                origin: LogOrigin::Mcpool,
-                level: level.to_owned(),
-                logger: None,
-                data: line.into(),
-            },
-        );
+        self.emit(server, log_event(level, line));
     }
+
+    /// A warning for everybody who has not heard it yet.
+    pub(crate) fn warn_once(&self, server: &str, line: &str) {
+        let news = self.views().iter().filter(|view| view.warn_once(server, line)).count();
+        if news > 0 {
+            tracing::warn!(server, "{line}");
+        }
+    }
+}
+
+fn log_event(level: &str, line: &str) -> EventKind {
+    let (origin, level) = (LogOrigin::Mcpool, level.to_owned());
+    EventKind::Log { origin, level, logger: None, data: line.into() }
 }

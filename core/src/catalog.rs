@@ -134,10 +134,6 @@ impl ServerTool {
             hints.read_only_hint || hints.idempotent_hint
         })
     }
-    /// Where it comes from, for people.
-    pub fn provider(&self) -> String {
-        format!("mcp:{} via code", self.server)
-    }
     /// Changes when name, description, schema or annotations change, and only then.
     pub fn fingerprint(&self) -> String {
         let parts = self.parts();
@@ -191,6 +187,14 @@ pub struct Tool {
     pub state: ToolState,
     /// Whether a person should approve its calls.
     pub requires_approval: bool,
+    via: Arc<str>,
+}
+
+impl Tool {
+    /// Where it comes from, for people: its server, and the product whose config declares that.
+    pub fn provider(&self) -> String {
+        format!("mcp:{} via {}", self.of.server, self.via)
+    }
 }
 
 /// Whether a tool's server is connected.
@@ -218,6 +222,8 @@ pub(crate) struct Slice {
     pub(crate) tools: Arc<Vec<Arc<ServerTool>>>,
     pub(crate) state: ToolState,
     pub(crate) requires_approval: bool,
+    /// The provider of the server's definition.
+    pub(crate) via: Arc<str>,
 }
 
 /// All tools of a manager at one moment, sorted by name.
@@ -231,18 +237,17 @@ impl Catalog {
     pub(crate) fn build(slices: Vec<Slice>, naming: &Naming) -> Self {
         let all: Vec<_> = slices.iter().flat_map(|slice| slice.tools.iter().cloned()).collect();
         let names = naming.name_all(&all);
-        let shown = slices
-            .iter()
-            .flat_map(|slice| slice.tools.iter().map(|_| (slice.state, slice.requires_approval)));
+        let shown = slices.iter().flat_map(|slice| slice.tools.iter().map(move |_| slice));
         let mut tools: Vec<Tool> = names
             .into_iter()
             .zip(all)
             .zip(shown)
-            .map(|((name, of), (state, requires_approval))| Tool {
+            .map(|((name, of), slice)| Tool {
                 name,
                 of,
-                state,
-                requires_approval,
+                state: slice.state,
+                requires_approval: slice.requires_approval,
+                via: slice.via.clone(),
             })
             .collect();
         tools.sort_by(|a, b| a.name.cmp(&b.name));

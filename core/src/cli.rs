@@ -1,41 +1,61 @@
 //! Owns the command line: its words, its exit codes, and which command does the work. pip, npm and cargo start this
-//! one; each command has a file of its own, `screen` writes for all of them.
+//! one; each command has a file of its own, `screen` writes for all of them, `work` connects and closes.
 //! Invariant: a command never writes by itself, never exits by itself, and leaves no server behind.
 
 use clap::error::ErrorKind as UsageKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::config::Config;
 use crate::error::Error;
 use crate::logs;
-use crate::manager::{Manager, ManagerOptions};
-use crate::runtime;
 
+mod add;
+mod advice;
 mod call;
-mod config_file;
+mod completions;
 mod connect;
 mod demo;
 mod demo_server;
+mod discover;
+mod doctor;
+mod interrupt;
+mod list;
 mod pairs;
+mod place;
+mod progress;
+mod remove;
+mod schema;
 mod screen;
+mod shown;
+mod sources;
 mod status;
+mod switch;
 mod table;
 mod terminal;
+mod test;
 mod tools;
+mod trust;
+mod work;
 
 use screen::Screen;
 use terminal::tame;
 
 const OK: i32 = 0;
 const FAILED: i32 = 1;
+/// An end by a signal has this and the signal's number for its exit code.
+const SIGNALLED: i32 = 128;
 
 const EXAMPLES: &str = "\
 Examples:
-  mcpool demo                                    see it work, without a config
-  mcpool tools -c mcp.json                       what can be called
-  mcpool call -c mcp.json time convert tz=UTC    call one tool
-  mcpool status -c mcp.json --json               for scripts
+  mcpool demo                                  see it work, without a config
+  mcpool list                                  the servers that you have already
+  mcpool add time -- uvx mcp-server-time       one more
+  mcpool tools                                 what can be called
+  mcpool call time get_current_time timezone=UTC
+  mcpool doctor                                what is wrong, and what to do
+  mcpool status -c mcp.json --json             of one file, for scripts
 
+Without --config, the servers of every agent product on this machine are found;
+\"mcpool discover\" says where each of them comes from.
 Exit codes: 0 ok, 1 failed, 2 wrong usage.";
 
 const DEMO_EXAMPLES: &str = "\
@@ -58,15 +78,37 @@ struct CommandLine {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start a small server that ships inside, call its tools, close it
-    #[command(after_help = DEMO_EXAMPLES)]
-    Demo,
+    /// List the configured servers; starts nothing
+    List(list::List),
+    /// Connect the servers and show how each of them is
+    Status(status::Status),
     /// Connect the servers and list their tools
     Tools(tools::Tools),
     /// Connect one server and call one of its tools
     Call(call::Call),
-    /// Connect the servers and show how each of them is
-    Status(status::Status),
+    /// Add a server to a config file
+    Add(add::Add),
+    /// Remove a server from a config file
+    Remove(remove::Remove),
+    /// Switch a server on
+    Enable(switch::Enable),
+    /// Switch a server off
+    Disable(switch::Disable),
+    /// Connect one server and say how that went
+    Test(test::Test),
+    /// Let a project's config file start programs
+    Trust(trust::Trust),
+    /// Show which config files are there and which of them wins
+    Discover(discover::Discover),
+    /// Check everything, and say what to do about it
+    Doctor(doctor::Doctor),
+    /// Print the JSON Schema of config files
+    Schema(schema::Schema),
+    /// Start a small server that ships inside, call its tools, close it
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo,
+    /// Print a script that completes these commands in a shell
+    Completions(completions::Completions),
     /// The server of the demo, on standard input and output
     #[command(hide = true)]
     DemoServer,
@@ -77,6 +119,8 @@ enum Failure {
     /// The words on the command line, whatever the servers do.
     Usage(Box<clap::Error>),
     Error(Error),
+    /// The number of the signal that asked us to end.
+    Interrupted(i32),
 }
 
 impl From<Error> for Failure {
@@ -92,22 +136,35 @@ type Ended = Result<i32, Failure>;
 /// with leading arguments, that starts this same command line again.
 pub fn run(args: Vec<String>, restart: Vec<String>) -> i32 {
     logs::to_stderr_if_asked();
+    let for_programs = args.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     let words = std::iter::once("mcpool".to_owned()).chain(args);
     let line = match CommandLine::try_parse_from(words) {
         Ok(line) => line,
-        Err(error) => return tell_usage(&error),
+        Err(error) => return tell_usage(&error, Screen::new(for_programs)),
     };
     let mut screen = Screen::new(line.json);
     let ended = match line.command {
-        Command::Demo => demo::run(&restart, &mut screen),
+        Command::List(list) => list.run(&mut screen),
+        Command::Status(status) => status.run(&mut screen),
         Command::Tools(tools) => tools.run(&mut screen),
         Command::Call(call) => call.run(&mut screen),
-        Command::Status(status) => status.run(&mut screen),
+        Command::Add(add) => add.run(&mut screen),
+        Command::Remove(remove) => remove.run(&mut screen),
+        Command::Enable(enable) => enable.run(&mut screen),
+        Command::Disable(disable) => disable.run(&mut screen),
+        Command::Test(test) => test.run(&mut screen),
+        Command::Trust(trust) => trust.run(&mut screen),
+        Command::Discover(discover) => discover.run(&mut screen),
+        Command::Doctor(doctor) => doctor.run(&mut screen),
+        Command::Schema(schema) => schema.run(&mut screen),
+        Command::Demo => demo::run(&restart, &mut screen),
+        Command::Completions(completions) => completions.run(&mut screen),
         Command::DemoServer => return demo_server::serve(),
     };
     let code = match ended {
         Ok(code) => code,
-        Err(Failure::Usage(error)) => tell_usage(&error),
+        Err(Failure::Usage(error)) => return tell_usage(&error, screen),
+        Err(Failure::Interrupted(signal)) => SIGNALLED + signal,
         Err(Failure::Error(error)) => {
             screen.fail(&error);
             FAILED
@@ -117,7 +174,11 @@ pub fn run(args: Vec<String>, restart: Vec<String>) -> i32 {
 }
 
 /// Help and version come this way too, with exit code 0.
-fn tell_usage(error: &clap::Error) -> i32 {
+fn tell_usage(error: &clap::Error, mut screen: Screen) -> i32 {
+    if error.use_stderr() && screen.is_for_programs() {
+        screen.misuse(&error.render().to_string());
+        return screen.close(error.exit_code());
+    }
     // A closed pipe has had enough.
     let _ = error.print();
     error.exit_code()
@@ -129,27 +190,4 @@ fn misused(command: &str, problem: &str) -> Failure {
     line.build();
     let command = line.find_subcommand_mut(command).expect("it is in the list above");
     Failure::Usage(Box::new(command.error(UsageKind::ValueValidation, tame(problem))))
-}
-
-/// Works with a manager and closes it, however the work ends.
-fn with_manager(
-    config: Config,
-    screen: &mut Screen,
-    work: impl AsyncFnOnce(&Manager, &mut Screen) -> Ended,
-) -> Ended {
-    with_options(config, ManagerOptions::default(), screen, work)
-}
-
-fn with_options(
-    config: Config,
-    options: ManagerOptions,
-    screen: &mut Screen,
-    work: impl AsyncFnOnce(&Manager, &mut Screen) -> Ended,
-) -> Ended {
-    let manager = Manager::new(config, options);
-    runtime::block_on(async {
-        let ended = work(&manager, screen).await;
-        manager.close().await;
-        ended
-    })
 }

@@ -2,34 +2,46 @@
 //! It reads text and decides nothing about the machine; finding programs and secrets is `resolve`'s work.
 //! Invariant: one server's mistake is that server's error and never touches the others.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
-use indexmap::IndexMap;
-use serde_json::Value;
-
-use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
+use indexmap::IndexMap;
 
+mod declare;
 mod difference;
+mod document;
+pub(crate) mod edit;
 mod fields;
 mod file;
 mod limits;
+mod model;
+pub(crate) mod own_writes;
+pub(crate) mod parse;
 mod restart;
+mod schema;
+mod source;
+pub(crate) mod syntax;
+mod tools;
 mod validate;
+mod write;
 
+pub(crate) use document::warn_of_misspelt;
+pub use edit::{EditScope, Edited, Place, add, disable, enable, hide, remove, unhide, update};
+pub(crate) use file::read_document;
 pub use limits::Limits;
+pub(crate) use own_writes::physical;
 pub use restart::RestartPolicy;
+pub use schema::schema;
+pub use source::{Declared, Level, Scope, Source};
+pub use tools::ToolFilter;
 pub use validate::check_name;
 
 /// All servers of one config, each usable or with its error, in the order written.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Server definitions by name.
-    pub servers: IndexMap<String, Result<ServerConfig>>,
-    /// Servers whose failure makes `connect_all` an error, valid or not.
-    pub required: HashSet<String>,
-    /// What is odd but does no harm; each line names its server.
+    /// Servers by name.
+    pub servers: IndexMap<String, Declared>,
+    /// What is odd but does no harm; each line names its server or its file.
     pub warnings: Vec<String>,
 }
 
@@ -44,6 +56,8 @@ pub struct ServerConfig {
     pub timeout: Duration,
     /// Limit for one call.
     pub tool_timeout: Duration,
+    /// Limit for one request; never less than `max(1.5 × tool_timeout, tool_timeout + 1 s)`.
+    pub request_timeout: Duration,
     /// What of our environment a child process inherits.
     pub inherit_env: InheritEnv,
     /// Whether the server's tools ask for approval.
@@ -66,10 +80,22 @@ pub struct ServerConfig {
     pub idle_shutdown: Option<Duration>,
     /// The bounds on what it may cost us.
     pub limits: Limits,
+    /// How to sign in: a JSON object, as written.
+    pub auth: Option<Secret>,
+    /// How many calls may be under way at once.
+    pub max_concurrency: Option<usize>,
+    /// How many characters of a result a model gets to see.
+    pub max_result_chars: usize,
+    /// The version of the protocol to speak; unsaid, it is agreed on with the server.
+    pub protocol: Option<String>,
+    /// Which of its tools are offered.
+    pub tools: ToolFilter,
+    /// What its values may be looked up in.
+    pub scope: Scope,
 }
 
-/// How a server is reached.
-#[derive(Clone, Debug)]
+/// How a server is reached. Printed without what may be secret.
+#[derive(Clone)]
 pub enum Transport {
     /// A child process that speaks over its standard input and output.
     Stdio {
@@ -92,13 +118,15 @@ pub enum Transport {
     WebSocket(Remote),
 }
 
-/// Address and headers of a server on the network.
-#[derive(Clone, Debug)]
+/// Address and headers of a server on the network. Printed without what may be secret.
+#[derive(Clone)]
 pub struct Remote {
     /// Where it is, as written.
     pub url: String,
     /// Headers sent with each request.
     pub headers: IndexMap<String, Secret>,
+    /// What the references in its address and headers may name, before anything else is asked.
+    pub env: IndexMap<String, Secret>,
 }
 
 impl Transport {
@@ -162,40 +190,4 @@ pub enum KeepAlive {
     For(Duration),
     /// As long as the process.
     Always,
-}
-
-impl Config {
-    /// Reads `{"mcpServers": {name: definition, …}}`.
-    pub fn from_json(text: &str) -> Result<Config> {
-        let document: Value = serde_json::from_str(text).map_err(|error| {
-            Error::new(ErrorKind::ConfigInvalid, format!("The config is not JSON: {error}"))
-        })?;
-        Config::from_value(document)
-    }
-
-    /// Reads an already parsed `{"mcpServers": {name: definition, …}}`.
-    pub fn from_value(document: Value) -> Result<Config> {
-        let Value::Object(mut document) = document else {
-            return Err(invalid("The config must be an object with \"mcpServers\""));
-        };
-        let servers = match document.remove("mcpServers") {
-            Some(Value::Object(servers)) => servers,
-            Some(_) => return Err(invalid("\"mcpServers\" must be an object of servers by name")),
-            None => return Err(invalid("The config has no \"mcpServers\"")),
-        };
-        let mut config = Config::default();
-        for (name, definition) in servers {
-            if definition["required"] == Value::Bool(true) {
-                config.required.insert(name.clone());
-            }
-            let server = validate::server(&name, definition, &mut config.warnings);
-            config.servers.insert(name, server);
-        }
-        Ok(config)
-    }
-}
-
-fn invalid(message: &str) -> Error {
-    Error::new(ErrorKind::ConfigInvalid, message)
-        .with_hint("write {\"mcpServers\": {\"name\": {\"command\": …} or {\"url\": …}}}")
 }

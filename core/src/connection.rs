@@ -4,8 +4,8 @@
 
 use std::future::Future;
 use std::hash::{DefaultHasher, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -17,9 +17,11 @@ use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventKind;
+use crate::redact::Mask;
 use crate::runtime;
 use crate::session::{Greeting, Session};
 use crate::status::{Reason, State, Tally};
+use crate::sync::lock;
 
 mod actor;
 mod dial;
@@ -43,6 +45,8 @@ pub(crate) struct Seen {
     published: ArcSwap<Published>,
     /// Rings when something else is published. What, is read there: a watch skips values.
     changed: watch::Sender<()>,
+    /// What was odd about its values when they were last resolved.
+    warnings: Mutex<Vec<String>>,
     /// When a call went out last, by the clock; kept only for servers that are shut down when idle.
     called_ms: AtomicU64,
 }
@@ -103,7 +107,7 @@ impl Tools {
 
     /// The tools that a list of raw entries holds; one bad tool never costs the others.
     pub(crate) fn read(server: &Arc<str>, listed: Vec<bytes::Bytes>) -> Self {
-        dial::tools_of(server, listed)
+        dial::tools_of(server, listed, &Mask::default())
     }
 
     pub(crate) fn get(&self, raw_name: &str) -> Option<&Arc<ServerTool>> {
@@ -133,6 +137,7 @@ impl Connection {
             tally: Arc::default(),
             published: ArcSwap::default(),
             changed: watch::Sender::new(()),
+            warnings: Mutex::default(),
             called_ms: AtomicU64::new(0),
         });
         let (commands, inbox) = mpsc::unbounded_channel();
@@ -158,6 +163,11 @@ impl Connection {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.seen.clock
+    }
+
+    /// What was odd about the server's values when they were last resolved.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        lock(&self.seen.warnings).clone()
     }
 
     /// Rings whenever something else is published.
@@ -216,6 +226,15 @@ impl Connection {
 }
 
 impl Seen {
+    /// Tells everybody what is odd, each line once.
+    fn warn(&self, warnings: Vec<String>) {
+        // Noted before: whoever joins meanwhile reads them there.
+        lock(&self.warnings).clone_from(&warnings);
+        for line in &warnings {
+            self.audience.warn_once(&self.server, line);
+        }
+    }
+
     fn touch(&self) {
         self.called_ms.store(self.clock.now().as_millis() as u64, Ordering::Relaxed);
     }

@@ -25,23 +25,30 @@ mod call;
 mod catalog;
 pub mod cli;
 mod clock;
-mod config;
+pub mod config;
 mod connection;
+mod discover;
 mod error;
 mod event;
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod inherited;
 pub mod logs;
 mod mailbox;
 mod manager;
 mod per_process;
 mod pool;
+mod question;
 mod redact;
 mod resolve;
 mod result;
 pub mod runtime;
 mod session;
 mod status;
+mod surroundings;
 mod sync;
+mod trust;
 mod utc;
 mod wire;
 
@@ -49,8 +56,11 @@ pub use call::{Address, Arguments, CallOptions, OnProgress, Progress, Retry};
 pub use catalog::{Catalog, Naming, NamingFunction, ServerTool, Tool, ToolState};
 pub use clock::Clock;
 pub use config::{
-    Config, HealthProbe, InheritEnv, Isolate, KeepAlive, Limits, Remote, RestartPolicy,
-    ServerConfig, Transport, check_name,
+    Config, Declared, HealthProbe, InheritEnv, Isolate, KeepAlive, Level, Limits, Remote,
+    RestartPolicy, Scope, ServerConfig, Source, ToolFilter, Transport, check_name,
+};
+pub use discover::{
+    DiscoverOptions, Discovery, DiscoveryError, FoundFile, LeftOut, McpRemote, discover, providers,
 };
 pub use error::{Error, ErrorKind, Executed, Restart, Result, RpcError};
 pub use event::{Event, EventKind, Events, LogOrigin};
@@ -60,9 +70,12 @@ pub use manager::{
     ReloadReport, ToolRef,
 };
 pub use pool::{Pool, PoolOptions};
+pub use question::{Listening, Question, Questions, Taken};
 pub use redact::Secret;
 pub use result::ToolResult;
-pub use status::{Calls, Reason, ServerStatus, Source, State};
+pub use status::{Calls, Reason, ServerStatus, State};
+pub use surroundings::{Platform, Surroundings};
+pub use trust::{Trust, TrustCallback, TrustQuestion, Trusted, trust, trusted, untrust};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::call::Progress;
 use crate::error::Error;
 use crate::per_process::Origin;
+use crate::question::Question;
 use crate::result::ToolResult;
 use crate::session::Session;
 use crate::sync::lock;
@@ -28,6 +29,8 @@ pub enum Letter {
     Failed(Error),
     /// The call goes on; the key stays.
     Progress(Progress),
+    /// The core asks something of whoever waits under the key; the key stays.
+    Question(Question),
 }
 
 /// One host loop's queue.

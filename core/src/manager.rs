@@ -3,12 +3,11 @@
 
 use std::collections::HashSet;
 use std::future::Future;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use tokio::sync::Semaphore;
@@ -16,8 +15,9 @@ use tokio::time::timeout;
 
 use crate::audience::View;
 use crate::catalog::{Cache, Catalog, did_you_mean};
-use crate::config::{Config, Isolate};
+use crate::config::{Config, Declared, Isolate};
 use crate::connection::Connection;
+use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Events;
 use crate::per_process::Local;
@@ -31,13 +31,18 @@ mod connect;
 mod options;
 mod reload;
 mod server;
+mod sources;
+mod trust;
+mod watch;
 
 pub use calls::{CallHandle, ToolRef};
 pub use connect::ConnectReport;
 pub use options::{CacheOption, ManagerOptions, PendingWithoutCache};
 pub use reload::ReloadReport;
-use reload::Watch;
 use server::Server;
+use sources::Origin;
+use trust::{Case, Judge};
+use watch::Watch;
 
 const CLOSE_ONE: Duration = Duration::from_secs(5);
 const CLOSE_ALL: Duration = Duration::from_secs(10);
@@ -49,6 +54,7 @@ pub struct Manager(Local<Arc<Inner>>);
 type Servers = IndexMap<String, Arc<Server>>;
 
 struct Inner {
+    me: Weak<Inner>,
     servers: ArcSwap<Servers>,
     warnings: Mutex<Vec<String>>,
     options: ManagerOptions,
@@ -60,8 +66,12 @@ struct Inner {
     own: Arc<Residents>,
     view: Arc<View>,
     catalog: Mutex<(u64, Arc<Catalog>)>,
-    /// The config file, for a manager that was opened on one.
-    file: Option<PathBuf>,
+    /// Where the config is read again.
+    origin: Origin,
+    discovery: ArcSwapOption<Discovery>,
+    judge: Arc<Judge>,
+    /// Cases whose answer is awaited.
+    questions: Mutex<HashSet<Case>>,
     watch: Mutex<Option<Watch>>,
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
@@ -71,39 +81,49 @@ struct Inner {
 impl Manager {
     /// A manager for these servers. Nothing is started yet.
     pub fn new(config: Config, options: ManagerOptions) -> Manager {
-        Manager::assemble(config, options, None, Arc::default())
+        Manager::assemble(config, options, Origin::Code, None)
     }
 
+    /// What a child shares with its parent is the parent's.
     fn assemble(
         config: Config,
         options: ManagerOptions,
-        file: Option<PathBuf>,
-        family: Arc<Residents>,
+        origin: Origin,
+        parent: Option<&Inner>,
     ) -> Manager {
-        let Config { servers, required, warnings } = config;
+        let Config { servers, warnings } = config;
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        let servers = servers.into_iter().map(|(name, definition)| {
-            let required = required.contains(&name);
-            (name.clone(), Server::new(&name, definition, required))
+        let servers = servers.into_iter().map(|(name, declared)| {
+            let server = Server::new(&name, in_scope(declared, &options));
+            (name, server)
         });
+        let servers = ArcSwap::from_pointee(servers.collect());
         let cache = match &options.cache {
             CacheOption::User => Cache::at(None),
             CacheOption::At(dir) => Cache::at(Some(dir.clone())),
             CacheOption::Off => Cache::off(),
         };
         let slots = options.connect_concurrency.max(1);
-        Manager(Local::new(Arc::new(Inner {
-            servers: ArcSwap::from_pointee(servers.collect()),
+        let judge = match parent {
+            Some(parent) => parent.judge.clone(),
+            None => Judge::new(options.trust.clone(), options.surroundings.clone()),
+        };
+        Manager(Local::new(Arc::new_cyclic(|me| Inner {
+            me: me.clone(),
+            servers,
             warnings: Mutex::new(warnings),
             connect_slots: Arc::new(Semaphore::new(slots)),
             pool: options.pool.clone().unwrap_or_else(Pool::shared),
-            family,
+            family: parent.map_or_else(Arc::default, |parent| parent.family.clone()),
             own: Arc::default(),
             view: View::new(cache),
             catalog: Mutex::default(),
-            file,
+            origin,
+            discovery: ArcSwapOption::new(parent.and_then(|parent| parent.discovery.load_full())),
+            judge,
+            questions: Mutex::default(),
             watch: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
             closed: AtomicBool::new(false),
@@ -115,21 +135,17 @@ impl Manager {
     pub fn child(&self) -> Result<Manager> {
         self.check_open()?;
         let servers = self.0.servers.load();
-        let definitions =
-            servers.iter().map(|(name, server)| (name.clone(), server.definition.clone()));
-        let required = servers.values().filter(|server| server.required);
-        let config = Config {
-            servers: definitions.collect(),
-            required: required.map(|server| server.name.clone()).collect::<HashSet<_>>(),
-            warnings: Vec::new(),
-        };
+        let declared = servers.iter().map(|(name, server)| (name.clone(), server.declared.clone()));
+        let config = Config { servers: declared.collect(), warnings: Vec::new() };
         let options = ManagerOptions { watch: false, ..self.0.options.clone() };
-        Ok(Manager::assemble(config, options, None, self.0.family.clone()))
+        Ok(Manager::assemble(config, options, Origin::Code, Some(&self.0)))
     }
 
-    /// What was odd in the config.
+    /// What was odd in the config, and about values that were looked up since.
     pub fn warnings(&self) -> Vec<String> {
-        lock(&self.0.warnings).clone()
+        let mut warnings = lock(&self.0.warnings).clone();
+        warnings.extend(self.0.view.warnings());
+        warnings
     }
 
     /// The tools of all servers that are up, or will be, sorted by name.
@@ -248,14 +264,23 @@ impl Inner {
     fn hold(&self, server: &Server) -> Result<Arc<Connection>> {
         self.check_open()?;
         self.pool.check_process()?;
-        server.hold(|config| {
+        let was_blocked = server.is_blocked();
+        let held = server.hold(|config| {
+            let config = self.admit(server, config)?;
             let home = match (config.shared, config.isolate) {
                 (true, Isolate::None) => self.pool.residents(),
                 (true, Isolate::Session) => &self.own,
                 (false, _) => &self.family,
             };
-            home.acquire(&server.name, config, self.pool.clock(), &self.view)
-        })
+            home.acquire(&server.name, &config, self.pool.clock(), &self.view)
+        });
+        if let Err(error) = &held
+            && server.is_blocked()
+            && !was_blocked
+        {
+            self.tell_blocked(&server.name, error);
+        }
+        held
     }
 }
 
@@ -264,6 +289,18 @@ impl Drop for Inner {
         // Attempts that wait for their turn have nobody to connect for any more.
         self.connect_slots.close();
     }
+}
+
+/// The definition in the manager's surroundings, unless its source has others.
+fn in_scope(mut declared: Declared, options: &ManagerOptions) -> Declared {
+    if let Ok(config) = &mut declared.config {
+        let scope = &mut config.scope;
+        scope.bare_env_names |= options.bare_env_names;
+        if scope.surroundings.is_process() {
+            scope.surroundings = options.surroundings.clone();
+        }
+    }
+    declared
 }
 
 fn closed() -> Error {

@@ -189,6 +189,7 @@ impl Residents {
             residents: self.clone(),
             connection,
             view: view.clone(),
+            is_trusted: config.scope.trusted,
             released: AtomicBool::new(false),
         })
     }
@@ -229,6 +230,9 @@ impl Resident {
 
 /// Whoever joins a connection that has a history hears where it stands.
 fn greet(name: &str, connection: &Connection, view: &View) {
+    for line in connection.warnings() {
+        view.warn_once(name, &line);
+    }
     let published = connection.published();
     if published.state != State::Idle {
         view.events.emit(name, published.status_event(connection.clock()));
@@ -256,6 +260,8 @@ pub(crate) struct Lease {
     residents: Arc<Residents>,
     connection: Arc<Connection>,
     view: Arc<View>,
+    /// Whether the manager trusts the definition's source.
+    is_trusted: bool,
     released: AtomicBool,
 }
 
@@ -275,9 +281,15 @@ impl Lease {
 
     /// Changes the settings of the connection in place; the identity must be the same.
     pub(crate) fn set(&self, config: &ServerConfig) {
+        let mut config = config.clone();
+        config.scope.trusted = self.is_trusted;
         if let Some(resident) = lock(&self.residents.by_name).get_mut(&self.name) {
-            resident.redefine(config);
+            resident.redefine(&config);
         }
+    }
+
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.is_trusted
     }
 
     /// Lets go; resolves when the connection has ended, or at once when it lives on.

@@ -1,14 +1,23 @@
-//! Owns what must not be shown: secret values are a type that prints as stars, URLs lose their secrets.
+//! Owns what must not be shown: secret values are a type that prints as stars (`Secret`), a definition is shown without
+//! the values that may be secret (`shown`), and what a server says is told without the values it was given (`mask`).
 //! Invariant: the only way to a [`Secret`]'s text is [`Secret::expose`], called where the value leaves for its
-//! server or goes into a hash.
+//! server, is written to the user's own file, or goes into a hash.
 
 use std::fmt;
 
-use url::Url;
+mod find;
+mod mask;
+mod names;
+mod reference;
+mod shown;
+
+pub(crate) use mask::{Given, Mask};
+pub(crate) use names::is_secret_key;
+#[cfg(any(test, fuzzing))]
+pub(crate) use shown::args;
+pub(crate) use shown::{definition, text, url};
 
 const STARS: &str = "***";
-const SECRET_WORDS: &[&str] =
-    &["token", "secret", "password", "passwd", "key", "auth", "credential", "sig"];
 
 /// A header or environment value.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,31 +41,20 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Whether a key's name says that its value is nobody's business.
-fn is_secret_key(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
-    SECRET_WORDS.iter().any(|word| key.contains(word))
-}
-
-/// A URL fit for a message: without user-info, with secret-looking query values starred.
-pub(crate) fn url(url: &Url) -> String {
-    let mut shown = url.clone();
-    if !url.username().is_empty() || url.password().is_some() {
-        // Both fail only for URLs that cannot have user-info, which this one has.
-        let _ = shown.set_username(STARS);
-        let _ = shown.set_password(None);
+/// Why JSON is not what was expected, without the value that stands in its place.
+pub(crate) fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let blank = |from: usize, kind: &str| {
+        let rest = &text[from..];
+        let end = rest.rfind("expected").unwrap_or(rest.len());
+        format!("{}{kind}{}", &text[..from], &rest[end..])
+    };
+    for start in ["invalid type: ", "invalid value: ", "unknown variant ", "invalid length "] {
+        if let Some(at) = text.find(start) {
+            return blank(at, "not what belongs there, ");
+        }
     }
-    if url.query().is_some() {
-        let pairs: Vec<(String, String)> = url
-            .query_pairs()
-            .map(|(key, value)| {
-                let value = if is_secret_key(&key) { STARS.into() } else { value.into_owned() };
-                (key.into_owned(), value)
-            })
-            .collect();
-        shown.query_pairs_mut().clear().extend_pairs(pairs);
-    }
-    shown.into()
+    text
 }
 
 #[cfg(test)]
@@ -64,13 +62,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_shown_without_its_secrets() {
-        let shown = url(&Url::parse("https://me:pw@host/mcp?apiKey=abc&page=2").unwrap());
-        assert!(
-            !shown.contains("pw") && !shown.contains("abc") && !shown.contains("me:"),
-            "{shown}"
-        );
-        assert!(shown.contains("page=2"), "{shown}");
+    fn what_is_wrong_with_json_is_told_without_the_value() {
+        for (text, shown) in [
+            ("[\"hunter2, expected\"]", "not what belongs there, expected u8 at line 1 column 20"),
+            ("[300]", "not what belongs there, expected u8 at line 1 column 4"),
+            ("[", "EOF while parsing a list at line 1 column 1"),
+        ] {
+            let error = serde_json::from_str::<Vec<u8>>(text).unwrap_err();
+            assert_eq!(reason(&error), shown);
+        }
     }
 
     #[test]

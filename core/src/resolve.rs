@@ -1,25 +1,38 @@
-//! Owns the step from a written definition to something that can be started or dialled: the child's environment, the
-//! checked URL, the bound headers.
+//! Owns the step from a written definition to something that can be started or dialled: references are replaced, the
+//! child's environment is made, the URL is checked, the headers are bound.
+//! Invariant: what a definition may read follows from where it was written; what is odd is told without its value.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
+use indexmap::IndexMap;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use rustix::fs::{Access, access};
 use url::Url;
 
-use crate::config::{InheritEnv, Remote, ServerConfig, Transport};
+use crate::config::{Level, Remote, Scope, ServerConfig, Transport};
 use crate::error::{Error, ErrorKind, Result};
+use crate::redact::{self, Secret};
+use crate::runtime;
 use crate::wire::http::Target;
 use crate::wire::process::Launch;
 
-/// What programs need of our environment, and what holds no secrets.
-const SAFE: &[&str] =
-    &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ"];
+mod command;
+mod env_file;
+mod environment;
+mod expand;
+mod reference;
+pub(crate) mod text_file;
+mod warnings;
 
-/// What a server without a `PATH` gets its program from.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+use command::{Order, command_of, without_escape};
+use environment::{find_program, inherited};
+use expand::{Expander, Field, Reach, path_in, unescaped};
+use warnings::Warnings;
+
+/// Texts beyond this size are worked on where nobody else waits.
+const SMALL: usize = 64 << 10;
 
 /// A server, ready to be reached.
 pub(crate) enum Resolved {
@@ -27,27 +40,116 @@ pub(crate) enum Resolved {
     Http(Target),
 }
 
-pub(crate) fn resolve(server: &Arc<str>, config: &ServerConfig) -> Result<Resolved> {
+/// What commands said, by field and entry.
+type Said = HashMap<(&'static str, String), Secret>;
+
+/// Makes the server reachable; tells also what was odd about its values. Dropping the future ends what it started.
+pub(crate) async fn resolve(
+    server: &Arc<str>,
+    config: &ServerConfig,
+) -> (Result<Resolved>, Vec<String>) {
+    let mut warnings = Warnings::new(server);
+    let said = ask_commands(config, &mut warnings).await;
+    let (server, config, takes_time) = (server.clone(), config.clone(), takes_time(config));
+    let work = move || {
+        let bound = bind(&server, &config, said, &mut warnings);
+        let bound = bound.map_err(|error| error.with_server(&server));
+        (bound, warnings.into_lines())
+    };
+    if !takes_time {
+        return work();
+    }
+    runtime::handle().spawn_blocking(work).await.unwrap_or_else(|_| {
+        let text = "The definition could not be resolved: the process is ending";
+        (Err(Error::new(ErrorKind::ConnectFailed, text)), Vec::new())
+    })
+}
+
+/// Every text of a definition that may hold references.
+fn texts(config: &ServerConfig) -> Vec<&str> {
     match &config.transport {
         Transport::Stdio { command, args, env, env_file, cwd } => {
-            let inherited = std::env::vars_os().filter(|(name, _)| match config.inherit_env {
-                InheritEnv::All => true,
-                InheritEnv::None => false,
-                InheritEnv::Safe => SAFE.iter().any(|safe| name == safe),
-            });
-            let from_file = env_file.as_ref().map_or(Ok(Vec::new()), |file| read_env_file(file))?;
-            let from_file = from_file.into_iter().map(|(name, value)| (name.into(), value.into()));
-            let own = env.iter().map(|(name, value)| (name.into(), value.expose().into()));
-            let env: Vec<(OsString, OsString)> = inherited.chain(from_file).chain(own).collect();
-            Ok(Resolved::Stdio(Launch {
-                server: server.clone(),
-                program: find_program(command, &env)?,
-                args: args.clone(),
-                env,
-                cwd: cwd.as_ref().map(Into::into),
-            }))
+            let env = env.values().map(Secret::expose);
+            let plain = std::iter::once(command).chain(args).chain(env_file).chain(cwd);
+            plain.map(String::as_str).chain(env).collect()
         }
-        Transport::Http(remote) => Ok(Resolved::Http(target(remote)?)),
+        Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+            let secrets = remote.headers.values().chain(remote.env.values());
+            std::iter::once(remote.url.as_str()).chain(secrets.map(Secret::expose)).collect()
+        }
+    }
+}
+
+/// Whether files are read, or much is to be done.
+fn takes_time(config: &ServerConfig) -> bool {
+    let env_file = matches!(&config.transport, Transport::Stdio { env_file: Some(_), .. });
+    let texts = texts(config);
+    env_file
+        || config.scope.variables.is_some()
+        || texts.iter().any(|text| text.contains("${file:"))
+        || texts.iter().map(|text| text.len()).sum::<usize>() > SMALL
+}
+
+/// Runs the commands among the values, all at once.
+async fn ask_commands(config: &ServerConfig, warnings: &mut Warnings) -> Said {
+    let none = IndexMap::new();
+    let (env, headers) = match &config.transport {
+        Transport::Stdio { env, .. } => (env, &none),
+        Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+            (&remote.env, &remote.headers)
+        }
+    };
+    let entries = |field: &'static str, entries: &'_ IndexMap<String, Secret>| -> Vec<_> {
+        let entries = entries.iter();
+        entries
+            .filter_map(|(name, value)| {
+                Some(((field, name.clone()), command_of(value.expose())?.to_owned()))
+            })
+            .collect()
+    };
+    let commands = [entries("env", env), entries("headers", headers)].concat();
+    let scope = &config.scope;
+    if scope.level == Level::Project && !scope.trusted {
+        for ((field, name), _) in commands {
+            warnings.push(&format!(
+                "\"{field}.{name}\" is left out: commands of a project are not run before it is trusted"
+            ));
+        }
+        return Said::new();
+    }
+    let runs = commands.into_iter().map(|(entry, command)| {
+        let order = Order::new(&command, scope);
+        async move { (entry, order.ask().await) }
+    });
+    let mut said = Said::new();
+    for ((field, name), outcome) in join_all(runs).await {
+        match outcome {
+            Ok(value) => drop(said.insert((field, name), value)),
+            Err(silence) => {
+                warnings.push(&format!("\"{field}.{name}\" is left out: {}", silence.text()));
+            }
+        }
+    }
+    said
+}
+
+fn bind(
+    server: &Arc<str>,
+    config: &ServerConfig,
+    said: Said,
+    warnings: &mut Warnings,
+) -> Result<Resolved> {
+    let scope = &config.scope;
+    let variables = variables(scope, warnings);
+    let mut values = Values { expander: Expander::new(scope, variables, warnings), said };
+    match &config.transport {
+        Transport::Stdio { command, args, env, env_file, cwd } => {
+            let written = Stdio { command, args, env, env_file, cwd };
+            Ok(Resolved::Stdio(values.launch(server, config, written)?))
+        }
+        Transport::Http(remote) => {
+            Ok(Resolved::Http(values.target(server, scope, remote, &["http", "https"])?))
+        }
         Transport::Sse(_) | Transport::WebSocket(_) => Err(invalid(&format!(
             "the {} transport is not available in this version",
             config.transport.name()
@@ -56,42 +158,180 @@ pub(crate) fn resolve(server: &Arc<str>, config: &ServerConfig) -> Result<Resolv
     }
 }
 
-fn read_env_file(file: &str) -> Result<Vec<(String, String)>> {
-    let refused = |error: dotenvy::Error| {
-        // What is wrong with a line is told without the line, which may hold a secret.
-        let why = match error {
-            dotenvy::Error::Io(error) => error.to_string(),
-            _ => "a line is not NAME=value".to_owned(),
-        };
-        Error::new(ErrorKind::ConfigIo, format!("The env file \"{file}\" cannot be read: {why}"))
-    };
-    let lines = dotenvy::from_path_iter(file).map_err(refused)?;
-    lines.map(|line| line.map_err(refused)).collect()
-}
-
-/// Where the program is, by the `PATH` that the server gets.
-fn find_program(command: &str, env: &[(OsString, OsString)]) -> Result<PathBuf> {
-    if command.contains('/') {
-        return Ok(command.into());
+/// What the scope's file of variables says; a file that is not there says nothing.
+fn variables(scope: &Scope, warnings: &mut Warnings) -> HashMap<String, String> {
+    let Some(path) = &scope.variables else { return HashMap::new() };
+    match env_file::read(path) {
+        Ok(entries) => entries.into_iter().collect(),
+        Err(text_file::Problem::Missing) => HashMap::new(),
+        Err(problem) => {
+            let (path, why) = (path.display(), problem.text());
+            warnings.push(&format!("the variables of {path} are not used: {why}"));
+            HashMap::new()
+        }
     }
-    let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-    let path = path.unwrap_or_else(|| DEFAULT_PATH.into());
-    std::env::split_paths(&path)
-        .map(|directory| directory.join(command))
-        .find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
-        .ok_or_else(|| {
-            Error::new(ErrorKind::ConnectFailed, format!("Command \"{command}\" was not found"))
-                .with_hint("is it installed, and on the PATH that the server gets?")
-        })
 }
 
-fn target(remote: &Remote) -> Result<Target> {
-    let url = Url::parse(&remote.url).map_err(|error| invalid(&format!("\"url\": {error}")))?;
+struct Stdio<'a> {
+    command: &'a str,
+    args: &'a [String],
+    env: &'a IndexMap<String, Secret>,
+    env_file: &'a Option<String>,
+    cwd: &'a Option<String>,
+}
+
+struct Values<'a> {
+    expander: Expander<'a>,
+    said: Said,
+}
+
+impl Values<'_> {
+    fn launch(
+        &mut self,
+        server: &Arc<str>,
+        config: &ServerConfig,
+        written: Stdio<'_>,
+    ) -> Result<Launch> {
+        let scope = &config.scope;
+        let own = self.entries(Field::new("env", Reach::Outside), written.env)?;
+        self.expander.set_own(own.clone());
+        let plain = |name| Field::new(name, Reach::All);
+        let command = self.expander.expand(plain("command"), written.command)?;
+        if command.is_empty() {
+            let text = format!("Server \"{server}\": stdio server requires \"command\" field");
+            return Err(Error::new(ErrorKind::ConfigInvalid, text));
+        }
+        let args = written.args.iter().map(|arg| self.expander.expand(plain("args"), arg));
+        let args = args.collect::<Result<Vec<_>>>()?;
+        let cwd = self.path(plain("cwd"), written.cwd, scope)?;
+        let cwd = cwd.or(match scope.level {
+            Level::Project => scope.directory.clone(),
+            Level::Explicit | Level::User => None,
+        });
+        let env_file = self.path(plain("envFile"), written.env_file, scope)?;
+        let from_file = match (env_file, written.env_file) {
+            (Some(file), Some(written)) => read_env_file(&file, written)?,
+            _ => Vec::new(),
+        };
+
+        let mut given = self.expander.take_given();
+        given.args(&args);
+        own.values().chain(from_file.iter().map(|(_, value)| value)).for_each(|it| given.value(it));
+        let mut env = inherited(config.inherit_env, scope);
+        env.extend(from_file.into_iter().map(|(name, value)| (name.into(), value.into())));
+        env.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let program = if command.contains('/') {
+            path_in(scope, &command)
+        } else {
+            let base = cwd.clone().or_else(|| std::env::current_dir().ok());
+            find_program(&command, &env, &base.unwrap_or_default()).ok_or_else(|| {
+                let text = format!("Command \"{}\" was not found", redact::text(written.command));
+                Error::new(ErrorKind::ConnectFailed, text)
+                    .with_hint("is it installed, and on the PATH that the server gets?")
+            })?
+        };
+        Ok(Launch { server: server.clone(), program, args, env, cwd, mask: given.mask() })
+    }
+
+    fn target(
+        &mut self,
+        server: &str,
+        scope: &Scope,
+        remote: &Remote,
+        schemes: &[&str],
+    ) -> Result<Target> {
+        let own = match scope.level {
+            Level::Project => self.literal_entries(&remote.env),
+            Level::Explicit | Level::User => {
+                self.entries(Field::new("env", Reach::Outside), &remote.env)?
+            }
+        };
+        self.expander.set_own(own.clone());
+        let reach = self.expander.reach_of_the_sent();
+        let url = self.expander.expand(Field::new("url", reach), &remote.url)?;
+        let url = Url::parse(&url).ok();
+        let url = url.filter(|url| schemes.contains(&url.scheme()) && url.has_host());
+        let url = url.ok_or_else(|| {
+            let schemes = schemes.join("/");
+            let text = format!("Server \"{server}\": \"url\" must be a {schemes} URL");
+            Error::new(ErrorKind::ConfigInvalid, text)
+        })?;
+        let headers = self.entries(Field::new("headers", reach), &remote.headers)?;
+        let mut given = self.expander.take_given();
+        given.url(&url);
+        own.values().for_each(|value| given.value(value));
+        headers.values().for_each(|value| given.header(value));
+        let (shown, mask) = (redact::url(&remote.url), given.mask());
+        Ok(Target { url, headers: bind_headers(headers)?, shown, mask })
+    }
+
+    /// Variables or headers: commands by what they said, bare names by what they name, the rest by its references.
+    fn entries(
+        &mut self,
+        field: Field<'_>,
+        written: &IndexMap<String, Secret>,
+    ) -> Result<IndexMap<String, String>> {
+        let mut entries = IndexMap::with_capacity(written.len());
+        for (name, value) in written {
+            let (field, value) = (field.entry(name), value.expose());
+            let value = if command_of(value).is_some() {
+                match self.said(field.name, name) {
+                    Some(said) => said,
+                    None => continue,
+                }
+            } else if let Some(value) = self.expander.bare(field, value) {
+                value
+            } else {
+                self.expander.expand(field, without_escape(value))?
+            };
+            entries.insert(name.clone(), value);
+        }
+        Ok(entries)
+    }
+
+    /// The variables of a project's remote server: nothing but commands is followed.
+    fn literal_entries(&mut self, written: &IndexMap<String, Secret>) -> IndexMap<String, String> {
+        let literal = |(name, value): (&String, &Secret)| {
+            let value = match command_of(value.expose()) {
+                Some(_) => self.said("env", name)?,
+                None => unescaped(without_escape(value.expose())),
+            };
+            Some((name.clone(), value))
+        };
+        written.iter().filter_map(literal).collect()
+    }
+
+    fn said(&self, field: &'static str, name: &str) -> Option<String> {
+        self.said.get(&(field, name.to_owned())).map(|said| said.expose().to_owned())
+    }
+
+    /// A path as it is meant; an empty one is none.
+    fn path(
+        &mut self,
+        field: Field<'_>,
+        written: &Option<String>,
+        scope: &Scope,
+    ) -> Result<Option<std::path::PathBuf>> {
+        let Some(written) = written else { return Ok(None) };
+        let path = self.expander.expand(field, written)?;
+        Ok((!path.is_empty()).then(|| path_in(scope, &path)))
+    }
+}
+
+/// Told by its name as written: that has no values in it.
+fn read_env_file(file: &Path, written: &str) -> Result<Vec<(String, String)>> {
+    env_file::read(file).map_err(|problem| {
+        let (shown, why) = (redact::text(written), problem.text());
+        Error::new(ErrorKind::ConfigIo, format!("The env file \"{shown}\" cannot be read: {why}"))
+    })
+}
+
+fn bind_headers(entries: IndexMap<String, String>) -> Result<HeaderMap> {
     let mut headers = HeaderMap::new();
-    for (name, value) in &remote.headers {
+    for (name, value) in entries {
         let header = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| invalid(&format!("\"{name}\" cannot be the name of a header")))?;
-        let mut value = HeaderValue::from_str(value.expose()).map_err(|_| {
+        let mut value = HeaderValue::from_str(&value).map_err(|_| {
             invalid(&format!(
                 "the value of header \"{name}\" has characters that no header may have"
             ))
@@ -99,9 +339,36 @@ fn target(remote: &Remote) -> Result<Target> {
         value.set_sensitive(true);
         headers.append(header, value);
     }
-    Ok(Target { url, headers })
+    Ok(headers)
 }
 
 fn invalid(what: &str) -> Error {
     Error::new(ErrorKind::ConfigInvalid, format!("The definition cannot be used: {what}"))
 }
+
+/// Whether a value leaves for another machine.
+#[cfg(any(test, fuzzing))]
+pub(crate) enum Sent {
+    Yes,
+    No,
+}
+
+/// One value with its references replaced.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn expanded(
+    text: &str,
+    scope: &Scope,
+    variables: HashMap<String, String>,
+    sent: Sent,
+) -> Result<String> {
+    let mut warnings = Warnings::new("n");
+    let mut expander = Expander::new(scope, variables, &mut warnings);
+    let reach = match sent {
+        Sent::Yes => expander.reach_of_the_sent(),
+        Sent::No => Reach::All,
+    };
+    expander.expand(Field::new("args", reach), text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use std::future::Future;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::per_process::PerProcess;
 
 static RUNTIME: PerProcess<Runtime> = PerProcess::new(|| {
@@ -32,6 +33,20 @@ where
     F::Output: Send + 'static,
 {
     handle().spawn(future)
+}
+
+/// Runs work that waits for the disk, or for another process's lock on it, on a thread of its own: the runtime's few
+/// blocking threads are what connections find their hosts and their caches on.
+pub async fn unblock<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let thread = std::thread::Builder::new().name("mcpool-disk".to_owned());
+    let ended = match thread.spawn(move || drop(tell.send(work()))) {
+        Ok(_) => told.await.ok(),
+        Err(_) => None,
+    };
+    ended.unwrap_or_else(|| Err(Error::new(ErrorKind::Closed, "The work could not be done")))
 }
 
 /// Blocks this thread until `future` is done; for the command line and other plain threads.

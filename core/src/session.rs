@@ -11,7 +11,9 @@ use crate::call::{Arguments, OnProgress, Waiter};
 use crate::config::Limits;
 use crate::connection::Seen;
 use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::redact::Mask;
 use crate::sync::lock;
+use crate::wire::process::OBITUARY;
 use crate::wire::{Flush, Inbound, Loss, Wire};
 
 mod handshake;
@@ -93,6 +95,11 @@ impl Session {
 
     pub(crate) fn wire(&self) -> Option<&Wire> {
         self.wire.get()
+    }
+
+    /// What hides the values that the server was given, in what it says beside its results.
+    pub(crate) fn mask(&self) -> Mask {
+        self.wire.get().map(|wire| wire.mask().clone()).unwrap_or_default()
     }
 
     /// Sends `tools/call`; the answer goes to `waiter`, who comes back when nothing was sent.
@@ -186,7 +193,7 @@ impl Session {
         wire.lend(None);
         if let Err(error) = wire.send(message::request(id, method, params), Some(id), Flush::Now) {
             // The pipe broke: the obituary that follows says why.
-            return match tokio::time::timeout(Duration::from_millis(500), self.obituary()).await {
+            return match tokio::time::timeout(2 * OBITUARY, self.obituary()).await {
                 Ok(obituary) => Err(obituary),
                 Err(_) => Err(error),
             };

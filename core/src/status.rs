@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use serde::Serialize;
 
+use crate::config::Source;
 use crate::error::{Error, ErrorKind};
 
 /// Where a server stands.
@@ -104,24 +105,6 @@ pub struct ServerStatus {
     pub source: Source,
     /// Statistics of the calls, restarts included.
     pub calls: Calls,
-}
-
-/// Where a definition comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Source {
-    /// The product whose config it was, or `code`.
-    pub provider: String,
-    /// The file.
-    pub path: Option<String>,
-    /// `explicit`, `user` or `project`.
-    pub level: &'static str,
-}
-
-impl Source {
-    /// A definition that was handed over in code.
-    pub(crate) fn code() -> Self {
-        Source { provider: "code".to_owned(), path: None, level: "explicit" }
-    }
 }
 
 /// How calls ended. A tool that says `isError` has answered: that is `ok`.

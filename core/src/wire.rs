@@ -9,6 +9,7 @@ use bytes::Bytes;
 use crate::config::Limits;
 use crate::error::{Error, Result};
 use crate::mailbox::Mailbox;
+use crate::redact::Mask;
 
 mod frame;
 pub(crate) mod http;
@@ -99,6 +100,14 @@ impl Wire {
                 Some(mailbox) => pipe.lend(mailbox),
                 None => pipe.reclaim(),
             }
+        }
+    }
+
+    /// What hides the values that the server was given, in what it says.
+    pub(crate) fn mask(&self) -> &Mask {
+        match self {
+            Wire::Stdio(pipe) => pipe.process().mask(),
+            Wire::Http(link) => link.mask(),
         }
     }
 

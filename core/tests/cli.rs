@@ -2,33 +2,14 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-const MCPOOL: &str = env!("CARGO_BIN_EXE_mcpool");
+#[path = "cli/support.rs"]
+mod support;
 
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ran {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
-    }
-}
-
-impl From<Output> for Ran {
-    fn from(output: Output) -> Self {
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        let code = output.status.code().expect("it was not ended by a signal");
-        let ran = Ran { code, out: text(output.stdout), err: text(output.stderr) };
-        assert!(!ran.err.contains("panicked"), "{}", ran.err);
-        ran
-    }
-}
+use support::{MCPOOL, Ran};
 
 fn mcpool(args: &[&str]) -> Ran {
     command(args).output().unwrap().into()
@@ -37,8 +18,12 @@ fn mcpool(args: &[&str]) -> Ran {
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(MCPOOL);
     command.args(args).stdin(Stdio::null());
-    // Not the cache of whoever runs the tests.
-    command.env("MCPOOL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cli-cache"));
+    // Nothing of whoever runs the tests.
+    let home = concat!(env!("CARGO_TARGET_TMPDIR"), "/cli-home");
+    std::fs::create_dir_all(home).unwrap();
+    command.current_dir(home).env_clear().env("HOME", home);
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("MCPOOL_CACHE_DIR", format!("{home}/cache"));
     command
 }
 
@@ -145,10 +130,10 @@ fn it_fails_when_no_server_or_not_the_one_asked_for_is_up() {
     let alone = ConfigFile::new("all-fail", &json!({ "mcpServers": nowhere() }).to_string());
     assert_eq!(with_config(&alone, &["tools"]).code, 1);
     let config = ConfigFile::with_demo("asked-fails", nowhere());
-    assert_eq!(with_config(&config, &["tools", "--server", "broken"]).code, 1);
-    let ran = with_config(&config, &["tools", "--server", "demo"]);
+    assert_eq!(with_config(&config, &["tools", "broken"]).code, 1);
+    let ran = with_config(&config, &["tools", "demo"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    let ran = with_config(&config, &["tools", "--server", "dmo"]);
+    let ran = with_config(&config, &["tools", "dmo"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("Hint: did you mean \"demo\"?"), "{}", ran.err);
 }
@@ -196,6 +181,10 @@ fn a_call_takes_a_whole_object_from_the_line_or_from_stdin() {
     let object = r#"{"name": "Bob"}"#;
     let ran = with_config(&config, &["call", "demo", "greet", "--args", object]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "Hello, Bob!\n"));
+    let ran = with_config(&config, &["call", "demo", "greet", object]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Hello, Bob!\n"));
+    let ran = with_config(&config, &["call", "demo", "greet", "--json", object]);
+    assert_eq!((ran.code, &ran.json()["content"][0]["text"]), (0, &json!("Hello, Bob!")));
     let args = ["call", "-c", config.path(), "demo", "greet", "--args", "-"];
     let (input, output) = (Stdio::piped(), Stdio::piped());
     let mut child = command(&args).stdin(input).stdout(output).spawn().unwrap();
@@ -212,6 +201,16 @@ fn a_tool_that_says_it_failed_is_a_failure_with_its_words_on_stdout() {
     assert_eq!(ran.out, "Error: a and b must be numbers\n");
     let ran = with_config(&config, &["call", "demo", "add", "--json"]);
     assert_eq!((ran.code, &ran.json()["isError"]), (1, &json!(true)));
+}
+
+#[test]
+fn a_call_to_a_server_that_cannot_be_connected_says_so() {
+    let config = ConfigFile::with_demo("call-broken", nowhere());
+    let ran = with_config(&config, &["call", "broken", "x"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(ran.err.starts_with("Failed to connect to \"broken\": "), "{}", ran.err);
+    let ran = with_config(&config, &["call", "broken", "x", "--json"]);
+    assert_eq!((ran.code, &ran.json()["error"]["code"]), (1, &json!("CONNECT_FAILED")));
 }
 
 #[test]
@@ -253,13 +252,16 @@ fn wrong_usage_has_exit_code_2_and_a_word_on_stderr() {
     let wrong: &[&[&str]] = &[
         &[],
         &["tols"],
-        &["tools"],
+        &["tools", "--openai", "--anthropic"],
+        &["tools", "-c", path, "--no-project"],
         &["call", "-c", path, "demo"],
         &["call", "-c", path, "demo", "greet", "name"],
         &["call", "-c", path, "demo", "greet", "name:=Ada"],
         &["call", "-c", path, "demo", "greet", "name=a", "name=b"],
         &["call", "-c", path, "demo", "greet", "name=Ada", "--args", "{}"],
         &["call", "-c", path, "demo", "greet", "--args", "[]"],
+        &["call", "-c", path, "demo", "greet", "{"],
+        &["call", "-c", path, "demo", "greet", "{}", "name=Ada"],
         &["call", "-c", path, "demo", "greet", "--timeout", "0"],
     ];
     for args in wrong {
@@ -268,6 +270,70 @@ fn wrong_usage_has_exit_code_2_and_a_word_on_stderr() {
         assert!(ran.err.contains("--help") || args.is_empty(), "{args:?}: {}", ran.err);
     }
     assert!(mcpool(&["tols"]).err.contains("'tools'"));
+}
+
+#[test]
+fn wrong_usage_is_json_too_when_json_is_asked_for() {
+    for args in [&["tols", "--json"][..], &["--json", "call"], &["add", "x", "--json"]] {
+        let ran = mcpool(args);
+        assert_eq!((ran.code, ran.err.as_str()), (2, ""), "{args:?}");
+        assert_eq!(ran.json()["error"]["code"], "USAGE", "{args:?}");
+    }
+    assert!(mcpool(&["tols", "--json"]).out.contains("'tools'"));
+    // Behind the dashes it is somebody else's word.
+    assert_eq!(mcpool(&["add", "--", "x", "--json"]).out, "");
+}
+
+#[test]
+fn tools_have_the_shapes_that_apis_take() {
+    let config = ConfigFile::with_demo("shapes", nowhere());
+    let ran = with_config(&config, &["tools", "--openai"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.err.starts_with("Failed to connect to \"broken\": "), "{}", ran.err);
+    let add = &ran.json()[0];
+    assert_eq!(
+        (&add["type"], &add["function"]["name"]),
+        (&json!("function"), &json!("mcp_demo_add"))
+    );
+    assert_eq!(add["function"]["parameters"]["required"], json!(["a", "b"]));
+    assert!(add["function"]["description"].as_str().is_some_and(|text| !text.is_empty()));
+    assert_eq!(add["function"].as_object().unwrap().len(), 3);
+    let add = with_config(&config, &["tools", "--anthropic"]).json()[0].clone();
+    let keys: Vec<&String> = add.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["name", "description", "input_schema"]);
+    assert_eq!(add["input_schema"]["required"], json!(["a", "b"]));
+}
+
+#[test]
+fn a_test_says_how_connecting_went() {
+    let config = ConfigFile::with_demo("test", nowhere());
+    let ran = with_config(&config, &["test", "demo"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(ran.out.starts_with("\"demo\" connected in "), "{}", ran.out);
+    assert!(ran.out.contains("4: add, greet, now, roll"), "{}", ran.out);
+    let facts = with_config(&config, &["test", "demo", "--json"]).json();
+    assert_eq!((&facts["ok"], &facts["tools"][0]), (&json!(true), &json!("add")));
+    let ran = with_config(&config, &["test", "broken"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(ran.err.starts_with("Failed to connect to \"broken\": "), "{}", ran.err);
+    let facts = with_config(&config, &["test", "broken", "--json"]).json();
+    assert_eq!((&facts["ok"], &facts["error"]["code"]), (&json!(false), &json!("CONNECT_FAILED")));
+    let ran = with_config(&config, &["test", "dem", "--json"]);
+    assert_eq!((ran.code, &ran.json()["error"]["hint"]), (1, &json!("did you mean \"demo\"?")));
+}
+
+#[test]
+fn completions_are_scripts_that_name_the_commands() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let ran = mcpool(&["completions", shell]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+        assert!(ran.out.contains("mcpool") && ran.out.contains("doctor"), "{shell}");
+    }
+    let script = mcpool(&["completions", "bash"]).out;
+    let mut check = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().unwrap();
+    check.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    assert!(check.wait().unwrap().success());
+    assert_eq!(mcpool(&["completions", "bash", "--json"]).json()["shell"], "bash");
 }
 
 #[test]
@@ -285,11 +351,29 @@ fn the_log_is_beside_the_output_when_it_is_asked_for() {
     assert_eq!(refused, "MCPOOL_LOG is \"loud\"; it may be error, warn, info, debug, trace\n");
 }
 
+const COMMANDS: &[&str] = &[
+    "list",
+    "status",
+    "tools",
+    "call",
+    "add",
+    "remove",
+    "enable",
+    "disable",
+    "test",
+    "trust",
+    "discover",
+    "doctor",
+    "schema",
+    "demo",
+    "completions",
+];
+
 #[test]
 fn help_and_version_are_no_failures() {
     assert_eq!(mcpool(&["--version"]).out, format!("mcpool {}\n", env!("CARGO_PKG_VERSION")));
-    for command in [&[][..], &["demo"], &["tools"], &["call"], &["status"]] {
-        let ran = mcpool(&[command, &["--help"]].concat());
+    for command in COMMANDS.iter().map(|command| vec![*command]).chain([vec![]]) {
+        let ran = mcpool(&[&command[..], &["--help"]].concat());
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
         assert!(ran.out.contains("Examples:"), "{}", ran.out);
         assert!(!ran.out.contains("demo-server"), "{}", ran.out);
@@ -311,7 +395,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
 #[test]
 fn output_that_is_lost_is_a_failure() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let ran = Ran::from(Command::new(MCPOOL).arg("demo").stdout(full).output().unwrap());
+    let ran = Ran::from(command(&["demo"]).stdout(full).output().unwrap());
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("cannot be written"), "{}", ran.err);
 }
@@ -319,12 +403,8 @@ fn output_that_is_lost_is_a_failure() {
 #[test]
 fn the_demo_server_speaks_mcp_to_anybody_until_its_input_ends() {
     let ask = |line: &str| {
-        let mut child = Command::new(MCPOOL)
-            .arg("demo-server")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            command(&["demo-server"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         writeln!(child.stdin.take().unwrap(), "{line}").unwrap();
         let ran = Ran::from(child.wait_with_output().unwrap());
         assert_eq!(ran.code, 0);

@@ -7,6 +7,8 @@ use libtest_mimic::{Arguments, Trial};
 mod common;
 #[path = "scenarios/matching.rs"]
 mod matching;
+#[path = "scenarios/place.rs"]
+mod place;
 #[path = "scenarios/runner.rs"]
 mod runner;
 

@@ -48,6 +48,11 @@ impl Cache {
         Cache { dir: None }
     }
 
+    /// Where that is.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+
     pub(crate) fn is_off(&self) -> bool {
         self.dir.is_none()
     }

@@ -1,62 +1,91 @@
 //! Owns `mcpool call`: one tool of one server, and its answer.
 
 use std::io::Read;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, value_parser};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::config_file::ConfigFile;
+use super::connect::{connect_needed, not_connected};
 use super::pairs::{Pair, object};
 use super::screen::Screen;
-use super::{Ended, FAILED, Failure, OK, misused, with_manager};
+use super::sources::Sources;
+use super::work::with_manager;
+use super::{Ended, FAILED, Failure, OK, misused};
 use crate::call::{Arguments, CallOptions};
-use crate::manager::Manager;
+use crate::manager::{Manager, ManagerOptions};
 
 const EXAMPLES: &str = "\
 Examples:
-  mcpool call -c mcp.json time get_current_time timezone=UTC
-  mcpool call -c mcp.json github search query=mcpool 'labels:=[\"bug\"]'
-  mcpool call -c mcp.json files write --args '{\"path\": \"a.txt\", \"text\": \"hi\"}'
+  mcpool call time get_current_time timezone=UTC
+  mcpool call github search query=mcpool 'labels:=[\"bug\"]'
+  mcpool call files write '{\"path\": \"a.txt\", \"text\": \"hi\"}'
+  mcpool call time get_current_time --json '{\"timezone\": \"UTC\"}'
   generate | mcpool call -c mcp.json files write --args - --json
 
 The tool's schema decides what key=value means: text for a string, JSON for
-anything else; key:=json is always JSON.
+anything else; key:=json is always JSON. A word that begins with \"{\" is all
+arguments in one. --json is about the answer: the result as the server wrote it.
 Exit code 1 when the tool says that it failed; its words are on stdout then too.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Call {
-    #[command(flatten)]
-    config: ConfigFile,
     /// The server, as the config names it
     server: String,
     /// The tool, as the server names it
     tool: String,
-    /// Arguments of the tool
+    /// Arguments of the tool, or all of them as one JSON object
     #[arg(value_name = "KEY=VALUE", conflicts_with = "args")]
-    pairs: Vec<Pair>,
+    words: Vec<Word>,
     /// All arguments as one JSON object; "-" reads it from stdin
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
     /// Give up after this many milliseconds
     #[arg(long, value_name = "MS", value_parser = value_parser!(u32).range(1..))]
     timeout: Option<u32>,
+    #[command(flatten)]
+    sources: Sources,
+}
+
+#[derive(Clone)]
+enum Word {
+    Pair(Pair),
+    Object(String),
+}
+
+impl FromStr for Word {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        if word.trim_start().starts_with('{') {
+            return Ok(Word::Object(word.to_owned()));
+        }
+        word.parse().map(Word::Pair)
+    }
+}
+
+/// What the tool gets.
+enum Given {
+    Whole(Arguments),
+    Pairs(Vec<Pair>),
 }
 
 impl Call {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
-        let config = self.config.read()?;
-        let written = self.args.as_deref().map(read_object).transpose()?;
-        with_manager(config, screen, async |manager, screen| {
-            screen.waiting_for(&format!("connecting {} …", self.server));
-            let connected = manager.connect(&self.server).await;
-            screen.waiting_for("");
-            connected?;
-            let arguments = match written {
-                Some(arguments) => arguments,
-                None => self.typed_pairs(manager)?,
+    pub(super) fn run(mut self, screen: &mut Screen) -> Ended {
+        let given = self.given()?;
+        let found = self.sources.find()?;
+        let (config, options) = (found.config.clone(), ManagerOptions::default());
+        with_manager(config, options, screen, async |manager, screen| {
+            let connected = connect_needed(manager, &found.config, &self.server, screen).await;
+            if let Err(error) = connected {
+                return not_connected(&self.server, error, screen);
+            }
+            let arguments = match given {
+                Given::Whole(arguments) => arguments,
+                Given::Pairs(pairs) => self.typed(&pairs, manager)?,
             };
             let timeout = self.timeout.map(|ms| Duration::from_millis(ms.into()));
             let options = CallOptions { timeout, ..CallOptions::default() };
@@ -67,13 +96,34 @@ impl Call {
         })
     }
 
-    fn typed_pairs(&self, manager: &Manager) -> Result<Arguments, Failure> {
+    fn given(&mut self) -> Result<Given, Failure> {
+        if let Some(text) = &self.args {
+            return read_object(text).map(Given::Whole);
+        }
+        let mut pairs = Vec::new();
+        let alone = self.words.len() == 1;
+        for word in self.words.drain(..) {
+            match word {
+                Word::Pair(pair) => pairs.push(pair),
+                Word::Object(text) if alone => {
+                    return whole(text, "the arguments").map(Given::Whole);
+                }
+                Word::Object(_) => {
+                    let problem = "a JSON object has all arguments: nothing may stand beside it";
+                    return Err(misused("call", problem));
+                }
+            }
+        }
+        Ok(Given::Pairs(pairs))
+    }
+
+    fn typed(&self, pairs: &[Pair], manager: &Manager) -> Result<Arguments, Failure> {
         let catalog = manager.get_tools();
         let mut tools = catalog.tools().iter().map(|tool| &tool.of);
         let tool = tools.find(|of| of.server() == self.server && of.raw_name() == self.tool);
         // Without the tool nothing is sent anyway, and the call says so.
         let schema = tool.and_then(|tool| serde_json::from_str(&tool.input_schema()).ok());
-        let json = object(&self.pairs, &schema.unwrap_or(Value::Null))
+        let json = object(pairs, &schema.unwrap_or(Value::Null))
             .map_err(|problem| misused("call", &problem))?;
         Ok(Arguments::from_json(json)?)
     }
@@ -89,6 +139,10 @@ fn read_object(text: &str) -> Result<Arguments, Failure> {
             .read_to_end(&mut json)
             .map_err(|error| misused("call", &format!("standard input cannot be read: {error}")))?;
     }
-    Arguments::from_json(json)
-        .map_err(|error| misused("call", &format!("--args: {}", error.message())))
+    whole(json, "--args")
+}
+
+fn whole(json: impl Into<Vec<u8>>, named: &str) -> Result<Arguments, Failure> {
+    Arguments::from_json(json.into())
+        .map_err(|error| misused("call", &format!("{named}: {}", error.message())))
 }

@@ -10,7 +10,8 @@ use super::status::{self, in_ms};
 use super::table::Cell;
 use super::terminal::Tint;
 use super::tools::Listed;
-use super::{Ended, Failure, OK, with_options};
+use super::work::with_manager;
+use super::{Ended, Failure, OK};
 use crate::call::{Arguments, CallOptions};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind};
@@ -29,7 +30,7 @@ pub(super) fn run(restart: &[String], screen: &mut Screen) -> Ended {
     let config = Config::from_value(json!({"mcpServers": {SERVER: definition}}))?;
     // What is only shown leaves nothing behind, in the cache either.
     let options = ManagerOptions { cache: CacheOption::Off, ..ManagerOptions::default() };
-    with_options(config, options, screen, tour)
+    with_manager(config, options, screen, tour)
 }
 
 async fn tour(manager: &Manager, screen: &mut Screen) -> Ended {
@@ -45,7 +46,7 @@ async fn tour(manager: &Manager, screen: &mut Screen) -> Ended {
     status::show(screen, INDENT, &statuses);
     let recovery = recover(manager, screen).await?;
     let disconnect = disconnect(manager, screen).await?;
-    let next = screen.paint(Tint::Bold, "mcpool tools --config mcp.json");
+    let next = screen.paint(Tint::Bold, "mcpool tools");
     screen.say(format!("\nYour own servers: {next}"));
     screen.document(&json!({
         "connect": connect,

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::FAILED;
 use super::table::{Cell, Table};
-use super::terminal::{Paint, Tint, columns, is_dumb, tame};
+use super::terminal::{Paint, Tint, columns, cut, is_dumb, tame};
 use crate::error::Error;
 
 pub(super) struct Screen {
@@ -31,6 +31,16 @@ impl Screen {
         self.out.paint(tint, text)
     }
 
+    /// Whether one JSON document was asked for.
+    pub(super) fn is_for_programs(&self) -> bool {
+        self.json
+    }
+
+    /// Whether somebody watches while we wait.
+    pub(super) fn is_watched(&self) -> bool {
+        !self.json && io::stderr().is_terminal() && !is_dumb()
+    }
+
     /// A line for people.
     pub(super) fn say(&mut self, line: impl Display) {
         if !self.json {
@@ -45,8 +55,17 @@ impl Screen {
         }
     }
 
+    /// A text on one line behind `head`, which takes `width` columns; cut to the terminal.
+    pub(super) fn say_fitting(&mut self, head: &str, width: usize, text: &str) {
+        let mut text = tame(text).replace('\n', " ");
+        if let Some(columns) = columns(&io::stdout()) {
+            cut(&mut text, columns.saturating_sub(width));
+        }
+        self.say(format!("{head}{text}").trim_end());
+    }
+
     pub(super) fn table(&mut self, indent: &str, heads: &[&str], rows: Vec<Vec<Cell>>) {
-        for line in Table::new(indent, heads, rows).lines(columns(), self.out) {
+        for line in Table::new(indent, heads, rows).lines(columns(&io::stdout()), self.out) {
             self.say(line);
         }
     }
@@ -54,9 +73,14 @@ impl Screen {
     /// The same facts for programs.
     pub(super) fn document(&mut self, facts: &impl Serialize) {
         if self.json {
-            let text = serde_json::to_string_pretty(facts).expect("every fact has a JSON form");
-            self.write_foreign(&text);
+            self.data(facts);
         }
+    }
+
+    /// What is JSON for people too.
+    pub(super) fn data(&mut self, facts: &impl Serialize) {
+        let text = serde_json::to_string_pretty(facts).expect("every fact has a JSON form");
+        self.write_foreign(&text);
     }
 
     /// A remark beside the output; the JSON document has its own place for it.
@@ -71,6 +95,11 @@ impl Screen {
     /// A trouble and what to do about it.
     pub(super) fn trouble(&self, head: &str, error: &Error) {
         self.note(Tint::Red, head, error.message());
+        self.hint(error);
+    }
+
+    /// What to do about it.
+    pub(super) fn hint(&self, error: &Error) {
         if let Some(hint) = error.hint() {
             self.note(Tint::Cyan, "Hint:", hint);
         }
@@ -78,15 +107,30 @@ impl Screen {
 
     /// The error that ends the command.
     pub(super) fn fail(&mut self, error: &Error) {
-        self.trouble("Error:", error);
+        self.fail_with("Error:", error);
+    }
+
+    pub(super) fn fail_with(&mut self, head: &str, error: &Error) {
+        self.trouble(head, error);
+        self.document(&json!({ "error": error }));
+    }
+
+    /// Wrong usage, for programs.
+    pub(super) fn misuse(&mut self, rendered: &str) {
+        let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
+        let (message, usage) = text.split_once("\n\n").unwrap_or((text, ""));
+        let error = json!({"code": "USAGE", "message": message.trim(), "hint": usage.trim()});
         self.document(&json!({ "error": error }));
     }
 
     /// Shows that we wait, where somebody watches; the next call with nothing wipes it off.
     pub(super) fn waiting_for(&self, what: &str) {
-        if !self.json && io::stderr().is_terminal() && !is_dumb() {
+        if self.is_watched() {
+            let mut what = tame(what);
+            let room = columns(&io::stderr()).unwrap_or(80).saturating_sub(1);
+            cut(&mut what, room);
             let mut err = io::stderr().lock();
-            let _ = write!(err, "\r\x1b[2K{}", self.err.paint(Tint::Dim, tame(what)));
+            let _ = write!(err, "\r\x1b[2K{}", self.err.paint(Tint::Dim, what));
             let _ = err.flush();
         }
     }

@@ -1,40 +1,51 @@
 //! Owns `mcpool status`: how each server is, once connected.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::config_file::ConfigFile;
 use super::connect::connect;
 use super::screen::Screen;
+use super::sources::Sources;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::{Ended, FAILED, OK, with_manager};
+use super::work::{tried_once, with_manager};
+use super::{Ended, FAILED, OK};
+use crate::manager::ManagerOptions;
 use crate::status::{ServerStatus, State};
+
+/// Every server is waited for, within its own timeout.
+pub(super) const NO_GATE: Duration = Duration::from_secs(24 * 60 * 60);
 
 const EXAMPLES: &str = "\
 Examples:
-  mcpool status --config mcp.json
+  mcpool status
   mcpool status --config mcp.json --json | jq '.servers[] | {name, state}'
 
-Exit code 1 when an enabled server cannot be connected.";
+Exit code 1 when an enabled server cannot be connected; one that waits for
+\"mcpool trust\" is shown as blocked and is no failure.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Status {
     #[command(flatten)]
-    config: ConfigFile,
+    sources: Sources,
 }
 
 impl Status {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
-        with_manager(self.config.read()?, screen, async |manager, screen| {
-            let connected = connect(manager, None, screen).await?;
+        let found = self.sources.find()?;
+        let config = tried_once(found.config.clone());
+        let options = ManagerOptions { gate: NO_GATE, ..ManagerOptions::default() };
+        with_manager(config, options, screen, async |manager, screen| {
+            let connected = connect(manager, &found, None, screen).await?;
             screen.document(&json!({
                 "servers": connected.statuses,
                 "warnings": manager.warnings(),
             }));
             if connected.statuses.is_empty() {
-                screen.note(Tint::Dim, "Note:", "the config has no servers");
+                found.tell_nothing(screen);
             } else {
                 show(screen, "", &connected.statuses);
             }

@@ -1,11 +1,13 @@
-//! Owns tables of text: columns as wide as their content, columns without content left out, the last one cut to
-//! the terminal.
+//! Owns tables of text: columns as wide as their content, columns without content left out; where a terminal is too
+//! narrow, the last column is cut first, then the widest of the others.
 
-use super::terminal::{Paint, Tint, tame};
+use super::terminal::{Paint, Tint, cut, tame, width};
 
 const GAP: &str = "  ";
-/// The last column is not cut below this, even if lines then wrap.
+/// The last column is not cut below this while others can be.
 const LAST_AT_LEAST: usize = 16;
+/// No column is cut below this, even if lines then wrap.
+const AT_LEAST: usize = 4;
 
 pub(super) struct Cell {
     text: String,
@@ -29,7 +31,7 @@ impl Cell {
     }
 
     fn width(&self) -> usize {
-        self.text.chars().count()
+        width(&self.text)
     }
 }
 
@@ -53,18 +55,20 @@ impl Table {
 
     pub(super) fn lines(mut self, columns: Option<usize>, paint: Paint) -> Vec<String> {
         let count = self.rows[0].len();
-        let widths: Vec<usize> = (0..count)
+        let mut widths: Vec<usize> = (0..count)
             .map(|column| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0))
             .collect();
         let Some(last) = count.checked_sub(1) else { return Vec::new() };
         if let Some(columns) = columns {
-            let taken = self.indent.len() + widths[..last].iter().sum::<usize>() + last * GAP.len();
-            let room = columns.saturating_sub(taken).max(LAST_AT_LEAST);
-            self.rows.iter_mut().for_each(|row| cut(&mut row[last].text, room));
+            let room = columns.saturating_sub(self.indent.len() + last * GAP.len());
+            squeeze(&mut widths, room);
+            for row in &mut self.rows {
+                row.iter_mut().zip(&widths).for_each(|(cell, width)| cut(&mut cell.text, *width));
+            }
         }
         let line = |row: &Vec<Cell>| {
             let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| {
-                let padding = if at == last { 0 } else { width - cell.width() };
+                let padding = if at == last { 0 } else { width.saturating_sub(cell.width()) };
                 paint.paint(cell.tint, &cell.text) + &" ".repeat(padding)
             });
             let line = format!("{}{}", self.indent, cells.collect::<Vec<_>>().join(GAP));
@@ -74,11 +78,18 @@ impl Table {
     }
 }
 
-fn cut(text: &mut String, room: usize) {
-    if text.chars().count() > room {
-        *text = text.chars().take(room - 1).collect();
-        text.truncate(text.trim_end().len());
-        text.push('…');
+/// Makes the columns fit into `room`, the last one first.
+fn squeeze(widths: &mut [usize], room: usize) {
+    let Some(last) = widths.len().checked_sub(1) else { return };
+    let over = |widths: &[usize]| widths.iter().sum::<usize>().saturating_sub(room);
+    let spare = widths[last].saturating_sub(LAST_AT_LEAST);
+    widths[last] -= spare.min(over(widths));
+    while over(widths) > 0 {
+        let Some(widest) = (0..widths.len()).rev().max_by_key(|&at| widths[at]) else { return };
+        if widths[widest] <= AT_LEAST {
+            return;
+        }
+        widths[widest] -= 1;
     }
 }
 
@@ -104,6 +115,19 @@ mod tests {
         let told = lines(Some(30), &[["a", "7", "one two three four five six"]]);
         assert_eq!(told[1], " a  7    one two three four f…");
         assert_eq!(told[1].chars().count(), 30);
+    }
+
+    #[test]
+    fn other_columns_are_cut_when_the_last_one_is_short_already() {
+        let told = lines(Some(40), &[["a-very-long-name-of-a-server-in-a-file", "7", "one two"]]);
+        assert_eq!(told[1], " a-very-long-name-of-a-se…  7    one two");
+        assert!(told.iter().all(|line| width(line) <= 40), "{told:?}");
+    }
+
+    #[test]
+    fn wide_letters_take_two_columns() {
+        let told = lines(None, &[["日本", "1", "x"], ["ab", "2", "y"]]);
+        assert_eq!(told[1..], [" 日本  1    x", " ab    2    y"]);
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::fmt::Display;
 use std::io::IsTerminal;
+use std::os::fd::AsRawFd;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A look of text; the number is the terminal's code for it.
 #[derive(Clone, Copy)]
@@ -50,12 +53,33 @@ pub(super) fn tame(text: &str) -> String {
         .collect()
 }
 
-/// The width of the terminal that stdout is, if it is one.
-pub(super) fn columns() -> Option<usize> {
+/// How many columns of a terminal text takes.
+pub(super) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Shortens text to so many columns; an ellipsis says that something is missing.
+pub(super) fn cut(text: &mut String, room: usize) {
+    if width(text) <= room {
+        return;
+    }
+    let mut taken = 0;
+    let fits = |(_, c): &(usize, char)| {
+        taken += c.width().unwrap_or(0);
+        taken < room
+    };
+    let end = text.char_indices().take_while(fits).last().map_or(0, |(at, c)| at + c.len_utf8());
+    text.truncate(end);
+    text.truncate(text.trim_end().len());
+    text.push('…');
+}
+
+/// The width of the terminal that a stream is, if it is one.
+pub(super) fn columns(stream: &impl AsRawFd) -> Option<usize> {
     // SAFETY: the struct is plain numbers, and the kernel writes nothing but it.
     let size = unsafe {
         let mut size: libc::winsize = std::mem::zeroed();
-        let told = libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size);
+        let told = libc::ioctl(stream.as_raw_fd(), libc::TIOCGWINSZ, &mut size);
         (told == 0).then_some(size)
     };
     size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0)
@@ -72,5 +96,20 @@ mod tests {
             tame("\u{1b}]0;x\u{7}\u{9b}2J\u{202e}"),
             "\u{fffd}]0;x\u{fffd}\u{fffd}2J\u{fffd}"
         );
+    }
+
+    #[test]
+    fn text_is_cut_by_columns_not_by_characters() {
+        let cut = |text: &str, room| {
+            let mut text = text.to_owned();
+            cut(&mut text, room);
+            text
+        };
+        assert_eq!(cut("abcdef", 6), "abcdef");
+        assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!(cut("日本語", 6), "日本語");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("abc", 0), "…");
     }
 }

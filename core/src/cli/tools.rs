@@ -5,55 +5,73 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::config_file::ConfigFile;
-use super::connect::connect;
+use super::connect::{Connected, connect};
 use super::screen::Screen;
+use super::sources::Sources;
+use super::status::NO_GATE;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::{Ended, FAILED, OK, with_manager};
-use crate::catalog::{Tool, ToolState};
+use super::work::{tried_once, with_manager};
+use super::{Ended, FAILED, OK};
+use crate::catalog::{Catalog, Tool, ToolState};
 use crate::error::Error;
+use crate::manager::ManagerOptions;
 
 const EXAMPLES: &str = "\
 Examples:
-  mcpool tools --config mcp.json
-  mcpool tools --config mcp.json --server github
+  mcpool tools
+  mcpool tools github
   mcpool tools --config mcp.json --json | jq '.tools[].name'
+  mcpool tools --openai > tools.json
 
+Of a server that takes longer than a moment, the tools that it had last time are
+shown; --fresh waits for it.
 With --json each tool also has its schemas and the name under which agents see it.
 Exit code 1 when no server can be connected, or not the one asked for.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Tools {
-    #[command(flatten)]
-    config: ConfigFile,
     /// Connect only this server
-    #[arg(long, value_name = "NAME")]
     server: Option<String>,
+    /// Print the list that OpenAI's API takes as "tools"
+    #[arg(long, conflicts_with = "anthropic")]
+    openai: bool,
+    /// Print the list that Anthropic's API takes as "tools"
+    #[arg(long)]
+    anthropic: bool,
+    /// Wait for every server, whatever is remembered of it
+    #[arg(long)]
+    fresh: bool,
+    #[command(flatten)]
+    sources: Sources,
 }
 
 impl Tools {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
-        with_manager(self.config.read()?, screen, async |manager, screen| {
-            let connected = connect(manager, self.server.as_deref(), screen).await?;
+        let found = self.sources.find()?;
+        let config = tried_once(found.config.clone());
+        let default = ManagerOptions::default();
+        let gate = if self.fresh { NO_GATE } else { default.gate };
+        with_manager(config, ManagerOptions { gate, ..default }, screen, async |manager, screen| {
+            let connected = connect(manager, &found, self.server.as_deref(), screen).await?;
             let catalog = manager.get_tools();
-            screen.document(&Listing {
-                tools: catalog.tools().iter().map(Listed::new).collect(),
-                failed: &connected.failed,
-                warnings: &manager.warnings(),
-            });
-            let mut tools: Vec<&Tool> = catalog.tools().iter().collect();
-            tools.sort_by_key(|tool| (tool.of.server(), tool.of.raw_name()));
-            let rows = tools.iter().map(|tool| {
-                let server = Cell::plain(tool.of.server());
-                let name = Cell::new(Tint::Bold, tool.of.raw_name());
-                vec![server, name, Cell::plain(tool.of.description())]
-            });
-            if !tools.is_empty() {
-                screen.table("", &["SERVER", "TOOL", "DESCRIPTION"], rows.collect());
-            } else if connected.failed.is_empty() {
-                screen.note(Tint::Dim, "Note:", "there are no tools");
+            if self.openai {
+                screen.data(&each(&catalog, OpenAi::new));
+            } else if self.anthropic {
+                screen.data(&each(&catalog, Anthropic::new));
+            } else {
+                screen.document(&Listing {
+                    tools: each(&catalog, Listed::new),
+                    failed: &connected.failed,
+                    blocked: &connected.blocked,
+                    warnings: &manager.warnings(),
+                });
+                if found.config.servers.is_empty() {
+                    found.tell_nothing(screen);
+                } else {
+                    show(&catalog, &connected, screen);
+                }
             }
             let nobody_came = !connected.failed.is_empty() && !connected.has_any();
             Ok(if nobody_came || connected.misses_wanted { FAILED } else { OK })
@@ -61,10 +79,77 @@ impl Tools {
     }
 }
 
+fn show(catalog: &Catalog, connected: &Connected, screen: &mut Screen) {
+    let mut tools: Vec<&Tool> = catalog.tools().iter().collect();
+    tools.sort_by_key(|tool| (tool.of.server(), tool.of.raw_name()));
+    let rows = tools.iter().map(|tool| {
+        let server = Cell::plain(tool.of.server());
+        let name = Cell::new(Tint::Bold, tool.of.raw_name());
+        vec![server, name, Cell::plain(tool.of.description())]
+    });
+    if !tools.is_empty() {
+        screen.table("", &["SERVER", "TOOL", "DESCRIPTION"], rows.collect());
+    } else if connected.failed.is_empty() && connected.blocked.is_empty() {
+        screen.note(Tint::Dim, "Note:", "there are no tools");
+    }
+    if !connected.deferred.is_empty() {
+        let text = format!("remembered from last time: {}", connected.deferred.join(", "));
+        screen.note(Tint::Dim, "Note:", &text);
+    }
+}
+
+fn each<'a, T>(catalog: &'a Catalog, shape: impl Fn(&'a Tool) -> T) -> Vec<T> {
+    catalog.tools().iter().map(shape).collect()
+}
+
+/// A tool as OpenAI's chat API takes it.
+#[derive(Serialize)]
+struct OpenAi<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: String,
+    parameters: Option<Box<RawValue>>,
+}
+
+impl<'a> OpenAi<'a> {
+    fn new(tool: &'a Tool) -> Self {
+        let function = Function {
+            name: &tool.name,
+            description: tool.of.description(),
+            parameters: RawValue::from_string(tool.of.input_schema()).ok(),
+        };
+        OpenAi { r#type: "function", function }
+    }
+}
+
+/// A tool as Anthropic's messages API takes it.
+#[derive(Serialize)]
+struct Anthropic<'a> {
+    name: &'a str,
+    description: String,
+    input_schema: Option<Box<RawValue>>,
+}
+
+impl<'a> Anthropic<'a> {
+    fn new(tool: &'a Tool) -> Self {
+        Anthropic {
+            name: &tool.name,
+            description: tool.of.description(),
+            input_schema: RawValue::from_string(tool.of.input_schema()).ok(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Listing<'a> {
     tools: Vec<Listed<'a>>,
     failed: &'a IndexMap<String, Error>,
+    blocked: &'a IndexMap<String, Error>,
     warnings: &'a [String],
 }
 
@@ -85,7 +170,7 @@ pub(super) struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    pub(super) fn new(Tool { name, of, state, requires_approval }: &'a Tool) -> Self {
+    pub(super) fn new(Tool { name, of, state, requires_approval, .. }: &'a Tool) -> Self {
         let raw = |json: &'a str| serde_json::from_str(json).ok();
         Listed {
             name,

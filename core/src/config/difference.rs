@@ -1,6 +1,7 @@
 //! Owns what makes two definitions the same server: the identity, which decides what is started or dialled, and the
 //! settings of the connection to it. What a manager decides for itself (`toolTimeout`, `requiresApproval`, `lazy`,
 //! `enabled`, `required`) is in neither.
+//! The scope is no part of the fingerprint, but where values depend on it, two scopes are two servers.
 //! Invariant: order never matters where JSON has none, and a value left out equals its default.
 
 use std::collections::BTreeMap;
@@ -9,8 +10,9 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{ServerConfig, Transport};
+use super::{InheritEnv, Level, Scope, ServerConfig, Transport};
 use crate::redact::Secret;
+use crate::surroundings::Surroundings;
 
 const IDENTITY: &[&str] =
     &["type", "command", "args", "env", "envFile", "cwd", "url", "headers", "inheritEnv"];
@@ -25,7 +27,12 @@ impl ServerConfig {
     /// The fields, as named in JSON, in which `other` is another server.
     pub(crate) fn identity_differences(&self, other: &Self) -> Vec<&'static str> {
         let (ours, theirs) = (self.identity(), other.identity());
-        IDENTITY.iter().copied().filter(|field| ours.get(field) != theirs.get(field)).collect()
+        let mut fields: Vec<_> =
+            IDENTITY.iter().copied().filter(|field| ours.get(field) != theirs.get(field)).collect();
+        if self.scope != other.scope && self.bearing() != other.bearing() {
+            fields.push("scope");
+        }
+        fields
     }
 
     /// The fields, as named in JSON, in which the connection to `other` is treated differently.
@@ -51,8 +58,75 @@ impl ServerConfig {
             ("requiresApproval", self.requires_approval == other.requires_approval),
             ("lazy", self.lazy == other.lazy),
             ("enabled", self.enabled == other.enabled),
+            ("requestTimeout", self.request_timeout == other.request_timeout),
+            ("auth", self.auth == other.auth),
+            ("maxConcurrency", self.max_concurrency == other.max_concurrency),
+            ("maxResultChars", self.max_result_chars == other.max_result_chars),
+            ("protocol", self.protocol == other.protocol),
+            ("tools", self.tools == other.tools),
         ];
         same.into_iter().filter(|(_, same)| !same).map(|(field, _)| field).collect()
+    }
+
+    /// Whether a value of it is the output of a command.
+    pub(crate) fn has_commands(&self) -> bool {
+        let is_command = |value: &Secret| value.expose().starts_with('!');
+        match &self.transport {
+            Transport::Stdio { env, .. } => env.values().any(is_command),
+            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+                remote.headers.values().chain(remote.env.values()).any(is_command)
+            }
+        }
+    }
+
+    /// As much of the scope as decides what is started or dialled; by the look of the texts, rather too much than too
+    /// little.
+    fn bearing(&self) -> Scope {
+        let scope = &self.scope;
+        let (plain, entries, is_stdio): (Vec<&str>, Vec<&str>, bool) = match &self.transport {
+            Transport::Stdio { command, args, env, env_file, cwd } => {
+                let plain = std::iter::once(command).chain(args).chain(env_file).chain(cwd);
+                let entries = env.values().map(Secret::expose);
+                (plain.map(String::as_str).collect(), entries.collect(), true)
+            }
+            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+                let entries = remote.headers.values().chain(remote.env.values());
+                (vec![&remote.url], entries.map(Secret::expose).collect(), false)
+            }
+        };
+        let any = |text: &str| plain.iter().chain(&entries).any(|value| value.contains(text));
+        let refers = any("${");
+        let has_commands = self.has_commands();
+        let has_names = scope.bare_env_names && entries.iter().any(|value| is_bare(value));
+        let is_project = scope.level == Level::Project;
+        let has_relative_paths = match &self.transport {
+            Transport::Stdio { command, env_file, cwd, .. } => {
+                (command.contains('/') && is_relative(command))
+                    || env_file.iter().chain(cwd).any(|path| is_relative(path))
+                    || (is_project && cwd.is_none())
+            }
+            _ => false,
+        };
+        let by_directory =
+            has_relative_paths || has_commands || any("${workspaceFolder") || any("${file:");
+        let by_surroundings = refers
+            || has_commands
+            || has_names
+            || (is_stdio && self.inherit_env != InheritEnv::None);
+        // What a remote server of a project may read is less.
+        let by_level = !is_stdio && (refers || has_commands || has_names);
+        let directory = scope.directory.clone().or_else(|| std::env::current_dir().ok());
+        Scope {
+            level: if is_project && by_level { Level::Project } else { Level::Explicit },
+            directory: directory.filter(|_| by_directory),
+            variables: scope.variables.clone().filter(|_| refers || has_names),
+            bare_env_names: has_names,
+            surroundings: match by_surroundings {
+                true => scope.surroundings.clone(),
+                false => Surroundings::process(),
+            },
+            trusted: is_project && scope.trusted && has_commands && !is_stdio,
+        }
     }
 
     /// What is empty is left out, so that a field added later leaves the fingerprints of today's definitions alone.
@@ -70,12 +144,27 @@ impl ServerConfig {
                 ("cwd", json!(cwd)),
             ]),
             Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                identity.extend([("url", json!(remote.url)), ("headers", sorted(&remote.headers))]);
+                identity.extend([
+                    ("url", json!(remote.url)),
+                    ("headers", sorted(&remote.headers)),
+                    ("env", sorted(&remote.env)),
+                ]);
             }
         }
         identity.retain(|_, value| !value.is_null());
         identity
     }
+}
+
+/// Whether the path may begin at the scope's directory.
+fn is_relative(path: &str) -> bool {
+    let elsewhere = ["/", "~/", "${userHome}/", "${HOME}/", "${env:HOME}/"];
+    !elsewhere.iter().any(|start| path.starts_with(start))
+}
+
+/// Whether the value could be the name of a variable.
+fn is_bare(value: &str) -> bool {
+    value.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
 fn sorted(secrets: &IndexMap<String, Secret>) -> Value {
@@ -92,7 +181,7 @@ mod tests {
     fn server(definition: Value) -> ServerConfig {
         let config = Config::from_value(json!({"mcpServers": {"n": definition}})).unwrap();
         assert!(config.warnings.is_empty(), "{:?}", config.warnings);
-        config.servers["n"].clone().unwrap()
+        config.servers["n"].config.clone().unwrap()
     }
 
     fn with(mut definition: Value, field: &str, value: Value) -> ServerConfig {
@@ -168,6 +257,34 @@ mod tests {
     }
 
     #[test]
+    fn each_part_of_a_managers_view_is_named() {
+        let read = |definition: Value| {
+            let config = Config::from_value(json!({"mcpServers": {"n": definition}})).unwrap();
+            config.servers["n"].config.clone().unwrap()
+        };
+        let before = read(json!({"command": "x"}));
+        let changes = [
+            ("requiresApproval", json!(false)),
+            ("lazy", json!(true)),
+            ("enabled", json!(false)),
+            ("requestTimeout", json!(100_000)),
+            ("auth", json!({"type": "oauth"})),
+            ("maxConcurrency", json!(1)),
+            ("maxResultChars", json!(1)),
+            ("protocol", json!("2025-11-25")),
+            ("tools", json!({"a": {"enabled": false}})),
+        ];
+        for (field, value) in changes {
+            let mut definition = json!({"command": "x"});
+            definition[field] = value;
+            let after = read(definition);
+            assert_eq!(before.view_differences(&after), [field]);
+            assert!(before.identity_differences(&after).is_empty(), "{field}");
+            assert!(before.setting_differences(&after).is_empty(), "{field}");
+        }
+    }
+
+    #[test]
     fn order_spelling_and_written_defaults_do_not_matter() {
         let one =
             json!({"type": "stdio", "command": "x", "env": {"A": "1", "B": "2"}, "args": [80]});
@@ -198,5 +315,59 @@ mod tests {
         let joined = server(json!({"command": "x", "args": ["a b"]}));
         let apart = server(json!({"command": "x", "args": ["a", "b"]}));
         assert_ne!(joined.fingerprint(), apart.fingerprint());
+    }
+
+    #[test]
+    fn another_scope_is_another_server_only_where_a_value_depends_on_it() {
+        type Change = fn(&mut Scope);
+        let elsewhere: Change = |scope| scope.directory = Some("/elsewhere".into());
+        let variables: Change = |scope| scope.variables = Some("/v.env".into());
+        let surroundings: Change = |scope| {
+            scope.surroundings = Surroundings::new(Some(BTreeMap::new()), None, None);
+        };
+        let project: Change = |scope| scope.level = crate::config::Level::Project;
+        let bare: Change = |scope| scope.bare_env_names = true;
+        let stdio = json!({"command": "x"});
+        let alone = json!({"command": "x", "inheritEnv": "none"});
+        let refers = json!({"command": "x", "args": ["${A}"]});
+        let url = json!({"url": "http://h/"});
+        let header = json!({"url": "http://h/", "headers": {"A": "${A}"}});
+        let command = json!({"url": "http://h/", "headers": {"A": "!id"}});
+        let name = json!({"url": "http://h/", "headers": {"A": "TOKEN"}});
+        let cases = [
+            (&stdio, elsewhere, false),
+            (&stdio, variables, false),
+            (&stdio, surroundings, true),
+            (&stdio, bare, false),
+            (&alone, surroundings, false),
+            (&refers, elsewhere, false),
+            (&refers, variables, true),
+            (&json!({"command": "./x"}), elsewhere, true),
+            (&json!({"command": "x", "cwd": "sub"}), elsewhere, true),
+            (&json!({"command": "x", "envFile": ".env"}), elsewhere, true),
+            (&json!({"command": "x", "args": ["${workspaceFolder}"]}), elsewhere, true),
+            (&json!({"command": "x", "cwd": "~/sub"}), elsewhere, false),
+            (&stdio, project, true),
+            (&json!({"command": "x", "cwd": "/"}), project, false),
+            (&url, elsewhere, false),
+            (&url, surroundings, false),
+            (&url, project, false),
+            (&url, bare, false),
+            (&header, elsewhere, false),
+            (&header, surroundings, true),
+            (&header, project, true),
+            (&command, project, true),
+            (&command, elsewhere, true),
+            (&name, project, false),
+            (&name, bare, true),
+        ];
+        for (at, (definition, change, differs)) in cases.into_iter().enumerate() {
+            let before = server(definition.clone());
+            let mut after = before.clone();
+            change(&mut after.scope);
+            let differences = before.identity_differences(&after);
+            assert_eq!(differences == ["scope"], differs, "{at}: {definition} {differences:?}");
+            assert_eq!(before.fingerprint(), after.fingerprint());
+        }
     }
 }

@@ -10,8 +10,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
 
 /// Fields of the model that this version does not act on.
-const LATER: &[&str] =
-    &["auth", "maxConcurrency", "maxResultChars", "protocol", "requestTimeout", "tools"];
+const LATER: &[&str] = &[
+    "auth",
+    "maxConcurrency",
+    "maxResultChars",
+    "protocol",
+    "enabledTools",
+    "disabledTools",
+    "enabled_tools",
+    "disabled_tools",
+    "tools",
+];
 
 pub(super) struct Fields<'a> {
     pub(super) name: &'a str,
@@ -38,6 +47,10 @@ impl<'a> Fields<'a> {
 
     pub(super) fn has(&self, key: &str) -> bool {
         self.object.get(key).is_some_and(|value| !value.is_null())
+    }
+
+    pub(super) fn keys(&self) -> Vec<String> {
+        self.object.keys().cloned().collect()
     }
 
     pub(super) fn take(&mut self, key: &str) -> Option<Value> {
@@ -118,14 +131,18 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn count(&mut self, key: &str, default: usize) -> usize {
-        let Some(written) = self.take(key) else { return default };
-        match written.as_u64().and_then(|count| usize::try_from(count).ok()) {
-            Some(count) if count > 0 => count,
-            _ => {
-                self.warn_of(key, &format!("must be a whole number above 0; {default} is used"));
-                default
-            }
+        self.optional_count(key, &format!("{default} is used")).unwrap_or(default)
+    }
+
+    /// A whole number above 0; `otherwise` says what goes on without it.
+    pub(super) fn optional_count(&mut self, key: &str, otherwise: &str) -> Option<usize> {
+        let written = self.take(key)?;
+        let count = written.as_u64().and_then(|count| usize::try_from(count).ok());
+        let count = count.filter(|&count| count > 0);
+        if count.is_none() {
+            self.warn_of(key, &format!("must be a whole number above 0; {otherwise}"));
         }
+        count
     }
 
     pub(super) fn object(&mut self, key: &str) -> Option<Map<String, Value>> {
@@ -154,16 +171,23 @@ impl<'a> Fields<'a> {
         }
     }
 
+    pub(super) fn warn_of_what_comes_later(&mut self) {
+        for key in LATER {
+            if self.has(key) {
+                self.warn_of_no_effect(key);
+            }
+        }
+    }
+
+    pub(super) fn warn_of_no_effect(&mut self, key: &str) {
+        self.warn_of(key, "has no effect in this version");
+    }
+
     /// Warns of what nobody took.
     pub(super) fn finish(mut self) {
         let left: Vec<String> = self.object.keys().cloned().collect();
         for key in left {
-            let why = if self.path.is_empty() && LATER.contains(&key.as_str()) {
-                "has no effect in this version"
-            } else {
-                "is no field of a server and has no effect"
-            };
-            self.warn_of(&key, why);
+            self.warn_of(&key, "is no field of a server and has no effect");
         }
     }
 }

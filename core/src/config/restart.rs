@@ -53,7 +53,15 @@ impl RestartPolicy {
         Some(SHORTEST_REPEAT.max(*last))
     }
 
-    fn preset(name: &str) -> Option<Self> {
+    /// The names that `restart` may say.
+    pub(super) const PRESETS: &[&str] = &["relentless", "bounded", "once", "never"];
+
+    /// What a definition without `restart` says.
+    pub(super) fn default_of(shared: bool) -> &'static str {
+        if shared { "relentless" } else { "once" }
+    }
+
+    pub(super) fn preset(name: &str) -> Option<Self> {
         match name {
             "relentless" => Some(Self::relentless()),
             "bounded" => Some(Self::bounded()),
@@ -130,7 +138,7 @@ mod tests {
         let mut server = settings;
         server["command"] = json!("x");
         let config = Config::from_value(json!({"mcpServers": {"n": server}})).unwrap();
-        (config.servers["n"].clone().unwrap().restart, config.warnings)
+        (config.servers["n"].config.clone().unwrap().restart, config.warnings)
     }
 
     #[test]

@@ -2,19 +2,22 @@
 
 use std::time::Duration;
 
+use rmcp::model::ProtocolVersion;
 use serde_json::Value;
 use url::Url;
 
 use super::fields::Fields;
 use super::{
-    HealthProbe, InheritEnv, Isolate, KeepAlive, Limits, Remote, RestartPolicy, ServerConfig,
-    Transport,
+    HealthProbe, InheritEnv, Isolate, KeepAlive, Limits, Remote, RestartPolicy, Scope,
+    ServerConfig, ToolFilter, Transport,
 };
 use crate::error::{Error, ErrorKind, Result};
+use crate::redact::Secret;
 
-const CONNECT_TIMEOUT_MS: u64 = 30_000;
-const TOOL_TIMEOUT_MS: u64 = 60_000;
-const NAME_LIMIT: usize = 100;
+pub(super) const CONNECT_TIMEOUT_MS: u64 = 30_000;
+pub(super) const TOOL_TIMEOUT_MS: u64 = 60_000;
+pub(super) const MAX_RESULT_CHARS: usize = 50_000;
+pub(super) const NAME_LIMIT: usize = 100;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Type {
@@ -38,6 +41,17 @@ const TYPES: &[(&str, Type)] = &[
     ("ws", Type::WebSocket),
     ("websocket", Type::WebSocket),
 ];
+
+/// What `type` may say, for the schema.
+pub(super) fn known_types() -> Vec<Option<&'static str>> {
+    TYPES.iter().map(|(name, _)| Some(*name)).chain([None]).collect()
+}
+
+/// The least time for a request, which includes a call.
+pub(super) fn least_request_timeout(tool_timeout: Duration) -> Duration {
+    let half_more = tool_timeout.saturating_add(tool_timeout / 2);
+    half_more.max(tool_timeout.saturating_add(Duration::from_secs(1)))
+}
 
 /// Whether `name` may name a server.
 pub fn check_name(name: &str) -> Result<()> {
@@ -65,6 +79,7 @@ pub(super) fn server(
         return Err(Error::new(ErrorKind::ConfigInvalid, problem).with_server(name));
     };
     let mut fields = Fields::new(name, object, warnings);
+    fields.warn_of_what_comes_later();
     let transport = transport(&mut fields)?;
     let enabled = fields.switch("enabled", true) && !fields.switch("disabled", false);
     let timeout = fields.millis("timeout", CONNECT_TIMEOUT_MS);
@@ -77,6 +92,7 @@ pub(super) fn server(
         enabled,
         timeout,
         tool_timeout,
+        request_timeout: request_timeout(&mut fields, tool_timeout),
         inherit_env: fields.choice(
             "inheritEnv",
             &[InheritEnv::Safe, InheritEnv::All, InheritEnv::None].map(|it| (it.name(), it)),
@@ -86,7 +102,7 @@ pub(super) fn server(
         shared,
         isolate: fields
             .choice("isolate", &[("none", Isolate::None), ("session", Isolate::Session)]),
-        restart: RestartPolicy::take(&mut fields, if shared { "relentless" } else { "once" }),
+        restart: RestartPolicy::take(&mut fields, RestartPolicy::default_of(shared)),
         health_probe: fields.choice(
             "healthProbe",
             &[
@@ -99,9 +115,52 @@ pub(super) fn server(
         keep_alive: keep_alive(&mut fields),
         idle_shutdown: fields.optional_millis("idleShutdown", "it is off"),
         limits: Limits::take(&mut fields),
+        auth: auth(&mut fields)?,
+        max_concurrency: fields.optional_count("maxConcurrency", "there is no bound"),
+        max_result_chars: fields.count("maxResultChars", MAX_RESULT_CHARS),
+        protocol: protocol(&mut fields),
+        tools: ToolFilter::take(&mut fields)?,
+        scope: Scope::default(),
     };
     fields.finish();
     Ok(config)
+}
+
+fn request_timeout(fields: &mut Fields<'_>, tool_timeout: Duration) -> Duration {
+    let least = least_request_timeout(tool_timeout);
+    let otherwise = format!("{} is used", least.as_millis());
+    match fields.optional_millis("requestTimeout", &otherwise) {
+        Some(written) if written < least => {
+            let why = format!("leaves a call of toolTimeout no room; {otherwise}");
+            fields.warn_of("requestTimeout", &why);
+            least
+        }
+        Some(written) => {
+            fields.warn_of_no_effect("requestTimeout");
+            written
+        }
+        None => least,
+    }
+}
+
+fn auth(fields: &mut Fields<'_>) -> Result<Option<Secret>> {
+    match fields.take("auth") {
+        None => Ok(None),
+        Some(Value::Object(auth)) => Ok(Some(Secret::new(Value::Object(auth).to_string()))),
+        Some(_) => Err(fields.error("\"auth\" must be an object")),
+    }
+}
+
+fn protocol(fields: &mut Fields<'_>) -> Option<String> {
+    let known = ProtocolVersion::KNOWN_VERSIONS;
+    let written = fields.take("protocol").filter(|written| written != "auto")?;
+    let version = written.as_str().filter(|it| known.iter().any(|known| known.as_str() == *it));
+    if version.is_none() {
+        let versions: Vec<&str> = known.iter().map(ProtocolVersion::as_str).collect();
+        let why = format!("must be auto or one of {}; auto is used", versions.join(", "));
+        fields.warn_of("protocol", &why);
+    }
+    version.map(str::to_owned)
 }
 
 fn keep_alive(fields: &mut Fields<'_>) -> Option<KeepAlive> {
@@ -155,157 +214,15 @@ fn remote(fields: &mut Fields<'_>, kind: &str, schemes: &[&str]) -> Result<Remot
     let Some(url) = fields.string("url")?.filter(|url| !url.is_empty()) else {
         return Err(fields.error(&format!("{kind} server requires \"url\" field")));
     };
-    let usable = Url::parse(&url)
-        .is_ok_and(|parsed| schemes.contains(&parsed.scheme()) && parsed.has_host());
+    // An address with references is checked once they are known.
+    let usable = url.contains("${")
+        || Url::parse(&url)
+            .is_ok_and(|parsed| schemes.contains(&parsed.scheme()) && parsed.has_host());
     if !usable {
         return Err(fields.error(&format!("\"url\" must be a {} URL", schemes.join("/"))));
     }
-    Ok(Remote { url, headers: fields.secrets("headers")? })
+    Ok(Remote { url, headers: fields.secrets("headers")?, env: fields.secrets("env")? })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::Config;
-    use super::*;
-    use serde_json::json;
-
-    fn problem(definition: Value) -> String {
-        let error = server("n", definition, &mut Vec::new()).unwrap_err();
-        assert_eq!(error.code(), "CONFIG_INVALID");
-        error.message().to_owned()
-    }
-
-    #[test]
-    fn structural_mistakes_have_the_contracts_texts() {
-        assert_eq!(
-            problem(json!({"command": "x", "url": "http://h"})),
-            "Server \"n\": both \"command\" and \"url\" are set - server should be either stdio (command) OR http/sse (url), not both"
-        );
-        assert_eq!(problem(json!({})), "Server \"n\": stdio server requires \"command\" field");
-        for kind in ["http", "sse", "websocket"] {
-            assert_eq!(
-                problem(json!({"type": kind})),
-                format!("Server \"n\": {kind} server requires \"url\" field")
-            );
-        }
-        assert_eq!(
-            problem(json!({"type": "x", "command": "c"})),
-            "Server \"n\": unknown server type \"x\""
-        );
-        assert!(problem(json!({"url": "ftp://h/x"})).contains("http/https"));
-        assert!(problem(json!({"type": "ws", "url": "http://h/x"})).contains("ws/wss"));
-    }
-
-    #[test]
-    fn names_are_checked() {
-        assert_eq!(check_name("").unwrap_err().message(), "Server name cannot be empty");
-        assert_eq!(
-            check_name(&"a".repeat(101)).unwrap_err().message(),
-            "Server name is too long (max 100 characters)"
-        );
-        assert_eq!(
-            check_name("a b").unwrap_err().message(),
-            "Server name \"a b\" may only contain letters, digits, \"_\", \".\" and \"-\""
-        );
-        check_name("A-z_0.9").unwrap();
-    }
-
-    #[test]
-    fn a_wrong_switch_is_a_warning_and_the_default() {
-        let config = Config::from_value(json!({"mcpServers": {
-            "n": {"command": "x", "enabled": "yes", "timeout": "soon", "colour": 1}
-        }}))
-        .unwrap();
-        let server = config.servers["n"].as_ref().unwrap();
-        assert!(server.enabled);
-        assert_eq!(server.timeout.as_millis(), 30_000);
-        assert_eq!(config.warnings.len(), 3, "{:?}", config.warnings);
-    }
-
-    #[test]
-    fn settings_have_their_defaults() {
-        let mut warnings = Vec::new();
-        let server = server("n", json!({"command": "x", "restart": null}), &mut warnings).unwrap();
-        assert!(warnings.is_empty(), "{warnings:?}");
-        assert!(!server.lazy && server.shared);
-        assert_eq!(server.isolate, Isolate::None);
-        assert_eq!(server.health_probe, HealthProbe::Auto);
-        assert_eq!((server.ping_interval, server.idle_shutdown), (None, None));
-        assert_eq!(server.keep_alive, None);
-        assert_eq!(server.limits, Limits::default());
-    }
-
-    #[test]
-    fn settings_are_read_as_written() {
-        let mut warnings = Vec::new();
-        let definition = json!({
-            "command": "x", "lazy": true, "shared": false, "isolate": "session", "healthProbe": "listTools",
-            "pingInterval": 15_000, "keepAlive": 0, "idleShutdown": 60_000,
-            "limits": {"messageBytes": 1000, "serverRequests": 1},
-        });
-        let server = server("n", definition, &mut warnings).unwrap();
-        assert!(warnings.is_empty(), "{warnings:?}");
-        assert!(server.lazy && !server.shared);
-        assert_eq!(server.isolate, Isolate::Session);
-        assert_eq!(server.health_probe, HealthProbe::ListTools);
-        assert_eq!(server.ping_interval, Some(Duration::from_secs(15)));
-        assert_eq!(server.keep_alive, Some(KeepAlive::For(Duration::ZERO)));
-        assert_eq!(server.idle_shutdown, Some(Duration::from_secs(60)));
-        let limits = Limits { message_bytes: 1000, server_requests: 1, ..Limits::default() };
-        assert_eq!(server.limits, limits);
-    }
-
-    #[test]
-    fn a_wrong_setting_is_a_warning_that_names_it_and_the_default() {
-        let mistakes = [
-            ("lazy", json!("yes")),
-            ("shared", json!(0)),
-            ("isolate", json!("process")),
-            ("restart", json!(true)),
-            ("healthProbe", json!("list_tools")),
-            ("pingInterval", json!(0)),
-            ("pingInterval", json!(-5)),
-            ("keepAlive", json!("forever")),
-            ("keepAlive", json!(-1)),
-            ("idleShutdown", json!("10m")),
-            ("limits", json!(7)),
-            ("limits.messageBytes", json!({"messageBytes": 0})),
-            ("limits.jsonDepth", json!({"jsonDepth": -1})),
-            ("limits.serverRequests", json!({"serverRequests": 1.5})),
-            ("limits.replyBytes", json!({"replyBytes": "1 MiB"})),
-            ("limits.colour", json!({"colour": 1})),
-        ];
-        let plain = server("n", json!({"command": "x"}), &mut Vec::new()).unwrap();
-        for (field, value) in mistakes {
-            let mut definition = json!({"command": "x"});
-            definition[field.split('.').next().unwrap()] = value;
-            let mut warnings = Vec::new();
-            let server = server("n", definition, &mut warnings).unwrap();
-            assert_eq!(warnings.len(), 1, "{field}: {warnings:?}");
-            assert!(
-                warnings[0].starts_with(&format!("Server \"n\": \"{field}\" ")),
-                "{warnings:?}"
-            );
-            assert!(plain.setting_differences(&server).is_empty(), "{field}");
-            assert!(!server.lazy);
-        }
-    }
-
-    #[test]
-    fn one_servers_mistake_leaves_the_others() {
-        let config = Config::from_json(
-            r#"{"mcpServers": {"bad": 7, "good": {"command": "x", "args": ["-p", 80]}}}"#,
-        )
-        .unwrap();
-        assert!(config.servers["bad"].is_err());
-        assert!(config.servers["good"].is_ok());
-        assert_eq!(config.servers.keys().collect::<Vec<_>>(), ["bad", "good"]);
-    }
-
-    #[test]
-    fn a_config_without_servers_is_an_error() {
-        for text in ["[]", "{}", "{\"mcpServers\": []}", "nonsense"] {
-            assert_eq!(Config::from_json(text).unwrap_err().code(), "CONFIG_INVALID");
-        }
-    }
-}
+mod tests;

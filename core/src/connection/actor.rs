@@ -317,7 +317,7 @@ impl Actor {
         let work = Box::pin(async move {
             // The last process of this name ends before the next one begins.
             last.await;
-            dial(seen.server.clone(), config, of).await
+            dial(seen, config, of).await
         });
         self.attempt = Some(Attempt { session, work });
     }

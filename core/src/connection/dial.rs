@@ -6,11 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Live, Tools};
+use super::{Live, Seen, Tools};
 use crate::catalog::ServerTool;
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::now_ms;
+use crate::redact::Mask;
 use crate::resolve::{Resolved, resolve};
 use crate::session::{Session, greet, list_tools};
 use crate::sync::lock;
@@ -22,25 +23,31 @@ use crate::wire::stdio::Pipe;
 pub(super) type Stage = Arc<Mutex<&'static str>>;
 
 pub(super) async fn dial(
-    server: Arc<str>,
+    seen: Arc<Seen>,
     config: ServerConfig,
     session: Arc<Session>,
 ) -> Result<(Live, Tools)> {
-    let stage: Stage = Arc::new(Mutex::new("starting"));
+    let stage: Stage = Arc::new(Mutex::new("resolving"));
+    let server = &seen.server;
     let deadline = Instant::now() + config.timeout;
-    match timeout_at(deadline, attempt(&server, &config, &session, &stage)).await {
-        Ok(outcome) => outcome.map_err(|error| error.with_server(&server)),
-        Err(_) => Err(out_of_time(&server, config.timeout, *lock(&stage), &session)),
+    match timeout_at(deadline, attempt(&seen, &config, &session, &stage)).await {
+        Ok(outcome) => outcome.map_err(|error| error.with_server(server)),
+        Err(_) => Err(out_of_time(server, config.timeout, *lock(&stage), &session)),
     }
 }
 
 async fn attempt(
-    server: &Arc<str>,
+    seen: &Seen,
     config: &ServerConfig,
     session: &Arc<Session>,
     stage: &Stage,
 ) -> Result<(Live, Tools)> {
-    let wire = match resolve(server, config)? {
+    let server = &seen.server;
+    let (resolved, warnings) = resolve(server, config).await;
+    seen.warn(warnings);
+    let resolved = resolved?;
+    *lock(stage) = "starting";
+    let wire = match resolved {
         Resolved::Stdio(launch) => Wire::Stdio(Pipe::open(launch, config.limits.message_bytes)?),
         Resolved::Http(target) => Wire::Http(Link::open(target, &config.limits)?),
     };
@@ -48,22 +55,26 @@ async fn attempt(
     *lock(stage) = "initialize";
     let greeting = greet(session).await?;
     *lock(stage) = "tools/list";
-    let tools = tools_of(server, list_tools(session, &greeting).await?);
+    let tools = tools_of(server, list_tools(session, &greeting).await?, &session.mask());
     let (session, connected_since_ms) = (session.clone(), now_ms());
     Ok((Live { session, greeting, connected_since_ms }, tools))
 }
 
 /// Every tool that can be used; one bad tool never costs the others.
-pub(super) fn tools_of(server: &Arc<str>, listed: Vec<Bytes>) -> Tools {
+pub(super) fn tools_of(server: &Arc<str>, listed: Vec<Bytes>, mask: &Mask) -> Tools {
     let mut tools: Vec<Arc<ServerTool>> = Vec::with_capacity(listed.len());
     let mut names = std::collections::HashSet::new();
     for json in listed {
         match ServerTool::read(server, json) {
             Ok(tool) if names.insert(tool.raw_name().to_owned()) => tools.push(Arc::new(tool)),
             Ok(tool) => {
-                tracing::warn!(server = &**server, "tool \"{}\" is listed twice", tool.raw_name())
+                let name = mask.text(tool.raw_name());
+                tracing::warn!(server = &**server, "tool \"{name}\" is listed twice")
             }
-            Err(problem) => tracing::warn!(server = &**server, "a tool is left out: {problem}"),
+            Err(problem) => {
+                let problem = mask.text(&problem);
+                tracing::warn!(server = &**server, "a tool is left out: {problem}")
+            }
         }
     }
     Tools::new(tools)

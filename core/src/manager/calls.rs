@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use super::Manager;
 use super::server::Server;
+use super::trust::Reached;
 use crate::call::{Address, Arguments, CallOptions, Retry, Waiter};
 use crate::catalog::{ServerTool, did_you_mean};
 use crate::config::ServerConfig;
@@ -20,8 +21,10 @@ use crate::result::ToolResult;
 use crate::session::{CallLimits, Order, Session, Unsent};
 use crate::wire::Wire;
 
+mod asked;
 mod waiting;
 
+use asked::Asked;
 use waiting::{Errand, Tracked, Wanted};
 
 /// Which tool is meant.
@@ -48,6 +51,8 @@ enum Handle {
     Sent(Arc<Session>, u64),
     /// Not there yet, or sent again where that may come to pass.
     Tracked(Arc<Tracked>),
+    /// Not even begun, because nobody has said yet whether its server may start.
+    Asked(Arc<Asked>),
 }
 
 impl CallHandle {
@@ -59,6 +64,7 @@ impl CallHandle {
         match &*self.0 {
             Handle::Sent(session, id) => session.cancel(*id),
             Handle::Tracked(tracked) => tracked.cancel(),
+            Handle::Asked(asked) => asked.cancel(),
         }
     }
 }
@@ -132,9 +138,24 @@ impl Manager {
         let lease = known.lease();
         let live = lease.as_ref().map(|lease| (lease.connection(), lease.connection().published()));
         let Some((connection, published)) = &live else {
-            let connection = self.connection_for_call(known, config)?;
             let wanted = Wanted::Named(raw_name.to_owned());
-            return Ok(self.errand(&connection, config, wanted, arguments, options).begin(waiter));
+            return match self.reach_for_call(known, config)? {
+                Reached::Held(connection) => {
+                    connection.wake();
+                    let errand = self.errand(&connection, config, wanted, arguments, options);
+                    Ok(errand.begin(waiter))
+                }
+                Reached::Asked(held) => {
+                    let limits = limits(config, &options);
+                    let retry = options.retry.unwrap_or(self.0.options.retry);
+                    let restart_wait = self.0.options.restart_wait;
+                    let patience = limits.total.unwrap_or(limits.idle).min(limits.idle);
+                    Ok(asked::begin(server, held, patience, waiter, move |on| {
+                        Errand::new(on, wanted, arguments, options, limits, retry, restart_wait)
+                    }))
+                }
+                Reached::Refused(error) => Err(error),
+            };
         };
         let Some(live) = &published.live else {
             check_worth_waiting(published, config, server)?;
@@ -185,19 +206,13 @@ impl Manager {
         Errand::new(connection.clone(), wanted, arguments, options, limits, retry, restart_wait)
     }
 
-    /// The connection of a server that was never asked for, where a call alone is reason enough to start it.
-    fn connection_for_call(
-        &self,
-        known: &Server,
-        config: &ServerConfig,
-    ) -> Result<Arc<Connection>> {
+    /// The way to a server that was never asked for, where a call alone is reason enough to start it.
+    fn reach_for_call(&self, known: &Server, config: &ServerConfig) -> Result<Reached> {
         let refused_before = known.was_refused();
         if known.was_left() || !(config.lazy || refused_before) {
             return Err(unavailable(&known.name, None));
         }
-        let connection = self.0.hold(known)?;
-        connection.wake();
-        Ok(connection)
+        Ok(self.0.reach(known))
     }
 
     fn named(&self, name: &str) -> Result<Arc<ServerTool>> {

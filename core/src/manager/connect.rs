@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::server::Server;
+use super::trust::Reached;
 use super::{Inner, Manager, PendingWithoutCache, closed, on_runtime};
 use crate::catalog::Cache;
 use crate::clock::Clock;
@@ -62,7 +63,8 @@ pub(super) struct Gate {
 enum Course {
     /// A lazy server that may not have to run.
     Undecided(Arc<Connection>),
-    Running(Arc<Connection>, JoinHandle<(Result<()>, Instant)>),
+    /// Without a connection while it is not known whether it is trusted.
+    Running(Option<Arc<Connection>>, JoinHandle<(Result<()>, Instant)>),
     Settled(Outcome, Instant),
 }
 
@@ -89,7 +91,7 @@ impl Manager {
         on_runtime(async move {
             manager.check_open()?;
             let servers: Vec<_> = manager.0.servers.load().values().cloned().collect();
-            let (gate, entrants) = manager.0.at_the_gate(servers);
+            let (gate, entrants) = manager.0.at_the_gate(servers).await;
             drop(manager);
             gate.pass(entrants).await
         })
@@ -101,10 +103,15 @@ impl Manager {
         on_runtime(async move {
             manager.check_open()?;
             let server = manager.find(&name)?;
-            let connection = manager.0.hold(&server)?;
-            drop(server);
+            manager.0.consult_store([&server].into_iter()).await;
             let slots = manager.0.connect_slots.clone();
-            drop(manager);
+            let reached = manager.0.reach(&server);
+            drop((server, manager));
+            let connection = match reached {
+                Reached::Held(connection) => connection,
+                Reached::Asked(held) => held.await?,
+                Reached::Refused(error) => return Err(error),
+            };
             connect_in_turn(connection, slots).await
         })
     }
@@ -125,24 +132,43 @@ impl Manager {
                 let text = format!("Server \"{name}\" is disconnected");
                 return Err(Error::new(ErrorKind::ToolUnavailable, text).with_server(&name));
             }
-            let connection = manager.0.hold(&server)?;
+            let reached = manager.0.reach(&server);
             drop((server, manager));
-            if let Ok(outcome) = tokio::time::timeout(limit, connection.ready()).await {
-                return outcome;
-            }
-            let last_error = connection.published().error.clone();
-            Err(last_error.unwrap_or_else(|| {
+            let late = || {
                 let text =
                     format!("Server \"{name}\" was not connected within {} ms", limit.as_millis());
                 Error::new(ErrorKind::ConnectTimeout, text).with_server(&name)
-            }))
+            };
+            let deadline = tokio::time::Instant::now().checked_add(limit);
+            let connection = match reached {
+                Reached::Held(connection) => connection,
+                Reached::Asked(held) => timeout_at(deadline, held).await.ok_or_else(late)??,
+                Reached::Refused(error) => return Err(error),
+            };
+            if let Some(outcome) = timeout_at(deadline, connection.ready()).await {
+                return outcome;
+            }
+            let last_error = connection.published().error.clone();
+            Err(last_error.unwrap_or_else(late))
         })
+    }
+}
+
+/// The outcome, or nothing when the deadline, if there is one, has passed before.
+async fn timeout_at<T>(
+    deadline: Option<tokio::time::Instant>,
+    outcome: impl Future<Output = T>,
+) -> Option<T> {
+    match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline, outcome).await.ok(),
+        None => Some(outcome.await),
     }
 }
 
 impl Inner {
     /// Sends every server on its way.
-    pub(super) fn at_the_gate(&self, servers: Vec<Arc<Server>>) -> (Gate, Vec<Entrant>) {
+    pub(super) async fn at_the_gate(&self, servers: Vec<Arc<Server>>) -> (Gate, Vec<Entrant>) {
+        self.consult_store(servers.iter()).await;
         let gate = Gate {
             clock: self.pool.clock().clone(),
             patience: self.options.gate,
@@ -152,17 +178,18 @@ impl Inner {
         };
         let enter = |server: Arc<Server>| {
             let began = Instant::now();
-            let config = server.definition.as_ref().ok();
-            let course = match self.hold(&server) {
-                Err(error) => Course::Settled(Outcome::Failed(error), began),
-                Ok(connection) if config.is_some_and(|config| config.lazy) => {
+            let config = server.declared.config.as_ref().ok();
+            let course = match self.reach(&server) {
+                Reached::Refused(error) => Course::Settled(Outcome::Failed(error), began),
+                Reached::Held(connection) if config.is_some_and(|config| config.lazy) => {
                     Course::Undecided(connection)
                 }
-                Ok(connection) => gate.run(connection),
+                Reached::Held(connection) => gate.run(connection),
+                Reached::Asked(held) => gate.run_once_held(held),
             };
             Entrant {
                 name: server.name.clone(),
-                required: server.required,
+                required: server.declared.required,
                 fingerprint: config.map(|config| config.fingerprint()).unwrap_or_default(),
                 began,
                 course,
@@ -197,7 +224,17 @@ impl Gate {
     fn run(&self, connection: Arc<Connection>) -> Course {
         let attempt = connect_in_turn(connection.clone(), self.slots.clone());
         let task = runtime::spawn(async move { (attempt.await, Instant::now()) });
-        Course::Running(connection, task)
+        Course::Running(Some(connection), task)
+    }
+
+    fn run_once_held(
+        &self,
+        held: impl Future<Output = Result<Arc<Connection>>> + Send + 'static,
+    ) -> Course {
+        let slots = self.slots.clone();
+        let attempt = async move { connect_in_turn(held.await?, slots).await };
+        let task = runtime::spawn(async move { (attempt.await, Instant::now()) });
+        Course::Running(None, task)
     }
 
     /// Starts the lazy servers of which no tools are known. The others are on their way meanwhile.
@@ -224,7 +261,7 @@ impl Gate {
     async fn stand_in(&self, entrants: &mut [Entrant]) {
         for entrant in entrants.iter_mut().filter(|entrant| !entrant.required) {
             let arrived = entrant.has_arrived();
-            let Course::Running(connection, _) = &entrant.course else { continue };
+            let Course::Running(Some(connection), _) = &entrant.course else { continue };
             if arrived {
                 continue;
             }
@@ -252,7 +289,7 @@ impl Gate {
 
 /// Not too many attempts at once, and in the order in which they were asked for; one that waits for its turn ends with
 /// the manager.
-fn connect_in_turn(
+pub(super) fn connect_in_turn(
     connection: Arc<Connection>,
     slots: Arc<Semaphore>,
 ) -> impl Future<Output = Result<()>> + Send {

@@ -9,6 +9,8 @@ use crate::call::Retry;
 use crate::catalog::Naming;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::Pool;
+use crate::surroundings::{Surroundings, WrittenSurroundings};
+use crate::trust::Trust;
 
 /// Options of a manager; the defaults are good.
 #[derive(Clone)]
@@ -29,6 +31,12 @@ pub struct ManagerOptions {
     pub cache: CacheOption,
     /// Whether a config file is followed as it changes; see [`crate::Manager::open`].
     pub watch: bool,
+    /// Who decides whether a project's definition may start a program.
+    pub trust: Trust,
+    /// Whether a header or variable whose value is the name of a set variable gets that variable's value.
+    pub bare_env_names: bool,
+    /// Home, platform and environment that values are looked up in.
+    pub surroundings: Surroundings,
     /// Whose connections are shared; the process-wide pool when not set.
     pub pool: Option<Pool>,
 }
@@ -44,6 +52,9 @@ impl Default for ManagerOptions {
             retry: Retry::default(),
             cache: CacheOption::default(),
             watch: false,
+            trust: Trust::default(),
+            bare_env_names: false,
+            surroundings: Surroundings::process(),
             pool: None,
         }
     }
@@ -82,6 +93,17 @@ struct Written {
     retry: Option<Retry>,
     cache_dir: Option<CacheDir>,
     watch: Option<bool>,
+    trust: Option<TrustPolicy>,
+    bare_env_names: Option<bool>,
+    surroundings: Option<WrittenSurroundings>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum TrustPolicy {
+    Stored,
+    All,
+    None,
 }
 
 #[derive(Deserialize)]
@@ -95,7 +117,8 @@ impl ManagerOptions {
     /// Reads `{"gate_ms": 250, "cache_dir": "…" or false, …}`; what is left out or null is the default.
     pub fn from_json(text: &str) -> Result<Self> {
         let written: Written = serde_json::from_str(text).map_err(|error| {
-            let text = format!("The manager's options cannot be used: {error}");
+            let text =
+                format!("The manager's options cannot be used: {}", crate::redact::reason(&error));
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;
         let default = ManagerOptions::default();
@@ -113,6 +136,13 @@ impl ManagerOptions {
                 Some(CacheDir::At(dir)) => CacheOption::At(dir),
             },
             watch: written.watch.unwrap_or_default(),
+            trust: match written.trust {
+                None | Some(TrustPolicy::Stored) => Trust::Stored,
+                Some(TrustPolicy::All) => Trust::All,
+                Some(TrustPolicy::None) => Trust::None,
+            },
+            bare_env_names: written.bare_env_names.unwrap_or_default(),
+            surroundings: written.surroundings.map(Into::into).unwrap_or_default(),
             ..default
         })
     }

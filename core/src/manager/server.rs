@@ -7,23 +7,25 @@ use std::sync::{Arc, Mutex};
 use arc_swap::{ArcSwapOption, Guard};
 use futures_util::FutureExt;
 use futures_util::future::Shared;
+use tokio::sync::Notify;
 
 use crate::catalog::{Slice, ToolState};
-use crate::config::ServerConfig;
+use crate::config::{Declared, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::{Lease, Leaving};
-use crate::status::{Calls, ServerStatus, Source, State};
+use crate::status::{Calls, ServerStatus, State};
 use crate::sync::lock;
 
 pub(super) struct Server {
     pub(super) name: String,
-    pub(super) required: bool,
-    pub(super) definition: Result<ServerConfig>,
+    pub(super) declared: Declared,
     lease: ArcSwapOption<Lease>,
     without: Mutex<Without>,
     /// The end of the connection that was let go of last; everybody who lets go waits for the same one.
     ending: Mutex<Ending>,
+    /// Rings when the manager lets go of it.
+    left: Arc<Notify>,
 }
 
 type Ending = Shared<Pin<Box<dyn Future<Output = ()> + Send>>>;
@@ -40,41 +42,37 @@ enum Without {
 }
 
 impl Server {
-    pub(super) fn new(name: &str, definition: Result<ServerConfig>, required: bool) -> Arc<Server> {
+    pub(super) fn new(name: &str, declared: Declared) -> Arc<Server> {
         Arc::new(Server {
             name: name.to_owned(),
-            required,
-            definition,
+            declared,
             lease: ArcSwapOption::empty(),
             without: Mutex::default(),
             ending: Mutex::new(ended()),
+            left: Arc::default(),
         })
     }
 
     /// The same hold under another definition of the same server.
-    pub(super) fn redefined(
-        &self,
-        definition: Result<ServerConfig>,
-        required: bool,
-    ) -> Arc<Server> {
+    pub(super) fn redefined(&self, declared: Declared) -> Arc<Server> {
         let without = lock(&self.without);
         let lease = self.lease.load_full();
-        if let (Some(lease), Ok(config)) = (&lease, &definition) {
+        if let (Some(lease), Ok(config)) = (&lease, &declared.config) {
             lease.set(config);
         }
         Arc::new(Server {
             name: self.name.clone(),
-            required,
-            definition,
+            declared,
             lease: ArcSwapOption::new(lease),
             without: Mutex::new(without.clone()),
             ending: Mutex::new(lock(&self.ending).clone()),
+            left: self.left.clone(),
         })
     }
 
     /// The definition, if the server may be used.
     pub(super) fn usable(&self) -> Result<&ServerConfig> {
-        match &self.definition {
+        match &self.declared.config {
             Err(error) => Err(error.clone()),
             Ok(config) if config.enabled => Ok(config),
             Ok(_) => Err(Error::new(
@@ -129,6 +127,17 @@ impl Server {
         matches!(*lock(&self.without), Without::Refused(_))
     }
 
+    /// Whether it is not started because its source is not trusted.
+    pub(super) fn is_blocked(&self) -> bool {
+        let without = lock(&self.without);
+        let refused = matches!(&*without, Without::Refused(error) if is_untrusted(error));
+        refused && self.lease().is_none()
+    }
+
+    pub(super) fn left(&self) -> Arc<Notify> {
+        self.left.clone()
+    }
+
     /// Lets go of the connection; resolves when that has ended, if it has to.
     pub(super) fn leave(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
         let mut without = lock(&self.without);
@@ -136,6 +145,7 @@ impl Server {
             Leaving::Disconnecting => Without::Left,
             Leaving::Closing => Without::Gone,
         };
+        self.left.notify_waiters();
         let mut ending = lock(&self.ending);
         if let Some(lease) = self.lease.swap(None) {
             let end: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(lease.release(leaving));
@@ -153,9 +163,11 @@ impl Server {
             tools: published.tools.list.clone(),
             state: if live { ToolState::Live } else { ToolState::Deferred },
             requires_approval: self
-                .definition
+                .declared
+                .config
                 .as_ref()
                 .is_ok_and(|config| config.requires_approval),
+            via: self.declared.source.provider.as_str().into(),
         })
     }
 
@@ -165,12 +177,15 @@ impl Server {
         let published = connection.map(|connection| connection.published());
         let live = published.as_ref().and_then(|published| published.live.as_deref());
         let greeting = live.map(|live| live.greeting.clone());
-        let (state, error) = match (&published, &self.definition) {
+        let (state, error) = match (&published, &self.declared.config) {
             (Some(published), _) => (published.state, published.error.clone()),
             (None, Err(error)) => (State::Failed, Some(error.clone())),
             (None, Ok(config)) if !config.enabled => (State::Disabled, None),
             (None, Ok(_)) => match &*lock(&self.without) {
                 Without::NeverAsked => (State::Idle, None),
+                Without::Refused(error) if is_untrusted(error) => {
+                    (State::Blocked, Some(error.clone()))
+                }
                 Without::Refused(error) => (State::Failed, Some(error.clone())),
                 Without::Left | Without::Gone => (State::Disconnected, None),
             },
@@ -180,7 +195,7 @@ impl Server {
         ServerStatus {
             name: self.name.clone(),
             state,
-            transport: self.definition.as_ref().ok().map(|config| config.transport.name()),
+            transport: self.declared.config.as_ref().ok().map(|config| config.transport.name()),
             tool_count: published.map_or(0, |published| published.tools.list.len()),
             error,
             connected_since_ms: live.map(|live| live.connected_since_ms),
@@ -196,10 +211,14 @@ impl Server {
             server_name: greeting.as_ref().and_then(|greeting| greeting.server_name.clone()),
             server_version: greeting.as_ref().and_then(|greeting| greeting.server_version.clone()),
             instructions: greeting.and_then(|greeting| greeting.instructions),
-            source: Source::code(),
+            source: self.declared.source.clone(),
             calls: connection.map_or_else(Calls::default, |connection| connection.tally().calls()),
         }
     }
+}
+
+fn is_untrusted(error: &Error) -> bool {
+    error.kind() == ErrorKind::Untrusted
 }
 
 /// Nothing is left to end.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::Session;
 use crate::error::{Error, ErrorKind, Result};
+use crate::redact::Mask;
 use crate::wire::Wire;
 
 const PAGE_LIMIT: usize = 100;
@@ -38,7 +39,7 @@ pub(crate) async fn greet(session: &Session) -> Result<Greeting> {
     // Only the first value: see `message::quick_answer`.
     let answer = Value::deserialize(&mut serde_json::Deserializer::from_slice(&answer))
         .map_err(|error| refused(&format!("the answer to initialize cannot be read: {error}")))?;
-    let greeting = read_greeting(&answer)?;
+    let greeting = read_greeting(&answer, &session.mask())?;
     if let Some(Wire::Http(link)) = session.wire() {
         link.speak(&greeting.protocol_version);
     }
@@ -49,13 +50,14 @@ pub(crate) async fn greet(session: &Session) -> Result<Greeting> {
     Ok(greeting)
 }
 
-fn read_greeting(answer: &Value) -> Result<Greeting> {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
+fn read_greeting(answer: &Value, mask: &Mask) -> Result<Greeting> {
+    let text = |value: &Value| value.as_str().map(|text| mask.text(text).into_owned());
     let version = answer["protocolVersion"].as_str().unwrap_or_default();
     let known = ProtocolVersion::KNOWN_VERSIONS
         .iter()
         .any(|known| known.as_str() == version && known.has_initialize());
     if !known {
+        let version = mask.text(version);
         return Err(refused(&format!(
             "it speaks protocol version \"{version}\", which is unknown"
         )));
@@ -87,8 +89,12 @@ pub(crate) async fn list_tools(session: &Session, greeting: &Greeting) -> Result
     for _ in 0..PAGE_LIMIT {
         let answer = session.request("tools/list", &params).await.map_err(not_an_mcp_server)?;
         // Only the first value: see `message::quick_answer`.
-        let page = Page::deserialize(&mut serde_json::Deserializer::from_slice(&answer))
-            .map_err(|error| refused(&format!("its tool list cannot be read: {error}")))?;
+        let page = Page::deserialize(&mut serde_json::Deserializer::from_slice(&answer)).map_err(
+            |error| {
+                let why = error.to_string();
+                refused(&format!("its tool list cannot be read: {}", session.mask().text(&why)))
+            },
+        )?;
         tools.extend(page.tools.iter().map(|tool| answer.slice_ref(tool.get().as_bytes())));
         if tools.len() > TOOL_LIMIT {
             return Err(over_limit(&format!("more than {TOOL_LIMIT} tools")));

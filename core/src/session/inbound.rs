@@ -25,7 +25,7 @@ impl Session {
             None => tracing::debug!(
                 server = &*self.server,
                 "not a message: {}",
-                String::from_utf8_lossy(&message[..message.len().min(200)])
+                self.mask().fragment(&String::from_utf8_lossy(&message[..message.len().min(200)]))
             ),
         }
     }
@@ -66,7 +66,7 @@ impl Session {
                 let Ok(id) = id.get().trim_matches('"').parse::<u64>() else {
                     return self.unreadable(&message);
                 };
-                self.answer(id, outcome(&message, result, error));
+                self.answer(id, self.outcome(&message, result, error));
             }
             Envelope { method: None, id: None, .. } => self.unreadable(&message),
         }
@@ -94,29 +94,47 @@ impl Session {
                 let _ = self.news.send((self.generation, News::ToolsChanged));
             }
             "notifications/message" => {
-                if let Some(kind) = params.and_then(|raw| server_requests::log(raw.get())) {
+                let log = |raw: &RawValue| server_requests::log(raw.get(), &self.mask());
+                if let Some(kind) = params.and_then(log) {
                     self.seen.audience.emit(&self.server, kind);
                 }
             }
-            other => tracing::trace!(server = &*self.server, method = other, "notification"),
+            other => tracing::trace!(
+                server = &*self.server,
+                method = &*self.mask().text(other),
+                "notification"
+            ),
         }
     }
-}
 
-fn outcome(message: &Bytes, result: Option<&RawValue>, error: Option<&RawValue>) -> Outcome {
-    match (result, error) {
-        (Some(result), None) if result.get().starts_with('{') => {
-            Ok(message.slice_ref(result.get().as_bytes()))
+    fn outcome(
+        &self,
+        message: &Bytes,
+        result: Option<&RawValue>,
+        error: Option<&RawValue>,
+    ) -> Outcome {
+        match (result, error) {
+            (Some(result), None) if result.get().starts_with('{') => {
+                Ok(message.slice_ref(result.get().as_bytes()))
+            }
+            (None, Some(error)) => Err(self.refusal(error.get())),
+            (Some(_), Some(_)) => Err(unreadable("has both a result and an error")),
+            (Some(_), None) => Err(unreadable("has a result that is not an object")),
+            (None, None) => Err(unreadable("has neither a result nor an error")),
         }
-        (None, Some(error)) => match serde_json::from_str::<message::RpcErrorShape>(error.get()) {
-            Ok(shape) => Err(Error::new(ErrorKind::ToolFailed, shape.message.clone())
-                .with_executed(Executed::Yes)
-                .with_rpc(RpcError { code: shape.code, message: shape.message, data: shape.data })),
-            Err(_) => Err(unreadable("carries an error that cannot be read")),
-        },
-        (Some(_), Some(_)) => Err(unreadable("has both a result and an error")),
-        (Some(_), None) => Err(unreadable("has a result that is not an object")),
-        (None, None) => Err(unreadable("has neither a result nor an error")),
+    }
+
+    /// The server's JSON-RPC error, which becomes one of ours.
+    fn refusal(&self, error: &str) -> Error {
+        let Ok(shape) = serde_json::from_str::<message::RpcErrorShape>(error) else {
+            return unreadable("carries an error that cannot be read");
+        };
+        let mask = self.mask();
+        let words = mask.text(&shape.message).into_owned();
+        let data = shape.data.map(|data| mask.json(data));
+        Error::new(ErrorKind::ToolFailed, words.clone())
+            .with_executed(Executed::Yes)
+            .with_rpc(RpcError { code: shape.code, message: words, data })
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::message;
 use crate::event::{EventKind, LogOrigin};
+use crate::redact::Mask;
 
 /// The answer to a request of the server; `id` is its id as it wrote it.
 pub(super) fn reply(method: &str, id: &str) -> Vec<u8> {
@@ -20,7 +21,7 @@ pub(super) fn reply(method: &str, id: &str) -> Vec<u8> {
 }
 
 /// The event for a `notifications/message`.
-pub(super) fn log(params: &str) -> Option<EventKind> {
+pub(super) fn log(params: &str, mask: &Mask) -> Option<EventKind> {
     #[derive(Deserialize)]
     struct Params {
         level: String,
@@ -30,5 +31,10 @@ pub(super) fn log(params: &str) -> Option<EventKind> {
         data: Value,
     }
     let Params { level, logger, data } = serde_json::from_str(params).ok()?;
-    Some(EventKind::Log { origin: LogOrigin::Server, level, logger, data })
+    Some(EventKind::Log {
+        origin: LogOrigin::Server,
+        level: mask.text(&level).into_owned(),
+        logger: logger.map(|logger| mask.text(&logger).into_owned()),
+        data: mask.json(data),
+    })
 }

@@ -19,6 +19,7 @@ use super::{Inbound, Loss};
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Result};
 use crate::per_process::{Origin, PerProcess};
+use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;
 
@@ -45,10 +46,16 @@ const REDIRECTS: usize = 3;
 pub(crate) struct Target {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
+    /// The URL as it may be shown.
+    pub(crate) shown: String,
+    /// What the server was given and may repeat.
+    pub(crate) mask: Mask,
 }
 
 pub(crate) struct Link {
     url: Url,
+    shown: String,
+    mask: Mask,
     /// Sent along with each message: the configured ones, and what is agreed on with the server.
     headers: Mutex<HeaderMap>,
     message_limit: usize,
@@ -100,6 +107,8 @@ impl Link {
         client()?;
         Ok(Arc::new_cyclic(|me| Link {
             url: target.url,
+            shown: target.shown,
+            mask: target.mask,
             headers: Mutex::new(target.headers),
             message_limit: limits.message_bytes,
             inbound: OnceLock::new(),
@@ -110,6 +119,10 @@ impl Link {
             origin: Origin::here(),
             me: me.clone(),
         }))
+    }
+
+    pub(crate) fn mask(&self) -> &Mask {
+        &self.mask
     }
 
     pub(crate) fn deliver_to(&self, inbound: Weak<dyn Inbound>) {

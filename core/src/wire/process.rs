@@ -18,21 +18,28 @@ use tokio::sync::watch;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::inherited::LocalFd;
+use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;
 
+mod brief;
 mod guardian;
 mod stderr;
 mod stderr_log;
 
+pub(crate) use brief::{Unheard, hear};
 use guardian::{discharge, enlist, is_enlisted, leave_to_start};
 use stderr::Tail;
 use stderr_log::StderrLog;
 
 /// How long each step of asking a tree to end may take.
 const STEP: Duration = Duration::from_secs(1);
+/// How long a server that has closed its output is given to end: on a busy machine its exit is seen much later.
+const LAST_BREATH: Duration = Duration::from_secs(1);
 /// How long a dying server's last words are waited for.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+/// The longest that an obituary takes.
+pub(crate) const OBITUARY: Duration = LAST_BREATH.saturating_add(LAST_WORDS);
 /// A large result then needs few turns; the kernel allots the memory only when it is used.
 const PIPE_SIZE: usize = 1 << 20;
 
@@ -45,10 +52,13 @@ pub(crate) struct Launch {
     /// The child's whole environment.
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: Option<PathBuf>,
+    /// What it was given and may repeat.
+    pub(crate) mask: Mask,
 }
 
 pub(crate) struct Process {
     group: Pid,
+    mask: Mask,
     exit: Exit,
     tail: Arc<Mutex<Tail>>,
     stderr_done: watch::Receiver<bool>,
@@ -69,17 +79,17 @@ impl Exit {
 impl Process {
     /// Starts the program; gives its standard input and output, ready for non-blocking use.
     pub(crate) fn start(launch: Launch) -> Result<(Process, LocalFd, LocalFd)> {
-        let program = launch.program.display().to_string();
+        let mask = launch.mask.clone();
+        let program = mask.text(&launch.program.display().to_string()).into_owned();
         let (server, cwd) = (launch.server.clone(), launch.cwd.clone());
-        let pipes = pipes().map_err(|error| cannot_start(&program, cwd.as_ref(), error.into()))?;
+        let cannot_start = |error| cannot_start(&program, cwd.as_ref(), &mask, error);
+        let pipes = pipes().map_err(|error| cannot_start(error.into()))?;
         let (ours, theirs) = pipes;
         let leave = leave_to_start().ok_or_else(|| {
             let text = format!("\"{program}\" is not started: this process is ending");
             Error::new(ErrorKind::ConnectFailed, text)
         })?;
-        let mut child = command(launch, theirs)
-            .spawn()
-            .map_err(|error| cannot_start(&program, cwd.as_ref(), error))?;
+        let mut child = command(launch, theirs).spawn().map_err(cannot_start)?;
 
         let id = child.id().and_then(|id| Pid::from_raw(id as i32));
         let group = id.ok_or_else(|| {
@@ -87,12 +97,12 @@ impl Process {
         })?;
         enlist(group);
         drop(leave);
-        let tail = Arc::new(Mutex::new(Tail::default()));
+        let tail = Arc::new(Mutex::new(Tail::new(mask.clone())));
         let (done, stderr_done) = watch::channel(false);
         if let Some(mut stderr) = child.stderr.take() {
-            let tail = tail.clone();
+            let (tail, mask) = (tail.clone(), mask.clone());
             runtime::spawn(async move {
-                let mut log = StderrLog::new(server);
+                let mut log = StderrLog::new(server, mask);
                 let mut chunk = vec![0; 4096];
                 while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
                     lock(&tail).push(&chunk[..count]);
@@ -108,7 +118,12 @@ impl Process {
             end_rest_of(group).await;
             discharge(group);
         });
-        Ok((Process { group, exit: Exit(exit), tail, stderr_done }, ours.0, ours.1))
+        let process = Process { group, mask, exit: Exit(exit), tail, stderr_done };
+        Ok((process, ours.0, ours.1))
+    }
+
+    pub(crate) fn mask(&self) -> &Mask {
+        &self.mask
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -124,7 +139,7 @@ impl Process {
         let (exit, tail, mut done) =
             (self.exit.clone(), self.tail.clone(), self.stderr_done.clone());
         async move {
-            let status = tokio::time::timeout(LAST_WORDS, exit.wait()).await.ok().flatten();
+            let status = tokio::time::timeout(LAST_BREATH, exit.wait()).await.ok().flatten();
             let _ = tokio::time::timeout(LAST_WORDS, done.wait_for(|done| *done)).await;
             let ended = match status {
                 Some(status) => match (status.code(), status.signal()) {
@@ -234,15 +249,38 @@ fn command(launch: Launch, theirs: (OwnedFd, OwnedFd)) -> Command {
     command.into()
 }
 
-fn cannot_start(program: &str, cwd: Option<&PathBuf>, error: std::io::Error) -> Error {
+fn cannot_start(program: &str, cwd: Option<&PathBuf>, mask: &Mask, error: std::io::Error) -> Error {
     let missing = error.kind() == std::io::ErrorKind::NotFound;
     let failed = |text| Error::new(ErrorKind::ConnectFailed, text);
     match cwd {
         Some(cwd) if missing && !cwd.is_dir() => {
-            failed(format!("The working directory {} does not exist", cwd.display()))
+            let cwd = cwd.display().to_string();
+            failed(format!("The working directory {} does not exist", mask.text(&cwd)))
                 .with_hint("correct \"cwd\"")
         }
         _ if missing => failed(format!("Command \"{program}\" was not found")),
         _ => failed(format!("Command \"{program}\" could not be started: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_of_a_server_that_takes_its_time_to_die_is_waited_for() {
+        let launch = Launch {
+            server: "s".into(),
+            program: "/bin/sh".into(),
+            args: ["-c", "sleep 0.3; exit 4"].map(str::to_owned).into(),
+            env: Vec::new(),
+            cwd: None,
+            mask: Mask::default(),
+        };
+        let words = runtime::block_on(async {
+            let (process, ..) = Process::start(launch).unwrap();
+            process.obituary().await
+        });
+        assert_eq!(words, "The server exited with code 4");
     }
 }

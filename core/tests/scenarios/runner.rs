@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::common::{PATIENCE, Web, fixture, lives, read_journal};
 use crate::matching::{check, fill, is_subsequence};
+use crate::place::{self, Asked, Place, scripted, text_of};
 
 const COMMON_KEYS: &[&str] = &["do", "on", "expect", "error"];
 const CALL_KEYS: &[&str] = &[
@@ -37,6 +38,7 @@ const MAIN: &str = "main";
 struct Run {
     pool: Pool,
     dir: PathBuf,
+    place: Place,
     managers: Mutex<HashMap<String, Arc<Watched>>>,
     started: Mutex<HashMap<String, JoinHandle<Outcome>>>,
     web: Mutex<HashMap<String, Fixture>>,
@@ -45,6 +47,7 @@ struct Run {
 /// A manager and what it told so far.
 struct Watched {
     manager: Manager,
+    questions: Asked,
     events: Arc<Mutex<Vec<Value>>>,
     collector: JoinHandle<()>,
 }
@@ -77,30 +80,45 @@ pub(crate) fn run(root: &Path, file: &Path) -> Result<(), String> {
         web.insert(name.clone(), Fixture { knobs, url, server: Some(server) });
     }
     let scenario = fill(&scenario, &names);
-    for (name, text) in scenario["files"].as_object().into_iter().flatten() {
-        let text = text.as_str().ok_or("the text of a file is a string")?;
-        std::fs::write(dir.join(name), text).map_err(|error| error.to_string())?;
-    }
+    let place = Place::prepare(&scenario, &dir).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    runtime.block_on(play(&scenario, &dir, web))?;
+    runtime.block_on(play(&scenario, &dir, place, web))?;
     nothing_left(&dir)?;
-    std::fs::remove_dir_all(&dir).map_err(|error| error.to_string())
+    remove(&dir)
 }
 
-async fn play(scenario: &Value, dir: &Path, web: HashMap<String, Fixture>) -> Result<(), String> {
+/// Takes the directory away; a tool list that is just being remembered in it may come in between.
+fn remove(dir: &Path) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    while let Err(error) = std::fs::remove_dir_all(dir) {
+        if Instant::now() > deadline {
+            return Err(error.to_string());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+async fn play(
+    scenario: &Value,
+    dir: &Path,
+    place: Place,
+    web: HashMap<String, Fixture>,
+) -> Result<(), String> {
     let pool = scenario.get("pool").map_or("{}".to_owned(), Value::to_string);
     let pool = PoolOptions::from_json(&pool).map_err(|error| error.to_string())?;
     let run = Arc::new(Run {
         pool: Pool::new(pool),
         dir: dir.to_owned(),
+        place,
         managers: Mutex::default(),
         started: Mutex::default(),
         web: Mutex::new(web),
     });
-    run.open(MAIN, scenario)?;
+    run.open(MAIN, scenario).await?;
     let steps = scenario["steps"].as_array().ok_or("a scenario needs steps")?;
     let mut outcome = Ok(());
     for (index, step) in steps.iter().enumerate() {
@@ -123,11 +141,16 @@ async fn play(scenario: &Value, dir: &Path, web: HashMap<String, Fixture>) -> Re
 }
 
 impl Run {
-    /// Makes a manager by the `config` or `config_file` and the `options` of `description`.
-    fn open(&self, name: &str, description: &Value) -> Result<(), String> {
+    /// Makes a manager by the `config`, `config_file` or `discover` and the `options` of `description`.
+    async fn open(&self, name: &str, description: &Value) -> Result<(), String> {
         let mut options = description["options"].as_object().cloned().unwrap_or_default();
         let naming = options.remove("naming");
         options.entry("cache_dir").or_insert_with(|| json!(self.dir.join("cache")));
+        options.insert("surroundings".to_owned(), self.place.surroundings.clone());
+        let (questions, script) = (Asked::default(), options.get("trust").cloned());
+        if script.as_ref().is_some_and(Value::is_object) {
+            options.remove("trust");
+        }
         let options = ManagerOptions::from_json(&Value::Object(options).to_string())
             .map_err(|error| error.to_string())?;
         let naming = naming.as_ref().and_then(Value::as_str);
@@ -136,18 +159,33 @@ impl Run {
                 .map_or(Ok(Naming::default()), Naming::from_style)
                 .map_err(|error| error.to_string())?,
             pool: Some(self.pool.clone()),
+            trust: match script.as_ref().and_then(|script| script.get("answers")) {
+                Some(answers) => scripted(answers, &questions),
+                None => options.trust.clone(),
+            },
             ..options
         };
-        let manager = match description["config_file"].as_str() {
-            Some(file) => Manager::open(file, options),
-            None => Config::from_value(description["config"].clone())
-                .map(|config| Manager::new(config, options)),
+        let made = if let Some(looking) = description.get("discover") {
+            match self.place.discover(looking) {
+                Ok(looking) => Manager::discover(looking, options).await,
+                Err(error) => Err(error),
+            }
+        } else if let Some(file) = description["config_file"].as_str() {
+            Manager::open(file, options)
+        } else {
+            Config::from_value(description["config"].clone())
+                .map(|config| Manager::new(config, options))
         };
-        self.watch(name, manager.map_err(|error| error.to_string())?);
+        match (made, description.get("error")) {
+            (Ok(manager), None) => self.watch(name, manager, questions),
+            (Ok(_), Some(_)) => return Err("should have failed".into()),
+            (Err(error), None) => return Err(error.to_string()),
+            (Err(error), Some(expected)) => check(expected, &json!(error))?,
+        }
         Ok(())
     }
 
-    fn watch(&self, name: &str, manager: Manager) {
+    fn watch(&self, name: &str, manager: Manager, questions: Asked) {
         let events = Arc::new(Mutex::new(Vec::new()));
         let (log, stream) = (events.clone(), manager.events());
         let collector = tokio::spawn(async move {
@@ -155,7 +193,7 @@ impl Run {
                 log.lock().unwrap().push(serde_json::to_value(event).unwrap());
             }
         });
-        let watched = Arc::new(Watched { manager, events, collector });
+        let watched = Arc::new(Watched { manager, questions, events, collector });
         self.managers.lock().unwrap().insert(name.to_owned(), watched);
     }
 
@@ -218,8 +256,8 @@ impl Run {
                 }
                 "journal" => self.journal(step).await,
                 "open" => {
-                    only(step, &["as", "config", "config_file", "options"])?;
-                    self.open(step["as"].as_str().ok_or("open needs as")?, step)
+                    only(step, &["as", "config", "config_file", "discover", "options"])?;
+                    self.open(step["as"].as_str().ok_or("open needs as")?, step).await
                 }
                 "advance" => {
                     only(step, &["ms"])?;
@@ -230,10 +268,23 @@ impl Run {
                 "write" => {
                     only(step, &["file", "text"])?;
                     let file = step["file"].as_str().ok_or("write needs file")?;
-                    let text = step["text"].as_str().ok_or("write needs text")?;
                     let fresh = format!("{file}.new");
-                    std::fs::write(&fresh, text).map_err(|error| error.to_string())?;
+                    std::fs::write(&fresh, text_of(&step["text"]))
+                        .map_err(|error| error.to_string())?;
                     std::fs::rename(&fresh, file).map_err(|error| error.to_string())
+                }
+                "file" => {
+                    only(step, &["file"])?;
+                    let file = step["file"].as_str().ok_or("file needs file")?;
+                    let text = std::fs::read_to_string(file).unwrap_or_default();
+                    match &step["expect"] {
+                        Value::Null if Path::new(file).exists() => Err(format!("{file} is there")),
+                        Value::Null => Ok(()),
+                        expected @ Value::String(_) => check(expected, &json!(text)),
+                        expected => {
+                            check(expected, &serde_json::from_str(&text).unwrap_or_default())
+                        }
+                    }
                 }
                 "end_fixture" | "start_fixture" => self.fixture(step),
                 _ => judge(step, self.verb(step).await),
@@ -279,6 +330,10 @@ impl Run {
     }
 
     async fn verb(&self, step: &Value) -> Outcome {
+        if let Some(allowed) = place::keys_of(&step["do"]) {
+            keys(step, allowed);
+            return self.place.verb(step);
+        }
         let watched = self.on(step);
         let manager = &watched.manager;
         let text = |key: &str| step[key].as_str().unwrap_or_default();
@@ -317,6 +372,14 @@ impl Run {
                 keys(step, &[]);
                 Ok(json!(manager.warnings()))
             }
+            "discovery" => {
+                keys(step, &[]);
+                Ok(manager.discovery().map_or(Value::Null, |found| place::described(&found)))
+            }
+            "questions" => {
+                keys(step, &[]);
+                Ok(Value::Array(watched.questions.lock().unwrap().clone()))
+            }
             "kill" => {
                 keys(step, &["server"]);
                 let status =
@@ -329,7 +392,7 @@ impl Run {
             }
             "child" => {
                 keys(step, &["as"]);
-                self.watch(text("as"), manager.child()?);
+                self.watch(text("as"), manager.child()?, watched.questions.clone());
                 Ok(Value::Null)
             }
             "reload" => {
@@ -404,7 +467,7 @@ fn describe(tool: &mcpool::Tool) -> Value {
         "title": tool.of.title(), "description": tool.of.description(),
         "input_schema": parsed(Some(&tool.of.input_schema())), "output_schema": parsed(tool.of.output_schema()),
         "annotations": parsed(tool.of.annotations()), "requires_approval": tool.requires_approval,
-        "provider": tool.of.provider(), "state": tool.state,
+        "provider": tool.provider(), "state": tool.state,
     })
 }
 

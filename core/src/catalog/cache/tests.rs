@@ -152,7 +152,7 @@ fn a_definitions_secrets_stay_out() {
     });
     let config = Config::from_value(json!({"mcpServers": servers})).unwrap();
     for (name, server) in &config.servers {
-        let fingerprint = server.as_ref().unwrap().fingerprint();
+        let fingerprint = server.config.as_ref().unwrap().fingerprint();
         room.cache.store(name, &fingerprint, None, &some_tools(), NOW);
         let path = room.cache.file(name, &fingerprint).unwrap();
         let content = fs::read_to_string(&path).unwrap();

@@ -42,7 +42,7 @@ impl Actor {
         self.refresh = Some(Box::pin(async move {
             let listed = timeout(limit, list_tools(&live.session, &live.greeting)).await;
             match listed {
-                Ok(listed) => Ok(tools_of(&server, listed?)),
+                Ok(listed) => Ok(tools_of(&server, listed?, &live.session.mask())),
                 Err(_) => Err(Error::new(ErrorKind::ToolTimeout, "tools/list was not answered")),
             }
         }));
@@ -78,9 +78,11 @@ impl Actor {
         let live = self.live.as_ref()?;
         let version = live.greeting.protocol_version.clone();
         let (tools, seen) = (self.tools.clone(), self.seen.clone());
+        let mask = live.session.mask();
         let fingerprint = self.config.fingerprint();
         Some(runtime::handle().spawn_blocking(move || {
-            let listed: Vec<_> = tools.list.iter().map(|tool| tool.raw()).collect();
+            // A server may describe its tools with a value that it was given; the disk is not to hold it.
+            let listed: Vec<_> = tools.list.iter().map(|tool| mask.raw_json(tool.raw())).collect();
             let now_ms = seen.clock.wall_ms();
             for cache in caches {
                 cache.store(&seen.server, &fingerprint, Some(&version), &listed, now_ms);

@@ -9,7 +9,6 @@ use tokio::time::timeout;
 
 use super::{Link, client};
 use crate::error::{Error, ErrorKind, Executed};
-use crate::redact;
 use crate::wire::Loss;
 
 /// How much of a refusal is read.
@@ -43,12 +42,13 @@ impl From<Error> for Failure {
 }
 
 impl Link {
-    pub(super) fn shown(&self) -> String {
-        redact::url(&self.url)
+    fn lost(&self, what: &str) -> Error {
+        Error::new(ErrorKind::ConnectionLost, self.tell(what))
     }
 
-    fn lost(&self, what: &str) -> Error {
-        Error::new(ErrorKind::ConnectionLost, format!("{what} ({})", self.shown()))
+    /// What happened, and where. What others put into it is told without the values that they were given.
+    fn tell(&self, what: &str) -> String {
+        format!("{} ({})", self.mask.text(what), self.shown)
     }
 
     pub(super) async fn not_reached(&self, error: &reqwest::Error) -> Failure {
@@ -80,8 +80,7 @@ impl Link {
     }
 
     pub(super) fn odd(&self, what: &str) -> Error {
-        let text = format!("The server {what} ({})", self.shown());
-        Error::new(ErrorKind::ProtocolError, text)
+        Error::new(ErrorKind::ProtocolError, self.tell(&format!("The server {what}")))
             .with_executed(Executed::Unknown)
             .with_hint("is this the URL of an MCP server?")
     }
@@ -110,7 +109,7 @@ impl Link {
             let lost = self.lost("The server has forgotten our session");
             return Failure::new(lost.with_executed(Executed::No), Loss::Expired);
         }
-        let text = format!("The server answered {status} ({})", self.shown());
+        let text = self.tell(&format!("The server answered {status}"));
         let error = |kind| Error::new(kind, &*text);
         match status {
             StatusCode::UNAUTHORIZED => error(ErrorKind::AuthRequired)

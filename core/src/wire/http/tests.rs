@@ -186,7 +186,12 @@ struct Client {
 
 impl Client {
     fn of(url: &str) -> Client {
-        let target = Target { url: url.parse().expect("a url"), headers: HeaderMap::new() };
+        let target = Target {
+            url: url.parse().expect("a url"),
+            headers: HeaderMap::new(),
+            shown: url.to_owned(),
+            mask: Default::default(),
+        };
         let limits = crate::config::Limits { message_bytes: 1 << 20, ..Default::default() };
         let link = Link::open(target, &limits).expect("a link");
         let (sender, told) = unbounded_channel();

@@ -2,17 +2,23 @@
 
 use std::collections::VecDeque;
 
+use crate::redact::Mask;
+
 const LINES: usize = 64;
 const BYTES: usize = 16 << 10;
 
-#[derive(Default)]
 pub(super) struct Tail {
+    mask: Mask,
     lines: VecDeque<Vec<u8>>,
     partial: Vec<u8>,
     bytes: usize,
 }
 
 impl Tail {
+    pub(super) fn new(mask: Mask) -> Self {
+        Tail { mask, lines: VecDeque::new(), partial: Vec::new(), bytes: 0 }
+    }
+
     pub(super) fn push(&mut self, chunk: &[u8]) {
         for piece in chunk.split_inclusive(|&byte| byte == b'\n') {
             self.partial.extend_from_slice(piece);
@@ -41,7 +47,8 @@ impl Tail {
         let mut before = "; stderr:\n";
         for line in self.lines.iter().chain(partial) {
             text.push_str(before);
-            text.push_str(&String::from_utf8_lossy(line));
+            // Lines that are too long have lost their beginning, and the last one may go on.
+            text.push_str(&self.mask.fragment(&String::from_utf8_lossy(line)));
             before = "\n";
         }
         text
@@ -54,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept_within_bounds() {
-        let mut tail = Tail::default();
+        let mut tail = Tail::new(Mask::default());
         for number in 0..1000 {
             tail.push(format!("line {number}\n").as_bytes());
         }
@@ -67,7 +74,7 @@ mod tests {
 
     #[test]
     fn an_endless_line_is_bounded() {
-        let mut tail = Tail::default();
+        let mut tail = Tail::new(Mask::default());
         for _ in 0..1000 {
             tail.push(&[b'x'; 4096]);
         }

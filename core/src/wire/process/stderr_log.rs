@@ -4,18 +4,20 @@
 use std::sync::Arc;
 
 use crate::logs::visible;
+use crate::redact::Mask;
 
 const TARGET: &str = "mcpool::server::stderr";
 const LIMIT: usize = 4 << 10;
 
 pub(super) struct StderrLog {
     server: Arc<str>,
+    mask: Mask,
     line: Line,
 }
 
 impl StderrLog {
-    pub(super) fn new(server: Arc<str>) -> Self {
-        StderrLog { server, line: Line::default() }
+    pub(super) fn new(server: Arc<str>, mask: Mask) -> Self {
+        StderrLog { server, mask, line: Line::default() }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
@@ -33,7 +35,7 @@ impl StderrLog {
 
     fn finish_line(&mut self) {
         let line = std::mem::take(&mut self.line);
-        if let Some(text) = line.text() {
+        if let Some(text) = line.text(&self.mask) {
             tracing::debug!(target: TARGET, server = &*self.server, "{text}");
         }
     }
@@ -61,9 +63,10 @@ impl Line {
     }
 
     /// Nothing when there is nothing to read.
-    fn text(&self) -> Option<String> {
+    fn text(&self, mask: &Mask) -> Option<String> {
         let written = String::from_utf8_lossy(self.bytes.trim_ascii_end());
-        let shown = visible(&written);
+        let masked = if self.is_cut { mask.fragment(&written).into() } else { mask.text(&written) };
+        let shown = visible(&masked);
         let cut = if self.is_cut { "…" } else { "" };
         (!shown.is_empty()).then(|| format!("{shown}{cut}"))
     }
@@ -76,7 +79,7 @@ mod tests {
     fn text_of(pieces: &[&[u8]]) -> Option<String> {
         let mut line = Line::default();
         pieces.iter().for_each(|piece| line.push(piece));
-        line.text()
+        line.text(&Mask::default())
     }
 
     #[test]

@@ -1,0 +1,110 @@
+//! Owns what to do about an error of a server, in one plain line. Errors bring their own hints; here are those that
+//! need to know the definition, or the commands of this command line.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+
+use super::shown::quoted;
+use crate::catalog::did_you_mean;
+use crate::config::{Declared, Transport};
+use crate::error::{Error, ErrorKind};
+
+/// Programs that servers are started with, and what brings them.
+const INSTALLERS: &[(&[&str], &str)] = &[
+    (&["npx", "node", "npm"], "install Node.js: https://nodejs.org"),
+    (&["uvx", "uv"], "install uv: https://docs.astral.sh/uv"),
+    (&["docker"], "install Docker: https://docs.docker.com/get-docker"),
+    (&["podman"], "install Podman: https://podman.io"),
+    (&["bunx", "bun"], "install Bun: https://bun.sh"),
+    (&["deno"], "install Deno: https://deno.com"),
+    (&["python", "python3", "pipx"], "install Python: https://www.python.org"),
+    (&["dnx", "dotnet"], "install .NET: https://dotnet.microsoft.com"),
+];
+
+/// The same error with the best advice there is.
+pub(super) fn advised(name: &str, declared: Option<&Declared>, error: Error) -> Error {
+    match advice(name, declared, &error) {
+        Some(advice) => error.with_hint(advice),
+        None => error,
+    }
+}
+
+/// A name that nobody has, and the one that was meant.
+pub(super) fn no_such_server(name: &str, servers: &IndexMap<String, Declared>) -> Error {
+    let text = format!("There is no server \"{name}\"");
+    let error = Error::new(ErrorKind::ServerNotFound, text).with_server(name);
+    match did_you_mean(name, servers.keys().map(String::as_str)) {
+        Some(similar) => error.with_hint(format!("did you mean \"{similar}\"?")),
+        None => error.with_hint("\"mcpool list\" shows the servers that there are"),
+    }
+}
+
+fn advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<String> {
+    let config = declared.and_then(|declared| declared.config.as_ref().ok());
+    match error.kind() {
+        ErrorKind::ConnectTimeout => {
+            let now = config.map(|config| format!(" (now {} ms)", config.timeout.as_millis()));
+            let now = now.unwrap_or_default();
+            Some(format!("if the server is only slow, give it a longer \"timeout\"{now}"))
+        }
+        ErrorKind::AuthRequired | ErrorKind::AuthFailed => {
+            Some(format!("sign in: mcpool auth {name}; or put a token into \"headers\""))
+        }
+        ErrorKind::Untrusted => {
+            let path = declared?.source.path.as_deref()?;
+            Some(format!("if you trust that file: mcpool trust {}", quoted(path)))
+        }
+        ErrorKind::ConnectFailed | ErrorKind::HandshakeFailed => {
+            let Transport::Stdio { command, .. } = &config?.transport else { return None };
+            let words = error.message();
+            if words.contains("docker daemon") || words.contains("Docker daemon") {
+                return Some("start Docker: its daemon does not answer".to_owned());
+            }
+            words.contains("was not found").then(|| installer(command)).flatten()
+        }
+        _ => None,
+    }
+}
+
+/// How to get a program that is missing.
+pub(super) fn installer(command: &str) -> Option<String> {
+    let program = Path::new(command).file_name()?.to_str()?;
+    let known = INSTALLERS.iter().find(|(programs, _)| programs.contains(&program));
+    known.map(|(_, how)| (*how).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use serde_json::json;
+
+    fn hint(definition: serde_json::Value, kind: ErrorKind, message: &str) -> String {
+        let config = Config::from_value(json!({"mcpServers": {"n": definition}})).unwrap();
+        let error = Error::new(kind, message).with_hint("the error's own");
+        advised("n", Some(&config.servers["n"]), error).hint().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_missing_program_is_told_with_what_brings_it() {
+        let told = |command: &str| {
+            let message = format!("Command \"{command}\" was not found");
+            hint(json!({"command": command}), ErrorKind::ConnectFailed, &message)
+        };
+        assert!(told("npx").contains("Node.js"));
+        assert!(told("uvx").contains("install uv"));
+        assert!(told("docker").contains("install Docker"));
+        assert_eq!(told("something"), "the error's own");
+    }
+
+    #[test]
+    fn what_the_user_can_do_follows_the_kind_of_error() {
+        let server = json!({"command": "x", "timeout": 500});
+        assert!(hint(server.clone(), ErrorKind::ConnectTimeout, "late").contains("now 500 ms"));
+        assert!(hint(server.clone(), ErrorKind::AuthRequired, "401").contains("mcpool auth n"));
+        assert!(hint(server.clone(), ErrorKind::AuthFailed, "403").contains("mcpool auth n"));
+        let gone = "exited; stderr:\nCannot connect to the Docker daemon at unix:///x";
+        assert!(hint(server, ErrorKind::ConnectFailed, gone).starts_with("start Docker"));
+    }
+}

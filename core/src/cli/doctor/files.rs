@@ -1,0 +1,97 @@
+//! Owns the checks of files and directories: can they be read, may others read secrets in them, can tools be
+//! remembered.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustix::fs::{Access, access};
+
+use super::Examined;
+use super::finding::Finding;
+use crate::catalog::Cache;
+use crate::cli::shown::{quoted, without_place};
+use crate::cli::sources::Found;
+use crate::redact;
+
+/// Others may read it.
+const READABLE_BY_OTHERS: u32 = 0o044;
+
+pub(super) fn examine(found: &Found) -> Vec<Examined> {
+    let mut examined: Vec<Examined> = match &found.discovery {
+        Some(discovery) => discovery
+            .files
+            .iter()
+            .map(|file| {
+                let read = match &file.problem {
+                    Some(problem) => Finding::broken("read", without_place(problem, &file.path))
+                        .with_advice("correct the file; the others are used without it"),
+                    None => Finding::ok("read", servers(&file.provider, file.servers)),
+                };
+                Examined::new(&file.path, with_privacy(read, &file.path, found))
+            })
+            .collect(),
+        None => {
+            let mut paths: Vec<&str> = found
+                .config
+                .servers
+                .values()
+                .filter_map(|declared| declared.source.path.as_deref())
+                .collect();
+            paths.dedup();
+            let count = found.config.servers.len();
+            let read = || Finding::ok("read", servers("config", count));
+            paths
+                .into_iter()
+                .map(|path| Examined::new(path, with_privacy(read(), path, found)))
+                .collect()
+        }
+    };
+    let failed = found.discovery.iter().flat_map(|discovery| &discovery.errors);
+    examined.extend(
+        failed.map(|it| Examined::new(&it.path, vec![Finding::error("discover", &it.error)])),
+    );
+    if let Some(directory) = Cache::at(None).directory() {
+        let name = directory.display().to_string();
+        examined.push(Examined::new(name, vec![cache(directory)]));
+    }
+    examined
+}
+
+fn servers(of: &str, count: usize) -> String {
+    match count {
+        1 => format!("{of}, 1 server"),
+        count => format!("{of}, {count} servers"),
+    }
+}
+
+fn with_privacy(read: Finding, path: &str, found: &Found) -> Vec<Finding> {
+    let mode = std::fs::metadata(path).map_or(0, |file| file.permissions().mode());
+    if mode & READABLE_BY_OTHERS == 0 || !holds_secrets(path, found) {
+        return vec![read];
+    }
+    let text = "it holds secrets, and others on this machine may read it";
+    let advice = format!("chmod 600 {}, or write ${{NAME}} for the secrets", quoted(path));
+    vec![read, Finding::warning("permissions", text).with_advice(advice)]
+}
+
+/// Whether something of the file had to be starred.
+fn holds_secrets(path: &str, found: &Found) -> bool {
+    let servers = found.config.servers.values();
+    servers.filter(|declared| declared.source.path.as_deref() == Some(path)).any(|declared| {
+        let definition = declared.config.as_ref().ok().map(|config| config.to_value());
+        definition.is_some_and(|definition| redact::definition(definition.clone()) != definition)
+    })
+}
+
+/// Looks without making anything: what is not there yet can be made where its parent can be written.
+fn cache(directory: &Path) -> Finding {
+    let existing = directory.ancestors().find(|directory| directory.exists());
+    let writable = existing.is_some_and(|existing| {
+        existing.is_dir() && access(existing, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    });
+    if writable {
+        return Finding::ok("cache", "tools can be remembered here");
+    }
+    Finding::warning("cache", "tools cannot be remembered here: it cannot be written")
+        .with_advice("correct its permissions, or set MCPOOL_CACHE_DIR to another directory")
+}

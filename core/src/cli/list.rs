@@ -1,0 +1,60 @@
+//! Owns `mcpool list`: the servers as they are configured. It starts nothing.
+
+use clap::Args;
+use serde_json::json;
+
+use super::screen::Screen;
+use super::shown::{Row, origin};
+use super::sources::Sources;
+use super::table::Cell;
+use super::terminal::Tint;
+use super::trust::Known;
+use super::{Ended, OK};
+
+const EXAMPLES: &str = "\
+Examples:
+  mcpool list
+  mcpool list --config mcp.json
+  mcpool list --json | jq -r '.servers[] | select(.state == \"on\") | .name'
+
+Values that may be secret are shown as stars.";
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES, visible_alias = "ls")]
+pub(super) struct List {
+    #[command(flatten)]
+    sources: Sources,
+}
+
+impl List {
+    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+        let found = self.sources.find()?;
+        let known = Known::read();
+        let rows: Vec<Row<'_>> = found
+            .config
+            .servers
+            .iter()
+            .map(|(name, declared)| Row::new(name, declared, known.allows(name, declared)))
+            .collect();
+        screen.document(&json!({"servers": rows, "warnings": found.config.warnings}));
+        found.tell_oddities(screen);
+        if rows.is_empty() {
+            found.tell_nothing(screen);
+            return Ok(OK);
+        }
+        // In one file that was named, every server is from there.
+        let source = |row: &Row<'_>| found.discovery.as_ref().map(|_| origin(row.source));
+        let cells = |row: &Row<'_>| {
+            vec![
+                Cell::new(Tint::Bold, row.name),
+                row.state.cell(),
+                Cell::maybe(row.transport),
+                Cell::maybe(source(row)),
+                Cell::plain(row.reach()),
+            ]
+        };
+        let heads = ["SERVER", "STATE", "VIA", "SOURCE", "COMMAND OR URL"];
+        screen.table("", &heads, rows.iter().map(cells).collect());
+        Ok(OK)
+    }
+}

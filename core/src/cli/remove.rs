@@ -1,0 +1,43 @@
+//! Owns `mcpool remove`.
+
+use clap::Args;
+use serde_json::json;
+
+use super::place::{Home, PlaceArgs, not_ours};
+use super::screen::Screen;
+use super::shown::short;
+use super::{Ended, OK};
+use crate::config;
+
+const EXAMPLES: &str = "\
+Examples:
+  mcpool remove time
+  mcpool remove time --scope project
+  mcpool remove time --file ~/.cursor/mcp.json
+
+Without --file and --scope it is removed from the file that declares it, if that
+is one of mcpool's own; files of other products are changed only when named.";
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES, visible_alias = "rm")]
+pub(super) struct Remove {
+    /// The server
+    name: String,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+impl Remove {
+    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+        let name = &self.name;
+        let place = match self.place.home_of(name)? {
+            Home::Ours(place) => place,
+            Home::Foreign(declared) => return Err(not_ours(name, &declared, "remove").into()),
+        };
+        let edited = config::remove(&place, name)?;
+        let path = edited.path.display().to_string();
+        screen.document(&json!({"removed": name, "path": path, "warnings": edited.warnings}));
+        screen.say(format!("Removed \"{name}\" from {}", short(&path)));
+        Ok(OK)
+    }
+}

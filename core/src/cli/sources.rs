@@ -1,0 +1,128 @@
+//! Owns which servers a command works with: those of one named file, or whatever is found on this machine.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use super::screen::Screen;
+use super::terminal::Tint;
+use crate::config::Config;
+use crate::discover::{DiscoverOptions, Discovery, discover, providers};
+use crate::error::{Error, ErrorKind, Result};
+use crate::surroundings::Surroundings;
+
+/// Names the config file for commands without `--config`.
+pub(super) const VARIABLE: &str = "MCPOOL_CONFIG";
+
+/// More warnings than these are only counted: they are about files of other products, at every command.
+const NOTED_WARNINGS: usize = 3;
+
+#[derive(Args)]
+#[command(next_help_heading = "Which servers")]
+pub(super) struct Sources {
+    /// Only those of this file (JSON, JSONC, YAML or TOML); default $MCPOOL_CONFIG
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        conflicts_with_all = ["project", "no_project", "providers"]
+    )]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    around: Around,
+}
+
+/// Where to look for the servers that the user has.
+#[derive(Args)]
+#[command(next_help_heading = "Which servers")]
+pub(super) struct Around {
+    /// Look for the project's files here, not in the current directory
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Leave out what the project's files declare
+    #[arg(long)]
+    no_project: bool,
+    /// Only those of this product, such as cursor; may be repeated
+    #[arg(
+        long = "provider",
+        value_name = "NAME",
+        hide_possible_values = true,
+        value_parser = PossibleValuesParser::new(providers())
+    )]
+    providers: Vec<String>,
+}
+
+/// What there is to work with.
+pub(super) struct Found {
+    pub(super) config: Config,
+    /// Absent when a file was named.
+    pub(super) discovery: Option<Discovery>,
+}
+
+impl Sources {
+    pub(super) fn find(&self) -> Result<Found> {
+        let named = || named_file().filter(|_| !self.around.is_narrowed());
+        if let Some(file) = self.config.clone().or_else(named) {
+            return Ok(Found { config: Config::from_file(file)?, discovery: None });
+        }
+        let discovery = self.around.discover()?;
+        Ok(Found { config: discovery.config.clone(), discovery: Some(discovery) })
+    }
+}
+
+impl Around {
+    pub(super) fn discover(&self) -> Result<Discovery> {
+        Ok(discover(&DiscoverOptions {
+            cwd: self.project.as_deref().map(existing_directory).transpose()?,
+            project_config: !self.no_project,
+            providers: self.providers.clone(),
+            ..DiscoverOptions::default()
+        }))
+    }
+
+    fn is_narrowed(&self) -> bool {
+        self.project.is_some() || self.no_project || !self.providers.is_empty()
+    }
+}
+
+impl Found {
+    /// What is odd about the files, for people.
+    pub(super) fn tell_oddities(&self, screen: &Screen) {
+        let warnings = &self.config.warnings;
+        let errors = self.discovery.iter().flat_map(|discovery| &discovery.errors);
+        for failed in errors {
+            screen.trouble(&format!("{}:", failed.path), &failed.error);
+        }
+        if self.discovery.is_some() && warnings.len() > NOTED_WARNINGS {
+            let text = format!("{} oddities in config files: mcpool discover", warnings.len());
+            screen.note(Tint::Yellow, "Warning:", &text);
+            return;
+        }
+        for warning in warnings {
+            screen.note(Tint::Yellow, "Warning:", warning);
+        }
+    }
+
+    /// Why there is nothing to show.
+    pub(super) fn tell_nothing(&self, screen: &Screen) {
+        let text = match &self.discovery {
+            None => "the config has no servers",
+            Some(_) => "no servers were found; add one: mcpool add time -- uvx mcp-server-time",
+        };
+        screen.note(Tint::Dim, "Note:", text);
+    }
+}
+
+/// The file of `MCPOOL_CONFIG`.
+pub(super) fn named_file() -> Option<PathBuf> {
+    Surroundings::process().var(VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from)
+}
+
+pub(super) fn existing_directory(path: &Path) -> Result<PathBuf> {
+    if path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let text = format!("{} is not a directory", path.display());
+    Err(Error::new(ErrorKind::ConfigIo, text))
+}

@@ -1,0 +1,82 @@
+//! Owns `mcpool test`: one server, connected once, and how that went.
+
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::json;
+
+use super::connect::{connect_needed, failed_to_connect};
+use super::screen::Screen;
+use super::sources::Sources;
+use super::status::in_ms;
+use super::terminal::Tint;
+use super::work::{tried_once, with_manager};
+use super::{Ended, FAILED, OK};
+use crate::error::ErrorKind;
+use crate::manager::ManagerOptions;
+
+const EXAMPLES: &str = "\
+Examples:
+  mcpool test time
+  mcpool test time --config mcp.json --json
+
+\"mcpool doctor time\" looks closer when this fails.";
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Test {
+    /// The server
+    name: String,
+    #[command(flatten)]
+    sources: Sources,
+}
+
+impl Test {
+    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+        let (found, name) = (self.sources.find()?, self.name.as_str());
+        let config = tried_once(found.config.clone());
+        with_manager(config, ManagerOptions::default(), screen, async |manager, screen| {
+            let began = Instant::now();
+            let connected = connect_needed(manager, &found.config, name, screen).await;
+            let ms = began.elapsed().as_secs_f64() * 1000.0;
+            if let Err(error) = connected {
+                if error.kind() == ErrorKind::ServerNotFound {
+                    return Err(error.into());
+                }
+                screen.trouble(&failed_to_connect(name), &error);
+                screen.document(&json!({"server": name, "ok": false, "ms": ms, "error": error}));
+                return Ok(FAILED);
+            }
+            let Some(status) = manager.status().into_iter().find(|status| status.name == name)
+            else {
+                return Ok(FAILED);
+            };
+            let catalog = manager.get_tools();
+            let tools: Vec<&str> = catalog.tools().iter().map(|tool| tool.of.raw_name()).collect();
+            screen.document(&json!({
+                "server": name,
+                "ok": true,
+                "ms": ms,
+                "transport": status.transport,
+                "protocol_version": status.protocol_version,
+                "server_name": status.server_name,
+                "server_version": status.server_version,
+                "tools": tools,
+                "warnings": manager.warnings(),
+            }));
+            let words = [&status.server_name, &status.server_version].map(Option::as_deref);
+            let software = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            let up = screen.paint(Tint::Green, "connected");
+            screen.say(format!("\"{name}\" {up} in {}", in_ms(ms)));
+            for (head, text) in [
+                ("software", software),
+                ("protocol", status.protocol_version.unwrap_or_default()),
+                ("tools", format!("{}: {}", tools.len(), tools.join(", "))),
+            ] {
+                let head = screen.paint(Tint::Dim, format!("{head:>10}"));
+                screen.say_fitting(&format!("{head}  "), 12, &text);
+            }
+            Ok(OK)
+        })
+    }
+}

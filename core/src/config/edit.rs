@@ -1,0 +1,321 @@
+//! Owns changing a config file: one server at a time, with everything else in the file as it was. How a format is edited
+//! in place is the work of `json`, `toml` and `yaml`, how a file is replaced that of `disk`.
+//! Invariant: whoever reads meanwhile sees the old file or the new one, and of many writers none loses another's work. A
+//! file that cannot be read is never written, and a text is written only after it was read back and says exactly what
+//! was intended.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::document::{DISABLED, ENABLED, SERVERS};
+use super::file::parse_document;
+use super::parse::{self, Format};
+use super::{check_name, validate};
+use crate::catalog::did_you_mean;
+use crate::error::{Error, ErrorKind, Result};
+use change::{Change, Refusal};
+
+mod change;
+mod disk;
+mod json;
+mod place;
+mod toml;
+mod yaml;
+
+pub use place::{EditScope, Place};
+
+/// Where products keep their servers, in the order in which they are looked for.
+const CONTAINERS: &[&str] =
+    &[SERVERS, "servers", "context_servers", "mcp_servers", "mcp", "extensions"];
+/// Containers whose name also stands for other things.
+const AMBIGUOUS: &[&str] = &["mcp", "extensions"];
+
+/// What a change did.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Edited {
+    /// The file that was changed.
+    pub path: PathBuf,
+    /// What is odd about the definition.
+    pub warnings: Vec<String>,
+}
+
+/// Adds a server; one of that name must not be there. Fields that are null are left out.
+pub fn add(place: &Place, name: &str, definition: Value) -> Result<Edited> {
+    let definition = without_nulls(definition);
+    check_name(name)?;
+    let warnings = check(name, &definition)?;
+    edit(place, warnings, |file| {
+        if file.entry(name).is_some() {
+            return Err(file
+                .problem(&format!("Server \"{name}\" already exists in {}", file.shown()))
+                .with_server(name)
+                .with_hint("update or remove it first"));
+        }
+        Ok(vec![Change::set([file.container, name], definition.clone())])
+    })
+}
+
+/// Takes a server out.
+pub fn remove(place: &Place, name: &str) -> Result<Edited> {
+    edit(place, Vec::new(), |file| {
+        file.existing(name)?;
+        Ok(vec![Change::remove([file.container, name])])
+    })
+}
+
+/// Changes fields of a server; a null takes a field out.
+pub fn update(place: &Place, name: &str, changes: Value) -> Result<Edited> {
+    let Value::Object(changes) = changes else {
+        return Err(invalid("the changes must be an object"));
+    };
+    let mut warnings = Vec::new();
+    let path = edit(place, Vec::new(), |file| {
+        let mut definition = file.existing(name)?.clone();
+        let mut steps = Vec::new();
+        for (field, value) in &changes {
+            match value {
+                Value::Null if definition.contains_key(field) => {
+                    steps.push(Change::remove([file.container, name, field]));
+                    definition.shift_remove(field);
+                }
+                Value::Null => {}
+                _ if definition.get(field) == Some(value) => {}
+                _ => {
+                    steps.push(Change::set([file.container, name, field], value.clone()));
+                    definition.insert(field.clone(), value.clone());
+                }
+            }
+        }
+        warnings = check(name, &Value::Object(definition))?;
+        Ok(steps)
+    })?
+    .path;
+    Ok(Edited { path, warnings })
+}
+
+/// Switches a server on: in its definition, and in the lists of the same file.
+pub fn enable(place: &Place, name: &str) -> Result<Edited> {
+    edit(place, Vec::new(), |file| {
+        let definition = file.existing(name)?;
+        let mut steps = Vec::new();
+        if definition.get("disabled").is_some_and(|disabled| disabled != false) {
+            steps.push(Change::set([file.container, name, "disabled"], false.into()));
+        }
+        if definition.get("enabled").is_some_and(|enabled| enabled != true) {
+            steps.push(Change::remove([file.container, name, "enabled"]));
+        }
+        if file.lists(DISABLED, name) {
+            steps.push(Change::pull([DISABLED], name));
+        }
+        if file.document[ENABLED].is_array() && !file.lists(ENABLED, name) {
+            steps.push(Change::push([ENABLED], name));
+        }
+        Ok(steps)
+    })
+}
+
+/// Switches a server off.
+pub fn disable(place: &Place, name: &str) -> Result<Edited> {
+    edit(place, Vec::new(), |file| {
+        let definition = file.existing(name)?;
+        let (field, off) = match definition.contains_key("disabled") {
+            true => ("disabled", Value::Bool(true)),
+            false => ("enabled", Value::Bool(false)),
+        };
+        let is_off = definition.get(field) == Some(&off);
+        Ok(if is_off { Vec::new() } else { vec![Change::set([file.container, name, field], off)] })
+    })
+}
+
+/// Switches off a server that another file defines: its name is put on the list `disabledServers` of this one.
+pub fn hide(place: &Place, name: &str) -> Result<Edited> {
+    check_name(name)?;
+    edit(place, Vec::new(), |file| {
+        let mut steps = Vec::new();
+        if !file.document[DISABLED].is_array() && !file.document[DISABLED].is_null() {
+            return Err(file.problem(&format!("{}: \"{DISABLED}\" is not a list", file.shown())));
+        }
+        if file.document.get(file.container).is_none_or(Value::is_null) {
+            steps.push(Change::set([file.container], Value::Object(Map::new())));
+        }
+        if !file.lists(DISABLED, name) {
+            steps.push(Change::push([DISABLED], name));
+        }
+        Ok(steps)
+    })
+}
+
+/// Takes a name off the list `disabledServers` again.
+pub fn unhide(place: &Place, name: &str) -> Result<Edited> {
+    edit(place, Vec::new(), |file| {
+        let listed = file.lists(DISABLED, name);
+        Ok(if listed { vec![Change::pull([DISABLED], name)] } else { Vec::new() })
+    })
+}
+
+/// A config file, read.
+struct FileToEdit<'a> {
+    path: &'a Path,
+    document: &'a Value,
+    container: &'static str,
+}
+
+impl FileToEdit<'_> {
+    fn shown(&self) -> std::path::Display<'_> {
+        self.path.display()
+    }
+
+    fn problem(&self, text: &str) -> Error {
+        Error::new(ErrorKind::ConfigInvalid, text)
+    }
+
+    fn entry(&self, name: &str) -> Option<&Value> {
+        self.document.get(self.container)?.get(name)
+    }
+
+    fn existing(&self, name: &str) -> Result<&Map<String, Value>> {
+        match self.entry(name) {
+            Some(Value::Object(definition)) => Ok(definition),
+            Some(_) => {
+                let text =
+                    format!("{}: the definition of \"{name}\" is not an object", self.shown());
+                Err(self.problem(&text).with_server(name))
+            }
+            None => {
+                let text = format!("Server \"{name}\" not found in {}", self.shown());
+                let missing = Error::new(ErrorKind::ServerNotFound, text).with_server(name);
+                let servers = self.document.get(self.container).and_then(Value::as_object);
+                let names = servers.into_iter().flat_map(Map::keys).map(String::as_str);
+                Err(match did_you_mean(name, names) {
+                    Some(near) => missing.with_hint(format!("did you mean \"{near}\"?")),
+                    None => missing,
+                })
+            }
+        }
+    }
+
+    fn lists(&self, list: &str, name: &str) -> bool {
+        self.document[list].as_array().is_some_and(|names| names.iter().any(|it| it == name))
+    }
+}
+
+fn edit(
+    place: &Place,
+    warnings: Vec<String>,
+    mut steps: impl FnMut(&FileToEdit<'_>) -> Result<Vec<Change>>,
+) -> Result<Edited> {
+    let path = place.path()?;
+    disk::change(&path, |old| {
+        let text = old.unwrap_or_default();
+        let document = parse_document(&path, text)?.value;
+        let container = container(&path, &document)?;
+        let steps = steps(&FileToEdit { path: &path, document: &document, container })?;
+        if steps.is_empty() {
+            return Ok(None);
+        }
+        rewritten(text, Format::of(&path), document, &steps).map(Some).map_err(|refusal| {
+            let text =
+                format!("The config file {} cannot be changed: {}", path.display(), refusal.0);
+            Error::new(ErrorKind::ConfigInvalid, text).with_hint("change it by hand")
+        })
+    })?;
+    Ok(Edited { path, warnings })
+}
+
+/// The text with the changes in it, read back.
+fn rewritten(
+    text: &str,
+    format: Format,
+    document: Value,
+    changes: &[Change],
+) -> Result<String, Refusal> {
+    let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let newlines = bare.matches('\n').count();
+    let is_crlf = newlines > 0 && bare.matches("\r\n").count() == newlines;
+    let lines = if is_crlf { bare.replace("\r\n", "\n") } else { bare.to_owned() };
+    let mut new = match format {
+        Format::Json => json::apply(&lines, changes)?,
+        Format::Yaml => yaml::apply(&lines, changes)?,
+        Format::Toml => toml::apply(&lines, changes)?,
+    };
+    if bare.is_empty() && !new.ends_with('\n') {
+        new.push('\n');
+    }
+    if is_crlf {
+        new = new.replace('\n', "\r\n");
+    }
+    if bare.len() < text.len() {
+        new.insert(0, '\u{feff}');
+    }
+    let mut intended = document;
+    changes.iter().for_each(|change| change.apply(&mut intended));
+    match parse::parse(&new, format) {
+        Ok(parsed) if parsed.value == intended => Ok(new),
+        _ => Err(Refusal::ODD),
+    }
+}
+
+/// The key under which the servers of this document are, or will be.
+fn container(path: &Path, document: &Value) -> Result<&'static str> {
+    let Value::Object(document) = document else {
+        let text = format!("{}: it is not an object", path.display());
+        return Err(Error::new(ErrorKind::ConfigInvalid, text));
+    };
+    let is_one = |name: &&&str| match document.get(**name) {
+        Some(Value::Object(servers)) => {
+            !AMBIGUOUS.contains(name) || servers.values().all(Value::is_object)
+        }
+        _ => false,
+    };
+    if let Some(found) = CONTAINERS.iter().find(is_one) {
+        return Ok(found);
+    }
+    match document.get(SERVERS) {
+        None | Some(Value::Null) => Ok(SERVERS),
+        Some(_) => {
+            let text =
+                format!("{}: \"{SERVERS}\" is not an object of servers by name", path.display());
+            Err(Error::new(ErrorKind::ConfigInvalid, text))
+        }
+    }
+}
+
+fn check(name: &str, definition: &Value) -> Result<Vec<String>> {
+    let mut warnings = Vec::new();
+    match validate::server(name, definition.clone(), &mut warnings) {
+        Ok(_) => Ok(warnings),
+        Err(error) => Err(invalid(error.message()).with_server(name)),
+    }
+}
+
+fn invalid(why: &str) -> Error {
+    Error::new(ErrorKind::ConfigInvalid, format!("Invalid server config: {why}"))
+}
+
+fn without_nulls(mut definition: Value) -> Value {
+    if let Value::Object(fields) = &mut definition {
+        fields.retain(|_, value| !value.is_null());
+    }
+    definition
+}
+
+/// The text with this server in it, or without it; nothing where it cannot be edited.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn edited(
+    text: &str,
+    format: Format,
+    name: &str,
+    definition: Option<Value>,
+) -> Option<String> {
+    let document = parse::parse(text, format).ok()?.value;
+    let container = container(Path::new("x"), &document).ok()?;
+    let change = match definition {
+        Some(definition) => Change::set([container, name], definition),
+        None => Change::remove([container, name]),
+    };
+    rewritten(text, format, document, &[change]).ok()
+}
+
+#[cfg(test)]
+mod tests;

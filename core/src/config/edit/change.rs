@@ -1,0 +1,95 @@
+//! Owns what a change to a document is, apart from how the document is written: on the value it is done here, on the
+//! text by the editor of its format, and the two must agree.
+
+use serde_json::{Map, Value};
+
+/// One step of a change; a path leads through objects by their keys.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    /// Puts a value there, instead of what is there or behind the other keys; what is missing above it is made.
+    Set { path: Vec<String>, value: Value },
+    /// Takes out what is there.
+    Remove { path: Vec<String> },
+    /// Puts an item at the end of a list, which is made if it is missing.
+    Push { path: Vec<String>, item: Value },
+    /// Takes an item out of a list.
+    Pull { path: Vec<String>, item: Value },
+}
+
+/// Why a text cannot be edited in place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refusal(pub(super) &'static str);
+
+impl Refusal {
+    pub(super) const ODD: Refusal =
+        Refusal("it is written in a way that cannot be changed in place");
+}
+
+impl Change {
+    pub(super) fn set<const N: usize>(path: [&str; N], value: Value) -> Change {
+        Change::Set { path: path.map(str::to_owned).into(), value }
+    }
+
+    pub(super) fn remove<const N: usize>(path: [&str; N]) -> Change {
+        Change::Remove { path: path.map(str::to_owned).into() }
+    }
+
+    pub(super) fn push<const N: usize>(path: [&str; N], item: &str) -> Change {
+        Change::Push { path: path.map(str::to_owned).into(), item: item.into() }
+    }
+
+    pub(super) fn pull<const N: usize>(path: [&str; N], item: &str) -> Change {
+        Change::Pull { path: path.map(str::to_owned).into(), item: item.into() }
+    }
+
+    /// Does it to the value.
+    pub(super) fn apply(&self, document: &mut Value) {
+        match self {
+            Change::Set { path, value } => {
+                if let Some((last, above)) = path.split_last()
+                    && let Some(home) = made(document, above)
+                {
+                    home.insert(last.clone(), value.clone());
+                }
+            }
+            Change::Remove { path } => {
+                if let Some((last, above)) = path.split_last()
+                    && let Some(home) = made(document, above)
+                {
+                    home.shift_remove(last);
+                }
+            }
+            Change::Push { path, item } => {
+                if let Some((last, above)) = path.split_last()
+                    && let Some(home) = made(document, above)
+                {
+                    let list = home.entry(last.clone()).or_insert(Value::Null);
+                    match list {
+                        Value::Array(items) => items.push(item.clone()),
+                        _ => *list = Value::Array(vec![item.clone()]),
+                    }
+                }
+            }
+            Change::Pull { path, item } => {
+                let list = path.iter().try_fold(document, |at, name| at.get_mut(name));
+                if let Some(Value::Array(items)) = list
+                    && let Some(index) = items.iter().position(|it| it == item)
+                {
+                    items.remove(index);
+                }
+            }
+        }
+    }
+}
+
+/// The object at `path`, made where there is nothing.
+fn made<'v>(document: &'v mut Value, path: &[String]) -> Option<&'v mut Map<String, Value>> {
+    let mut at = document;
+    for name in path {
+        at = at.as_object_mut()?.entry(name.clone()).or_insert(Value::Null);
+        if at.is_null() {
+            *at = Value::Object(Map::new());
+        }
+    }
+    at.as_object_mut()
+}

@@ -1,0 +1,190 @@
+//! Owns changing a file as a whole: one writer at a time, and a reader sees the old text or the new one.
+//! Invariant: whenever the process ends, nothing is left locked, and what a killed writer left behind is cleared away by
+//! the next.
+
+use std::fs::{DirBuilder, File, Metadata, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Access, Gid, Uid, access, fchown};
+
+use crate::config::file::{in_words, read_text};
+use crate::config::own_writes::{self, UNFINISHED_PREFIX};
+use crate::error::{Error, ErrorKind, Result};
+
+/// How long the lock is waited for while nobody gets done, and how long in any case.
+const LONGEST_STANDSTILL: Duration = Duration::from_secs(10);
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
+const PAUSE: Duration = Duration::from_millis(5);
+const MOST_LINKS: usize = 40;
+const LOCK_FILE: &str = ".mcpool.lock";
+const MOST_ATTEMPTS: usize = 20;
+
+/// Changes the text of a file by `edit`, which gets the old text (`None` without a file) and says the new one, or `None`
+/// to leave the file alone. A symbolic link stays; what it leads to is changed.
+pub(super) fn change(
+    path: &Path,
+    mut edit: impl FnMut(Option<&str>) -> Result<Option<String>>,
+) -> Result<()> {
+    let target = target(path).map_err(|error| failed(path, "found", &error))?;
+    let directory = match target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => parent,
+        None => Path::new("."),
+    };
+    // Without the directory there is no file; whether one is wanted is for `edit` to say, before anything is made.
+    if !directory.exists() {
+        if edit(None)?.is_none() {
+            return Ok(());
+        }
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| failed(path, "written", &error))?;
+    }
+    let _lock = Lock::take(directory, &target, path)?;
+    for _ in 0..MOST_ATTEMPTS {
+        let old = read(&target, path)?;
+        let Some(new) = edit(old.as_deref())? else { return Ok(()) };
+        let written = Unfinished::write(&target, directory, &new)
+            .map_err(|error| failed(path, "written", &error))?;
+        // Others may change the file without taking our lock.
+        if read(&target, path)? == old {
+            return written
+                .finish(&target, directory)
+                .map_err(|error| failed(path, "written", &error));
+        }
+    }
+    let text = format!("The config file {} changes all the time", path.display());
+    Err(Error::new(ErrorKind::ConfigIo, text).with_hint("try again when the other program is done"))
+}
+
+fn read(target: &Path, shown: &Path) -> Result<Option<String>> {
+    match std::fs::metadata(target) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        // The path that the user knows goes into the error.
+        _ => read_text(shown).map(Some),
+    }
+}
+
+/// Where the links lead, also when there is nothing yet.
+fn target(path: &Path) -> io::Result<PathBuf> {
+    let mut at = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match std::fs::symlink_metadata(&at) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let next = std::fs::read_link(&at)?;
+                at = at.parent().unwrap_or(Path::new("")).join(next);
+            }
+            _ => return Ok(at),
+        }
+    }
+    Err(rustix::io::Errno::LOOP.into())
+}
+
+fn failed(path: &Path, done: &str, error: &io::Error) -> Error {
+    let shown = path.display();
+    let text = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!("The config file {shown} cannot be {done}: permission denied")
+        }
+        _ if done == "found" => format!("The config file {shown} {}", in_words(error)),
+        _ => format!("The config file {shown} cannot be {done}: {error}"),
+    };
+    Error::new(ErrorKind::ConfigIo, text)
+}
+
+/// The directory is what is locked: a lock file would be left behind, and the file itself is another after each change.
+struct Lock(File);
+
+impl Lock {
+    fn take(directory: &Path, target: &Path, shown: &Path) -> Result<Lock> {
+        let failed = |error: io::Error| failed(shown, "locked", &error);
+        let mut file = File::open(directory).map_err(failed)?;
+        let mut is_lock_file = false;
+        // Each change is another file: who waits in a crowd sees that it goes on.
+        let version = || std::fs::metadata(target).ok().map(|it| (it.ino(), it.mtime_nsec()));
+        let begun = Instant::now();
+        let (mut seen, mut seen_at) = (version(), begun);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock(file)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) if is_lock_file => return Err(failed(error)),
+                // Network file systems lock only what is open for writing.
+                Err(TryLockError::Error(_)) => {
+                    let mut options = File::options();
+                    options.create(true).truncate(false).write(true).mode(0o600);
+                    file = options.open(directory.join(LOCK_FILE)).map_err(failed)?;
+                    is_lock_file = true;
+                    continue;
+                }
+            }
+            let now = version();
+            if now != seen {
+                (seen, seen_at) = (now, Instant::now());
+            }
+            if seen_at.elapsed() > LONGEST_STANDSTILL || begun.elapsed() > LONGEST_WAIT {
+                let shown = shown.display();
+                let text = format!("The config file {shown} is being changed by another process");
+                let hint =
+                    "try again; if it stays so, a process that hangs has its directory locked";
+                return Err(Error::new(ErrorKind::ConfigIo, text).with_hint(hint));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing alone would leave it locked while a child forked meanwhile has a copy.
+        let _ = self.0.unlock();
+    }
+}
+
+/// The new text, on the disk, not yet in its place; gone when it never gets there.
+struct Unfinished(tempfile::NamedTempFile);
+
+impl Unfinished {
+    fn write(target: &Path, directory: &Path, text: &str) -> io::Result<Unfinished> {
+        let old = std::fs::metadata(target).ok();
+        if old.is_some() {
+            access(target, Access::WRITE_OK)?;
+        }
+        clear_abandoned(directory);
+        let mut file = tempfile::Builder::new().prefix(UNFINISHED_PREFIX).tempfile_in(directory)?;
+        file.write_all(text.as_bytes())?;
+        if let Some(old) = &old {
+            take_after(file.as_file(), old)?;
+        }
+        file.as_file().sync_all()?;
+        // Before it can be seen: whoever follows the file tells our writes from those of others.
+        own_writes::note(target, text.as_bytes());
+        Ok(Unfinished(file))
+    }
+
+    fn finish(self, target: &Path, directory: &Path) -> io::Result<()> {
+        self.0.persist(target).map_err(|error| error.error)?;
+        File::open(directory)?.sync_all()
+    }
+}
+
+/// A new file is the user's alone; one that was there keeps its owner and its mode.
+fn take_after(file: &File, old: &Metadata) -> io::Result<()> {
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+        // Only root may give a file away; others go on with their own.
+        let _ = fchown(file, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
+    }
+    file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))
+}
+
+/// Only the holder of the lock writes here, so whatever else is unfinished has no writer any more.
+fn clear_abandoned(directory: &Path) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED_PREFIX) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}

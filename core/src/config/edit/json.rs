@@ -1,0 +1,88 @@
+//! Owns editing JSON with comments in place.
+
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
+use serde_json::Value;
+
+use super::change::{Change, Refusal};
+use crate::config::parse::CHOSEN_SYNTAX;
+
+pub(super) fn apply(text: &str, changes: &[Change]) -> Result<String, Refusal> {
+    let root = CstRootNode::parse(text, &CHOSEN_SYNTAX).map_err(|_| Refusal::ODD)?;
+    let object = root.object_value_or_create().ok_or(Refusal::ODD)?;
+    for change in changes {
+        match change {
+            Change::Set { path, value } => {
+                let (last, home) = home(&object, path)?;
+                match property(&home, last) {
+                    Some(property) => property.set_value(input(value)),
+                    None => {
+                        home.append(last, input(value));
+                    }
+                }
+            }
+            Change::Remove { path } => {
+                let (last, home) = home(&object, path)?;
+                property(&home, last).ok_or(Refusal::ODD)?.remove();
+            }
+            Change::Push { path, item } => {
+                let (last, home) = home(&object, path)?;
+                list(&home, last)?.append(input(item));
+            }
+            Change::Pull { path, item } => {
+                let (last, home) = home(&object, path)?;
+                let is_it = |node: &CstNode| {
+                    let text =
+                        node.as_string_lit().and_then(|literal| literal.decoded_value().ok());
+                    text.is_some_and(|text| item == &text)
+                };
+                let found = list(&home, last)?.elements().into_iter().find(is_it);
+                found.ok_or(Refusal::ODD)?.remove();
+            }
+        }
+    }
+    Ok(root.to_string())
+}
+
+fn home<'p>(root: &CstObject, path: &'p [String]) -> Result<(&'p str, CstObject), Refusal> {
+    let (last, above) = path.split_last().ok_or(Refusal::ODD)?;
+    let mut at = root.clone();
+    for name in above {
+        at = match property(&at, name) {
+            Some(property) if is_null(&property) => property.object_value_or_set(),
+            Some(property) => property.object_value().ok_or(Refusal::ODD)?,
+            None => at.object_value_or_create(name).ok_or(Refusal::ODD)?,
+        };
+    }
+    Ok((last, at))
+}
+
+fn list(home: &CstObject, name: &str) -> Result<CstArray, Refusal> {
+    match property(home, name) {
+        Some(property) if is_null(&property) => Ok(property.array_value_or_set()),
+        Some(property) => property.array_value().ok_or(Refusal::ODD),
+        None => home.array_value_or_create(name).ok_or(Refusal::ODD),
+    }
+}
+
+/// The last one of that name, which is the one that counts.
+fn property(object: &CstObject, name: &str) -> Option<CstObjectProp> {
+    let mut properties = object.properties().into_iter().rev();
+    properties.find(|property| property.decoded_name().as_deref() == Some(name))
+}
+
+fn is_null(property: &CstObjectProp) -> bool {
+    property.value().is_some_and(|value| value.as_null_keyword().is_some())
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(on) => CstInputValue::Bool(*on),
+        Value::Number(number) => CstInputValue::Number(number.to_string()),
+        Value::String(text) => CstInputValue::String(text.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(map) => CstInputValue::Object(
+            map.iter().map(|(key, value)| (key.clone(), input(value))).collect(),
+        ),
+    }
+}

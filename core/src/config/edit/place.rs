@@ -1,0 +1,84 @@
+//! Owns which file is changed.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::surroundings::{Surroundings, WrittenSurroundings};
+
+/// The names our own file may have; the first is the one that is made.
+const NAMES: &[&str] = &["mcp.json", "mcp.jsonc", "mcp.yaml", "mcp.yml", "mcp.toml"];
+
+/// The file that is changed.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// This file; its ending tells the format.
+    pub file: Option<PathBuf>,
+    /// Without a file: whose.
+    pub scope: EditScope,
+    /// The project's directory; the process's working directory when not set.
+    pub cwd: Option<PathBuf>,
+    /// Home, platform and environment.
+    pub surroundings: Surroundings,
+}
+
+/// Whose config file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditScope {
+    /// The user's.
+    #[default]
+    User,
+    /// The project's.
+    Project,
+}
+
+impl Place {
+    /// A file; its ending tells the format.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Place { file: Some(path.into()), ..Place::default() }
+    }
+
+    /// Reads `{"file": "…"}` or `{"scope": "user" or "project", "cwd": "…"}`.
+    pub fn from_json(text: &str) -> Result<Self> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Written {
+            file: Option<PathBuf>,
+            scope: Option<EditScope>,
+            cwd: Option<PathBuf>,
+            surroundings: Option<WrittenSurroundings>,
+        }
+        let written: Written = serde_json::from_str(text).map_err(|error| {
+            let why = crate::redact::reason(&error);
+            let text = format!("The place of the config cannot be used: {why}");
+            Error::new(ErrorKind::ConfigInvalid, text)
+        })?;
+        Ok(Place {
+            file: written.file,
+            scope: written.scope.unwrap_or_default(),
+            cwd: written.cwd,
+            surroundings: written.surroundings.map(Into::into).unwrap_or_default(),
+        })
+    }
+
+    /// The file that is meant: of the names that our own may have the first that is there.
+    pub fn path(&self) -> Result<PathBuf> {
+        if let Some(file) = &self.file {
+            return Ok(file.clone());
+        }
+        let directory = match self.scope {
+            EditScope::User => self.surroundings.config_dir().ok_or_else(|| {
+                Error::new(ErrorKind::ConfigIo, "There is no directory for the user's config")
+                    .with_hint("set HOME or name a file")
+            })?,
+            EditScope::Project => match &self.cwd {
+                Some(directory) => directory.join(".mcpool"),
+                None => PathBuf::from(".mcpool"),
+            },
+        };
+        let there = NAMES.iter().map(|name| directory.join(name)).find(|path| path.exists());
+        Ok(there.unwrap_or_else(|| directory.join(NAMES[0])))
+    }
+}

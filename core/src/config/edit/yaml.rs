@@ -1,0 +1,297 @@
+//! Owns editing YAML in place: the tree says where a part stands, and its text is cut out, replaced or put in.
+//! Comments are never cut out but from inside of what is taken out.
+
+use serde_json::{Map, Value};
+
+use super::change::{Change, Refusal};
+use tree::{Entry, Kind, Node};
+
+mod tree;
+mod write;
+
+const STEP: usize = 2;
+
+pub(super) fn apply(text: &str, changes: &[Change]) -> Result<String, Refusal> {
+    let mut text = text.to_owned();
+    for change in changes {
+        // Places move with each change, so each begins with a look at the text.
+        let edit = Edit { root: tree::read(&text)?, text: &text };
+        text = match change {
+            Change::Set { path, value } => edit.set(path, value)?,
+            Change::Remove { path } => edit.remove(path)?,
+            Change::Push { path, item } => edit.push(path, item)?,
+            Change::Pull { path, item } => edit.pull(path, item)?,
+        };
+    }
+    Ok(text)
+}
+
+struct Edit<'a> {
+    text: &'a str,
+    root: Option<Node>,
+}
+
+/// The way from the root to a value: the entries passed, and what is left of the path.
+struct Way<'t, 'p> {
+    passed: Vec<&'t Entry>,
+    node: &'t Node,
+    left: &'p [String],
+}
+
+impl Edit<'_> {
+    fn go<'p>(&self, path: &'p [String]) -> Option<Way<'_, 'p>> {
+        let mut way = Way { passed: Vec::new(), node: self.root.as_ref()?, left: path };
+        while let ([name, left @ ..], Kind::Mapping { entries, .. }) = (way.left, &way.node.kind) {
+            let Some(entry) = entries.iter().rev().find(|entry| entry.name == *name) else { break };
+            way.passed.push(entry);
+            (way.node, way.left) = (&entry.value, left);
+        }
+        Some(way)
+    }
+
+    fn set(&self, path: &[String], value: &Value) -> Result<String, Refusal> {
+        let Some(way) = self.go(path) else {
+            let mut lines = String::new();
+            if let Some((first, rest)) = path.split_first() {
+                write::entry(first, &nested(rest, value), 0, STEP, &mut lines);
+            }
+            return Ok(self.with_lines_at(self.text.len(), &lines));
+        };
+        match (way.left, &way.node.kind) {
+            ([], _) => self.replace(&way, value),
+            (rest, Kind::Null) => self.replace(&way, &nested(rest, value)),
+            (rest, Kind::Mapping { flow: true, entries })
+                if entries.is_empty() && !way.passed.is_empty() && !self.in_brackets(&way) =>
+            {
+                self.replace(&way, &nested(rest, value))
+            }
+            ([first, rest @ ..], Kind::Mapping { flow, entries }) => {
+                let value = nested(rest, value);
+                if *flow {
+                    let written = format!(
+                        "{}: {}",
+                        write::in_brackets(&first.as_str().into()),
+                        write::in_brackets(&value)
+                    );
+                    let last = entries.last().map(|entry| entry.value.end.max(entry.colon_end));
+                    return self.add_in_brackets(
+                        way.node,
+                        last,
+                        entries.last().map(|it| it.key_start),
+                        &written,
+                    );
+                }
+                let indent = self.column(entries.first().ok_or(Refusal::ODD)?.key_start)?;
+                let mut lines = String::new();
+                write::entry(first, &value, indent, self.step(), &mut lines);
+                Ok(self.with_lines_at(self.below(way.node.end, indent), &lines))
+            }
+            (_, Kind::Alias) => Err(Refusal("it is an alias of something else in the file")),
+            _ => Err(Refusal::ODD),
+        }
+    }
+
+    fn replace(&self, way: &Way<'_, '_>, value: &Value) -> Result<String, Refusal> {
+        let entry = way.passed.last().ok_or(Refusal::ODD)?;
+        let end = entry.value.end.max(entry.colon_end);
+        let mut written = String::new();
+        if self.in_brackets(way) {
+            written = format!(" {}", write::in_brackets(value));
+        } else {
+            write::after_colon(value, self.column(entry.key_start)?, self.step(), &mut written);
+        }
+        if self.text[..end].ends_with('\n') {
+            written.push('\n');
+        }
+        Ok(self.spliced(entry.colon_end, end, &written))
+    }
+
+    fn remove(&self, path: &[String]) -> Result<String, Refusal> {
+        let way = self.go(path).filter(|way| way.left.is_empty()).ok_or(Refusal::ODD)?;
+        let (entry, above) = way.passed.split_last().ok_or(Refusal::ODD)?;
+        let home =
+            above.last().map_or(self.root.as_ref().ok_or(Refusal::ODD)?, |above| &above.value);
+        let Kind::Mapping { flow, entries } = &home.kind else { return Err(Refusal::ODD) };
+        let end = entry.value.end.max(entry.colon_end);
+        if *flow {
+            let places = entries.iter().map(|it| (it.key_start, it.value.end.max(it.colon_end)));
+            return self.remove_in_brackets(places, entry.key_start);
+        }
+        if entries.len() == 1 && !above.is_empty() {
+            let emptied = Way { passed: above.to_vec(), node: home, left: &[] };
+            return self.replace(&emptied, &Value::Object(Map::new()));
+        }
+        self.column(entry.key_start)?;
+        Ok(self.spliced(self.line_start(entry.key_start), self.next_line(end), ""))
+    }
+
+    fn push(&self, path: &[String], item: &Value) -> Result<String, Refusal> {
+        let list = || Value::Array(vec![item.clone()]);
+        let Some(way) = self.go(path).filter(|way| way.left.is_empty()) else {
+            return self.set(path, &list());
+        };
+        match &way.node.kind {
+            Kind::Sequence { flow: true, items } if !items.is_empty() || self.in_brackets(&way) => {
+                let written = write::in_brackets(item);
+                let last = items.last();
+                self.add_in_brackets(
+                    way.node,
+                    last.map(|it| it.end),
+                    last.map(|it| it.start),
+                    &written,
+                )
+            }
+            Kind::Sequence { flow: false, items } => {
+                let indent = self.dash_column(items.first().ok_or(Refusal::ODD)?.start)?;
+                let mut lines = String::new();
+                write::item(item, indent, &mut lines);
+                Ok(self.with_lines_at(self.below(way.node.end, indent + 1), &lines))
+            }
+            Kind::Sequence { .. } | Kind::Null => self.replace(&way, &list()),
+            _ => Err(Refusal::ODD),
+        }
+    }
+
+    fn pull(&self, path: &[String], item: &Value) -> Result<String, Refusal> {
+        let way = self.go(path).filter(|way| way.left.is_empty()).ok_or(Refusal::ODD)?;
+        let Kind::Sequence { flow, items } = &way.node.kind else { return Err(Refusal::ODD) };
+        let is_it = |node: &&Node| matches!(&node.kind, Kind::Scalar(text) if item == text);
+        let found = items.iter().find(is_it).ok_or(Refusal::ODD)?;
+        if *flow {
+            return self.remove_in_brackets(items.iter().map(|it| (it.start, it.end)), found.start);
+        }
+        if items.len() == 1 {
+            return self.replace(&way, &Value::Array(Vec::new()));
+        }
+        self.dash_column(found.start)?;
+        Ok(self.spliced(self.line_start(found.start), self.next_line(found.end), ""))
+    }
+
+    fn add_in_brackets(
+        &self,
+        home: &Node,
+        last_end: Option<usize>,
+        last_start: Option<usize>,
+        written: &str,
+    ) -> Result<String, Refusal> {
+        let (Some(end), Some(start)) = (last_end, last_start) else {
+            let at = home.end - 1;
+            return Ok(self.spliced(at, at, written));
+        };
+        let own_line = self.text[self.line_start(start)..start].trim().is_empty();
+        let gap = if own_line {
+            format!("\n{}", &self.text[self.line_start(start)..start])
+        } else {
+            " ".to_owned()
+        };
+        let behind = self.text[end..].trim_start();
+        match behind.starts_with(',') {
+            true => {
+                let comma_end = self.text.len() - behind.len() + 1;
+                Ok(self.spliced(comma_end, comma_end, &format!("{gap}{written},")))
+            }
+            false => Ok(self.spliced(end, end, &format!(",{gap}{written}"))),
+        }
+    }
+
+    fn remove_in_brackets(
+        &self,
+        places: impl Iterator<Item = (usize, usize)>,
+        start: usize,
+    ) -> Result<String, Refusal> {
+        let places: Vec<(usize, usize)> = places.collect();
+        let index = places.iter().position(|place| place.0 == start).ok_or(Refusal::ODD)?;
+        let (from, to) =
+            match (index.checked_sub(1).map(|before| places[before]), places.get(index + 1)) {
+                (_, Some(next)) => (start, next.0),
+                (Some(before), None) => (before.1, places[index].1),
+                (None, None) => (start, places[index].1),
+            };
+        Ok(self.spliced(from, to, ""))
+    }
+
+    /// Whether what `way` leads to stands inside of brackets, where lines mean nothing.
+    fn in_brackets(&self, way: &Way<'_, '_>) -> bool {
+        let Some((_, above)) = way.passed.split_last() else { return false };
+        let homes = self.root.iter().chain(above.iter().map(|entry| &entry.value));
+        homes.into_iter().any(|home| matches!(home.kind, Kind::Mapping { flow: true, .. }))
+    }
+
+    /// How far the entries of a nested mapping are indented in this text.
+    fn step(&self) -> usize {
+        let Some(Node { kind: Kind::Mapping { flow: false, entries }, .. }) = &self.root else {
+            return STEP;
+        };
+        let outer = entries.first().and_then(|entry| self.column(entry.key_start).ok());
+        let inner = entries.iter().find_map(|entry| match &entry.value.kind {
+            Kind::Mapping { flow: false, entries } => self.column(entries.first()?.key_start).ok(),
+            _ => None,
+        });
+        match (outer, inner) {
+            (Some(outer), Some(inner)) if inner > outer => inner - outer,
+            _ => STEP,
+        }
+    }
+
+    /// The indentation of what begins its line.
+    fn column(&self, at: usize) -> Result<usize, Refusal> {
+        let before = &self.text[self.line_start(at)..at];
+        if before.bytes().all(|byte| byte == b' ') { Ok(before.len()) } else { Err(Refusal::ODD) }
+    }
+
+    fn dash_column(&self, at: usize) -> Result<usize, Refusal> {
+        let before = &self.text[self.line_start(at)..at];
+        let indent = before.trim_end().strip_suffix('-').ok_or(Refusal::ODD)?;
+        if indent.bytes().all(|byte| byte == b' ') { Ok(indent.len()) } else { Err(Refusal::ODD) }
+    }
+
+    /// The line below what ends at `end`, and below the comments that belong to it: those that follow at once, and
+    /// those that are indented deeper than `indent`.
+    fn below(&self, end: usize, indent: usize) -> usize {
+        let mut place = self.next_line(end);
+        let (mut at, mut blank_between) = (place, false);
+        while let Some(line) = self.text[at..].split_inclusive('\n').next() {
+            let words = line.trim_start_matches(' ');
+            let depth = line.len() - words.len();
+            let belongs = if blank_between { depth > indent } else { depth >= indent };
+            match words.chars().next() {
+                Some('#') if belongs => place = at + line.len(),
+                Some('\n') => blank_between = true,
+                _ => break,
+            }
+            at += line.len();
+        }
+        place
+    }
+
+    fn line_start(&self, at: usize) -> usize {
+        self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)
+    }
+
+    fn next_line(&self, at: usize) -> usize {
+        if self.text[..at].ends_with('\n') {
+            return at;
+        }
+        self.text[at..].find('\n').map_or(self.text.len(), |newline| at + newline + 1)
+    }
+
+    fn with_lines_at(&self, at: usize, lines: &str) -> String {
+        let whole_line = at == 0 || self.text[..at].ends_with('\n');
+        if whole_line {
+            self.spliced(at, at, lines)
+        } else {
+            // The text goes on not ending in a line end.
+            self.spliced(at, at, &format!("\n{}", lines.trim_end_matches('\n')))
+        }
+    }
+
+    fn spliced(&self, from: usize, to: usize, written: &str) -> String {
+        format!("{}{written}{}", &self.text[..from], &self.text[to..])
+    }
+}
+
+fn nested(path: &[String], value: &Value) -> Value {
+    path.iter()
+        .rev()
+        .fold(value.clone(), |value, name| Value::Object(Map::from_iter([(name.clone(), value)])))
+}

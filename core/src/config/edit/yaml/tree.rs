@@ -1,0 +1,191 @@
+//! Owns where things stand in a YAML text: the tree of its first document, each part with its place in bytes.
+//! It is only asked about texts that the parser of configs has taken, which bounds how deep they are.
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+use crate::config::edit::change::Refusal;
+
+/// A value, from its first character to behind its last one.
+pub(super) struct Node {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) kind: Kind,
+}
+
+pub(super) enum Kind {
+    Scalar(String),
+    /// Nothing, or a word for it.
+    Null,
+    Alias,
+    Mapping {
+        flow: bool,
+        entries: Vec<Entry>,
+    },
+    Sequence {
+        flow: bool,
+        items: Vec<Node>,
+    },
+}
+
+/// One key of a mapping with its value.
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) key_start: usize,
+    /// Behind the colon.
+    pub(super) colon_end: usize,
+    pub(super) value: Node,
+}
+
+/// The tree of the first document; `None` when there is nothing in it.
+pub(super) fn read(text: &str) -> Result<Option<Node>, Refusal> {
+    let mut reader = Reader { text, events: Parser::new_from_str(text), places: Places::of(text) };
+    loop {
+        match reader.next()? {
+            (Event::StreamStart | Event::DocumentStart(_), _) => {}
+            (Event::StreamEnd | Event::DocumentEnd, _) => return Ok(None),
+            (event, span) => {
+                let root = reader.node(event, span)?;
+                return Ok(Some(root).filter(|root| !matches!(root.kind, Kind::Null)));
+            }
+        }
+    }
+}
+
+/// From the parser's count of characters to bytes.
+enum Places {
+    /// Every character is one byte, and there are so many.
+    Bytes(usize),
+    Characters(Vec<usize>),
+}
+
+impl Places {
+    fn of(text: &str) -> Self {
+        if text.is_ascii() {
+            return Places::Bytes(text.len());
+        }
+        let bytes = text.char_indices().map(|(byte, _)| byte);
+        Places::Characters(bytes.chain([text.len()]).collect())
+    }
+
+    fn byte(&self, character: usize) -> usize {
+        match self {
+            Places::Bytes(length) => character.min(*length),
+            Places::Characters(bytes) => bytes[character.min(bytes.len() - 1)],
+        }
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    events: Parser<'a, saphyr_parser::StrInput<'a>>,
+    places: Places,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), Refusal> {
+        let event = self.events.next_event().ok_or(Refusal::ODD)?;
+        event.map_err(|_| Refusal::ODD)
+    }
+
+    fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, Refusal> {
+        let (start, end) =
+            (self.places.byte(span.start.index()), self.places.byte(span.end.index()));
+        match event {
+            Event::Alias(_) => Ok(Node { start, end, kind: Kind::Alias }),
+            Event::Scalar(text, ScalarStyle::Plain, ..) => {
+                let written = self.text.get(start..end).ok_or(Refusal::ODD)?;
+                let end = start + written.trim_end().len();
+                let kind = match &*text {
+                    "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
+                    _ => Kind::Scalar(text.into_owned()),
+                };
+                Ok(Node { start, end, kind })
+            }
+            Event::Scalar(text, ScalarStyle::Literal | ScalarStyle::Folded, ..) => {
+                let end = self.block_end(start, end).ok_or(Refusal::ODD)?;
+                Ok(Node { start, end, kind: Kind::Scalar(text.into_owned()) })
+            }
+            Event::Scalar(text, ..) => {
+                Ok(Node { start, end, kind: Kind::Scalar(text.into_owned()) })
+            }
+            Event::MappingStart(..) => self.mapping(start, end),
+            Event::SequenceStart(..) => self.sequence(start, end),
+            _ => Err(Refusal::ODD),
+        }
+    }
+
+    fn mapping(&mut self, start: usize, open_end: usize) -> Result<Node, Refusal> {
+        let flow = self.text[..open_end].ends_with('{');
+        let (mut entries, mut end) = (Vec::new(), open_end);
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::MappingEnd {
+                break;
+            }
+            let key = self.node(event, span)?;
+            let (event, span) = self.next()?;
+            let value = self.node(event, span)?;
+            let gap = self.text.get(key.end..).ok_or(Refusal::ODD)?;
+            let blanks = gap.len() - gap.trim_start_matches([' ', '\t']).len();
+            let colon_end = match gap[blanks..].starts_with(':') {
+                true => key.end + blanks + 1,
+                false => key.end,
+            };
+            let name = match key.kind {
+                Kind::Scalar(name) => name,
+                _ => String::new(),
+            };
+            end = value.end.max(colon_end);
+            entries.push(Entry { name, key_start: key.start, colon_end, value });
+        }
+        if flow {
+            end = self.closed(end, '}')?;
+        }
+        Ok(Node { start, end, kind: Kind::Mapping { flow, entries } })
+    }
+
+    fn sequence(&mut self, start: usize, open_end: usize) -> Result<Node, Refusal> {
+        let flow = self.text[..open_end].ends_with('[');
+        let (mut items, mut end) = (Vec::new(), open_end);
+        loop {
+            let (event, span) = self.next()?;
+            if event == Event::SequenceEnd {
+                break;
+            }
+            let item = self.node(event, span)?;
+            end = end.max(item.end);
+            items.push(item);
+        }
+        if flow {
+            end = self.closed(end, ']')?;
+        }
+        Ok(Node { start, end, kind: Kind::Sequence { flow, items } })
+    }
+
+    /// Where a block of text ends: behind its last line, or, with `+` in its head, behind the empty ones that follow.
+    fn block_end(&self, start: usize, end: usize) -> Option<usize> {
+        let (above, written) = (self.text.get(..start)?, self.text.get(start..end)?);
+        let head = above[above.rfind(['|', '>'])?..].lines().next()?;
+        let kept = written.trim_end_matches(' ');
+        let kept = if head.contains('+') { kept } else { written.trim_end() };
+        let rest = &written[kept.len()..];
+        let line_end = if rest.starts_with('\n') { 1 } else { 0 };
+        Some(start + kept.len() + line_end)
+    }
+
+    /// Behind the bracket that closes what ends at `end`, past commas, blanks and comments.
+    fn closed(&self, end: usize, bracket: char) -> Result<usize, Refusal> {
+        let mut at = end;
+        loop {
+            let rest = self.text.get(at..).ok_or(Refusal::ODD)?;
+            let next = rest.chars().next().ok_or(Refusal::ODD)?;
+            at += match next {
+                _ if next == bracket => return Ok(at + 1),
+                '#' => rest.find('\n').ok_or(Refusal::ODD)?,
+                ',' => 1,
+                _ if next.is_whitespace() => next.len_utf8(),
+                _ => return Err(Refusal::ODD),
+            };
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Owns writing values as YAML: in lines of their own, or in one line within brackets.
+
+use serde_json::Value;
+
+/// Words that some reader of YAML takes for something else than themselves.
+const TAKEN: &[&str] =
+    &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"];
+
+/// The lines of `key: value` at an indentation, each with its end.
+pub(super) fn entry(key: &str, value: &Value, indent: usize, step: usize, out: &mut String) {
+    push_blanks(indent, out);
+    out.push_str(&plain_or_quoted(key));
+    out.push(':');
+    after_colon(value, indent, step, out);
+    out.push('\n');
+}
+
+/// What comes behind the colon of a key at `indent`, without the end of the last line.
+pub(super) fn after_colon(value: &Value, indent: usize, step: usize, out: &mut String) {
+    let mut lines = String::new();
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            for (key, value) in map {
+                entry(key, value, indent + step, step, &mut lines);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for each in items {
+                item(each, indent + step, &mut lines);
+            }
+        }
+        _ => {
+            out.push(' ');
+            out.push_str(&scalar(value));
+            return;
+        }
+    }
+    out.push('\n');
+    out.push_str(lines.trim_end_matches('\n'));
+}
+
+/// The line of one item of a list.
+pub(super) fn item(value: &Value, indent: usize, out: &mut String) {
+    push_blanks(indent, out);
+    out.push_str("- ");
+    out.push_str(&scalar(value));
+    out.push('\n');
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => plain_or_quoted(text),
+        _ => in_brackets(value),
+    }
+}
+
+/// In one line, as JSON, which is YAML too.
+pub(super) fn in_brackets(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(in_brackets).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(map) => {
+            let entry = |(key, value): (&String, &Value)| {
+                format!("{}: {}", quoted(key), in_brackets(value))
+            };
+            format!("{{{}}}", map.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+        _ => value.to_string(),
+    }
+}
+
+fn plain_or_quoted(text: &str) -> String {
+    let starts_well =
+        text.starts_with(|first: char| first.is_ascii_alphabetic() || "_/".contains(first));
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./@+-=".contains(c);
+    let without_scheme = text.replacen("://", "/", 1);
+    let free = !TAKEN.contains(&text.to_ascii_lowercase().as_str());
+    if starts_well && free && without_scheme.chars().all(plain) {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
+}
+
+/// Characters that YAML does not let stand for themselves are escaped, beyond those of JSON.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for c in Value::from(text).to_string().chars() {
+        match c {
+            '\u{7f}'..='\u{9f}'
+            | '\u{2028}'
+            | '\u{2029}'
+            | '\u{feff}'
+            | '\u{fffe}'
+            | '\u{ffff}' => {
+                out.push_str(&format!("\\u{:04x}", c as u32));
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn push_blanks(count: usize, out: &mut String) {
+    out.extend(std::iter::repeat_n(' ', count));
+}

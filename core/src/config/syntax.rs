@@ -1,0 +1,386 @@
+//! Owns the translation of other products' references into ours, so that `resolve` knows one syntax only:
+//! `${NAME}` with `:-default` or `:?message`, `${env:NAME}`, `${workspaceFolder}`, `${workspaceFolderBasename}`,
+//! `${userHome}`, `${file:path}`, `${input:id}`; `$${` is a literal `${`, and one `$` more before a variable or header
+//! that begins with `!` takes its meaning away. It looks nothing up.
+//! Invariant: what the product that wrote the text takes literally stays literal, and every text takes linear time.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+#[cfg(test)]
+mod tests;
+
+/// Beyond it a default inside a default is text.
+const DEEPEST: usize = 16;
+const FOLDERS: &[&str] = &["workspaceFolder", "workspaceFolderBasename", "userHome"];
+
+/// Which references a product knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Syntax(u32);
+
+impl Syntax {
+    /// Every text is literal.
+    pub(crate) const LITERAL: Syntax = Syntax(0);
+    /// `${NAME}`
+    pub(crate) const BRACES: Syntax = Syntax(1);
+    /// `${NAME}`, and it is an error when nothing has that name.
+    pub(crate) const STRICT_BRACES: Syntax = Syntax(1 << 1);
+    /// `${NAME:-default}`
+    pub(crate) const DEFAULTS: Syntax = Syntax(1 << 2);
+    /// `${NAME:?message}`
+    pub(crate) const MESSAGES: Syntax = Syntax(1 << 3);
+    /// `${env:NAME}`
+    pub(crate) const ENV: Syntax = Syntax(1 << 4);
+    /// `${workspaceFolder}` and its relatives.
+    pub(crate) const WORKSPACE: Syntax = Syntax(1 << 5);
+    /// `${file:path}`
+    pub(crate) const FILES: Syntax = Syntax(1 << 6);
+    /// `${input:id}`
+    pub(crate) const INPUTS: Syntax = Syntax(1 << 7);
+    /// `$NAME`
+    pub(crate) const DOLLAR: Syntax = Syntax(1 << 8);
+    /// `%NAME%`
+    pub(crate) const PERCENT: Syntax = Syntax(1 << 9);
+    /// `{env:NAME}`
+    pub(crate) const CURLY_ENV: Syntax = Syntax(1 << 10);
+    /// `{file:path}`
+    pub(crate) const CURLY_FILE: Syntax = Syntax(1 << 11);
+    /// `${{ secrets.NAME }}`
+    pub(crate) const SECRETS: Syntax = Syntax(1 << 12);
+    /// `!command` as the whole of a variable or header.
+    pub(crate) const COMMANDS: Syntax = Syntax(1 << 13);
+    /// `$(command)`, which is nothing that we run.
+    pub(crate) const SUBSTITUTION: Syntax = Syntax(1 << 14);
+    /// References stand in headers; everything else is literal.
+    pub(crate) const HEADERS_ONLY: Syntax = Syntax(1 << 15);
+    /// The text is ours already: what is no reference stays as it is.
+    const CANONICAL: Syntax = Syntax(1 << 16);
+
+    /// The syntax of our own documents.
+    pub(crate) const OURS: Syntax = Syntax::CANONICAL
+        .and(Syntax::BRACES)
+        .and(Syntax::DEFAULTS)
+        .and(Syntax::MESSAGES)
+        .and(Syntax::ENV)
+        .and(Syntax::WORKSPACE)
+        .and(Syntax::FILES)
+        .and(Syntax::INPUTS)
+        .and(Syntax::CURLY_ENV)
+        .and(Syntax::COMMANDS);
+
+    /// Any mixture, of a product that nobody has made yet.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn of_bits(bits: u32) -> Syntax {
+        Syntax(bits)
+    }
+
+    /// Both.
+    pub(crate) const fn and(self, other: Syntax) -> Syntax {
+        Syntax(self.0 | other.0)
+    }
+
+    const fn has(self, part: Syntax) -> bool {
+        self.0 & part.0 != 0
+    }
+}
+
+/// A text in our syntax.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Translated<'t> {
+    pub(crate) text: Cow<'t, str>,
+    /// Whether it holds a `$(command)` that its product would run and we do not.
+    pub(crate) not_run: bool,
+}
+
+/// Brings `text`, written in `syntax`, to ours.
+pub(crate) fn translate(text: &str, syntax: Syntax) -> Translated<'_> {
+    let marks = [
+        (true, b'$'),
+        (syntax.has(Syntax::CURLY_ENV.and(Syntax::CURLY_FILE)), b'{'),
+        (syntax.has(Syntax::PERCENT), b'%'),
+    ];
+    if !marks
+        .iter()
+        .any(|&(counts, mark)| counts && memchr::memchr(mark, text.as_bytes()).is_some())
+    {
+        return Translated { text: Cow::Borrowed(text), not_run: false };
+    }
+    let out = String::with_capacity(text.len() + 8);
+    let braces = Braces::of(text);
+    let mut walk = Walk { text, syntax, braces, out, not_run: false, unclosed: false };
+    walk.span(0, text.len(), 0);
+    Translated { text: Cow::Owned(walk.out), not_run: walk.not_run }
+}
+
+/// Brings the value of a variable or header to ours.
+pub(crate) fn translate_value(text: &str, syntax: Syntax) -> Translated<'_> {
+    // What a command means is for the shell to say.
+    if text.starts_with('!') && syntax.has(Syntax::COMMANDS) {
+        return Translated { text: Cow::Borrowed(text), not_run: false };
+    }
+    if !is_like_a_command(text) || syntax.has(Syntax::CANONICAL) {
+        return translate(text, syntax);
+    }
+    let literal = translate(text, syntax);
+    Translated { text: Cow::Owned(format!("${}", literal.text)), not_run: literal.not_run }
+}
+
+/// The value of a variable or header, in our syntax but for its beginning, which is no command whatever it looks like.
+pub(crate) fn no_command(value: String) -> String {
+    if is_like_a_command(&value) { format!("${value}") } else { value }
+}
+
+fn is_like_a_command(value: &str) -> bool {
+    value.trim_start_matches('$').starts_with('!')
+}
+
+/// Brings every text of a definition that may hold references to our syntax; gives the fields with a `$(command)`.
+pub(crate) fn translate_definition(
+    definition: &mut Map<String, Value>,
+    syntax: Syntax,
+) -> Vec<&'static str> {
+    let elsewhere = if syntax.has(Syntax::HEADERS_ONLY) { Syntax::LITERAL } else { syntax };
+    let mut not_run = Vec::new();
+    for field in ["command", "args", "cwd", "envFile", "url", "env", "headers"] {
+        let syntax = if field == "headers" { syntax } else { elsewhere };
+        let texts: &mut dyn Iterator<Item = &mut Value> = match definition.get_mut(field) {
+            Some(Value::Object(entries)) => &mut entries.values_mut(),
+            Some(Value::Array(items)) => &mut items.iter_mut(),
+            Some(text) => &mut std::iter::once(text),
+            None => continue,
+        };
+        let mut hit = false;
+        let translate =
+            if matches!(field, "env" | "headers") { translate_value } else { translate };
+        texts.for_each(|text| hit |= replace(text, syntax, translate));
+        not_run.extend(hit.then_some(field));
+    }
+    not_run
+}
+
+fn replace(
+    value: &mut Value,
+    syntax: Syntax,
+    translate: fn(&str, Syntax) -> Translated<'_>,
+) -> bool {
+    let Value::String(text) = value else { return false };
+    let Translated { text: translated, not_run } = translate(text, syntax);
+    if let Cow::Owned(translated) = translated {
+        *text = translated;
+    }
+    not_run
+}
+
+/// How long the name of a variable at the start of `text` is; 0 when there is none.
+pub(crate) fn name_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    match bytes.first() {
+        Some(first) if first.is_ascii_alphabetic() || *first == b'_' => {
+            bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()
+        }
+        _ => 0,
+    }
+}
+
+/// Whether `text` is the name of a variable.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && name_length(text) == text.len()
+}
+
+/// Where each `${` ends, found in one pass so that unfinished ones cost nothing.
+struct Braces {
+    starts: Vec<usize>,
+    ends: Vec<Option<usize>>,
+}
+
+impl Braces {
+    fn of(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut braces = Braces { starts: Vec::new(), ends: Vec::new() };
+        let mut open = Vec::new();
+        for (at, byte) in bytes.iter().enumerate() {
+            if *byte == b'$' && bytes.get(at + 1) == Some(&b'{') {
+                open.push(braces.starts.len());
+                braces.starts.push(at);
+                braces.ends.push(None);
+            } else if *byte == b'}'
+                && let Some(start) = open.pop()
+            {
+                braces.ends[start] = Some(at);
+            }
+        }
+        braces
+    }
+
+    fn end(&self, start: usize) -> Option<usize> {
+        self.starts.binary_search(&start).ok().and_then(|at| self.ends[at])
+    }
+}
+
+struct Walk<'t> {
+    text: &'t str,
+    syntax: Syntax,
+    braces: Braces,
+    out: String,
+    not_run: bool,
+    /// No `)` follows any more, so that nobody searches for one again.
+    unclosed: bool,
+}
+
+impl Walk<'_> {
+    /// Translates `from..to`. A mark that begins nothing is text.
+    fn span(&mut self, from: usize, to: usize, depth: usize) {
+        let (mut at, mut plain) = (from, from);
+        while at < to {
+            let mark = self.text.as_bytes()[at];
+            if !matches!(mark, b'$' | b'{' | b'%') {
+                at += 1;
+                continue;
+            }
+            self.out.push_str(&self.text[plain..at]);
+            let taken = match mark {
+                b'$' => self.dollar(at, to, depth),
+                b'{' => self.curly(at, to),
+                _ => self.percent(at, to),
+            };
+            let taken = taken.unwrap_or_else(|| {
+                self.out.push(char::from(mark));
+                at + 1
+            });
+            (at, plain) = (taken, taken);
+        }
+        self.out.push_str(&self.text[plain..to]);
+    }
+
+    fn dollar(&mut self, at: usize, to: usize, depth: usize) -> Option<usize> {
+        let rest = &self.text[at..to];
+        // Who knows `${…}` writes `$${` for the braces themselves; elsewhere it is a dollar and what follows.
+        if rest.starts_with("$${") && self.syntax != Syntax::LITERAL {
+            self.out.push_str("$${");
+            return Some(at + 3);
+        }
+        if rest.starts_with("${") {
+            let taken = self.secret(at, rest).or_else(|| self.braced(at, to, depth));
+            return taken.or_else(|| {
+                let literal = if self.syntax.has(Syntax::CANONICAL) { "${" } else { "$${" };
+                self.out.push_str(literal);
+                Some(at + 2)
+            });
+        }
+        if self.syntax.has(Syntax::SUBSTITUTION) && rest.starts_with("$(") {
+            return self.substitution(at, to);
+        }
+        let length = name_length(&rest[1..]);
+        if self.syntax.has(Syntax::DOLLAR) && length > 0 {
+            return Some(self.variable(&rest[1..=length], at + 1 + length));
+        }
+        None
+    }
+
+    /// `$(command)`, whose insides are as little looked at as it is run.
+    fn substitution(&mut self, at: usize, to: usize) -> Option<usize> {
+        self.not_run = true;
+        let end = match self.unclosed {
+            true => None,
+            false => memchr::memchr(b')', &self.text.as_bytes()[at..to]),
+        };
+        let Some(end) = end else {
+            self.unclosed = true;
+            return None;
+        };
+        self.out.push_str(&self.text[at..=at + end].replace("${", "$${"));
+        Some(at + end + 1)
+    }
+
+    fn variable(&mut self, name: &str, next: usize) -> usize {
+        self.out.push_str("${");
+        self.out.push_str(name);
+        self.out.push('}');
+        next
+    }
+
+    /// `${{ secrets.NAME }}`
+    fn secret(&mut self, at: usize, rest: &str) -> Option<usize> {
+        let inner = rest.strip_prefix("${{").filter(|_| self.syntax.has(Syntax::SECRETS))?;
+        let spaces = |text: &str| text.bytes().take_while(|byte| *byte == b' ').count();
+        let mut length = spaces(inner);
+        let name = inner[length..].strip_prefix("secrets.")?;
+        let name = &name[..name_length(name)];
+        length += "secrets.".len() + name.len();
+        length += spaces(&inner[length..]);
+        if name.is_empty() || !inner[length..].starts_with("}}") {
+            return None;
+        }
+        Some(self.variable(name, at + "${{".len() + length + "}}".len()))
+    }
+
+    fn braced(&mut self, at: usize, to: usize, depth: usize) -> Option<usize> {
+        let end = self.braces.end(at).filter(|&end| end < to && depth < DEEPEST)?;
+        let body = &self.text[at + 2..end];
+        let has = |part| self.syntax.has(part);
+        let folder = has(Syntax::WORKSPACE) && FOLDERS.contains(&body);
+        let file = has(Syntax::FILES) && body.len() > 5 && body.starts_with("file:");
+        let input = has(Syntax::INPUTS) && body.len() > 6 && body.starts_with("input:");
+        if folder || file || input {
+            self.out.push_str(&self.text[at..=end]);
+            return Some(end + 1);
+        }
+        let (kind, named) = match body.strip_prefix("env:") {
+            Some(named) => ("env:", named),
+            None => ("", body),
+        };
+        let known = if kind.is_empty() { Syntax::BRACES } else { Syntax::ENV };
+        let (name, rest) = named.split_at(name_length(named));
+        let strict = kind.is_empty() && has(Syntax::STRICT_BRACES);
+        let defaults = rest.starts_with(":-") && has(Syntax::DEFAULTS);
+        let message = rest.starts_with(":?") && has(Syntax::MESSAGES);
+        if name.is_empty() || !(has(known) || strict) || !(rest.is_empty() || defaults || message) {
+            return None;
+        }
+        self.out.push_str("${");
+        self.out.push_str(kind);
+        self.out.push_str(name);
+        if strict && rest.is_empty() {
+            self.out.push_str(":?");
+            self.out.push_str(name);
+            self.out.push_str(" is not set");
+        } else if defaults {
+            self.out.push_str(":-");
+            self.span(end - rest.len() + 2, end, depth + 1);
+        } else {
+            self.out.push_str(rest);
+        }
+        self.out.push('}');
+        Some(end + 1)
+    }
+
+    /// `{env:NAME}` and `{file:path}`
+    fn curly(&mut self, at: usize, to: usize) -> Option<usize> {
+        let rest = &self.text[at..to];
+        if let Some(named) = rest.strip_prefix("{env:")
+            && self.syntax.has(Syntax::CURLY_ENV)
+        {
+            let length = name_length(named);
+            let closed = length > 0 && named[length..].starts_with('}');
+            return closed.then(|| self.variable(&named[..length], at + 5 + length + 1));
+        }
+        let path = rest.strip_prefix("{file:").filter(|_| self.syntax.has(Syntax::CURLY_FILE))?;
+        let length = path.bytes().take_while(|byte| !matches!(byte, b'{' | b'}' | b'\n')).count();
+        if length == 0 || !path[length..].starts_with('}') {
+            return None;
+        }
+        self.out.push_str("${file:");
+        self.out.push_str(&path[..=length]);
+        Some(at + "{file:".len() + length + 1)
+    }
+
+    /// `%NAME%`
+    fn percent(&mut self, at: usize, to: usize) -> Option<usize> {
+        let named = &self.text[at + 1..to];
+        let length = name_length(named);
+        let closed =
+            self.syntax.has(Syntax::PERCENT) && length > 0 && named[length..].starts_with('%');
+        closed.then(|| self.variable(&named[..length], at + 1 + length + 1))
+    }
+}

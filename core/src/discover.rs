@@ -1,0 +1,281 @@
+//! Owns finding the servers that the user already has: every product's config files, in order of priority, brought to
+//! one model. It reads files and starts nothing; what values mean is `resolve`'s work.
+//! Invariant: one bad file is a warning that names it, and everything else loads.
+
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::config::{Config, Level, ServerConfig, Source};
+use crate::error::{Error, ErrorKind, Result};
+use crate::redact::{self, Secret};
+use crate::surroundings::{Surroundings, WrittenSurroundings};
+
+mod bridge;
+mod choice;
+mod names;
+mod native;
+mod normalise;
+mod places;
+mod providers;
+mod reading;
+#[cfg(test)]
+mod tests;
+
+use places::Ground;
+use providers::{PROVIDERS, Provider};
+use reading::Reader;
+
+/// The file that stands for the project when nothing could be read.
+pub(crate) const PROJECT_FILE: &str = ".mcp.json";
+
+/// Where to look, and what to leave out.
+#[derive(Clone, Debug)]
+pub struct DiscoverOptions {
+    /// The project's directory; the process's working directory when not set.
+    pub cwd: Option<PathBuf>,
+    /// Whether the project's own files count.
+    pub project_config: bool,
+    /// Names of servers that are off, whatever any file says.
+    pub disabled_servers: Vec<String>,
+    /// Names of the only servers that are on; all when empty.
+    pub enabled_servers: Vec<String>,
+    /// Globs over names and URLs of servers to leave out.
+    pub exclude: Vec<String>,
+    /// Servers that the host integrates by itself: left out, their keys handed over.
+    pub native: Vec<String>,
+    /// What becomes of `npx mcp-remote <url>`.
+    pub mcp_remote: McpRemote,
+    /// Names of the only providers to ask; all when empty.
+    pub providers: Vec<String>,
+    /// Home, platform and environment.
+    pub surroundings: Surroundings,
+}
+
+impl Default for DiscoverOptions {
+    fn default() -> Self {
+        DiscoverOptions {
+            cwd: None,
+            project_config: true,
+            disabled_servers: Vec::new(),
+            enabled_servers: Vec::new(),
+            exclude: Vec::new(),
+            native: Vec::new(),
+            mcp_remote: McpRemote::default(),
+            providers: Vec::new(),
+            surroundings: Surroundings::process(),
+        }
+    }
+}
+
+/// What becomes of a server that is only a bridge to another one, `npx mcp-remote <url>`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum McpRemote {
+    /// It is kept, with the direct way beside it.
+    #[default]
+    Offer,
+    /// The direct way takes its place.
+    Use,
+}
+
+impl DiscoverOptions {
+    /// Reads `{"cwd": "…", "project_config": false, …}`; what is left out or null is the default.
+    pub fn from_json(text: &str) -> Result<Self> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Written {
+            cwd: Option<PathBuf>,
+            project_config: Option<bool>,
+            disabled_servers: Option<Vec<String>>,
+            enabled_servers: Option<Vec<String>>,
+            exclude: Option<Vec<String>>,
+            native: Option<Vec<String>>,
+            mcp_remote: Option<McpRemote>,
+            providers: Option<Vec<String>>,
+            surroundings: Option<WrittenSurroundings>,
+        }
+        let written: Written = serde_json::from_str(text).map_err(|error| {
+            let text = format!(
+                "The options of discovery cannot be used: {}",
+                crate::redact::reason(&error)
+            );
+            Error::new(ErrorKind::ConfigInvalid, text)
+        })?;
+        Ok(DiscoverOptions {
+            cwd: written.cwd,
+            project_config: written.project_config.unwrap_or(true),
+            disabled_servers: written.disabled_servers.unwrap_or_default(),
+            enabled_servers: written.enabled_servers.unwrap_or_default(),
+            exclude: written.exclude.unwrap_or_default(),
+            native: written.native.unwrap_or_default(),
+            mcp_remote: written.mcp_remote.unwrap_or_default(),
+            providers: written.providers.unwrap_or_default(),
+            surroundings: written.surroundings.map(Into::into).unwrap_or_default(),
+        })
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Discovery {
+    /// The servers, each with its source and what it shadows; and the warnings.
+    pub config: Config,
+    /// Keys of the servers that the host integrates by itself, by the names it gave.
+    pub native: IndexMap<String, Vec<Secret>>,
+    /// Servers that were left out, and why.
+    pub left_out: Vec<LeftOut>,
+    /// Every file that was there, in order of priority.
+    pub files: Vec<FoundFile>,
+    /// Why nothing could be found at all.
+    pub errors: Vec<DiscoveryError>,
+}
+
+/// A server that is in a file and not in the result.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// The glob that matched, or the native integration that takes its place.
+    pub why: String,
+    /// Where it is.
+    pub source: Source,
+}
+
+/// A config file that is there.
+#[derive(Clone, Debug, Serialize)]
+pub struct FoundFile {
+    /// The product it belongs to.
+    pub provider: String,
+    /// Where it is.
+    pub path: String,
+    /// Whose word it is.
+    pub level: Level,
+    /// How many servers it declares.
+    pub servers: usize,
+    /// Why it could not be used.
+    pub problem: Option<String>,
+}
+
+/// Why discovery found nothing.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiscoveryError {
+    /// The file that stands for the project.
+    pub path: String,
+    /// What went wrong.
+    pub error: Error,
+}
+
+/// The names of all products whose files are looked for, in order of priority.
+pub fn providers() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().map(|provider| provider.name)
+}
+
+/// Looks for the servers that are configured on this machine. Reads files, starts nothing, never fails as a whole.
+pub fn discover(options: &DiscoverOptions) -> Discovery {
+    discover_under(options, Path::new("/etc"))
+}
+
+fn discover_under(options: &DiscoverOptions, system: &Path) -> Discovery {
+    let mut discovery = Discovery::default();
+    let project = match project_directory(options.cwd.as_deref()) {
+        Ok(project) => project,
+        Err(error) => {
+            discovery.errors.push(DiscoveryError { path: PROJECT_FILE.to_owned(), error });
+            return discovery;
+        }
+    };
+    let ground = Ground { project: &project, surroundings: &options.surroundings, system };
+    let mut reader = Reader::new(&ground, options.project_config);
+    let wanted = |name: &str| options.providers.iter().any(|wanted| wanted == name);
+    for name in &options.providers {
+        if !PROVIDERS.iter().any(|provider| provider.name == name) {
+            reader.warnings.push(format!("The option \"providers\" has \"{name}\", which is none"));
+        }
+    }
+    let mut order: Vec<&'static Provider> = PROVIDERS.iter().collect();
+    order.sort_by_key(|provider| Reverse(provider.priority));
+    for provider in order {
+        if options.providers.is_empty() || wanted(provider.name) {
+            reader.read(provider);
+        }
+    }
+    discovery.files = reader.files;
+    discovery.config.warnings = reader.warnings;
+    choice::choose(reader.documents, options, &mut discovery);
+    discovery
+}
+
+/// Every file that would be read if it were there, and every directory whose files would be.
+pub(crate) fn candidates(options: &DiscoverOptions) -> Vec<PathBuf> {
+    let Ok(project) = project_directory(options.cwd.as_deref()) else { return Vec::new() };
+    let system = Path::new("/etc");
+    let ground = Ground { project: &project, surroundings: &options.surroundings, system };
+    let wanted = |name: &str| {
+        options.providers.is_empty() || options.providers.iter().any(|wanted| wanted == name)
+    };
+    let providers = PROVIDERS.iter().filter(|provider| wanted(provider.name));
+    let places = providers.flat_map(|provider| provider.places.iter());
+    let places = places.filter(|place| options.project_config || place.level != Level::Project);
+    places.flat_map(|place| ground.followed(place)).collect()
+}
+
+/// The project's directory, absolute; an error when it cannot be read.
+fn project_directory(cwd: Option<&Path>) -> Result<PathBuf> {
+    let given = cwd.unwrap_or(Path::new("."));
+    let absolute = match cwd {
+        Some(cwd) => std::path::absolute(cwd),
+        None => std::env::current_dir(),
+    };
+    let failed = |error: std::io::Error| {
+        let text = format!("The directory {} cannot be read: {}", given.display(), error.kind());
+        Error::new(ErrorKind::DiscoveryFailed, text)
+    };
+    let absolute = absolute.map_err(failed)?;
+    std::fs::read_dir(&absolute).map_err(failed)?;
+    Ok(absolute)
+}
+
+impl Discovery {
+    /// The facts for programs and people; values that may be secret are starred. What `native` found is not in it.
+    pub fn report(&self) -> Value {
+        let shown = |config: &ServerConfig| redact::definition(config.to_value());
+        let servers: Vec<Value> = self
+            .config
+            .servers
+            .iter()
+            .map(|(name, declared)| {
+                let config = declared.config.as_ref();
+                json!({
+                    "name": name,
+                    "config": config.ok().map(shown),
+                    "error": config.err(),
+                    "enabled": config.ok().map(|config| config.enabled),
+                    "source": declared.source,
+                    "shadows": declared.shadows,
+                    "direct": declared.direct.as_ref().map(shown),
+                })
+            })
+            .collect();
+        json!({
+            "servers": servers,
+            "warnings": self.config.warnings,
+            "files": self.files,
+            "left_out": self.left_out,
+            "errors": self.errors,
+        })
+    }
+}
+
+/// One entry as the product at this place of the table would mean it.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn normalised(
+    entry: serde_json::Map<String, Value>,
+    which: usize,
+) -> Option<serde_json::Map<String, Value>> {
+    let provider = &providers::PROVIDERS[which % providers::PROVIDERS.len()];
+    normalise::normalise(entry, provider, &Default::default()).ok().map(|normal| normal.definition)
+}

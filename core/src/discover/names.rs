@@ -1,0 +1,84 @@
+//! Owns the names of other products' servers: what our rule refuses gets a legal name in its place.
+//! Invariant: the same document gives the same names, and a name that is legal as written is never taken away from it.
+
+use std::collections::{HashMap, HashSet};
+
+use sha2::{Digest, Sha256};
+
+use crate::config::check_name;
+
+const LONGEST: usize = 100;
+
+/// The name of each server of one document, in order; legal ones are as written.
+pub(super) fn legal_names(written: &[&str]) -> Vec<String> {
+    let mut taken: HashSet<String> =
+        written.iter().filter(|name| check_name(name).is_ok()).map(|&name| name.into()).collect();
+    // Where the counting goes on, so that a thousand names of one kind are no million attempts.
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let name = |&written: &&str| {
+        if check_name(written).is_ok() {
+            return written.to_owned();
+        }
+        let plain = legal(written);
+        let count = counts.entry(plain.clone()).or_insert(1);
+        loop {
+            let suffix = if *count == 1 { String::new() } else { format!("-{count}") };
+            let name = format!("{}{suffix}", &plain[..plain.len().min(LONGEST - suffix.len())]);
+            *count += 1;
+            if taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    };
+    written.iter().map(name).collect()
+}
+
+/// Everything that a name may not have becomes `-`, once for a whole run of it.
+fn legal(written: &str) -> String {
+    let mut name = String::with_capacity(written.len().min(LONGEST));
+    for c in written.chars() {
+        let c = if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
+        if c != '-' || !(name.is_empty() || name.ends_with('-')) {
+            name.push(c);
+        }
+    }
+    name.truncate(LONGEST);
+    name.truncate(name.trim_end_matches('-').len());
+    if name.is_empty() {
+        // Two names without one usable character are still two names.
+        let hash = format!("{:x}", Sha256::digest(written));
+        return format!("server-{}", &hash[..8]);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_illegal_name_becomes_a_legal_one() {
+        let names = legal_names(&["@scope/name", "Brave Search", "a/b", "plain_1.0-x", "--"]);
+        assert_eq!(names, ["scope-name", "Brave-Search", "a-b", "plain_1.0-x", "--"]);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_number() {
+        assert_eq!(legal_names(&["a b", "a/b", "a-b"]), ["a-b-2", "a-b-3", "a-b"]);
+    }
+
+    #[test]
+    fn names_without_a_usable_character_stay_apart() {
+        let names = legal_names(&["日本", "中国", ""]);
+        assert!(names.iter().all(|name| name.starts_with("server-") && check_name(name).is_ok()));
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), 3);
+    }
+
+    #[test]
+    fn long_names_are_cut_and_stay_apart() {
+        let (one, other) = ("x y".repeat(80), format!("{}z", "x y".repeat(80)));
+        let names = legal_names(&[&one, &other]);
+        assert!(names.iter().all(|name| check_name(name).is_ok()), "{names:?}");
+        assert_ne!(names[0], names[1]);
+    }
+}

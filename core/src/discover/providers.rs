@@ -1,0 +1,511 @@
+//! Owns the table of products that keep MCP servers: where their files are, how these are shaped, what their words mean.
+//! A product is a row here and nothing else; the code that reads rows knows no product by name.
+
+use crate::config::Level;
+use crate::config::syntax::Syntax;
+
+/// One product.
+#[derive(Clone, Copy)]
+pub(super) struct Provider {
+    pub(super) name: &'static str,
+    /// The higher, the earlier; equals keep the order of the table.
+    pub(super) priority: u8,
+    /// Its files; the project's come before the user's, else in this order.
+    pub(super) places: &'static [Place],
+    /// Where in a file the servers are. Those of the first container come before those of the next.
+    pub(super) containers: &'static [&'static [Step]],
+    /// The transport of an entry that has a `url` and names none, where that is not Streamable HTTP.
+    pub(super) url_type: Option<&'static str>,
+    pub(super) times: &'static [Time],
+    pub(super) syntax: Syntax,
+    /// Lists of server names beside the servers.
+    pub(super) lists: &'static [List],
+    /// Entries that are no servers to reach but parts of the product.
+    pub(super) inner: &'static [Inner],
+    /// Whether `command` is a line for a shell, to be split.
+    pub(super) command_line: bool,
+    /// The file of variables beside the config file.
+    pub(super) variables: Option<&'static str>,
+    /// Whether a value may be the name of a variable, without any sign.
+    pub(super) bare_env_names: bool,
+    /// The list that declares `${input:id}`.
+    pub(super) inputs: Option<&'static str>,
+    /// Fields of our model that the product has under the same name with the same meaning.
+    pub(super) also: &'static [&'static str],
+    /// The files are ours: definitions count as written.
+    pub(super) own: bool,
+}
+
+/// A file, or the files of a directory where the path ends in `*`.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) level: Level,
+    pub(super) base: Base,
+    /// Below the base, its parts separated by `/`.
+    pub(super) path: &'static str,
+}
+
+/// Where a path begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Base {
+    Project,
+    Home,
+    /// `$XDG_CONFIG_HOME` and `~/.config`.
+    Config,
+    /// `%APPDATA%`, on Windows.
+    AppData,
+    /// `~/Library/Application Support`, on macOS.
+    Library,
+    /// Where Visual Studio Code keeps the user's files.
+    CodeUser,
+    /// The directory that a variable names.
+    Env(&'static str),
+    /// `/etc`, but not on Windows.
+    System,
+    /// Our own config directory.
+    Own,
+}
+
+/// One step from a document to its servers.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    Key(&'static str),
+    /// The key is the project's directory.
+    ProjectPath,
+}
+
+/// A time limit in the product's words.
+#[derive(Clone, Copy)]
+pub(super) struct Time {
+    pub(super) field: &'static str,
+    pub(super) unit_ms: u64,
+    /// The fields of our model that it says.
+    pub(super) sets: &'static [&'static str],
+}
+
+/// Server names beside the servers.
+#[derive(Clone, Copy)]
+pub(super) struct List {
+    pub(super) path: &'static [Step],
+    pub(super) effect: Effect,
+    pub(super) reach: Reach,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// These are off, whatever else is said.
+    Off,
+    /// Only these are on.
+    Only,
+    /// These are on although their entries say no. Only the user can say so.
+    On,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The product's own servers.
+    Provider,
+    /// Every server that is found.
+    Everything,
+}
+
+/// How to know an entry that is part of the product.
+#[derive(Clone, Copy)]
+pub(super) enum Inner {
+    Is(&'static str, &'static str),
+    /// It has none of these fields.
+    Without(&'static [&'static str]),
+}
+
+const fn user(base: Base, path: &'static str) -> Place {
+    Place { level: Level::User, base, path }
+}
+
+const fn project(path: &'static str) -> Place {
+    Place { level: Level::Project, base: Base::Project, path }
+}
+
+const fn time(field: &'static str, unit_ms: u64, sets: &'static [&'static str]) -> Time {
+    Time { field, unit_ms, sets }
+}
+
+const MS: u64 = 1;
+const S: u64 = 1000;
+const CONNECT: &[&str] = &["timeout"];
+const REQUEST: &[&str] = &["timeout", "toolTimeout"];
+const TOOL: &[&str] = &["toolTimeout"];
+const MCP_SERVERS: &[Step] = &[Step::Key("mcpServers")];
+const BRACES_AND_DEFAULTS: Syntax = Syntax::BRACES.and(Syntax::DEFAULTS);
+
+/// A product with `mcpServers` and nothing of its own.
+const PLAIN: Provider = Provider {
+    name: "",
+    priority: 0,
+    places: &[],
+    containers: &[MCP_SERVERS],
+    url_type: None,
+    times: &[],
+    syntax: Syntax::LITERAL,
+    lists: &[],
+    inner: &[],
+    command_line: false,
+    variables: None,
+    bare_env_names: false,
+    inputs: None,
+    also: &[],
+    own: false,
+};
+
+/// Every product, in order of priority.
+pub(super) const PROVIDERS: &[Provider] = &[
+    Provider {
+        name: "mcpool",
+        priority: 100,
+        places: &[
+            project(".mcpool/mcp.json"),
+            project(".mcpool/mcp.jsonc"),
+            project(".mcpool/mcp.yaml"),
+            project(".mcpool/mcp.yml"),
+            project(".mcpool/mcp.toml"),
+            user(Base::Own, "mcp.json"),
+            user(Base::Own, "mcp.jsonc"),
+            user(Base::Own, "mcp.yaml"),
+            user(Base::Own, "mcp.yml"),
+            user(Base::Own, "mcp.toml"),
+        ],
+        syntax: Syntax::OURS,
+        lists: &[
+            List {
+                path: &[Step::Key("disabledServers")],
+                effect: Effect::Off,
+                reach: Reach::Everything,
+            },
+            List {
+                path: &[Step::Key("enabledServers")],
+                effect: Effect::Only,
+                reach: Reach::Everything,
+            },
+        ],
+        own: true,
+        ..PLAIN
+    },
+    Provider {
+        name: "oh-my-pi",
+        priority: 95,
+        places: &[
+            project(".omp/mcp.json"),
+            project(".omp/.mcp.json"),
+            user(Base::Home, ".omp/agent/mcp.json"),
+            user(Base::Home, ".omp/mcp.json"),
+        ],
+        times: &[time("timeout", MS, CONNECT)],
+        syntax: BRACES_AND_DEFAULTS.and(Syntax::COMMANDS),
+        lists: &[
+            List {
+                path: &[Step::Key("disabledServers")],
+                effect: Effect::Off,
+                reach: Reach::Everything,
+            },
+            List {
+                path: &[Step::Key("enabledServers")],
+                effect: Effect::On,
+                reach: Reach::Everything,
+            },
+        ],
+        bare_env_names: true,
+        ..PLAIN
+    },
+    Provider {
+        name: "ai-agent",
+        priority: 90,
+        places: &[
+            project(".ai-agent.json"),
+            user(Base::Home, ".ai-agent/.ai-agent.json"),
+            user(Base::Home, ".ai-agent.json"),
+            user(Base::System, "ai-agent/.ai-agent.json"),
+        ],
+        times: &[time("requestTimeoutMs", MS, &["requestTimeout"])],
+        syntax: Syntax::STRICT_BRACES,
+        variables: Some(".ai-agent.env"),
+        also: &["shared", "healthProbe"],
+        ..PLAIN
+    },
+    Provider {
+        name: "ael",
+        priority: 85,
+        places: &[project("ael-config.yaml")],
+        containers: &[&[Step::Key("mcp_servers")], &[Step::Key("tools"), Step::Key("mcp_servers")]],
+        times: &[time("timeout", S, CONNECT)],
+        syntax: BRACES_AND_DEFAULTS.and(Syntax::MESSAGES),
+        command_line: true,
+        ..PLAIN
+    },
+    Provider {
+        name: "claude-code",
+        priority: 80,
+        places: &[
+            user(Base::Env("CLAUDE_CONFIG_DIR"), ".claude.json"),
+            user(Base::Home, ".claude.json"),
+        ],
+        containers: &[
+            &[Step::Key("projects"), Step::ProjectPath, Step::Key("mcpServers")],
+            MCP_SERVERS,
+        ],
+        times: &[time("timeout", MS, REQUEST)],
+        syntax: BRACES_AND_DEFAULTS,
+        lists: &[List {
+            path: &[Step::Key("projects"), Step::ProjectPath, Step::Key("disabledMcpServers")],
+            effect: Effect::Off,
+            reach: Reach::Provider,
+        }],
+        ..PLAIN
+    },
+    Provider {
+        name: "claude-desktop",
+        priority: 78,
+        places: &[
+            user(Base::Library, "Claude/claude_desktop_config.json"),
+            user(Base::AppData, "Claude/claude_desktop_config.json"),
+            user(Base::Config, "Claude/claude_desktop_config.json"),
+            user(Base::Config, "claude/claude_desktop_config.json"),
+        ],
+        ..PLAIN
+    },
+    Provider {
+        name: "codex",
+        priority: 70,
+        places: &[
+            project(".codex/config.toml"),
+            user(Base::Env("CODEX_HOME"), "config.toml"),
+            user(Base::Home, ".codex/config.toml"),
+            user(Base::System, "codex/config.toml"),
+        ],
+        containers: &[&[Step::Key("mcp_servers")]],
+        times: &[
+            time("startup_timeout_sec", S, CONNECT),
+            time("startup_timeout_ms", MS, CONNECT),
+            time("tool_timeout_sec", S, TOOL),
+        ],
+        also: &["required"],
+        ..PLAIN
+    },
+    Provider {
+        name: "gemini",
+        priority: 60,
+        places: &[project(".gemini/settings.json"), user(Base::Home, ".gemini/settings.json")],
+        url_type: Some("sse"),
+        times: &[time("timeout", MS, REQUEST)],
+        syntax: Syntax::BRACES.and(Syntax::DOLLAR).and(Syntax::PERCENT),
+        lists: &[
+            List {
+                path: &[Step::Key("mcp"), Step::Key("excluded")],
+                effect: Effect::Off,
+                reach: Reach::Provider,
+            },
+            List {
+                path: &[Step::Key("mcp"), Step::Key("allowed")],
+                effect: Effect::Only,
+                reach: Reach::Provider,
+            },
+        ],
+        ..PLAIN
+    },
+    Provider {
+        name: "opencode",
+        priority: 55,
+        places: &[
+            project("opencode.json"),
+            project("opencode.jsonc"),
+            user(Base::Config, "opencode/opencode.json"),
+            user(Base::Config, "opencode/opencode.jsonc"),
+        ],
+        containers: &[&[Step::Key("mcp")]],
+        times: &[time("timeout", MS, CONNECT)],
+        syntax: Syntax::CURLY_ENV.and(Syntax::CURLY_FILE),
+        ..PLAIN
+    },
+    Provider {
+        name: "copilot-cli",
+        priority: 52,
+        places: &[
+            project(".github/mcp.json"),
+            user(Base::Env("COPILOT_HOME"), "mcp-config.json"),
+            user(Base::Home, ".copilot/mcp-config.json"),
+        ],
+        times: &[time("timeout", MS, REQUEST)],
+        syntax: Syntax::BRACES,
+        ..PLAIN
+    },
+    Provider {
+        name: "cursor",
+        priority: 50,
+        places: &[project(".cursor/mcp.json"), user(Base::Home, ".cursor/mcp.json")],
+        syntax: Syntax::ENV.and(Syntax::WORKSPACE),
+        ..PLAIN
+    },
+    Provider {
+        name: "windsurf",
+        priority: 50,
+        places: &[user(Base::Home, ".codeium/windsurf/mcp_config.json")],
+        syntax: Syntax::ENV.and(Syntax::FILES),
+        ..PLAIN
+    },
+    Provider {
+        name: "cline",
+        priority: 45,
+        places: &[
+            user(Base::Home, ".cline/data/settings/cline_mcp_settings.json"),
+            user(
+                Base::CodeUser,
+                "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+            ),
+        ],
+        times: &[time("timeout", S, REQUEST)],
+        syntax: Syntax::ENV,
+        ..PLAIN
+    },
+    Provider {
+        name: "roo",
+        priority: 45,
+        places: &[
+            project(".roo/mcp.json"),
+            user(
+                Base::CodeUser,
+                "globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
+            ),
+        ],
+        times: &[time("timeout", S, REQUEST)],
+        syntax: Syntax::ENV.and(Syntax::WORKSPACE),
+        ..PLAIN
+    },
+    Provider {
+        name: "zed",
+        priority: 40,
+        places: &[
+            project(".zed/settings.json"),
+            user(Base::AppData, "Zed/settings.json"),
+            user(Base::Config, "zed/settings.json"),
+        ],
+        containers: &[&[Step::Key("context_servers")]],
+        times: &[time("timeout", S, REQUEST)],
+        inner: &[Inner::Is("source", "extension"), Inner::Without(&["command", "url"])],
+        ..PLAIN
+    },
+    Provider {
+        name: "goose",
+        priority: 40,
+        places: &[
+            user(Base::AppData, "Block/goose/config/config.yaml"),
+            user(Base::Config, "goose/config.yaml"),
+        ],
+        containers: &[&[Step::Key("extensions")]],
+        times: &[time("timeout", S, REQUEST)],
+        syntax: Syntax::BRACES.and(Syntax::DOLLAR),
+        inner: &[
+            Inner::Is("type", "builtin"),
+            Inner::Is("type", "platform"),
+            Inner::Is("type", "frontend"),
+            Inner::Is("type", "inline_python"),
+        ],
+        ..PLAIN
+    },
+    Provider {
+        name: "crush",
+        priority: 40,
+        places: &[
+            project("crush.json"),
+            project(".crush.json"),
+            user(Base::Config, "crush/crush.json"),
+        ],
+        containers: &[&[Step::Key("mcp")]],
+        times: &[time("timeout", S, CONNECT)],
+        syntax: BRACES_AND_DEFAULTS.and(Syntax::DOLLAR).and(Syntax::SUBSTITUTION),
+        ..PLAIN
+    },
+    Provider {
+        name: "continue",
+        priority: 40,
+        places: &[
+            project(".continue/mcpServers/*"),
+            user(Base::Home, ".continue/config.yaml"),
+            user(Base::Home, ".continue/mcpServers/*"),
+        ],
+        times: &[time("connectionTimeout", MS, CONNECT)],
+        syntax: Syntax::SECRETS,
+        ..PLAIN
+    },
+    Provider {
+        name: "kiro",
+        priority: 35,
+        places: &[project(".kiro/settings/mcp.json"), user(Base::Home, ".kiro/settings/mcp.json")],
+        times: &[time("timeout", MS, REQUEST)],
+        ..PLAIN
+    },
+    Provider {
+        name: "lm-studio",
+        priority: 35,
+        places: &[user(Base::Home, ".lmstudio/mcp.json")],
+        times: &[time("timeout", MS, REQUEST)],
+        ..PLAIN
+    },
+    Provider {
+        name: "amazon-q",
+        priority: 35,
+        places: &[user(Base::Home, ".aws/amazonq/mcp.json")],
+        times: &[time("timeout", MS, REQUEST)],
+        ..PLAIN
+    },
+    Provider {
+        name: "antigravity",
+        priority: 35,
+        places: &[user(Base::Home, ".gemini/antigravity/mcp_config.json")],
+        ..PLAIN
+    },
+    Provider {
+        name: "vscode",
+        priority: 20,
+        places: &[project(".vscode/mcp.json"), user(Base::CodeUser, "mcp.json")],
+        containers: &[&[Step::Key("servers")]],
+        syntax: Syntax::INPUTS.and(Syntax::ENV).and(Syntax::WORKSPACE),
+        inputs: Some("inputs"),
+        ..PLAIN
+    },
+    Provider {
+        name: "sidecar",
+        priority: 10,
+        places: &[project(".vscode/settings.json")],
+        containers: &[&[Step::Key("sidecar.mcpServers")]],
+        syntax: Syntax::BRACES.and(Syntax::HEADERS_ONLY),
+        also: &["tools", "maxResultChars"],
+        ..PLAIN
+    },
+    Provider {
+        name: "fallback",
+        priority: 5,
+        places: &[project("mcp.json"), project(".mcp.json")],
+        times: &[time("timeout", MS, REQUEST)],
+        syntax: BRACES_AND_DEFAULTS,
+        ..PLAIN
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order_and_names_are_unique() {
+        assert!(PROVIDERS.is_sorted_by(|one, next| one.priority >= next.priority));
+        let names: std::collections::HashSet<_> = PROVIDERS.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), PROVIDERS.len());
+    }
+
+    #[test]
+    fn within_a_product_the_projects_files_come_first() {
+        for provider in PROVIDERS {
+            let levels: Vec<bool> =
+                provider.places.iter().map(|place| place.level == Level::User).collect();
+            assert!(levels.is_sorted(), "{}", provider.name);
+        }
+    }
+}

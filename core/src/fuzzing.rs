@@ -1,0 +1,255 @@
+//! Owns what must hold of any input at all: one function per promise, for the fuzzer (`fuzz/`) and, with random inputs,
+//! for the tests. Not a part of the interface.
+//! Invariant: a promise that is broken is a panic, and nothing here starts a program.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use crate::config::edit::edited;
+use crate::config::parse::{Format, parse};
+use crate::config::syntax::{Syntax, translate};
+use crate::config::{Config, Level, Scope};
+use crate::discover::{DiscoverOptions, discover, normalised};
+use crate::redact::{self, Given};
+use crate::resolve::{Sent, expanded};
+use crate::surroundings::Surroundings;
+
+#[cfg(test)]
+mod tests;
+
+/// A value that looks like nothing: it must be found by where it stands.
+const SECRET: &str = "swordfish";
+
+/// JSON with comments, and what it means.
+pub fn parse_json(data: &[u8]) {
+    parses(data, Format::Json);
+}
+
+/// YAML.
+pub fn parse_yaml(data: &[u8]) {
+    parses(data, Format::Yaml);
+}
+
+/// TOML.
+pub fn parse_toml(data: &[u8]) {
+    parses(data, Format::Toml);
+}
+
+/// What was read can be written and read again; what cannot be read is told with a place inside the text.
+fn parses(data: &[u8], format: Format) {
+    let text = String::from_utf8_lossy(data);
+    match parse(&text, format) {
+        Ok(parsed) => {
+            let written = parsed.value.to_string();
+            let again = parse(&written, Format::Json).expect("JSON that we wrote");
+            assert_eq!(without_fractions(again.value), without_fractions(parsed.value));
+        }
+        Err(error) => assert!(error.line >= 1 && error.column >= 1, "{error}"),
+    }
+}
+
+/// The last digit of a fraction may change on the way.
+fn without_fractions(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => Value::Null,
+        Value::Array(items) => items.into_iter().map(without_fractions).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(key, value)| (key, without_fractions(value))).collect()
+        }
+        plain => plain,
+    }
+}
+
+/// A file of any shape: a server that is added and taken out again leaves what the file said before, and no comment is
+/// lost on the way in.
+pub fn edit(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let name = "a-new_server.1";
+    let definition = json!({"command": "x", "args": ["- a: #b", "\n", ""], "env": {"A B": "${C}"}});
+    for format in [Format::Json, Format::Yaml, Format::Toml] {
+        let Ok(before) = parse(&text, format).map(|parsed| parsed.value) else { continue };
+        let Some(with) = edited(&text, format, name, Some(definition.clone())) else { continue };
+        let comments = |text: &str| text.matches("#comment").count();
+        assert!(comments(&with) >= comments(&text), "{text:?} became {with:?}");
+        if let Some(without) = edited(&with, format, name, None) {
+            let mut after = parse(&without, format).expect("what we wrote").value;
+            // The place for servers may be new.
+            if let (Some(after), Some(before)) = (after.as_object_mut(), before.as_object()) {
+                after.retain(|key, value| before.contains_key(key) || *value != json!({}));
+            }
+            let same = after == before || before.get("mcpServers") == Some(&Value::Null);
+            assert!(same, "{text:?} became {with:?}, then {without:?}");
+        }
+    }
+}
+
+/// A definition, good or bad: what is accepted has a canonical form that means the same.
+pub fn validate(data: &[u8]) {
+    let Ok(definition) = serde_json::from_slice::<Value>(data) else { return };
+    let read = |definition: &Value| {
+        Config::from_value(json!({"mcpServers": {"n": definition}})).expect("a document")
+    };
+    let first = read(&definition);
+    let Ok(config) = first.servers["n"].config.clone() else { return };
+    let written = config.to_value();
+    let again = read(&written);
+    for warning in &again.warnings {
+        let known = first.warnings.contains(warning) || warning.contains("has no effect");
+        assert!(known, "{warning}: {written}");
+    }
+    let again = again.servers["n"].config.clone().expect("what we wrote");
+    assert_eq!(again.to_value(), written);
+    assert_eq!(again.fingerprint(), config.fingerprint());
+}
+
+/// Files of other products in a home: discovery never fails, and what it says holds no secret.
+pub fn normalise(data: &[u8]) {
+    let Some((&which, rest)) = data.split_first() else { return };
+    let text = String::from_utf8_lossy(rest);
+    for format in [Format::Json, Format::Toml, Format::Yaml] {
+        let Ok(parsed) = parse(&text, format) else { continue };
+        for entry in entries(&parsed.value) {
+            if let Some(definition) = normalised(entry, which.into()) {
+                validate(Value::Object(definition).to_string().as_bytes());
+            }
+        }
+    }
+}
+
+/// Every object inside of a document, near enough to the top to be a server.
+fn entries(value: &Value) -> Vec<Map<String, Value>> {
+    let mut found = Vec::new();
+    let mut level = vec![value];
+    for _ in 0..4 {
+        found.extend(level.iter().filter_map(|value| value.as_object().cloned()));
+        level = level
+            .into_iter()
+            .flat_map(|value| match value {
+                Value::Object(fields) => fields.values().collect::<Vec<_>>(),
+                Value::Array(items) => items.iter().collect(),
+                _ => Vec::new(),
+            })
+            .take(64)
+            .collect();
+    }
+    found.truncate(64);
+    found
+}
+
+/// The whole of discovery, over one file of a home.
+pub fn find(data: &[u8]) {
+    const FILES: &[&str] = &[
+        ".claude.json",
+        ".cursor/mcp.json",
+        ".codex/config.toml",
+        ".continue/config.yaml",
+        ".gemini/settings.json",
+        ".config/mcpool/mcp.json",
+        ".config/opencode/opencode.json",
+        ".config/zed/settings.json",
+        ".omp/mcp.json",
+        "project/.mcp.json",
+        "project/.vscode/mcp.json",
+        "project/.ai-agent.json",
+        "project/ael-config.yaml",
+        "project/.ai-agent.env",
+    ];
+    let Some((&which, content)) = data.split_first() else { return };
+    let home = std::env::temp_dir().join(format!("mcpool-fuzz-{}", std::process::id()));
+    let file = home.join(FILES[usize::from(which) % FILES.len()]);
+    std::fs::create_dir_all(file.parent().unwrap_or(&home))
+        .expect("a directory for temporary files");
+    std::fs::create_dir_all(home.join("project")).expect("a directory for temporary files");
+    std::fs::write(&file, content).expect("a temporary file");
+    let env = BTreeMap::from([("KEY".to_owned(), "of the environment".to_owned())]);
+    let found = discover(&DiscoverOptions {
+        cwd: Some(home.join("project")),
+        native: vec!["exa".to_owned()],
+        surroundings: Surroundings::new(Some(env), Some(home.clone()), None),
+        ..DiscoverOptions::default()
+    });
+    let _ = std::fs::remove_file(&file);
+    assert!(found.errors.is_empty(), "{:?}", found.errors);
+    found.report();
+}
+
+/// References of any shape in surroundings that mean harm: what is looked up is never followed, the result is bounded, and a
+/// project's address and headers hold nothing of the environment.
+pub fn expand(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let hostile = "${A}${B:-${A}}$${A}${file:/etc/hostname}";
+    let names =
+        ["A", "B", "HOME", "API_KEY"].map(|name| (name.to_owned(), format!("{SECRET}{hostile}")));
+    let surroundings =
+        Surroundings::new(Some(names.into_iter().collect()), Some(PathBuf::from("/nowhere")), None);
+    let scope = |level| Scope {
+        level,
+        directory: Some(PathBuf::from("/nowhere")),
+        surroundings: surroundings.clone(),
+        ..Scope::default()
+    };
+    if let Ok(value) = expanded(&text, &scope(Level::User), HashMap::new(), Sent::No) {
+        assert!(value.len() <= 1 << 20);
+        let plain = !text.contains('$');
+        assert!(!plain || value == text);
+    }
+    if let Ok(value) = expanded(&text, &scope(Level::Project), HashMap::new(), Sent::Yes) {
+        assert!(text.contains(SECRET) || !value.contains(SECRET), "{value}");
+    }
+}
+
+/// Any text in any syntax; what a product takes literally comes out of expansion as it was written.
+pub fn translate_any(data: &[u8]) {
+    let Some((bits, rest)) = data.split_first_chunk::<4>() else { return };
+    let text = String::from_utf8_lossy(rest);
+    let syntax = Syntax::of_bits(u32::from_le_bytes(*bits));
+    translate(&text, syntax);
+    let literal = translate(&text, Syntax::LITERAL).text;
+    let surroundings =
+        Surroundings::new(Some(BTreeMap::new()), Some(PathBuf::from("/nowhere")), None);
+    let scope = Scope { surroundings, ..Scope::default() };
+    if let Ok(value) = expanded(&literal, &scope, HashMap::new(), Sent::No) {
+        assert_eq!(value, text, "by way of {literal}");
+    }
+}
+
+/// A secret in any of its places, among words of any kind, is not shown.
+pub fn redact_any(data: &[u8]) {
+    let text = String::from_utf8_lossy(data).replace(SECRET, "");
+    let mut words = text.split('\n').map(str::to_owned);
+    let mut word = || words.next().unwrap_or_default();
+    let (before, after) = (word(), word());
+    let mut args: Vec<String> = vec![before.clone(), "--token".into(), format!("{SECRET}{after}")];
+    args.extend([format!("--api-key={SECRET}{}", word()), format!("X_SECRET={SECRET}{}", word())]);
+    args.extend(["--header".into(), format!("A: {SECRET}{}", word())]);
+    args.extend([format!(
+        "{} --password '{SECRET}' {}",
+        word().replace(['\'', '"', '`'], ""),
+        word()
+    )]);
+    args.extend([format!("https://me:{SECRET}@{}", word())]);
+    let value = format!("{}{SECRET}{}", word(), word());
+    let query = word().replace(['?', '#', '$'], "");
+    let definition = json!({
+        "args": args, "command": before,
+        "env": {"A": value, "B": format!("${{A:-{SECRET}}}")},
+        "headers": {"A": value},
+        "auth": {"type": "bearer", "token": value},
+        "url": format!("https://h/{query}?key={SECRET}&{}", word()),
+    });
+    let shown = redact::definition(definition.clone()).to_string();
+    assert!(!shown.contains(SECRET), "{definition} is shown as {shown}");
+    redact::text(&text);
+    redact::url(&text);
+    redact::args(std::slice::from_ref(&text));
+    let mut given = Given::default();
+    given.value(&value);
+    given.header(&text);
+    given.args(&args);
+    let mask = given.mask();
+    let said = format!("{text}{value}{text}");
+    assert!(!mask.text(&said).contains(&value));
+    mask.fragment(&said);
+}

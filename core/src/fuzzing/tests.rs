@@ -1,0 +1,155 @@
+//! The promises, on random inputs made of the words that matter; the same every time.
+
+use super::*;
+
+const WORDS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    "'",
+    ":",
+    ",",
+    "=",
+    "-",
+    "#",
+    "//",
+    "/*",
+    "*/",
+    "\n",
+    " ",
+    "\t",
+    "\\",
+    "\\u00",
+    "\0",
+    "é",
+    "&a",
+    "*a",
+    "<<: ",
+    "!!str ",
+    "|\n",
+    "---\n",
+    "${",
+    "${A}",
+    "${A:-",
+    "${A:?",
+    "$${",
+    "$",
+    "${env:A}",
+    "{env:A}",
+    "${file:",
+    "%A%",
+    "${{ secrets.A }}",
+    "$(x)",
+    "!echo",
+    "mcpServers",
+    "mcp_servers",
+    "\"command\": \"x\"",
+    "\"url\": \"https://h/\"",
+    "\"args\": [\"a\"]",
+    "\"env\": {\"A\": \"b\"}",
+    "\"headers\": {}",
+    "\"type\": \"stdio\"",
+    "timeout",
+    "disabled",
+    "true",
+    "null",
+    "1e999",
+    "-0",
+    "18446744073709551616",
+    "0x1F",
+    "[[a]]",
+    "a.b = 1",
+    "--token",
+    "Bearer ",
+    "https://me:pw@h/?key=x&y#z",
+    "token=",
+    "://",
+    "@",
+    "?",
+    "sk-0123456789abcdef",
+    "\u{feff}",
+    "#comment\n",
+    "mcpServers:\n",
+    "  a: {b: c}\n",
+    "{\"mcpServers\": {",
+    "[mcpServers.a]\n",
+    "a = 1\n",
+];
+
+fn noise(random: &mut fastrand::Rng) -> Vec<u8> {
+    let mut noise = vec![random.u8(..), random.u8(..), random.u8(..), random.u8(..)];
+    for _ in 0..random.usize(..40) {
+        match random.u8(..8) {
+            0 => noise.push(random.u8(..)),
+            _ => noise.extend_from_slice(WORDS[random.usize(..WORDS.len())].as_bytes()),
+        }
+    }
+    noise
+}
+
+fn holds(seed: u64, times: usize, promise: impl Fn(&[u8])) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    for _ in 0..times {
+        let noise = noise(&mut random);
+        promise(&noise);
+        promise(&noise[4..]);
+    }
+}
+
+#[test]
+fn any_text_is_read_or_refused() {
+    holds(1, 500, parse_json);
+    holds(2, 500, parse_yaml);
+    holds(3, 500, parse_toml);
+}
+
+#[test]
+fn any_file_is_edited_or_left() {
+    holds(10, 1000, edit);
+}
+
+#[test]
+fn any_definition_is_accepted_or_refused() {
+    holds(4, 200, normalise);
+    holds(5, 200, |noise| {
+        let text = String::from_utf8_lossy(noise);
+        let definition =
+            json!({"command": text, "args": [text], "env": {"A": text}, "timeout": text});
+        validate(definition.to_string().as_bytes());
+        validate(
+            json!({"url": format!("https://h/{text}"), "headers": {"A": text}})
+                .to_string()
+                .as_bytes(),
+        );
+    });
+}
+
+#[test]
+fn any_file_is_found_or_named() {
+    holds(6, 30, find);
+}
+
+#[test]
+fn any_reference_is_followed_or_left() {
+    holds(7, 500, expand);
+    holds(8, 500, translate_any);
+}
+
+#[test]
+fn any_definition_is_shown_without_its_secrets() {
+    holds(9, 200, redact_any);
+}
+
+#[test]
+fn what_repeats_without_end_is_no_trouble() {
+    for word in WORDS {
+        let long = word.repeat((8 << 10) / word.len());
+        for promise in [parse_json, parse_yaml, parse_toml, expand, translate_any, validate] {
+            promise(long.as_bytes());
+        }
+        crate::redact::text(&long);
+        crate::redact::url(&format!("https://{long}"));
+    }
+}

@@ -1,0 +1,74 @@
+//! Owns calls to a server about which somebody is being asked first: each waits for the answer, then goes on its way.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use super::waiting::Errand;
+use super::{CallHandle, Handle};
+use crate::call::Waiter;
+use crate::connection::Connection;
+use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::per_process::Local;
+use crate::runtime;
+use crate::sync::lock;
+
+/// A call and how far it has come.
+pub(super) struct Asked(Mutex<Progressed>);
+
+enum Progressed {
+    Waiting(Option<AbortHandle>),
+    Begun(CallHandle),
+    GivenUp,
+}
+
+/// Begins the errand on the connection, once that is held; within the call's own limit.
+pub(super) fn begin(
+    server: &str,
+    held: impl Future<Output = Result<Arc<Connection>>> + Send + 'static,
+    patience: Duration,
+    waiter: Waiter,
+    errand: impl FnOnce(Arc<Connection>) -> Errand + Send + 'static,
+) -> CallHandle {
+    let asked = Arc::new(Asked(Mutex::new(Progressed::Waiting(None))));
+    let (mine, server) = (asked.clone(), server.to_owned());
+    // Held until the task is noted: whoever gives up finds it.
+    let mut progressed = lock(&asked.0);
+    let task = runtime::spawn(async move {
+        let held = timeout(patience, held).await.unwrap_or_else(|_| Err(late(&server)));
+        let mut progressed = lock(&mine.0);
+        if let Progressed::GivenUp = *progressed {
+            return;
+        }
+        match held {
+            Ok(connection) => {
+                connection.wake();
+                *progressed = Progressed::Begun(errand(connection).begin(waiter));
+            }
+            Err(error) => waiter.finish(Err(error.with_executed(Executed::No))),
+        }
+    });
+    *progressed = Progressed::Waiting(Some(task.abort_handle()));
+    drop(progressed);
+    CallHandle(Local::new(Handle::Asked(asked)))
+}
+
+impl Asked {
+    pub(super) fn cancel(&self) {
+        let progressed = std::mem::replace(&mut *lock(&self.0), Progressed::GivenUp);
+        match progressed {
+            Progressed::Waiting(Some(task)) => task.abort(),
+            Progressed::Begun(call) => call.cancel(),
+            Progressed::Waiting(None) | Progressed::GivenUp => {}
+        }
+    }
+}
+
+fn late(server: &str) -> Error {
+    let text =
+        format!("Nobody has said in time for the call whether server \"{server}\" is trusted");
+    Error::new(ErrorKind::ToolTimeout, text).with_server(server)
+}

@@ -1,0 +1,161 @@
+//! Owns where a manager's config comes from, and reading it again: from a file, from everything that discovery finds, or
+//! from the program itself.
+//! Invariant: files are read off the runtime's worker; a config that cannot be read changes nothing.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Inner, Manager, ManagerOptions, ReloadReport, Watch, on_runtime};
+use crate::config::{Config, Source};
+use crate::discover::{
+    DiscoverOptions, Discovery, DiscoveryError, FoundFile, PROJECT_FILE, candidates, discover,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::runtime;
+use crate::sync::lock;
+
+/// Where the config comes from.
+pub(super) enum Origin {
+    Code,
+    File(PathBuf),
+    Discovered(DiscoverOptions),
+}
+
+impl Manager {
+    /// A manager for the servers that the user already has. Files are read off the caller's thread, nothing is
+    /// started; [`Manager::reload`] looks again, and with [`ManagerOptions::watch`] it follows the files.
+    pub fn discover(
+        discover: DiscoverOptions,
+        options: ManagerOptions,
+    ) -> impl Future<Output = Result<Manager>> + Send + use<> {
+        on_runtime(async move {
+            let mut options = options;
+            if options.surroundings.is_process() {
+                options.surroundings = discover.surroundings.clone();
+            }
+            let found = look(discover.clone()).await;
+            let (config, follow) = (found.config.clone(), options.watch);
+            let files = if follow { followed(discover.clone()).await } else { Vec::new() };
+            let origin = Origin::Discovered(discover);
+            let manager = Manager::assemble(config, options, origin, None);
+            manager.0.discovery.store(Some(Arc::new(found)));
+            if follow {
+                manager.follow(files)?;
+            }
+            Ok(manager)
+        })
+    }
+
+    /// What discovery found, for a manager that was made by it.
+    pub fn discovery(&self) -> Option<Arc<Discovery>> {
+        self.0.discovery.load_full()
+    }
+
+    /// A manager for the servers of a config file; with [`ManagerOptions::watch`] it follows the file as it changes.
+    pub fn open(path: impl AsRef<Path>, options: ManagerOptions) -> Result<Manager> {
+        let path = std::path::absolute(path.as_ref()).map_err(|error| {
+            Error::new(ErrorKind::ConfigIo, format!("The config file has no place: {error}"))
+        })?;
+        let config = Config::from_file(&path)?;
+        let follow = options.watch;
+        let manager = Manager::assemble(config, options, Origin::File(path.clone()), None);
+        if follow {
+            manager.follow(vec![path])?;
+        }
+        Ok(manager)
+    }
+
+    /// Reads the config file again, or looks again for what can be discovered, and applies the difference: servers that
+    /// are the same keep their connections and calls, others are closed, connected or restarted; settings change in
+    /// place.
+    pub fn reload(&self) -> impl Future<Output = Result<ReloadReport>> + Send + use<> {
+        let manager = self.clone();
+        on_runtime(async move {
+            manager.check_open()?;
+            manager.0.read_again().await
+        })
+    }
+
+    /// Applies the difference to this config.
+    pub fn reload_with(
+        &self,
+        config: Config,
+    ) -> impl Future<Output = Result<ReloadReport>> + Send + use<> {
+        let manager = self.clone();
+        on_runtime(async move {
+            manager.check_open()?;
+            let turn = manager.0.reloading.lock().await;
+            manager.0.apply(config, turn).await
+        })
+    }
+
+    fn follow(&self, files: Vec<PathBuf>) -> Result<()> {
+        *lock(&self.0.watch) = Some(Watch::new(files, self.0.me.clone())?);
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Reads the config where it came from and applies the difference.
+    pub(super) async fn read_again(&self) -> Result<ReloadReport> {
+        let turn = self.reloading.lock().await;
+        match &self.origin {
+            Origin::Code => {
+                let text = "This manager was made without a config file";
+                Err(Error::new(ErrorKind::ConfigInvalid, text)
+                    .with_hint("hand the new config to reload"))
+            }
+            Origin::File(file) => {
+                let file = file.clone();
+                let read = runtime::handle().spawn_blocking(move || Config::from_file(file));
+                self.apply(read.await.unwrap_or_else(|_| Err(broken()))?, turn).await
+            }
+            Origin::Discovered(options) => {
+                let mut found = look(options.clone()).await;
+                if let Some(failed) = found.errors.first() {
+                    return Err(failed.error.clone());
+                }
+                self.keep_servers_of_unreadable_files(&mut found);
+                let config = found.config.clone();
+                self.discovery.store(Some(Arc::new(found)));
+                self.apply(config, turn).await
+            }
+        }
+    }
+
+    /// A file that cannot be read changes nothing: what it declared before stays, and hides what it hid.
+    fn keep_servers_of_unreadable_files(&self, found: &mut Discovery) {
+        let Discovery { config, files, .. } = found;
+        let rank = |source: &Source| {
+            let is_it = |file: &FoundFile| {
+                file.provider == source.provider && source.path.as_ref() == Some(&file.path)
+            };
+            files.iter().position(is_it)
+        };
+        for (name, server) in self.servers.load().iter() {
+            let before = rank(&server.declared.source).filter(|&at| files[at].problem.is_some());
+            let now = config.servers.get(name).and_then(|declared| rank(&declared.source));
+            if before.is_some_and(|before| now.is_none_or(|now| before < now)) {
+                config.servers.insert(name.clone(), server.declared.clone());
+            }
+        }
+    }
+}
+
+async fn look(options: DiscoverOptions) -> Discovery {
+    let found = runtime::handle().spawn_blocking(move || discover(&options)).await;
+    found.unwrap_or_else(|_| Discovery {
+        errors: vec![DiscoveryError { path: PROJECT_FILE.to_owned(), error: broken() }],
+        ..Discovery::default()
+    })
+}
+
+/// Every file that discovery would read if it were there.
+async fn followed(options: DiscoverOptions) -> Vec<PathBuf> {
+    runtime::handle().spawn_blocking(move || candidates(&options)).await.unwrap_or_default()
+}
+
+fn broken() -> Error {
+    Error::new(ErrorKind::DiscoveryFailed, "Looking for config files failed by a mistake of ours")
+}

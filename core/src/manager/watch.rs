@@ -1,0 +1,196 @@
+//! Owns following config files as they change, also files that are not there yet.
+//! Invariant: what we write ourselves is no change; a burst of writes is one.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout};
+
+use super::Inner;
+use crate::config::own_writes;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{EventKind, LogOrigin};
+use crate::runtime;
+use crate::sync::lock;
+
+/// Writes within this time are one change.
+const DEBOUNCE: Duration = Duration::from_millis(100);
+/// A file that never comes to rest is read all the same.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Follows config files for as long as it is held.
+pub(super) struct Watch {
+    follower: AbortHandle,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.follower.abort();
+    }
+}
+
+/// The files, and the directories in which they are looked out for.
+struct Lookout {
+    files: Vec<PathBuf>,
+    watcher: Mutex<(RecommendedWatcher, HashSet<PathBuf>)>,
+}
+
+impl Watch {
+    pub(super) fn new(files: Vec<PathBuf>, manager: Weak<Inner>) -> Result<Watch> {
+        let cannot = |error: notify::Error| {
+            let which = match &files[..] {
+                [file] => format!("The config file {}", file.display()),
+                _ => "The config files".to_owned(),
+            };
+            Error::new(ErrorKind::ConfigIo, format!("{which} cannot be watched: {error}"))
+        };
+        let (tell, changes) = mpsc::unbounded_channel();
+        let files = with_targets(&files);
+        let watched = files.clone();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let Ok(event) = event else { return };
+            if event.kind.is_access() {
+                return;
+            }
+            for path in event.paths {
+                // Also the directory of a file that comes or goes, and a file in a directory that is meant whole.
+                let concerns =
+                    |file: &PathBuf| file.starts_with(&path) || path.parent() == Some(file);
+                if watched.iter().any(concerns) {
+                    let _ = tell.send(path);
+                }
+            }
+        })
+        .map_err(cannot)?;
+        let lookout = Lookout { files, watcher: Mutex::new((watcher, HashSet::new())) };
+        lookout.arm().map_err(cannot)?;
+        let follower = runtime::spawn(follow(Arc::new(lookout), changes, manager)).abort_handle();
+        Ok(Watch { follower })
+    }
+}
+
+/// Where a link leads, its target is followed too.
+fn with_targets(files: &[PathBuf]) -> Vec<PathBuf> {
+    let targets = files.iter().filter_map(|file| std::fs::canonicalize(file).ok());
+    let mut all: Vec<PathBuf> = files.iter().cloned().chain(targets).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+impl Lookout {
+    /// Watches the directory of every file, because editors replace a file by renaming another one onto it; or, where
+    /// that is not there yet, the nearest one above.
+    fn arm(&self) -> Result<(), notify::Error> {
+        let mut guard = lock(&self.watcher);
+        let (watcher, armed) = &mut *guard;
+        let mut wanted = HashSet::new();
+        for file in &self.files {
+            let above = file.ancestors().skip(1).find(|directory| directory.is_dir());
+            wanted.extend(above.map(Path::to_owned));
+            if file.is_dir() {
+                wanted.insert(file.clone());
+            }
+        }
+        armed.retain(|directory| directory.is_dir());
+        let mut outcome = Ok(());
+        for directory in wanted {
+            if armed.contains(&directory) {
+                continue;
+            }
+            match watcher.watch(&directory, RecursiveMode::NonRecursive) {
+                Ok(()) => drop(armed.insert(directory)),
+                Err(error) => outcome = Err(error),
+            }
+        }
+        // One directory that nobody may look into costs the others nothing.
+        if armed.is_empty() { outcome } else { Ok(()) }
+    }
+}
+
+async fn follow(
+    lookout: Arc<Lookout>,
+    mut changes: mpsc::UnboundedReceiver<PathBuf>,
+    manager: Weak<Inner>,
+) {
+    while let Some(path) = changes.recv().await {
+        let mut changed = HashSet::from([path]);
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until
+            && let Ok(Some(path)) = timeout(DEBOUNCE, changes.recv()).await
+        {
+            changed.insert(path);
+        }
+        let lookout = lookout.clone();
+        let only_ours = runtime::handle().spawn_blocking(move || {
+            let _ = lookout.arm();
+            changed.iter().all(|path| own_writes::is_ours(path))
+        });
+        if only_ours.await.unwrap_or(false) {
+            continue;
+        }
+        let Some(manager) = manager.upgrade() else { return };
+        if let Err(error) = manager.read_again().await {
+            tracing::warn!("the config was not reloaded: {error}");
+            let data = format!("the config was not reloaded: {}", error.message()).into();
+            let (origin, level) = (LogOrigin::Mcpool, "warning".to_owned());
+            let log = EventKind::Log { origin, level, logger: None, data };
+            manager.view.events.emit("", log);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use crate::config::own_writes;
+    use crate::manager::{CacheOption, Manager, ManagerOptions};
+    use crate::runtime;
+
+    fn text(server: &str) -> String {
+        format!("{{\"mcpServers\": {{\"{server}\": {{\"command\": \"x\", \"enabled\": false}}}}}}")
+    }
+
+    fn replace(file: &Path, text: &str) {
+        let fresh = file.with_extension("new");
+        std::fs::write(&fresh, text).unwrap();
+        std::fs::rename(fresh, file).unwrap();
+    }
+
+    async fn names(manager: &Manager, wanted: &str) -> bool {
+        for _ in 0..1000 {
+            if manager.status().iter().any(|status| status.name == wanted) {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        false
+    }
+
+    #[test]
+    fn what_we_write_ourselves_is_no_change_and_what_others_write_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("mcp.json");
+        replace(&file, &text("a"));
+        let options =
+            ManagerOptions { watch: true, cache: CacheOption::Off, ..ManagerOptions::default() };
+        let manager = Manager::open(&file, options).unwrap();
+        runtime::block_on(async {
+            own_writes::note(&file, text("ours").as_bytes());
+            replace(&file, &text("ours"));
+            // Long enough for a reload that must not come.
+            tokio::time::sleep(3 * super::DEBOUNCE).await;
+            assert_eq!(manager.status()[0].name, "a");
+            replace(&file, &text("theirs"));
+            assert!(names(&manager, "theirs").await);
+            manager.close().await;
+        });
+    }
+}

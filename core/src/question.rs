@@ -1,0 +1,318 @@
+//! Owns asking the program that uses a manager: a question goes to whoever waits on the manager in that moment, the
+//! newest first, and its answer comes back as JSON. What is asked, how long an answer is waited for, and what it means
+//! is the asker's matter.
+//! Invariant: a question is answered at most once. While nobody has, it stays open: who takes it and goes without an
+//! answer leaves it to others, and who comes when nobody was there finds it.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use crate::per_process::Origin;
+use crate::sync::lock;
+use crate::trust::{Trust, TrustQuestion};
+
+/// Where a manager's questions find somebody to answer them.
+#[derive(Clone, Default)]
+pub struct Questions(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    next: u64,
+    listeners: Vec<Listener>,
+    /// Questions that nobody has answered yet.
+    open: Vec<Question>,
+}
+
+impl State {
+    fn listener(&mut self, tell: impl Fn(Question) + Send + 'static) -> Listener {
+        self.next += 1;
+        Listener { id: self.next, tell: Box::new(tell) }
+    }
+
+    fn untaken(&self) -> impl Iterator<Item = &Question> {
+        self.open.iter().filter(|question| question.is_open())
+    }
+}
+
+struct Listener {
+    id: u64,
+    tell: Box<dyn Fn(Question) + Send>,
+}
+
+/// A question on its way; the first who takes it answers it.
+#[derive(Clone, Debug)]
+pub struct Question {
+    text: Arc<str>,
+    reply: Arc<Mutex<Reply>>,
+}
+
+#[derive(Debug)]
+enum Reply {
+    Open(oneshot::Sender<String>),
+    Taken,
+    Given,
+}
+
+/// A question that is being answered; dropped, it is open again.
+pub struct Taken {
+    question: Question,
+    reply: Option<oneshot::Sender<String>>,
+    origin: Origin,
+}
+
+/// What a host language is asked, as JSON: `{"kind": "trust", …}`.
+#[derive(Serialize)]
+struct Written<'a, T> {
+    kind: &'a str,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+impl Questions {
+    /// Asks; gives the answer, or nothing when nobody can come any more. Dropping the future takes the question back.
+    pub fn ask<T: Serialize>(
+        &self,
+        kind: &str,
+        content: &T,
+    ) -> impl Future<Output = Option<String>> + Send + use<T> {
+        // The core's own types serialise; anything else would be a mistake of ours.
+        let text = serde_json::to_string(&Written { kind, content }).unwrap_or_default();
+        let (reply, answer) = oneshot::channel();
+        self.post(Question { text: text.into(), reply: Arc::new(Mutex::new(Reply::Open(reply))) });
+        async move { answer.await.ok() }
+    }
+
+    fn post(&self, question: Question) {
+        let mut state = lock(&self.0);
+        state.open.retain(Question::is_wanted);
+        if let Some(newest) = state.listeners.last() {
+            (newest.tell)(question.clone());
+        }
+        state.open.push(question);
+    }
+
+    /// Takes part: `tell` hears of questions for as long as the guard is held. It must return at once.
+    pub fn listen(&self, tell: impl Fn(Question) + Send + 'static) -> Listening {
+        let mut state = lock(&self.0);
+        // Those whose turn it was may be busy, or gone without a word.
+        state.untaken().for_each(|question| tell(question.clone()));
+        let listener = state.listener(tell);
+        let id = listener.id;
+        state.listeners.push(listener);
+        Listening { questions: self.clone(), id, origin: Origin::here() }
+    }
+
+    /// Takes part where nobody else does: for those who only watch the manager.
+    pub fn overhear(&self, tell: impl Fn(Question) + Send + 'static) -> Listening {
+        let mut state = lock(&self.0);
+        if state.listeners.is_empty() {
+            state.untaken().for_each(|question| tell(question.clone()));
+        }
+        let listener = state.listener(tell);
+        let id = listener.id;
+        state.listeners.insert(0, listener);
+        Listening { questions: self.clone(), id, origin: Origin::here() }
+    }
+
+    /// The policy of a manager that asks this way: `true` is trust, everything else is not; a text tells what went
+    /// wrong with the answering.
+    pub fn trust(&self) -> Trust {
+        let questions = self.clone();
+        Trust::Ask(Arc::new(move |question: TrustQuestion| {
+            let (server, answer) = (question.server.clone(), questions.ask("trust", &question));
+            Box::pin(async move { is_yes(&server, answer.await) })
+        }))
+    }
+
+    fn leave(&self, id: u64) {
+        let mut state = lock(&self.0);
+        let was_newest = state.listeners.last().is_some_and(|listener| listener.id == id);
+        state.listeners.retain(|listener| listener.id != id);
+        if let (true, Some(newest)) = (was_newest, state.listeners.last()) {
+            state.untaken().for_each(|question| (newest.tell)(question.clone()));
+        }
+    }
+}
+
+fn is_yes(server: &str, answer: Option<String>) -> bool {
+    if let Some(problem) = answer.as_deref().and_then(|json| serde_json::from_str(json).ok()) {
+        let problem: String = problem;
+        tracing::warn!(server, "The trust callback failed, so the answer is no: {problem}");
+    }
+    answer.as_deref() == Some("true")
+}
+
+/// Somebody who can be asked.
+pub struct Listening {
+    questions: Questions,
+    id: u64,
+    origin: Origin,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // In a forked child the lock may be held by a thread that is not there.
+        if !self.origin.is_elsewhere() {
+            self.questions.leave(self.id);
+        }
+    }
+}
+
+impl Question {
+    /// The question, unless somebody else has it.
+    pub fn take(&self) -> Option<Taken> {
+        let mut reply = lock(&self.reply);
+        if !reply.is_open() {
+            return None;
+        }
+        match std::mem::replace(&mut *reply, Reply::Taken) {
+            Reply::Open(sender) => {
+                Some(Taken { question: self.clone(), reply: Some(sender), origin: Origin::here() })
+            }
+            Reply::Taken | Reply::Given => None,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        lock(&self.reply).is_open()
+    }
+
+    /// Whether its answer may still be of use.
+    fn is_wanted(&self) -> bool {
+        let reply = lock(&self.reply);
+        reply.is_open() || matches!(*reply, Reply::Taken)
+    }
+}
+
+impl Reply {
+    fn is_open(&self) -> bool {
+        matches!(self, Reply::Open(sender) if !sender.is_closed())
+    }
+}
+
+impl Taken {
+    /// What is asked, as JSON with a `kind`.
+    pub fn text(&self) -> &str {
+        &self.question.text
+    }
+
+    /// Answers, in JSON.
+    pub fn answer(mut self, json: impl Into<String>) {
+        *lock(&self.question.reply) = Reply::Given;
+        if let Some(reply) = self.reply.take() {
+            // Nobody may wait for it any more.
+            let _ = reply.send(json.into());
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        match self.reply.take() {
+            // In a forked child it is the parent's to answer.
+            Some(reply) if self.origin.is_elsewhere() => std::mem::forget(reply),
+            Some(reply) => *lock(&self.question.reply) = Reply::Open(reply),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use futures_util::FutureExt;
+    use serde_json::json;
+
+    use super::*;
+
+    fn ears(questions: &Questions) -> (Listening, mpsc::Receiver<Question>) {
+        let (tell, heard) = mpsc::channel();
+        let listening = questions.listen(move |question| tell.send(question).unwrap());
+        (listening, heard)
+    }
+
+    #[test]
+    fn a_question_that_nobody_hears_waits_for_whoever_comes() {
+        let questions = Questions::default();
+        let answer = questions.ask("trust", &json!({}));
+        let (_listening, heard) = ears(&questions);
+        heard.recv().unwrap().take().unwrap().answer("0");
+        assert_eq!(answer.now_or_never(), Some(Some("0".to_owned())));
+    }
+
+    #[test]
+    fn an_answer_comes_back() {
+        let questions = Questions::default();
+        let (_listening, heard) = ears(&questions);
+        let answer = questions.ask("trust", &json!({"server": "a"}));
+        let taken = heard.recv().unwrap().take().unwrap();
+        assert_eq!(taken.text(), r#"{"kind":"trust","server":"a"}"#);
+        taken.answer("true");
+        assert_eq!(answer.now_or_never(), Some(Some("true".to_owned())));
+    }
+
+    #[test]
+    fn a_question_passes_from_who_leaves_to_who_stays_and_is_taken_once() {
+        let questions = Questions::default();
+        let (_first, heard_first) = ears(&questions);
+        let (second, heard_second) = ears(&questions);
+        let answer = questions.ask("trust", &json!({}));
+        assert!(heard_first.try_recv().is_err());
+        let late = heard_second.recv().unwrap();
+        drop(second);
+        heard_first.recv().unwrap().take().unwrap().answer("1");
+        assert!(late.take().is_none());
+        assert_eq!(answer.now_or_never(), Some(Some("1".to_owned())));
+    }
+
+    #[test]
+    fn who_comes_later_can_take_what_nobody_took() {
+        let questions = Questions::default();
+        let (_busy, _heard) = ears(&questions);
+        let answer = questions.ask("trust", &json!({}));
+        let (_fresh, heard) = ears(&questions);
+        heard.recv().unwrap().take().unwrap().answer("2");
+        assert_eq!(answer.now_or_never(), Some(Some("2".to_owned())));
+    }
+
+    #[test]
+    fn who_only_watches_is_asked_last() {
+        let questions = Questions::default();
+        let (tell, overheard) = mpsc::channel();
+        let (listening, _heard) = ears(&questions);
+        let _watching = questions.overhear(move |question: Question| tell.send(question).unwrap());
+        let answer = questions.ask("trust", &json!({}));
+        assert!(overheard.try_recv().is_err());
+        drop(listening);
+        overheard.recv().unwrap().take().unwrap().answer("3");
+        assert_eq!(answer.now_or_never(), Some(Some("3".to_owned())));
+    }
+
+    #[test]
+    fn a_question_that_was_taken_and_dropped_is_open_to_the_next() {
+        let questions = Questions::default();
+        let (listening, heard) = ears(&questions);
+        let answer = questions.ask("trust", &json!({}));
+        let taken = heard.recv().unwrap().take().unwrap();
+        let (first, heard) = ears(&questions);
+        assert!(heard.try_recv().is_err(), "somebody has it");
+        drop((taken, listening, first));
+        let (_next, heard) = ears(&questions);
+        heard.recv().unwrap().take().unwrap().answer("4");
+        assert_eq!(answer.now_or_never(), Some(Some("4".to_owned())));
+        let (_late, heard) = ears(&questions);
+        assert!(heard.try_recv().is_err(), "it has been answered");
+    }
+
+    #[test]
+    fn a_question_that_was_taken_back_is_told_to_nobody() {
+        let questions = Questions::default();
+        drop(questions.ask("trust", &json!({})));
+        let (_listening, heard) = ears(&questions);
+        assert!(heard.try_recv().is_err());
+    }
+}

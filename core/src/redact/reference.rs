@@ -1,0 +1,149 @@
+//! Owns reading the references of a value as written, `${NAME}` and its like, for the one purpose of not taking them for
+//! secrets: they are names. Their defaults are values.
+//! Invariant: one pass over the text, however it is nested.
+
+use std::ops::Range;
+
+use crate::config::syntax::is_name;
+
+/// Deeper than anybody writes.
+const DEPTH: usize = 16;
+
+/// The outermost references of a text, in order.
+pub(super) struct References(Vec<Range<usize>>);
+
+/// A piece of a value as written.
+pub(super) enum Piece<'a> {
+    /// What stands there by itself.
+    Literal(&'a str),
+    /// `${name}`, and what stands behind the name.
+    Reference { name: &'a str, rest: Rest },
+}
+
+/// What stands behind the name of a reference, with its place in the whole text.
+pub(super) enum Rest {
+    Nothing,
+    /// `:-default`, a value.
+    Default(Range<usize>),
+    /// `:?message`, words for people.
+    Message(Range<usize>),
+}
+
+impl References {
+    /// Nothing where references are nested beyond all reason.
+    pub(super) fn of(text: &str) -> Option<References> {
+        let bytes = text.as_bytes();
+        let mut open = Vec::new();
+        let mut found: Vec<Range<usize>> = Vec::new();
+        for at in memchr::memchr2_iter(b'$', b'}', bytes) {
+            if bytes[at] == b'$' {
+                let escaped = at > 0 && bytes[at - 1] == b'$';
+                if bytes.get(at + 1) == Some(&b'{') && !escaped {
+                    open.push(at);
+                }
+                if open.len() > DEPTH {
+                    return None;
+                }
+            } else if let Some(start) = open.pop()
+                && is_reference(&text[start + 2..at])
+            {
+                while found.last().is_some_and(|inner| inner.start > start) {
+                    found.pop();
+                }
+                found.push(start..at + 1);
+            }
+        }
+        Some(References(found))
+    }
+
+    /// The end of the reference that begins here.
+    fn end_of(&self, start: usize) -> Option<usize> {
+        let at = self.0.binary_search_by_key(&start, |range| range.start).ok()?;
+        Some(self.0[at].end)
+    }
+
+    pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.0.iter().cloned()
+    }
+
+    /// The first place at or behind `from` where one of `signs` stands outside of references.
+    pub(super) fn outside(&self, text: &str, from: usize, signs: &[char]) -> usize {
+        let mut at = from;
+        while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+            if signs.contains(&c) {
+                return at;
+            }
+            let reference = if c == '$' { self.end_of(at) } else { None };
+            at = reference.unwrap_or(at + c.len_utf8());
+        }
+        text.len()
+    }
+
+    /// The pieces of the text, each with its place.
+    pub(super) fn pieces<'a>(&self, text: &'a str) -> Vec<(Range<usize>, Piece<'a>)> {
+        let mut pieces = Vec::new();
+        let mut from = 0;
+        let literal = |range: Range<usize>| (range.clone(), Piece::Literal(&text[range]));
+        for range in self.ranges() {
+            if from < range.start {
+                pieces.push(literal(from..range.start));
+            }
+            let inner = &text[range.start + 2..range.end - 1];
+            let sign = end_of_name(inner);
+            let rest = range.start + 2 + sign + 2..range.end - 1;
+            let rest = match &inner[sign..] {
+                "" => Rest::Nothing,
+                written if written.starts_with(":-") => Rest::Default(rest),
+                _ => Rest::Message(rest),
+            };
+            from = range.end;
+            pieces.push((range, Piece::Reference { name: &inner[..sign], rest }));
+        }
+        if from < text.len() {
+            pieces.push(literal(from..text.len()));
+        }
+        pieces
+    }
+}
+
+/// The name goes on to a default or a message.
+fn end_of_name(inner: &str) -> usize {
+    let sign = |sign| inner.find(sign).unwrap_or(inner.len());
+    sign(":-").min(sign(":?"))
+}
+
+/// Whether this may stand between the braces; else it is text like any other.
+fn is_reference(inner: &str) -> bool {
+    let name = &inner[..end_of_name(inner)];
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let is_path = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\'' | '`' | '=');
+    match name.split_once(':') {
+        Some(("file", path)) => path.chars().all(is_path),
+        Some(("input", id)) => id.chars().all(is_word),
+        Some(("env", name)) => is_name(name),
+        Some(_) => false,
+        None => is_name(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<&str> {
+        References::of(text).unwrap().ranges().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn the_outermost_references_are_found() {
+        assert_eq!(found("a${B}c${D:-${E}}"), ["${B}", "${D:-${E}}"]);
+        assert_eq!(found("${open ${A}"), ["${A}"]);
+        assert_eq!(found("$${A} ${B"), Vec::<&str>::new());
+        assert_eq!(found("${no name ${A:?x y} --key 'x'}"), ["${A:?x y}"]);
+    }
+
+    #[test]
+    fn nesting_has_an_end() {
+        assert!(References::of(&"${A:-".repeat(1_000_000)).is_none());
+    }
+}

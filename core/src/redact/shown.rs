@@ -1,0 +1,177 @@
+//! Owns the form in which a definition is shown: everywhere where it is printed, reported or asked about.
+//! Invariant: of a value that may be secret only references are left, which are names.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use super::STARS;
+use super::find::{in_args, in_text, in_url};
+use super::names::{is_scheme, is_secret_key};
+use super::reference::{Piece, References, Rest};
+use crate::config::{Remote, Transport};
+
+/// A definition fit to be shown: canonical, as [`crate::ServerConfig::to_value`] gives it, with stars for what may be
+/// secret. References such as `${TOKEN}` stay.
+pub(crate) fn definition(definition: Value) -> Value {
+    let Value::Object(fields) = definition else { return value_of(definition) };
+    Value::Object(fields.into_iter().map(field).collect())
+}
+
+fn field((key, value): (String, Value)) -> (String, Value) {
+    let value = match (key.as_str(), value) {
+        ("env" | "headers", Value::Object(entries)) => entries_starred(entries),
+        ("auth", Value::Object(entries)) => {
+            let kind = entries.get("type").filter(|kind| kind.is_string()).cloned();
+            let mut entries: Map<_, _> =
+                entries.into_iter().map(|(key, value)| (key, starred(value))).collect();
+            if let Some(kind) = kind {
+                entries.insert("type".to_owned(), kind);
+            }
+            Value::Object(entries)
+        }
+        ("env" | "headers" | "auth", value) => starred(value),
+        ("args", Value::Array(items)) => args_value(items),
+        ("url", Value::String(written)) => url(&written).into(),
+        // Paths, which people need to see; a hash in one is no key.
+        ("cwd" | "envFile" | "type", value) => value,
+        (_, value) => by_name(&key, value),
+    };
+    (key, value)
+}
+
+fn entries_starred(entries: Map<String, Value>) -> Value {
+    Value::Object(entries.into_iter().map(|(key, value)| (key, starred(value))).collect())
+}
+
+/// Arguments of any type; the rules need them side by side.
+fn args_value(items: Vec<Value>) -> Value {
+    let texts: Vec<String> = items
+        .iter()
+        .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+        .collect();
+    let shown = args(&texts);
+    let keep = |(item, (text, shown)): (Value, (&String, String))| {
+        if *text == shown && !item.is_string() { item } else { shown.into() }
+    };
+    items.into_iter().zip(texts.iter().zip(shown)).map(keep).collect()
+}
+
+/// A part of a definition that we know nothing of but its name.
+fn by_name(key: &str, value: Value) -> Value {
+    if is_secret_key(key) && !value.is_boolean() { starred(value) } else { value_of(value) }
+}
+
+fn value_of(value: Value) -> Value {
+    match value {
+        Value::String(written) => text(&written).into(),
+        Value::Array(items) => items.into_iter().map(value_of).collect(),
+        Value::Object(fields) => Value::Object(
+            fields
+                .into_iter()
+                .map(|(key, value)| {
+                    let shown = by_name(&key, value);
+                    (key, shown)
+                })
+                .collect(),
+        ),
+        plain => plain,
+    }
+}
+
+fn starred(value: Value) -> Value {
+    match value {
+        Value::String(written) => secret(&written).into(),
+        Value::Array(items) => items.into_iter().map(starred).collect(),
+        Value::Object(entries) => entries_starred(entries),
+        Value::Null => Value::Null,
+        Value::Bool(_) | Value::Number(_) => STARS.into(),
+    }
+}
+
+/// A secret value as written: stars, unless it consists of references, and of words that only say of what kind it is.
+pub(crate) fn secret(written: &str) -> String {
+    let only = |text: &str| text.split([' ', ':']).all(|word| word.is_empty() || is_scheme(word));
+    let Some(references) = References::of(written) else { return STARS.to_owned() };
+    let mut shown = String::new();
+    let mut at = 0;
+    for (range, piece) in references.pieces(written) {
+        match piece {
+            Piece::Literal(literal) if !only(literal) => return STARS.to_owned(),
+            Piece::Reference { rest: Rest::Default(default), .. } if !default.is_empty() => {
+                shown.push_str(&written[at..default.start]);
+                shown.push_str(&secret(&written[default.clone()]));
+                at = default.end;
+            }
+            Piece::Reference { rest: Rest::Message(message), .. } => {
+                shown.push_str(&written[at..message.start]);
+                shown.push_str(&text(&written[message.clone()]));
+                at = message.end;
+            }
+            _ => {
+                shown.push_str(&written[at..range.end]);
+                at = range.end;
+            }
+        }
+    }
+    let references = references.ranges().next().is_some();
+    if references || written.is_empty() { shown + &written[at..] } else { STARS.to_owned() }
+}
+
+/// Text that people wrote, a command line for one.
+pub(crate) fn text(written: &str) -> String {
+    covered(written, &in_text(written))
+}
+
+/// A program's arguments.
+pub(crate) fn args(written: &[String]) -> Vec<String> {
+    let places = in_args(written.iter().map(String::as_str));
+    written.iter().zip(places).map(|(arg, places)| covered(arg, &places)).collect()
+}
+
+/// A URL: without user-info, secret query values, and path segments that look like keys.
+pub(crate) fn url(written: &str) -> String {
+    covered(written, &in_url(written))
+}
+
+fn covered(written: &str, places: &[Range<usize>]) -> String {
+    let mut shown = String::with_capacity(written.len());
+    let mut at = 0;
+    for place in places {
+        shown.push_str(&written[at..place.start]);
+        shown.push_str(&secret(&written[place.clone()]));
+        at = place.end;
+    }
+    shown + &written[at..]
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Transport::Stdio { command, args: written, env, env_file, cwd } => f
+                .debug_struct("Stdio")
+                .field("command", &text(command))
+                .field("args", &args(written))
+                .field("env", env)
+                .field("env_file", env_file)
+                .field("cwd", cwd)
+                .finish(),
+            Transport::Http(remote) => f.debug_tuple("Http").field(remote).finish(),
+            Transport::Sse(remote) => f.debug_tuple("Sse").field(remote).finish(),
+            Transport::WebSocket(remote) => f.debug_tuple("WebSocket").field(remote).finish(),
+        }
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote")
+            .field("url", &url(&self.url))
+            .field("headers", &self.headers)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

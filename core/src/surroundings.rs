@@ -1,0 +1,175 @@
+//! Owns what the machine says about itself: environment, home, platform. Everything that looks one of them up does it
+//! here, so that a host can put others in their place.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// Whose paths and variables count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Platform {
+    /// Linux and what is like it.
+    Linux,
+    /// macOS.
+    Macos,
+    /// Windows.
+    Windows,
+}
+
+impl Platform {
+    /// The one we run on.
+    pub fn current() -> Platform {
+        if cfg!(windows) {
+            Platform::Windows
+        } else if cfg!(target_os = "macos") {
+            Platform::Macos
+        } else {
+            Platform::Linux
+        }
+    }
+}
+
+/// Environment, home and platform: the process's own, or others in their place.
+#[derive(Clone, Default)]
+pub struct Surroundings(Option<Arc<Injected>>);
+
+#[derive(PartialEq, Eq, Hash)]
+struct Injected {
+    env: Option<BTreeMap<String, String>>,
+    home: Option<PathBuf>,
+    platform: Platform,
+}
+
+/// Variables hold secrets: none of them is shown.
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_process() { "Surroundings(process)" } else { "Surroundings(***)" })
+    }
+}
+
+impl Eq for Surroundings {}
+
+impl Hash for Surroundings {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl PartialEq for Surroundings {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(ours), Some(theirs)) => Arc::ptr_eq(ours, theirs) || ours == theirs,
+            _ => false,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenSurroundings {
+    env: Option<BTreeMap<String, String>>,
+    home: Option<PathBuf>,
+    platform: Option<Platform>,
+}
+
+impl From<WrittenSurroundings> for Surroundings {
+    fn from(written: WrittenSurroundings) -> Self {
+        Surroundings::new(written.env, written.home, written.platform)
+    }
+}
+
+impl Surroundings {
+    /// The process's own, read when they are asked for.
+    pub fn process() -> Surroundings {
+        Surroundings(None)
+    }
+
+    /// Others; what is not given is the process's own.
+    pub fn new(
+        env: Option<BTreeMap<String, String>>,
+        home: Option<PathBuf>,
+        platform: Option<Platform>,
+    ) -> Surroundings {
+        let platform = platform.unwrap_or_else(Platform::current);
+        Surroundings(Some(Arc::new(Injected { env, home, platform })))
+    }
+
+    /// Whether they are the process's own.
+    pub(crate) fn is_process(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Reads `{"env": {…}, "home": "…", "platform": "linux"}` or null, which is the process's own.
+    pub fn from_json(text: &str) -> Result<Surroundings> {
+        let written: Option<WrittenSurroundings> = serde_json::from_str(text).map_err(|error| {
+            let text =
+                format!("The surroundings cannot be used: {}", crate::redact::reason(&error));
+            Error::new(ErrorKind::ConfigInvalid, text)
+        })?;
+        Ok(written.map(Into::into).unwrap_or_default())
+    }
+
+    /// One variable; what is not Unicode counts as not set. On Windows names differ by more than their case.
+    pub fn var(&self, name: &str) -> Option<String> {
+        let Some(env) = self.injected_env() else { return std::env::var(name).ok() };
+        let exact = env.get(name);
+        let found = exact.or_else(|| {
+            let windows = self.platform() == Platform::Windows;
+            env.iter().find(|(key, _)| windows && key.eq_ignore_ascii_case(name)).map(|(_, it)| it)
+        });
+        found.cloned()
+    }
+
+    /// All variables.
+    pub fn vars(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+        match self.injected_env() {
+            Some(env) => env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            None => std::env::vars_os().collect(),
+        }
+    }
+
+    /// The user's home.
+    pub fn home(&self) -> Option<PathBuf> {
+        if let Some(home) = self.0.as_ref().and_then(|injected| injected.home.clone()) {
+            return Some(home);
+        }
+        let variable = match self.platform() {
+            Platform::Windows => "USERPROFILE",
+            Platform::Linux | Platform::Macos => "HOME",
+        };
+        let named = self.var(variable).filter(|home| !home.is_empty()).map(PathBuf::from);
+        named.or_else(|| etcetera::home_dir().ok())
+    }
+
+    /// The platform whose paths count.
+    pub fn platform(&self) -> Platform {
+        self.0.as_ref().map_or_else(Platform::current, |injected| injected.platform)
+    }
+
+    /// Where our own config files are: `mcp.json` and the list of trusted sources.
+    pub fn config_dir(&self) -> Option<PathBuf> {
+        let chosen = |variable: &str| {
+            self.var(variable).map(PathBuf::from).filter(|directory| directory.is_absolute())
+        };
+        let base = match self.platform() {
+            Platform::Windows => self.var("APPDATA").map(PathBuf::from),
+            Platform::Linux | Platform::Macos => {
+                chosen("XDG_CONFIG_HOME").or_else(|| Some(self.home()?.join(".config")))
+            }
+        };
+        base.map(|base| base.join(Path::new("mcpool")))
+    }
+
+    fn injected_env(&self) -> Option<&BTreeMap<String, String>> {
+        self.0.as_ref().and_then(|injected| injected.env.as_ref())
+    }
+}

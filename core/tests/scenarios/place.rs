@@ -1,0 +1,144 @@
+//! Owns where a scenario plays: its files, its home, its environment, and the verbs that have to do with these alone.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use mcpool::config::{self, Place as EditPlace};
+use mcpool::{DiscoverOptions, Discovery, Surroundings, Trust, TrustQuestion};
+use serde_json::{Map, Value, json};
+
+/// The questions that a scripted callback was asked.
+pub(crate) type Asked = Arc<Mutex<Vec<Value>>>;
+
+pub(crate) struct Place {
+    /// As options take them; null leaves the process's own.
+    pub(crate) surroundings: Value,
+    project: PathBuf,
+}
+
+impl Place {
+    /// Writes the files of a scenario and reads its surroundings.
+    pub(crate) fn prepare(scenario: &Value, dir: &Path) -> std::io::Result<Place> {
+        let (project, home) = (dir.join("project"), dir.join("home"));
+        for (name, text) in scenario["files"].as_object().into_iter().flatten() {
+            let file = dir.join(name);
+            std::fs::create_dir_all(file.parent().unwrap_or(dir))?;
+            std::fs::write(file, text_of(text))?;
+        }
+        let mut surroundings = Value::Null;
+        if let Some(env) = scenario["env"].as_object() {
+            std::fs::create_dir_all(&project)?;
+            std::fs::create_dir_all(&home)?;
+            let mut all = Map::new();
+            all.insert("PATH".into(), json!(std::env::var("PATH").unwrap_or_default()));
+            all.insert("HOME".into(), json!(home));
+            all.extend(env.clone());
+            surroundings = json!({"env": all, "home": home, "platform": scenario["platform"]});
+        }
+        Ok(Place { surroundings, project })
+    }
+
+    /// A scenario without surroundings must not find, nor change, what is on this machine.
+    fn own(&self) -> &Value {
+        assert!(!self.surroundings.is_null(), "the scenario needs an env");
+        &self.surroundings
+    }
+
+    pub(crate) fn discover(&self, looking: &Value) -> mcpool::Result<DiscoverOptions> {
+        let mut options = looking.as_object().cloned().unwrap_or_default();
+        options.entry("cwd").or_insert_with(|| json!(self.project));
+        options.insert("surroundings".into(), self.own().clone());
+        DiscoverOptions::from_json(&Value::Object(options).to_string())
+    }
+
+    /// Executes a verb that is about no manager.
+    pub(crate) fn verb(&self, step: &Value) -> mcpool::Result<Value> {
+        let text = |key: &str| step[key].as_str().unwrap_or_default();
+        match text("do") {
+            "schema" => Ok(config::schema()),
+            "discover" => Ok(described(&mcpool::discover(&self.discover(&step["options"])?))),
+            "edit" => {
+                let mut place = json!({"cwd": self.project, "surroundings": self.own()});
+                for key in ["scope", "file", "cwd"] {
+                    if let Some(value) = step.get(key) {
+                        place[key] = value.clone();
+                    }
+                }
+                let (place, name) = (EditPlace::from_json(&place.to_string())?, text("name"));
+                let definition = step["definition"].clone();
+                let edited = match text("verb") {
+                    "add" => config::add(&place, name, definition)?,
+                    "remove" => config::remove(&place, name)?,
+                    "update" => config::update(&place, name, definition)?,
+                    "enable" => config::enable(&place, name)?,
+                    "disable" => config::disable(&place, name)?,
+                    "hide" => config::hide(&place, name)?,
+                    "unhide" => config::unhide(&place, name)?,
+                    other => panic!("there is no edit {other:?}"),
+                };
+                Ok(json!(edited))
+            }
+            verb => {
+                let surroundings = Surroundings::from_json(&self.own().to_string())?;
+                let only: Option<Vec<String>> =
+                    serde_json::from_value(step["servers"].clone()).unwrap();
+                let path = Path::new(text("path"));
+                let rows = match verb {
+                    "trust" => mcpool::trust(path, only.as_deref(), &surroundings)?,
+                    "untrust" => mcpool::untrust(path, only.as_deref(), &surroundings)?,
+                    _ => mcpool::trusted(&surroundings)?,
+                };
+                Ok(json!(rows))
+            }
+        }
+    }
+}
+
+/// What a verb that is about no manager may say.
+pub(crate) fn keys_of(verb: &Value) -> Option<&'static [&'static str]> {
+    match verb.as_str()? {
+        "discover" => Some(&["options"]),
+        "edit" => Some(&["verb", "name", "definition", "scope", "file", "cwd"]),
+        "trust" | "untrust" => Some(&["path", "servers"]),
+        "trusted" | "schema" => Some(&[]),
+        _ => None,
+    }
+}
+
+/// What was found, as the files see it.
+pub(crate) fn described(found: &Discovery) -> Value {
+    let mut report = found.report();
+    let rows = report["servers"].as_array().cloned().unwrap_or_default();
+    report["order"] = rows.iter().map(|row| row["name"].clone()).collect();
+    report["servers"] = rows
+        .into_iter()
+        .map(|row| (row["name"].as_str().unwrap_or_default().to_owned(), row))
+        .collect();
+    report["native"] = found
+        .native
+        .iter()
+        .map(|(name, keys)| {
+            let keys: Value = keys.iter().map(|key| json!(key.expose())).collect();
+            (name.clone(), keys)
+        })
+        .collect();
+    report
+}
+
+/// A callback that answers by the script: true, false, or `fail`; what the script does not name is refused.
+pub(crate) fn scripted(answers: &Value, questions: &Asked) -> Trust {
+    let (answers, questions) = (answers.clone(), questions.clone());
+    Trust::Ask(Arc::new(move |question: TrustQuestion| {
+        let yes = answers[&question.server] == true;
+        questions.lock().unwrap().push(json!(question));
+        Box::pin(async move { yes })
+    }))
+}
+
+/// The text of a file: a string as it is, everything else as JSON.
+pub(crate) fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    }
+}
