@@ -6,6 +6,8 @@ async with mcpool.Manager({"mcpServers": {"time": {"command": "uvx", "args": ["m
     print(result.text)
 """
 
+from . import config
+from ._discover import Discovering, discover
 from ._errors import (
     AuthFailedError,
     AuthRequiredError,
@@ -37,7 +39,22 @@ from ._errors import (
 )
 from ._manager import Events, Manager
 from ._native import Pool, Tool, ToolResult, __version__
+from ._trust import trust, trusted, untrust
 from ._types import Calls, ConnectReport, Event, Progress, ReloadReport, ServerStatus, Source
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from ._records import (
+        Discovery,
+        DiscoveryError,
+        FoundFile,
+        FoundServer,
+        LeftOut,
+        Secret,
+        Trusted,
+        TrustQuestion,
+    )
+    from ._server import Surroundings
 
 __all__ = [
     "AuthFailedError",
@@ -51,11 +68,17 @@ __all__ = [
     "ConnectReport",
     "ConnectTimeoutError",
     "ConnectionLostError",
+    "Discovering",
+    "Discovery",
+    "DiscoveryError",
     "DiscoveryFailedError",
     "Event",
     "Events",
+    "FoundFile",
+    "FoundServer",
     "HandshakeFailedError",
     "InvalidArgumentsError",
+    "LeftOut",
     "LimitExceededError",
     "Manager",
     "McpoolError",
@@ -68,16 +91,36 @@ __all__ = [
     "RestartFailedError",
     "RestartInProgressError",
     "RpcError",
+    "Secret",
     "ServerDisabledError",
     "ServerNotFoundError",
     "ServerStatus",
     "Source",
+    "Surroundings",
     "Tool",
     "ToolFailedError",
     "ToolRejectedError",
     "ToolResult",
     "ToolTimeoutError",
     "ToolUnavailableError",
+    "TrustQuestion",
+    "Trusted",
     "UntrustedError",
     "__version__",
+    "config",
+    "discover",
+    "trust",
+    "trusted",
+    "untrust",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """What is not always needed is made when somebody asks for it: importing this package stays cheap."""
+        if name in __all__:
+            from . import _records, _server
+
+            return getattr(_server if name == "Surroundings" else _records, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

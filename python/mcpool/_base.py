@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import fspath
 
 from ._native import NativeManager
+from ._surroundings import plain_surroundings
 from ._types import server_status
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._native import Pool, Tool
+    from ._records import Discovery
+    from ._server import Surroundings
+    from ._trust import Trust
     from ._types import Retry, ServerStatus
 
     Naming: TypeAlias = str | Callable[[str, str], str]
@@ -37,6 +41,9 @@ class ManagerBase:
         restart_wait_ms: int | None = None,
         retry: Retry | None = None,
         cache_dir: CacheDir | None = None,
+        trust: Trust | None = None,
+        bare_env_names: bool | None = None,
+        surroundings: Surroundings | None = None,
         pool: Pool | None = None,
     ) -> None:
         """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text.
@@ -47,17 +54,23 @@ class ManagerBase:
         `restart_wait_ms`: how long a call waits for a server that is being restarted.
         `retry`: "safe" sends calls of read-only and idempotent tools again when their connection was lost.
         `cache_dir`: where tool lists are kept between runs; False for nowhere.
+        `trust`: who decides whether a project's definition may start a program: "stored" (what `mcpool.trust`
+        was told), "all", "none", or a function, which is asked about what the store does not know.
+        `bare_env_names`: a header or variable whose value is the name of a set variable gets its value.
+        `surroundings`: environment, home and platform in place of the process's own.
         `pool`: whose connections are shared; without it, the process's.
         """
-        options = {
-            "connect_concurrency": connect_concurrency,
-            "gate_ms": gate_ms,
-            "pending_without_cache": pending_without_cache,
-            "restart_wait_ms": restart_wait_ms,
-            "retry": retry,
-            "cache_dir": _plain(cache_dir),
-        }
-        self._native = NativeManager(config, naming, options, pool)
+        options = manager_options(
+            connect_concurrency=connect_concurrency,
+            gate_ms=gate_ms,
+            pending_without_cache=pending_without_cache,
+            restart_wait_ms=restart_wait_ms,
+            retry=retry,
+            cache_dir=cache_dir,
+            bare_env_names=bare_env_names,
+            surroundings=surroundings,
+        )
+        self._native = NativeManager(config, naming, options, pool, trust)
 
     @classmethod
     def from_file(
@@ -72,22 +85,27 @@ class ManagerBase:
         restart_wait_ms: int | None = None,
         retry: Retry | None = None,
         cache_dir: CacheDir | None = None,
+        trust: Trust | None = None,
+        bare_env_names: bool | None = None,
+        surroundings: Surroundings | None = None,
         pool: Pool | None = None,
     ) -> Self:
-        """A manager for the servers of a JSON file; `watch` applies every change of the file as it is made.
+        """A manager for the servers of a JSON, JSONC, YAML or TOML file.
 
-        The other options are those of the class.
+        `watch` applies every change of the file as it is made. The other options are those of the class.
         """
-        options = {
-            "watch": watch,
-            "connect_concurrency": connect_concurrency,
-            "gate_ms": gate_ms,
-            "pending_without_cache": pending_without_cache,
-            "restart_wait_ms": restart_wait_ms,
-            "retry": retry,
-            "cache_dir": _plain(cache_dir),
-        }
-        return cls._of(NativeManager.open(path, naming, options, pool))
+        options = manager_options(
+            watch=watch,
+            connect_concurrency=connect_concurrency,
+            gate_ms=gate_ms,
+            pending_without_cache=pending_without_cache,
+            restart_wait_ms=restart_wait_ms,
+            retry=retry,
+            cache_dir=cache_dir,
+            bare_env_names=bare_env_names,
+            surroundings=surroundings,
+        )
+        return cls._of(NativeManager.open(path, naming, options, pool, trust))
 
     def child(self) -> Self:
         """A manager for a sub-agent: the same servers, on the same connections."""
@@ -112,6 +130,18 @@ class ManagerBase:
         """What was odd in the config."""
         return self._native.warnings()
 
+    @property
+    def discovery(self) -> Discovery | None:
+        """What discovery found; None for a manager that was not made by it."""
+        from ._records import read_discovery
 
-def _plain(cache_dir: CacheDir | None) -> str | bool | None:
-    return cache_dir if cache_dir is None or isinstance(cache_dir, bool) else fspath(cache_dir)
+        found = self._native.discovery()
+        return None if found is None else read_discovery(found)
+
+
+def manager_options(
+    *, cache_dir: CacheDir | None, surroundings: Surroundings | None, **others: object
+) -> dict[str, Any]:
+    """The options with nothing in them but what JSON knows."""
+    where = cache_dir if cache_dir is None or isinstance(cache_dir, bool) else fspath(cache_dir)
+    return {**others, "cache_dir": where, "surroundings": plain_surroundings(surroundings)}

@@ -31,6 +31,15 @@ def give_up(future: Future[Any]) -> None:
         bridge.cancel(future)
 
 
+async def finish(future: Future[Any]) -> Any:
+    """Waits for a verb; stops it when nobody waits any more."""
+    try:
+        return await future
+    except BaseException:
+        give_up(future)
+        raise
+
+
 def _attach(loop: AbstractEventLoop) -> Bridge:
     bridge = Bridge()
     try:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from . import _native
-from ._base import ManagerBase
-from ._loop import give_up
+from ._base import ManagerBase, manager_options
+from ._discover import Discovering, discover_request
+from ._loop import finish, give_up
 from ._types import connect_report, event, reload_report
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
-    from asyncio import Future
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
     from types import TracebackType
-    from typing import Any
+    from typing import Any, Literal
 
-    from ._native import NativeEvents, ToolResult
+    from typing_extensions import Self
+
+    from ._base import CacheDir, Naming
+    from ._native import NativeEvents, Pool, ToolResult
+    from ._server import Surroundings
+    from ._trust import Trust
     from ._types import ConnectReport, Event, Progress, ReloadReport, Retry
-
-
-async def _finish(future: Future[Any]) -> Any:
-    try:
-        return await future
-    except BaseException:
-        give_up(future)
-        raise
 
 
 class Manager(ManagerBase):
@@ -33,17 +31,77 @@ class Manager(ManagerBase):
     belong to the core, not to the loop that opened them. Managers of a process share them by server name.
     """
 
+    @classmethod
+    def discover(
+        cls,
+        cwd: str | PathLike[str] | None = None,
+        *,
+        project_config: bool = True,
+        disabled_servers: Sequence[str] = (),
+        enabled_servers: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        native: Sequence[str] = (),
+        mcp_remote: Literal["offer", "use"] = "offer",
+        providers: Sequence[str] = (),
+        watch: bool = False,
+        naming: Naming = "plain",
+        connect_concurrency: int | None = None,
+        gate_ms: int | None = None,
+        pending_without_cache: Literal["wait", "skip"] | None = None,
+        restart_wait_ms: int | None = None,
+        retry: Retry | None = None,
+        cache_dir: CacheDir | None = None,
+        trust: Trust | None = None,
+        bare_env_names: bool | None = None,
+        surroundings: Surroundings | None = None,
+        pool: Pool | None = None,
+    ) -> Discovering[Self]:
+        """A manager for the servers that the user already has: await it, or enter it with `async with`.
+
+        What is looked for, and where, is said as to `mcpool.discover`; `watch` looks again when one of the
+        files changes. The other options are those of the class.
+        """
+        request = discover_request(
+            cwd,
+            project_config,
+            disabled_servers,
+            enabled_servers,
+            exclude,
+            native,
+            mcp_remote,
+            providers,
+            surroundings,
+        )
+        options = manager_options(
+            watch=watch,
+            connect_concurrency=connect_concurrency,
+            gate_ms=gate_ms,
+            pending_without_cache=pending_without_cache,
+            restart_wait_ms=restart_wait_ms,
+            retry=retry,
+            cache_dir=cache_dir,
+            bare_env_names=bare_env_names,
+            surroundings=surroundings,
+        )
+
+        async def make() -> Self:
+            found, future = _native.discover_manager(request, naming, options, pool, trust)
+            await finish(future)
+            return cls._of(found.take())
+
+        return Discovering(make)
+
     async def connect_all(self) -> ConnectReport:
         """Connects all enabled servers at once; one server's failure is in the report, not raised."""
-        return connect_report(await _finish(_native.connect_all(self._native)))
+        return connect_report(await finish(_native.connect_all(self._native)))
 
     async def connect(self, server: str) -> None:
         """Connects one server unless it is connected; joins an attempt that is under way."""
-        await _finish(_native.connect(self._native, server))
+        await finish(_native.connect(self._native, server))
 
     async def wait_for(self, server: str, timeout: float | None = None) -> None:
         """Returns when the server is connected, or raises its error. Starts nothing."""
-        await _finish(_native.wait_for(self._native, server, timeout))
+        await finish(_native.wait_for(self._native, server, timeout))
 
     async def call_tool(
         self,
@@ -98,25 +156,25 @@ class Manager(ManagerBase):
         return Events(self._native.events())
 
     async def reload(self, config: Mapping[str, Any] | str | None = None) -> ReloadReport:
-        """Applies the difference to `config`, or to the config file as it is now.
+        """Applies the difference to `config`, or to the files that the manager was made from as they are now.
 
         Servers that are the same keep their connections and calls; others are closed, connected or restarted.
         """
-        return reload_report(await _finish(_native.reload(self._native, config)))
+        return reload_report(await finish(_native.reload(self._native, config)))
 
     async def disconnect(self, server: str) -> None:
         """Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent."""
-        await _finish(_native.disconnect(self._native, server))
+        await finish(_native.disconnect(self._native, server))
 
     async def disconnect_all(self) -> None:
         """Closes every connection that nobody else holds; the manager can connect again. Idempotent."""
-        await _finish(_native.disconnect_all(self._native))
+        await finish(_native.disconnect_all(self._native))
 
     async def close(self) -> None:
         """Closes for good: every later verb raises ClosedError. Idempotent."""
-        await _finish(_native.close(self._native))
+        await finish(_native.close(self._native))
 
-    async def __aenter__(self) -> Manager:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
@@ -138,7 +196,7 @@ class Events:
         return self
 
     async def __anext__(self) -> Event:
-        fields = await _finish(_native.next_event(self._native))
+        fields = await finish(_native.next_event(self._native))
         if fields is None:
             raise StopAsyncIteration
         return event(fields)

@@ -4,29 +4,79 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
+use mcpool::{Manager, Question};
 use pyo3::prelude::*;
+use tokio::sync::mpsc::unbounded_channel;
 
 use crate::calls::{read_arguments, read_options, read_timeout};
 use crate::errors::OrRaise;
 use crate::json;
 use crate::manager::{NativeEvents, NativeManager};
 use crate::options::read_config;
+use crate::question::{Asking, hand_over};
 use crate::result::ToolResult;
 use crate::verbs::reload_to;
 
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
-fn wait<T: Send>(py: Python<'_>, verb: impl Future<Output = T> + Send) -> PyResult<T> {
-    let mut verb = pin!(verb);
+/// Waits for what asks nothing.
+pub(crate) fn wait<T: Send>(py: Python<'_>, verb: impl Future<Output = T> + Send) -> PyResult<T> {
+    wait_and_answer(py, None, || verb)
+}
+
+/// Waits for a verb that may start servers; the manager's questions are answered on this thread.
+fn wait_on<T: Send, V>(
+    manager: &Bound<'_, NativeManager>,
+    verb: impl FnOnce(&Manager) -> V,
+) -> PyResult<T>
+where
+    V: Future<Output = T> + Send,
+{
+    let (py, manager) = (manager.py(), manager.get());
+    wait_and_answer(py, manager.asking(py), || verb(&manager.core))
+}
+
+fn wait_and_answer<T: Send, V>(
+    py: Python<'_>,
+    asking: Option<Asking>,
+    verb: impl FnOnce() -> V,
+) -> PyResult<T>
+where
+    V: Future<Output = T> + Send,
+{
+    let (tell, mut asked) = unbounded_channel();
+    let answers = asking.map(|Asking { questions, callback, watches }| {
+        let tell = move |question| drop(tell.send(question));
+        let listening = if watches { questions.overhear(tell) } else { questions.listen(tell) };
+        (callback, listening)
+    });
+    let mut verb = pin!(verb());
     loop {
         let slice = py.detach(|| {
-            mcpool::runtime::block_on(async { tokio::time::timeout(SIGNAL_CHECK, &mut verb).await })
+            mcpool::runtime::block_on(async {
+                tokio::select! {
+                    biased;
+                    outcome = &mut verb => Slice::Ended(outcome),
+                    Some(question) = asked.recv() => Slice::Asked(question),
+                    () = tokio::time::sleep(SIGNAL_CHECK) => Slice::Over,
+                }
+            })
         });
-        if let Ok(outcome) = slice {
-            return Ok(outcome);
+        match (slice, &answers) {
+            (Slice::Ended(outcome), _) => return Ok(outcome),
+            (Slice::Asked(question), Some((callback, _))) => {
+                hand_over(py, &question, callback, "answer_now")?;
+            }
+            _ => py.check_signals()?,
         }
-        py.check_signals()?;
     }
+}
+
+/// What came first.
+enum Slice<T> {
+    Ended(T),
+    Asked(Question),
+    Over,
 }
 
 #[pyfunction]
@@ -35,7 +85,7 @@ pub(crate) fn block_connect_all<'py>(
     manager: &Bound<'py, NativeManager>,
 ) -> PyResult<Bound<'py, PyAny>> {
     crate::logs::follow(py)?;
-    let report = wait(py, manager.get().core.connect_all())?.or_raise(py)?;
+    let report = wait_on(manager, |core| core.connect_all())?.or_raise(py)?;
     json::from_serialize(py, &report)
 }
 
@@ -45,7 +95,7 @@ pub(crate) fn block_connect(
     manager: &Bound<'_, NativeManager>,
     server: &str,
 ) -> PyResult<()> {
-    wait(py, manager.get().core.connect(server))?.or_raise(py)
+    wait_on(manager, |core| core.connect(server))?.or_raise(py)
 }
 
 #[pyfunction]
@@ -57,7 +107,7 @@ pub(crate) fn block_wait_for(
     timeout: Option<f64>,
 ) -> PyResult<()> {
     let limit = read_timeout(py, timeout)?;
-    wait(py, manager.get().core.wait_for(server, limit))?.or_raise(py)
+    wait_on(manager, |core| core.wait_for(server, limit))?.or_raise(py)
 }
 
 /// Calls a tool; `server` None means that `tool` is a name of the catalog.
@@ -80,10 +130,9 @@ pub(crate) fn block_call(
 ) -> PyResult<ToolResult> {
     let arguments = read_arguments(py, arguments)?;
     let options = read_options(py, timeout, max_total_timeout, retry, meta)?;
-    let core = &manager.get().core;
     let outcome = match server {
-        Some(server) => wait(py, core.call_tool(server, tool, arguments, options))?,
-        None => wait(py, core.call(tool, arguments, options))?,
+        Some(server) => wait_on(manager, |core| core.call_tool(server, tool, arguments, options))?,
+        None => wait_on(manager, |core| core.call(tool, arguments, options))?,
     };
     outcome.or_raise(py).map(ToolResult::new)
 }
@@ -97,7 +146,7 @@ pub(crate) fn block_reload<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     crate::logs::follow(py)?;
     let config = config.map(read_config).transpose()?;
-    let report = wait(py, reload_to(manager.get().core.clone(), config))?.or_raise(py)?;
+    let report = wait_on(manager, |core| reload_to(core.clone(), config))?.or_raise(py)?;
     json::from_serialize(py, &report)
 }
 
@@ -111,16 +160,13 @@ pub(crate) fn block_disconnect(
 }
 
 #[pyfunction]
-pub(crate) fn block_disconnect_all(
-    py: Python<'_>,
-    manager: &Bound<'_, NativeManager>,
-) -> PyResult<()> {
-    wait(py, manager.get().core.disconnect_all())
+pub(crate) fn block_disconnect_all(manager: &Bound<'_, NativeManager>) -> PyResult<()> {
+    wait(manager.py(), manager.get().core.disconnect_all())
 }
 
 #[pyfunction]
-pub(crate) fn block_close(py: Python<'_>, manager: &Bound<'_, NativeManager>) -> PyResult<()> {
-    wait(py, manager.get().core.close())
+pub(crate) fn block_close(manager: &Bound<'_, NativeManager>) -> PyResult<()> {
+    wait(manager.py(), manager.get().core.close())
 }
 
 /// The next event as a dict; None at the end, or when `timeout` seconds have passed.
@@ -132,12 +178,14 @@ pub(crate) fn block_next_event<'py>(
     timeout: Option<f64>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let limit = read_timeout(py, timeout)?;
-    let events = events.get().0.clone();
-    let next = async move {
+    let stream = events.get().stream.clone();
+    let next = || async move {
         match limit {
-            Some(limit) => tokio::time::timeout(limit, events.next()).await.ok().flatten(),
-            None => events.next().await,
+            Some(limit) => tokio::time::timeout(limit, stream.next()).await.ok().flatten(),
+            None => stream.next().await,
         }
     };
-    wait(py, next)?.map(|event| json::from_serialize(py, &event)).transpose()
+    wait_and_answer(py, events.get().asking(py), next)?
+        .map(|event| json::from_serialize(py, &event))
+        .transpose()
 }

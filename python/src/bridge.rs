@@ -10,13 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcpool::{CallHandle, Letter, Mailbox, Progress};
+use mcpool::{CallHandle, Letter, Listening, Mailbox, Progress, Question};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::errors::restore;
 use crate::json;
+use crate::question::{Asking, hand_over};
 use crate::result::ToolResult;
 
 #[pyclass(frozen, module = "mcpool._native")]
@@ -40,6 +41,15 @@ struct Waiting {
     future: Py<PyAny>,
     on_progress: Option<Py<PyAny>>,
     stop: Stop,
+    answers: Option<Answers>,
+}
+
+/// What answers the core's questions while something is waited for.
+pub(crate) struct Answers {
+    callback: Py<PyAny>,
+    /// Kept so that none is collected while it waits for a person.
+    tasks: Vec<Py<PyAny>>,
+    _listening: Listening,
 }
 
 /// How to stop what a future waits for.
@@ -102,20 +112,38 @@ impl Bridge {
 }
 
 impl Bridge {
-    /// Starts a verb of the core; its answer will be the future's result.
-    pub(crate) fn start<'py>(
+    /// Starts a verb of the core; its answer will be the future's result. What the core asks meanwhile is answered by
+    /// `asking`, so the verb is made only when somebody listens.
+    pub(crate) fn start<'py, V>(
         &self,
         event_loop: &Bound<'py, PyAny>,
-        verb: impl Future<Output = mcpool::Result<String>> + Send + 'static,
-    ) -> PyResult<Bound<'py, PyAny>> {
+        asking: Option<Asking>,
+        verb: impl FnOnce() -> V,
+    ) -> PyResult<Bound<'py, PyAny>>
+    where
+        V: Future<Output = mcpool::Result<String>> + Send + 'static,
+    {
         let future = event_loop.call_method0(intern!(event_loop.py(), "create_future"))?;
         let (mailbox, key) = (self.mailbox.clone(), self.key_of(&future));
+        let answers = asking.map(|asking| self.listen(key, asking));
+        let verb = verb();
         let task = mcpool::runtime::spawn(async move {
             let letter = verb.await.map_or_else(Letter::Failed, Letter::Json);
             mailbox.post(key, letter);
         });
-        self.remember(key, &future, None, Stop::Task(task.abort_handle()));
+        self.remember(key, &future, None, Stop::Task(task.abort_handle()), answers);
         Ok(future)
+    }
+
+    pub(crate) fn listen(
+        &self,
+        key: u64,
+        Asking { questions, callback, watches }: Asking,
+    ) -> Answers {
+        let mailbox = self.mailbox.clone();
+        let tell = move |question| mailbox.post(key, Letter::Question(question));
+        let listening = if watches { questions.overhear(tell) } else { questions.listen(tell) };
+        Answers { callback, tasks: Vec::new(), _listening: listening }
     }
 
     pub(crate) fn key_of(&self, future: &Bound<'_, PyAny>) -> u64 {
@@ -129,9 +157,26 @@ impl Bridge {
         future: &Bound<'_, PyAny>,
         on_progress: Option<Py<PyAny>>,
         stop: Stop,
+        answers: Option<Answers>,
     ) {
-        let waiting = Waiting { key, future: future.clone().unbind(), on_progress, stop };
+        let waiting = Waiting { key, future: future.clone().unbind(), on_progress, stop, answers };
         self.waiting().insert(address_of(key), waiting);
+    }
+
+    fn answer(&self, py: Python<'_>, key: u64, question: &Question) -> PyResult<()> {
+        let callback = self.answers_of(key, |answers| answers.callback.clone_ref(py));
+        // Who waited is gone: the question has gone on to others, or has ended.
+        let Some(callback) = callback else { return Ok(()) };
+        if let Some(task) = hand_over(py, question, &callback, "answer_later")? {
+            self.answers_of(key, |answers| answers.tasks.push(task.unbind()));
+        }
+        Ok(())
+    }
+
+    fn answers_of<T>(&self, key: u64, look: impl FnOnce(&mut Answers) -> T) -> Option<T> {
+        let mut all = self.waiting();
+        let waiting = all.get_mut(&address_of(key)).filter(|waiting| waiting.key == key)?;
+        waiting.answers.as_mut().map(look)
     }
 
     fn deliver(&self, py: Python<'_>, key: u64, letter: Letter) -> PyResult<()> {
@@ -148,6 +193,9 @@ impl Bridge {
             }
             return Ok(());
         }
+        if let Letter::Question(question) = &letter {
+            return self.answer(py, key, question);
+        }
         let waiting = match self.waiting().entry(address_of(key)) {
             Entry::Occupied(waiting) if waiting.get().key == key => waiting.remove(),
             _ => return Ok(()),
@@ -157,7 +205,7 @@ impl Bridge {
             Letter::Result(result) => Bound::new(py, ToolResult::new(result)).map(Bound::into_any),
             Letter::Json(text) => json::parse(py, &text),
             Letter::Failed(error) => Err(restore(py, &error)),
-            Letter::Progress(_) => return Ok(()),
+            Letter::Progress(_) | Letter::Question(_) => return Ok(()),
         };
         let told = match answer {
             Ok(value) => future.call_method1(intern!(py, "set_result"), (value,)),

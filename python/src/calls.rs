@@ -48,8 +48,9 @@ pub(crate) fn call<'py>(
         Some(server) => ToolRef::Of { server, tool },
         None => ToolRef::Named(tool),
     };
+    let answers = manager.get().asking(py).map(|asking| waiting.listen(key, asking));
     let handle = manager.get().core.submit(tool, arguments, options, address).or_raise(py)?;
-    waiting.remember(key, &future, on_progress, Stop::Call(handle));
+    waiting.remember(key, &future, on_progress, Stop::Call(handle), answers);
     if waiting.mailbox.wants_flush_scheduled() {
         let flush = bridge.getattr(intern!(py, "flush"))?;
         event_loop.call_method1(intern!(py, "call_soon"), (flush,))?;

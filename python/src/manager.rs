@@ -5,12 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use mcpool::{Catalog, Events, Manager};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyList};
+use pyo3::{PyTraverseError, PyVisit};
 
+use crate::discover::described;
 use crate::errors::OrRaise;
 use crate::json;
 use crate::options::{read_config, read_options};
 use crate::pool::Pool;
+use crate::question::{Asking, Kept};
 use crate::tool::Tool;
 
 #[pyclass(frozen, module = "mcpool._native")]
@@ -18,45 +21,69 @@ pub(crate) struct NativeManager {
     pub(crate) core: Manager,
     /// The list made last, while its catalog is current.
     tools: Mutex<Option<(Arc<Catalog>, Py<PyList>)>>,
+    asking: Kept,
 }
 
-impl From<Manager> for NativeManager {
-    fn from(core: Manager) -> Self {
-        NativeManager { core, tools: Mutex::default() }
+impl NativeManager {
+    pub(crate) fn new(core: Manager, asking: Option<Asking>) -> Self {
+        NativeManager { core, tools: Mutex::default(), asking: Kept::new(asking) }
+    }
+
+    /// Who answers the manager's questions.
+    pub(crate) fn asking(&self, py: Python<'_>) -> Option<Asking> {
+        self.asking.get(py)
     }
 }
 
 #[pymethods]
 impl NativeManager {
     #[new]
-    #[pyo3(signature = (config, naming, options, pool))]
-    fn new(
+    #[pyo3(signature = (config, naming, options, pool, trust))]
+    fn of(
         config: &Bound<'_, PyAny>,
         naming: &Bound<'_, PyAny>,
-        options: &Bound<'_, PyAny>,
+        options: &Bound<'_, PyDict>,
         pool: Option<&Bound<'_, Pool>>,
+        trust: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         crate::logs::follow(config.py())?;
-        let options = read_options(naming, options, pool)?;
-        Ok(Manager::new(read_config(config)?, options).into())
+        let (options, asking) = read_options(naming, options, pool, trust)?;
+        Ok(NativeManager::new(Manager::new(read_config(config)?, options), asking))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (path, naming, options, pool))]
+    #[pyo3(signature = (path, naming, options, pool, trust))]
     fn open(
         path: PathBuf,
         naming: &Bound<'_, PyAny>,
-        options: &Bound<'_, PyAny>,
+        options: &Bound<'_, PyDict>,
         pool: Option<&Bound<'_, Pool>>,
+        trust: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = naming.py();
         crate::logs::follow(py)?;
-        let options = read_options(naming, options, pool)?;
-        py.detach(|| Manager::open(path, options)).or_raise(py).map(Into::into)
+        let (options, asking) = read_options(naming, options, pool, trust)?;
+        let core = py.detach(|| Manager::open(path, options)).or_raise(py)?;
+        Ok(NativeManager::new(core, asking))
     }
 
     fn child(&self, py: Python<'_>) -> PyResult<Self> {
-        self.core.child().or_raise(py).map(Into::into)
+        let core = self.core.child().or_raise(py)?;
+        Ok(NativeManager::new(core, self.asking(py)))
+    }
+
+    /// What discovery found, or None.
+    fn discovery<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.core.check_process().or_raise(py)?;
+        self.core.discovery().map(|found| json::from_serialize(py, &described(&found))).transpose()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.asking.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.asking.clear();
     }
 
     fn get_tools<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -93,17 +120,37 @@ impl NativeManager {
 
     fn events(&self, py: Python<'_>) -> PyResult<NativeEvents> {
         self.core.check_process().or_raise(py)?;
-        Ok(NativeEvents(Arc::new(self.core.events())))
+        let asking = self.asking(py).map(|asking| Asking { watches: true, ..asking });
+        let stream = Arc::new(self.core.events());
+        Ok(NativeEvents { stream, asking: Kept::new(asking) })
     }
 }
 
 #[pyclass(frozen, module = "mcpool._native")]
-pub(crate) struct NativeEvents(pub(crate) Arc<Events>);
+pub(crate) struct NativeEvents {
+    pub(crate) stream: Arc<Events>,
+    asking: Kept,
+}
+
+impl NativeEvents {
+    /// Whoever reads the events answers the manager's questions while no verb is under way.
+    pub(crate) fn asking(&self, py: Python<'_>) -> Option<Asking> {
+        self.asking.get(py)
+    }
+}
 
 #[pymethods]
 impl NativeEvents {
     /// How many events this reader was too slow for.
     fn lost(&self) -> u64 {
-        self.0.lost()
+        self.stream.lost()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.asking.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.asking.clear();
     }
 }

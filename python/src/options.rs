@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use mcpool::{Config, ErrorKind, ManagerOptions, Naming};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 
 use crate::errors::OrRaise;
 use crate::json;
 use crate::pool::Pool;
+use crate::question::Asking;
 
 pub(crate) fn read_config(config: &Bound<'_, PyAny>) -> PyResult<Config> {
     let config_json = match config.cast::<PyString>() {
@@ -18,15 +19,24 @@ pub(crate) fn read_config(config: &Bound<'_, PyAny>) -> PyResult<Config> {
     Config::from_json(&config_json).or_raise(config.py())
 }
 
-/// `options` is a mapping of all that JSON can say.
+/// `options` is a dict of all that JSON can say; `trust` is a policy, which JSON can say too, or a function.
 pub(crate) fn read_options(
     naming: &Bound<'_, PyAny>,
-    options: &Bound<'_, PyAny>,
+    options: &Bound<'_, PyDict>,
     pool: Option<&Bound<'_, Pool>>,
-) -> PyResult<ManagerOptions> {
-    let read = ManagerOptions::from_json(&json_text(options)?).or_raise(options.py())?;
+    trust: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(ManagerOptions, Option<Asking>)> {
+    let asking =
+        trust.filter(|trust| trust.is_callable()).map(|trust| Asking::new(trust.clone().unbind()));
+    if asking.is_none() {
+        options.set_item("trust", trust)?;
+    }
+    let mut read = ManagerOptions::from_json(&json_text(options)?).or_raise(options.py())?;
+    if let Some(asking) = &asking {
+        read.trust = asking.questions.trust();
+    }
     let pool = pool.map(|pool| pool.get().0.clone());
-    Ok(ManagerOptions { naming: read_naming(naming)?, pool, ..read })
+    Ok((ManagerOptions { naming: read_naming(naming)?, pool, ..read }, asking))
 }
 
 /// JSON of an object that an option or a config is; what cannot become JSON is not usable as one.

@@ -72,7 +72,7 @@ impl Tool {
     /// Where it comes from, for people.
     #[getter]
     fn provider(&self) -> String {
-        self.0.of.provider()
+        self.0.provider()
     }
     /// Changes when name, description, schema or annotations change.
     #[getter]

@@ -10,12 +10,26 @@ use crate::calls::read_timeout;
 use crate::manager::{NativeEvents, NativeManager};
 use crate::options::read_config;
 
-fn start<'py>(
+/// Starts what asks nothing.
+pub(crate) fn start<'py>(
     py: Python<'py>,
     verb: impl Future<Output = mcpool::Result<String>> + Send + 'static,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (event_loop, bridge) = running(py)?;
-    bridge.get().start(&event_loop, verb)
+    bridge.get().start(&event_loop, None, || verb)
+}
+
+/// Starts a verb that may start servers: the manager's questions are answered meanwhile.
+fn start_on<'py, V>(
+    manager: &Bound<'py, NativeManager>,
+    verb: impl FnOnce(&Manager) -> V,
+) -> PyResult<Bound<'py, PyAny>>
+where
+    V: Future<Output = mcpool::Result<String>> + Send + 'static,
+{
+    let (event_loop, bridge) = running(manager.py())?;
+    let manager = manager.get();
+    bridge.get().start(&event_loop, manager.asking(event_loop.py()), || verb(&manager.core))
 }
 
 async fn done(verb: impl Future<Output = mcpool::Result<()>> + Send) -> mcpool::Result<String> {
@@ -27,7 +41,13 @@ async fn ended(verb: impl Future<Output = ()> + Send) -> mcpool::Result<String> 
     Ok("null".to_owned())
 }
 
-fn to_json(value: &impl serde::Serialize) -> String {
+async fn reported<T: serde::Serialize>(
+    verb: impl Future<Output = mcpool::Result<T>> + Send,
+) -> mcpool::Result<String> {
+    verb.await.map(|report| to_json(&report))
+}
+
+pub(crate) fn to_json(value: &impl serde::Serialize) -> String {
     // The core's own types serialise; anything else would be a mistake of ours.
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
@@ -35,8 +55,7 @@ fn to_json(value: &impl serde::Serialize) -> String {
 #[pyfunction]
 pub(crate) fn connect_all<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<Bound<'py, PyAny>> {
     crate::logs::follow(manager.py())?;
-    let verb = manager.get().core.connect_all();
-    start(manager.py(), async move { verb.await.map(|report| to_json(&report)) })
+    start_on(manager, |core| reported(core.connect_all()))
 }
 
 #[pyfunction]
@@ -44,7 +63,7 @@ pub(crate) fn connect<'py>(
     manager: &Bound<'py, NativeManager>,
     server: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    start(manager.py(), done(manager.get().core.connect(server)))
+    start_on(manager, |core| done(core.connect(server)))
 }
 
 #[pyfunction]
@@ -55,7 +74,7 @@ pub(crate) fn wait_for<'py>(
     timeout: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let limit = read_timeout(manager.py(), timeout)?;
-    start(manager.py(), done(manager.get().core.wait_for(server, limit)))
+    start_on(manager, |core| done(core.wait_for(server, limit)))
 }
 
 /// Applies the difference to `config`; None means that the config file is read again.
@@ -67,8 +86,7 @@ pub(crate) fn reload<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     crate::logs::follow(manager.py())?;
     let config = config.map(read_config).transpose()?;
-    let verb = reload_to(manager.get().core.clone(), config);
-    start(manager.py(), async move { verb.await.map(|report| to_json(&report)) })
+    start_on(manager, |core| reported(reload_to(core.clone(), config)))
 }
 
 pub(crate) async fn reload_to(
@@ -93,19 +111,19 @@ pub(crate) fn disconnect<'py>(
 pub(crate) fn disconnect_all<'py>(
     manager: &Bound<'py, NativeManager>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let verb = manager.get().core.disconnect_all();
-    start(manager.py(), ended(verb))
+    start(manager.py(), ended(manager.get().core.disconnect_all()))
 }
 
 #[pyfunction]
 pub(crate) fn close<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<Bound<'py, PyAny>> {
-    let verb = manager.get().core.close();
-    start(manager.py(), ended(verb))
+    start(manager.py(), ended(manager.get().core.close()))
 }
 
 /// The next event as a dict, None at the end.
 #[pyfunction]
 pub(crate) fn next_event<'py>(events: &Bound<'py, NativeEvents>) -> PyResult<Bound<'py, PyAny>> {
-    let stream = events.get().0.clone();
-    start(events.py(), async move { Ok(to_json(&stream.next().await)) })
+    let (event_loop, bridge) = running(events.py())?;
+    let stream = events.get().stream.clone();
+    let next = || async move { Ok(to_json(&stream.next().await)) };
+    bridge.get().start(&event_loop, events.get().asking(event_loop.py()), next)
 }

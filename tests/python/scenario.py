@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 import mcpool
 from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until, web
+from scenario_place import PLACE_KEYS, Place, described, holds, scripted, text_of
+from scenario_values import check, fill, is_subsequence, matches, plain
 
 LIMIT = 120.0
 MAIN = "main"
@@ -46,9 +48,8 @@ def run(file: Path, directory: Path) -> None:
             fixtures[name] = stack.enter_context(Fixture(fill(knobs, names)))
             names[name] = fixtures[name].url
         scenario = fill(scenario, names)
-        for name, text in scenario.get("files", {}).items():
-            (directory / name).write_text(text)
-        asyncio.run(asyncio.wait_for(play(scenario, directory, fixtures), LIMIT))
+        place = Place(scenario, directory.resolve())
+        asyncio.run(asyncio.wait_for(play(scenario, directory, place, fixtures), LIMIT))
     # Tasks and tracebacks are cycles that hold the pool, and with it what is kept alive.
     gc.collect()
     for journal in directory.glob("*.jsonl"):
@@ -70,10 +71,10 @@ class Fixture(contextlib.ExitStack):
         self.enter_context(web(*self.knobs, "--port", str(urlsplit(self.url).port)))
 
 
-async def play(scenario: dict[str, Any], directory: Path, fixtures: dict[str, Fixture]) -> None:
+async def play(scenario: dict[str, Any], directory: Path, place: Place, fixtures: dict[str, Fixture]) -> None:
     """Executes the steps on a pool of their own."""
-    steps = Steps(mcpool.Pool(**scenario.get("pool", {})), directory, fixtures)
-    steps.open(MAIN, scenario)
+    steps = Steps(mcpool.Pool(**scenario.get("pool", {})), directory, place, fixtures)
+    await steps.open(MAIN, scenario)
     try:
         for number, step in enumerate(scenario["steps"], 1):
             try:
@@ -90,8 +91,9 @@ async def play(scenario: dict[str, Any], directory: Path, fixtures: dict[str, Fi
 class Watched:
     """A manager, and what it told so far."""
 
-    def __init__(self, manager: mcpool.Manager) -> None:
+    def __init__(self, manager: mcpool.Manager, questions: list[Any]) -> None:
         self.manager = manager
+        self.questions = questions
         self.seen: list[Any] = []
         self.collector = asyncio.create_task(self.collect(manager.events()))
 
@@ -105,21 +107,38 @@ class Watched:
 class Steps:
     """The steps of one scenario."""
 
-    def __init__(self, pool: mcpool.Pool, directory: Path, fixtures: dict[str, Fixture]) -> None:
+    def __init__(
+        self, pool: mcpool.Pool, directory: Path, place: Place, fixtures: dict[str, Fixture]
+    ) -> None:
         self.pool = pool
         self.directory = directory
+        self.place = place
         self.fixtures = fixtures
         self.managers: dict[str, Watched] = {}
         self.started: dict[str, asyncio.Task[Any]] = {}
 
-    def open(self, name: str, description: dict[str, Any]) -> None:
-        """Makes a manager by the `config` or `config_file` and the `options` of a description."""
+    async def open(self, name: str, description: dict[str, Any]) -> None:
+        """Makes a manager by the `config`, `config_file` or `discover` and the `options` of a description."""
         options = {"cache_dir": self.directory / "cache", **description.get("options", {}), "pool": self.pool}
-        if "config_file" in description:
-            manager = mcpool.Manager.from_file(description["config_file"], **options)
-        else:
-            manager = mcpool.Manager(description["config"], **options)
-        self.managers[name] = Watched(manager)
+        options["surroundings"] = self.place.surroundings
+        questions: list[Any] = []
+        if isinstance(options.get("trust"), dict):
+            options["trust"] = scripted(options["trust"]["answers"], questions)
+        try:
+            if "discover" in description:
+                manager = await mcpool.Manager.discover(
+                    **self.place.looking(description["discover"]), **options
+                )
+            elif "config_file" in description:
+                manager = mcpool.Manager.from_file(description["config_file"], **options)
+            else:
+                manager = mcpool.Manager(description["config"], **options)
+        except mcpool.McpoolError as error:
+            assert "error" in description, f"failed with {type(error).__name__}: {error}"
+            check(description["error"], plain(error))
+            return
+        self.managers[name] = Watched(manager, questions)
+        assert "error" not in description, "should have failed"
 
     def on(self, step: dict[str, Any]) -> Watched:
         """The manager that a step is about."""
@@ -161,14 +180,17 @@ class Steps:
             case "journal":
                 await journal(step)
             case "open":
-                only(step, "as", "config", "config_file", "options")
-                self.open(step["as"], step)
+                only(step, "as", "config", "config_file", "discover", "options")
+                await self.open(step["as"], step)
             case "advance":
                 only(step, "ms")
                 self.pool.advance_ms(step["ms"])
             case "write":
                 only(step, "file", "text")
-                write(Path(step["file"]), step["text"])
+                write(Path(step["file"]), text_of(step["text"]))
+            case "file":
+                only(step, "file")
+                holds(Path(step["file"]), step["expect"])
             case "end_fixture":
                 only(step, "fixture")
                 self.fixtures[step["fixture"]].close()
@@ -179,7 +201,10 @@ class Steps:
                 await judge(step, asyncio.create_task(self.verb(step)))
 
     async def verb(self, step: dict[str, Any]) -> Any:
-        """Executes a verb of the manager; what it returns is made plain."""
+        """Executes a verb; what it returns is made plain."""
+        if step["do"] in PLACE_KEYS:
+            only(step, *PLACE_KEYS[step["do"]])
+            return await self.place.verb(step)
         manager = self.on(step).manager
         limit = seconds(step, "timeout_ms")
         match step["do"]:
@@ -214,6 +239,12 @@ class Steps:
             case "warnings":
                 only(step)
                 return manager.warnings
+            case "discovery":
+                only(step)
+                return described(manager.discovery)
+            case "questions":
+                only(step)
+                return self.on(step).questions
             case "kill":
                 only(step, "server")
                 (pid,) = (status.pid for status in manager.status() if status.name == step["server"])
@@ -221,7 +252,7 @@ class Steps:
                 os.kill(pid, signal.SIGKILL)
             case "child":
                 only(step, "as")
-                self.managers[step["as"]] = Watched(manager.child())
+                self.managers[step["as"]] = Watched(manager.child(), self.on(step).questions)
             case "reload":
                 only(step, "config")
                 return plain(await manager.reload(step.get("config")))
@@ -311,67 +342,3 @@ async def eventually(condition: Callable[[], bool]) -> bool:
             return False
         await asyncio.sleep(0.005)
     return True
-
-
-def plain(value: Any) -> Any:
-    """Records and errors as the JSON that the files are written in."""
-    if isinstance(value, mcpool.McpoolError):
-        names = ("code", "message", "hint", "server", "retryable", "executed", "rpc", "restart")
-        return {name: plain(getattr(value, name)) for name in names}
-    if isinstance(value, mcpool.RpcError):
-        return {"code": value.code, "message": value.message, "data": value.data}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return plain(value._asdict())
-    if isinstance(value, dict):
-        return {key: plain(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    return value
-
-
-def check(expected: Any, actual: Any, at: str = "") -> None:
-    """Says where `actual` differs from what is expected."""
-    if expected == "${any}":
-        assert actual is not None, f"{at}: is missing"
-    elif isinstance(expected, str) and expected.startswith("${has:") and isinstance(actual, str):
-        part = expected.removeprefix("${has:").removesuffix("}")
-        assert part in actual, f"{at}: {part!r} is not in {actual!r}"
-    elif isinstance(expected, dict) and isinstance(actual, dict):
-        for key, value in expected.items():
-            check(value, actual.get(key), f"{at}.{key}")
-    elif isinstance(expected, list) and isinstance(actual, list):
-        assert len(expected) == len(actual), f"{at}: expected {expected}, got {actual}"
-        for index, (value, item) in enumerate(zip(expected, actual, strict=True)):
-            check(value, item, f"{at}[{index}]")
-    else:
-        # To Python, true is 1.
-        same_kind = isinstance(expected, bool) == isinstance(actual, bool)
-        assert same_kind and expected == actual, f"{at}: expected {expected!r}, got {actual!r}"
-
-
-def matches(expected: Any, actual: Any) -> bool:
-    """Whether `actual` is what is expected."""
-    try:
-        check(expected, actual)
-    except AssertionError:
-        return False
-    return True
-
-
-def is_subsequence(expected: list[Any], actual: list[Any]) -> bool:
-    """Whether the items match in this order, with others between them."""
-    rest = iter(actual)
-    return all(any(matches(wanted, item) for item in rest) for wanted in expected)
-
-
-def fill(value: Any, names: dict[str, str]) -> Any:
-    """`value` with `${name}` replaced in every string."""
-    if isinstance(value, str):
-        for name, replacement in names.items():
-            value = value.replace(f"${{{name}}}", replacement)
-        return value
-    if isinstance(value, list):
-        return [fill(item, names) for item in value]
-    if isinstance(value, dict):
-        return {key: fill(entry, names) for key, entry in value.items()}
-    return value

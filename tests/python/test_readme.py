@@ -1,4 +1,4 @@
-"""The examples of the README are run: every Python block that begins with `# run`."""
+"""The examples of the README and of docs/ are run: every Python block that begins with `# run`."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from pathlib import Path
 import mcpool
 import pytest
 from fixture_server import ROOT
+from user_home import user_env
 
-README = ROOT / "README.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def examples() -> list[str]:
+def examples(page: Path) -> list[str]:
     """The blocks to run."""
-    if not README.exists():
-        return []
-    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
     return [block for block in blocks if block.startswith("# run")]
 
 
-def test_the_readme_has_examples_to_run() -> None:
-    assert examples()
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_has_examples_to_run(page: Path) -> None:
+    assert examples(page)
 
 
-@pytest.mark.parametrize("example", examples())
+@pytest.mark.parametrize("example", [block for page in PAGES for block in examples(page)])
 def test_an_example_runs(example: str, tmp_path: Path) -> None:
+    # What the machine's user has configured is nobody's business here.
+    env = user_env(tmp_path / "home")
     # The command line that an example may name is the one beside this interpreter.
-    search = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    env = {**os.environ, "PATH": search, "PYTHONPATH": str(Path(mcpool.__file__).parents[1])}
+    env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]])
+    env["PYTHONPATH"] = str(Path(mcpool.__file__).parents[1])
     command = [sys.executable, "-c", example]
     ran = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=120)
     assert ran.returncode == 0, ran.stderr

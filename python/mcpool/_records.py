@@ -1,0 +1,147 @@
+"""What discovery, trust and editing return. Loaded by the first of them, never by the package itself."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ._errors import McpoolError, restore
+from ._types import Source
+
+
+class Secret:
+    """A text that shows itself only when asked to."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def expose(self) -> str:
+        """The text itself."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "***"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError("a Secret is not written down")
+
+
+class FoundServer(NamedTuple):
+    """A server that was found; `config` has stars for what may be secret.
+
+    Either `config` and `enabled` are there, or `error`. `shadows` are the sources further down that have the
+    same name; `direct` is the definition of the server that it only bridges to (`npx mcp-remote <url>`).
+    """
+
+    config: dict[str, Any] | None
+    error: McpoolError | None
+    enabled: bool | None
+    source: Source
+    shadows: list[Source]
+    direct: dict[str, Any] | None
+
+
+class FoundFile(NamedTuple):
+    """A config file that is there; `problem` says why it could not be used."""
+
+    provider: str
+    path: str
+    level: str
+    servers: int
+    problem: str | None
+
+
+class LeftOut(NamedTuple):
+    """A server that is in a file and not in the result."""
+
+    name: str
+    why: str
+    source: Source
+
+
+class DiscoveryError(NamedTuple):
+    """Why nothing could be found at all."""
+
+    path: str
+    error: McpoolError
+
+
+class Discovery(NamedTuple):
+    """What was found: servers by name, in order of priority, and all that was odd.
+
+    `files` is every file that was there; `native` holds the keys of servers that the host integrates itself.
+    """
+
+    servers: dict[str, FoundServer]
+    warnings: list[str]
+    files: list[FoundFile]
+    left_out: list[LeftOut]
+    errors: list[DiscoveryError]
+    native: dict[str, list[Secret]]
+
+
+class TrustQuestion(NamedTuple):
+    """A project's definition that nobody has trusted yet; what may be secret in it is starred."""
+
+    server: str
+    path: str
+    fingerprint: str
+    definition: dict[str, Any]
+
+
+class Trusted(NamedTuple):
+    """A definition that the user trusts."""
+
+    path: str
+    server: str
+    fingerprint: str
+
+
+class Edited(NamedTuple):
+    """What a change did: the file that was changed, and what is odd about the definition."""
+
+    path: str
+    warnings: list[str]
+
+
+def read_discovery(fields: dict[str, Any]) -> Discovery:
+    """The report as records."""
+    left_out = [LeftOut(**{**row, "source": Source(**row["source"])}) for row in fields["left_out"]]
+    errors = [DiscoveryError(row["path"], restore(row["error"])) for row in fields["errors"]]
+    return Discovery(
+        servers={row["name"]: _server(row) for row in fields["servers"]},
+        warnings=fields["warnings"],
+        files=[FoundFile(**row) for row in fields["files"]],
+        left_out=left_out,
+        errors=errors,
+        native={name: [Secret(key) for key in keys] for name, keys in fields["native"].items()},
+    )
+
+
+def _server(row: dict[str, Any]) -> FoundServer:
+    return FoundServer(
+        config=row.get("config"),
+        error=restore(row["error"]) if row.get("error") else None,
+        enabled=row["enabled"],
+        source=Source(**row["source"]),
+        shadows=[Source(**source) for source in row["shadows"]],
+        direct=row.get("direct"),
+    )
+
+
+def read_trusted(rows: list[dict[str, Any]]) -> list[Trusted]:
+    """The rows as records."""
+    return [Trusted(**row) for row in rows]

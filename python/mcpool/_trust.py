@@ -1,0 +1,68 @@
+"""Which definitions of a project may start programs."""
+
+from __future__ import annotations
+
+from os import fspath
+
+from . import _native
+from ._loop import finish
+from ._surroundings import plain_surroundings
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from os import PathLike
+    from typing import Any, Literal, TypeAlias
+
+    from ._records import Trusted, TrustQuestion
+    from ._server import Surroundings
+
+    TrustCallback: TypeAlias = Callable[[TrustQuestion], bool | Awaitable[bool]]
+    """Answers whether a definition may start its program."""
+    Trust: TypeAlias = Literal["stored", "all", "none"] | TrustCallback
+    """Who decides: the store of `trust`; everything is trusted; nothing is; the store and then a function."""
+
+
+async def trust(
+    path: str | PathLike[str],
+    servers: Sequence[str] | None = None,
+    *,
+    surroundings: Surroundings | None = None,
+) -> list[Trusted]:
+    """Trusts what a project's config file declares now, or only these servers; gives what is trusted.
+
+    A definition that changes afterwards is a definition that nobody has trusted.
+    """
+    return _records(await finish(_native.trust("trust", trust_request(path, servers, surroundings))))
+
+
+async def untrust(
+    path: str | PathLike[str],
+    servers: Sequence[str] | None = None,
+    *,
+    surroundings: Surroundings | None = None,
+) -> list[Trusted]:
+    """Takes trust in a file's definitions, or only in these servers, back; gives what was trusted."""
+    return _records(await finish(_native.trust("untrust", trust_request(path, servers, surroundings))))
+
+
+async def trusted(*, surroundings: Surroundings | None = None) -> list[Trusted]:
+    """Everything that the user trusts."""
+    return _records(await finish(_native.trust("trusted", trust_request(None, None, surroundings))))
+
+
+def trust_request(
+    path: str | PathLike[str] | None, servers: Sequence[str] | None, surroundings: Surroundings | None
+) -> dict[str, Any]:
+    """What the native module is asked for."""
+    return {
+        "path": None if path is None else fspath(path),
+        "servers": servers,
+        "surroundings": plain_surroundings(surroundings),
+    }
+
+
+def _records(rows: list[dict[str, Any]]) -> list[Trusted]:
+    from ._records import read_trusted
+
+    return read_trusted(rows)

@@ -1,0 +1,249 @@
+"""The same manager for plain scripts: every verb waits. Ctrl-C works while it does."""
+
+from __future__ import annotations
+
+from .. import _native
+from .._base import ManagerBase, manager_options
+from .._discover import discover_request
+from .._trust import trust_request
+from .._types import connect_report, event, reload_report
+from . import config
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+    from types import TracebackType
+    from typing import Any, Literal
+
+    from typing_extensions import Self
+
+    from .._base import CacheDir, Naming
+    from .._native import NativeEvents, Pool, ToolResult
+    from .._records import Discovery, Trusted
+    from .._server import Surroundings
+    from .._trust import Trust
+    from .._types import ConnectReport, Event, ReloadReport, Retry
+
+__all__ = ["Events", "Manager", "config", "discover", "trust", "trusted", "untrust"]
+
+
+def discover(
+    cwd: str | PathLike[str] | None = None,
+    *,
+    project_config: bool = True,
+    disabled_servers: Sequence[str] = (),
+    enabled_servers: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    native: Sequence[str] = (),
+    mcp_remote: Literal["offer", "use"] = "offer",
+    providers: Sequence[str] = (),
+    surroundings: Surroundings | None = None,
+) -> Discovery:
+    """Looks for the servers that are configured on this machine; see `mcpool.discover`."""
+    request = discover_request(
+        cwd,
+        project_config,
+        disabled_servers,
+        enabled_servers,
+        exclude,
+        native,
+        mcp_remote,
+        providers,
+        surroundings,
+    )
+    from .._records import read_discovery
+
+    return read_discovery(_native.block_discover(request))
+
+
+def trust(
+    path: str | PathLike[str],
+    servers: Sequence[str] | None = None,
+    *,
+    surroundings: Surroundings | None = None,
+) -> list[Trusted]:
+    """Trusts what a project's config file declares now, or only these servers; gives what is trusted."""
+    return _trusted(_native.block_trust("trust", trust_request(path, servers, surroundings)))
+
+
+def untrust(
+    path: str | PathLike[str],
+    servers: Sequence[str] | None = None,
+    *,
+    surroundings: Surroundings | None = None,
+) -> list[Trusted]:
+    """Takes trust in a file's definitions, or only in these servers, back; gives what was trusted."""
+    return _trusted(_native.block_trust("untrust", trust_request(path, servers, surroundings)))
+
+
+def trusted(*, surroundings: Surroundings | None = None) -> list[Trusted]:
+    """Everything that the user trusts."""
+    return _trusted(_native.block_trust("trusted", trust_request(None, None, surroundings)))
+
+
+def _trusted(rows: list[dict[str, Any]]) -> list[Trusted]:
+    from .._records import read_trusted
+
+    return read_trusted(rows)
+
+
+class Manager(ManagerBase):
+    """Connects to many MCP servers, lists their tools, routes calls; for code without an event loop."""
+
+    @classmethod
+    def discover(
+        cls,
+        cwd: str | PathLike[str] | None = None,
+        *,
+        project_config: bool = True,
+        disabled_servers: Sequence[str] = (),
+        enabled_servers: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        native: Sequence[str] = (),
+        mcp_remote: Literal["offer", "use"] = "offer",
+        providers: Sequence[str] = (),
+        watch: bool = False,
+        naming: Naming = "plain",
+        connect_concurrency: int | None = None,
+        gate_ms: int | None = None,
+        pending_without_cache: Literal["wait", "skip"] | None = None,
+        restart_wait_ms: int | None = None,
+        retry: Retry | None = None,
+        cache_dir: CacheDir | None = None,
+        trust: Trust | None = None,
+        bare_env_names: bool | None = None,
+        surroundings: Surroundings | None = None,
+        pool: Pool | None = None,
+    ) -> Self:
+        """A manager for the servers that the user already has.
+
+        What is looked for, and where, is said as to `mcpool.discover`; `watch` looks again when one of the
+        files changes. The other options are those of the class.
+        """
+        request = discover_request(
+            cwd,
+            project_config,
+            disabled_servers,
+            enabled_servers,
+            exclude,
+            native,
+            mcp_remote,
+            providers,
+            surroundings,
+        )
+        options = manager_options(
+            watch=watch,
+            connect_concurrency=connect_concurrency,
+            gate_ms=gate_ms,
+            pending_without_cache=pending_without_cache,
+            restart_wait_ms=restart_wait_ms,
+            retry=retry,
+            cache_dir=cache_dir,
+            bare_env_names=bare_env_names,
+            surroundings=surroundings,
+        )
+        return cls._of(_native.block_discover_manager(request, naming, options, pool, trust))
+
+    def connect_all(self) -> ConnectReport:
+        """Connects all enabled servers at once; one server's failure is in the report, not raised."""
+        return connect_report(_native.block_connect_all(self._native))
+
+    def connect(self, server: str) -> None:
+        """Connects one server unless it is connected; joins an attempt that is under way."""
+        _native.block_connect(self._native, server)
+
+    def wait_for(self, server: str, timeout: float | None = None) -> None:
+        """Returns when the server is connected, or raises its error. Starts nothing."""
+        _native.block_wait_for(self._native, server, timeout)
+
+    def call_tool(
+        self,
+        server: str,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        max_total_timeout: float | None = None,
+        retry: Retry | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> ToolResult:
+        """Calls a tool by its server and the server's own name for it.
+
+        `timeout` is how many seconds may pass without an answer, `max_total_timeout` how many in all; `retry`
+        overrides the manager's. A tool that fails by its own word is a result with `is_error`.
+        """
+        return _native.block_call(
+            self._native, server, tool, arguments, timeout, max_total_timeout, retry, meta
+        )
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        max_total_timeout: float | None = None,
+        retry: Retry | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> ToolResult:
+        """Calls a tool by its name in the catalog; otherwise as `call_tool`."""
+        return _native.block_call(
+            self._native, None, name, arguments, timeout, max_total_timeout, retry, meta
+        )
+
+    def events(self, *, timeout: float | None = None) -> Events:
+        """What happens from now on; the iteration ends when nothing came for `timeout` seconds."""
+        return Events(self._native.events(), timeout)
+
+    def reload(self, config: Mapping[str, Any] | str | None = None) -> ReloadReport:
+        """Applies the difference to `config`, or to the files that the manager was made from as they are now.
+
+        Servers that are the same keep their connections and calls; others are closed, connected or restarted.
+        """
+        return reload_report(_native.block_reload(self._native, config))
+
+    def disconnect(self, server: str) -> None:
+        """Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent."""
+        _native.block_disconnect(self._native, server)
+
+    def disconnect_all(self) -> None:
+        """Closes every connection that nobody else holds; the manager can connect again. Idempotent."""
+        _native.block_disconnect_all(self._native)
+
+    def close(self) -> None:
+        """Closes for good: every later verb raises ClosedError. Idempotent."""
+        _native.block_close(self._native)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Events:
+    """A stream of events from the moment it was asked for; ends with the manager, or after its timeout."""
+
+    def __init__(self, native: NativeEvents, timeout: float | None) -> None:
+        self._native = native
+        self._timeout = timeout
+
+    def __iter__(self) -> Events:
+        return self
+
+    def __next__(self) -> Event:
+        fields = _native.block_next_event(self._native, self._timeout)
+        if fields is None:
+            raise StopIteration
+        return event(fields)
+
+    @property
+    def lost(self) -> int:
+        """How many events this reader was too slow for."""
+        return self._native.lost()

@@ -1,0 +1,114 @@
+"""The verbs of `mcpool.config` for plain scripts: each waits.
+
+The file is the user's own, the project's (`scope="project"`, below `cwd`), or the one that `file` names; its
+ending tells the format. Everything else in it stays as it was, comments and order too. Who reads meanwhile
+sees the old file or the new one, and of many writers none loses another's work.
+"""
+
+from __future__ import annotations
+
+from .. import _native
+from ..config import edit_request, read_edited, schema
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+    from typing import Any, Literal
+
+    from .._records import Edited
+    from .._server import ServerConfig, Surroundings
+
+__all__ = ["add", "disable", "enable", "hide", "remove", "schema", "unhide", "update"]
+
+
+def add(
+    name: str,
+    definition: ServerConfig | Mapping[str, Any],
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Adds a server; one of that name must not be there."""
+    return read_edited(
+        _native.block_edit("add", edit_request(file, scope, cwd, surroundings), name, definition)
+    )
+
+
+def remove(
+    name: str,
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Takes a server out."""
+    return read_edited(_native.block_edit("remove", edit_request(file, scope, cwd, surroundings), name, None))
+
+
+def update(
+    name: str,
+    changes: ServerConfig | Mapping[str, Any],
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Changes fields of a server; a None takes a field out."""
+    return read_edited(
+        _native.block_edit("update", edit_request(file, scope, cwd, surroundings), name, changes)
+    )
+
+
+def enable(
+    name: str,
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Switches a server on: in its definition, and in the lists of the same file."""
+    return read_edited(_native.block_edit("enable", edit_request(file, scope, cwd, surroundings), name, None))
+
+
+def disable(
+    name: str,
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Switches a server off."""
+    return read_edited(
+        _native.block_edit("disable", edit_request(file, scope, cwd, surroundings), name, None)
+    )
+
+
+def hide(
+    name: str,
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Switches off a server that another file defines: puts its name on `disabledServers` of this one."""
+    return read_edited(_native.block_edit("hide", edit_request(file, scope, cwd, surroundings), name, None))
+
+
+def unhide(
+    name: str,
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Takes a name off the list `disabledServers` again."""
+    return read_edited(_native.block_edit("unhide", edit_request(file, scope, cwd, surroundings), name, None))

@@ -1,0 +1,178 @@
+"""Changing config files: one server at a time.
+
+The file is the user's own, the project's (`scope="project"`, below `cwd`), or the one that `file` names; its
+ending tells the format. Everything else in it stays as it was, comments and order too. Who reads meanwhile
+sees the old file or the new one, and of many writers none loses another's work.
+"""
+
+from __future__ import annotations
+
+from os import fspath
+
+from . import _native
+from ._loop import finish
+from ._surroundings import plain_surroundings
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from os import PathLike
+    from typing import Any, Literal
+
+    from ._records import Edited
+    from ._server import Limits, RestartDelays, ServerAuth, ServerConfig, Surroundings, ToolSwitch
+
+__all__ = [
+    "Edited",
+    "Limits",
+    "RestartDelays",
+    "ServerAuth",
+    "ServerConfig",
+    "ToolSwitch",
+    "add",
+    "disable",
+    "enable",
+    "hide",
+    "remove",
+    "schema",
+    "unhide",
+    "update",
+]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Types are made when somebody asks for them: importing this package stays cheap."""
+        if name in __all__:
+            from . import _records, _server
+
+            return getattr(_records if name == "Edited" else _server, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+async def add(
+    name: str,
+    definition: ServerConfig | Mapping[str, Any],
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Adds a server; one of that name must not be there."""
+    return read_edited(
+        await finish(_native.edit("add", edit_request(file, scope, cwd, surroundings), name, definition))
+    )
+
+
+async def remove(
+    name: str,
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Takes a server out."""
+    return read_edited(
+        await finish(_native.edit("remove", edit_request(file, scope, cwd, surroundings), name, None))
+    )
+
+
+async def update(
+    name: str,
+    changes: ServerConfig | Mapping[str, Any],
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Changes fields of a server; a None takes a field out."""
+    return read_edited(
+        await finish(_native.edit("update", edit_request(file, scope, cwd, surroundings), name, changes))
+    )
+
+
+async def enable(
+    name: str,
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Switches a server on: in its definition, and in the lists of the same file."""
+    return read_edited(
+        await finish(_native.edit("enable", edit_request(file, scope, cwd, surroundings), name, None))
+    )
+
+
+async def disable(
+    name: str,
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Switches a server off."""
+    return read_edited(
+        await finish(_native.edit("disable", edit_request(file, scope, cwd, surroundings), name, None))
+    )
+
+
+async def hide(
+    name: str,
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Switches off a server that another file defines: puts its name on `disabledServers` of this one."""
+    return read_edited(
+        await finish(_native.edit("hide", edit_request(file, scope, cwd, surroundings), name, None))
+    )
+
+
+async def unhide(
+    name: str,
+    *,
+    scope: Literal["user", "project"] = "user",
+    file: str | PathLike[str] | None = None,
+    cwd: str | PathLike[str] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Edited:
+    """Takes a name off the list `disabledServers` again."""
+    return read_edited(
+        await finish(_native.edit("unhide", edit_request(file, scope, cwd, surroundings), name, None))
+    )
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a config file."""
+    return _native.schema()
+
+
+def edit_request(
+    file: str | PathLike[str] | None,
+    scope: Literal["user", "project"],
+    cwd: str | PathLike[str] | None,
+    surroundings: Surroundings | None,
+) -> dict[str, Any]:
+    """The place of a change, as the native module takes it."""
+    return {
+        "file": None if file is None else fspath(file),
+        "scope": scope,
+        "cwd": None if cwd is None else fspath(cwd),
+        "surroundings": plain_surroundings(surroundings),
+    }
+
+
+def read_edited(fields: dict[str, Any]) -> Edited:
+    """What a change did, as a record."""
+    from ._records import Edited
+
+    return Edited(**fields)

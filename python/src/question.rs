@@ -1,0 +1,99 @@
+//! Owns carrying the core's questions to Python and the answers back. What a question means is Python's and the core's.
+
+use std::sync::{Mutex, PoisonError};
+
+use mcpool::{Question, Questions, Taken};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::json;
+
+/// Whom a manager asks, and the function that answers.
+pub(crate) struct Asking {
+    pub(crate) questions: Questions,
+    pub(crate) callback: Py<PyAny>,
+    /// It answers only where no verb does.
+    pub(crate) watches: bool,
+}
+
+impl Asking {
+    pub(crate) fn new(callback: Py<PyAny>) -> Asking {
+        Asking { questions: Questions::default(), callback, watches: false }
+    }
+
+    fn clone_ref(&self, py: Python<'_>) -> Asking {
+        let (questions, callback) = (self.questions.clone(), self.callback.clone_ref(py));
+        Asking { questions, callback, watches: self.watches }
+    }
+}
+
+/// What an object keeps of it. The function may know the object: the collector has to see it.
+#[derive(Default)]
+pub(crate) struct Kept(Mutex<Option<Asking>>);
+
+impl Kept {
+    pub(crate) fn new(asking: Option<Asking>) -> Kept {
+        Kept(Mutex::new(asking))
+    }
+
+    pub(crate) fn get(&self, py: Python<'_>) -> Option<Asking> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map(|asking| asking.clone_ref(py))
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.0.try_lock() {
+            Ok(kept) => kept.as_ref().map_or(Ok(()), |asking| visit.call(&asking.callback)),
+            // Somebody uses it: it is not garbage.
+            Err(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(kept);
+    }
+}
+
+/// A question that Python is answering; dropped, it is open again.
+#[pyclass(frozen, module = "mcpool._native")]
+pub(crate) struct NativeQuestion(Mutex<Option<Taken>>);
+
+#[pymethods]
+impl NativeQuestion {
+    /// What is asked: a `kind`, and what belongs to it.
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let text = self.held().as_ref().map(|taken| taken.text().to_owned());
+        text.map(|text| json::parse(py, &text)).transpose()
+    }
+
+    /// Answers; only the first answer counts.
+    fn answer(&self, yes: bool) {
+        let taken = self.held().take();
+        if let Some(taken) = taken {
+            taken.answer(if yes { "true" } else { "false" });
+        }
+    }
+}
+
+impl NativeQuestion {
+    fn held(&self) -> std::sync::MutexGuard<'_, Option<Taken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets `answering` of `mcpool._questions` deal with a question, unless it is taken already; gives what that gives.
+pub(crate) fn hand_over<'py>(
+    py: Python<'py>,
+    question: &Question,
+    callback: &Py<PyAny>,
+    answering: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let Some(taken) = question.take() else { return Ok(None) };
+    let module =
+        MODULE.get_or_try_init(py, || py.import("mcpool._questions").map(Bound::unbind))?;
+    let question = Bound::new(py, NativeQuestion(Mutex::new(Some(taken))))?;
+    module.bind(py).call_method1(answering, (question, callback)).map(Some)
+}

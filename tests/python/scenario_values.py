@@ -1,0 +1,73 @@
+"""What "matches" means in a scenario, and how Python's values are written in the files' words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcpool
+
+
+def plain(value: Any) -> Any:
+    """Records and errors as the JSON that the files are written in."""
+    if isinstance(value, mcpool.McpoolError):
+        names = ("code", "message", "hint", "server", "retryable", "executed", "rpc", "restart")
+        return {name: plain(getattr(value, name)) for name in names}
+    if isinstance(value, mcpool.Secret):
+        return value.expose()
+    if isinstance(value, mcpool.RpcError):
+        return {"code": value.code, "message": value.message, "data": value.data}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if isinstance(value, dict):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def check(expected: Any, actual: Any, at: str = "") -> None:
+    """Says where `actual` differs from what is expected."""
+    if expected == "${any}":
+        assert actual is not None, f"{at}: is missing"
+    elif isinstance(expected, str) and expected.startswith("${has:") and isinstance(actual, str):
+        part = expected.removeprefix("${has:").removesuffix("}")
+        assert part in actual, f"{at}: {part!r} is not in {actual!r}"
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        for key, value in expected.items():
+            check(value, actual.get(key), f"{at}.{key}")
+    elif isinstance(expected, list) and isinstance(actual, list):
+        assert len(expected) == len(actual), f"{at}: expected {expected}, got {actual}"
+        for index, (value, item) in enumerate(zip(expected, actual, strict=True)):
+            check(value, item, f"{at}[{index}]")
+    else:
+        # To Python, true is 1.
+        same_kind = isinstance(expected, bool) == isinstance(actual, bool)
+        assert same_kind and expected == actual, f"{at}: expected {expected!r}, got {actual!r}"
+
+
+def matches(expected: Any, actual: Any) -> bool:
+    """Whether `actual` is what is expected."""
+    try:
+        check(expected, actual)
+    except AssertionError:
+        return False
+    return True
+
+
+def is_subsequence(expected: list[Any], actual: list[Any]) -> bool:
+    """Whether the items match in this order, with others between them."""
+    rest = iter(actual)
+    return all(any(matches(wanted, item) for item in rest) for wanted in expected)
+
+
+def fill(value: Any, names: dict[str, str]) -> Any:
+    """`value` with `${name}` replaced in every string."""
+    if isinstance(value, str):
+        for name, replacement in names.items():
+            value = value.replace(f"${{{name}}}", replacement)
+        return value
+    if isinstance(value, list):
+        return [fill(item, names) for item in value]
+    if isinstance(value, dict):
+        return {key: fill(entry, names) for key, entry in value.items()}
+    return value

@@ -1,0 +1,258 @@
+"""The command line at a real terminal: tables fit, progress vanishes, Ctrl-C works, nobody steers it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixture_server import PROGRAM, all_gone, config, processes, read_journal, stdio, until
+from user_home import user_env
+
+MCPOOL = [sys.executable, "-m", "mcpool"]
+PATIENCE = 20.0
+COLOUR = re.compile(r"\x1b\[\d*m")
+WIPE = "\r\x1b[2K"
+
+
+class Terminal:
+    """A command with a terminal of its own; stdout may go elsewhere."""
+
+    def __init__(
+        self, args: list[str], env: dict[str, str], columns: int = 80, stdout: int | None = None
+    ) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.seen = b""
+
+        def take_terminal() -> None:
+            # The terminal turns Ctrl-C into a signal for those whose terminal it is.
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen(
+            [*MCPOOL, *args],
+            stdin=slave,
+            stdout=slave if stdout is None else stdout,
+            stderr=slave,
+            env=env,
+            start_new_session=True,
+            preexec_fn=take_terminal,
+        )
+        os.close(slave)
+
+    def read(self, until: Callable[[str], bool] | None = None) -> str:
+        """What was written so far, once that is enough; without a condition, everything until the end."""
+        deadline = time.monotonic() + PATIENCE
+        while until is None or not until(self.text()):
+            left = deadline - time.monotonic()
+            assert left > 0, f"it did not come: {self.text()!r}"
+            if not select.select([self.master], [], [], left)[0]:
+                continue
+            try:
+                chunk = os.read(self.master, 65536)
+            except OSError:
+                chunk = b""
+            if not chunk:
+                assert until is None, f"it ended: {self.text()!r}"
+                break
+            self.seen += chunk
+        return self.text()
+
+    def text(self) -> str:
+        return self.seen.decode(errors="replace")
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+    def end(self) -> int:
+        self.read()
+        return self.process.wait(PATIENCE)
+
+
+def on_screen(written: str) -> list[str]:
+    """The lines that are left, as a terminal would show them."""
+    lines, line = [], ""
+    for piece in re.split(r"(\r\n|\r\x1b\[2K|\x1b\[\d*m)", written):
+        if piece == "\r\n":
+            lines.append(line)
+            line = ""
+        elif piece == WIPE:
+            line = ""
+        elif not COLOUR.fullmatch(piece):
+            line += piece
+    return [*lines, line] if line else lines
+
+
+Open = Callable[..., Terminal]
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {**user_env(tmp_path), "TERM": "xterm-256color"}
+
+
+@pytest.fixture
+def terminal(env: dict[str, str]) -> Iterator[Open]:
+    """Runs a command at a terminal; it is ended with the test in any case."""
+    opened: list[Terminal] = []
+
+    def open_one(*args: str, more: dict[str, str] | None = None, **options: Any) -> Terminal:
+        opened.append(Terminal(list(args), {**env, **(more or {})}, **options))
+        return opened[-1]
+
+    yield open_one
+    for one in opened:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(one.process.pid, signal.SIGKILL)
+        one.process.wait()
+        os.close(one.master)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., str]:
+    """Writes a config of these servers and gives its path."""
+
+    def write_one(**servers: dict[str, Any]) -> str:
+        file = tmp_path / "servers.json"
+        file.write_text(json.dumps(config(**servers)))
+        return str(file)
+
+    return write_one
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_tables_fit_the_terminal(terminal: Open, write: Callable[..., str], columns: int) -> None:
+    long = "a-server-with-a-name-that-is-rather-long"
+    file = write(**{long: stdio("--name", "日本語" * 30), "b": stdio()})
+    for command in ("tools", "status", "list"):
+        one = terminal(command, "--config", file, columns=columns)
+        assert one.end() == 0
+        lines = on_screen(one.text())
+        assert len(lines) >= 3
+        assert all(width(line) <= columns for line in lines), lines
+
+
+def width(text: str) -> int:
+    return sum(2 if "\u2e80" <= letter <= "\u9fff" else 1 for letter in text)
+
+
+def test_progress_is_shown_and_wiped(terminal: Open, write: Callable[..., str]) -> None:
+    file = write(fast=stdio(), slow=stdio("--slow", "initialize=3000"))
+    one = terminal("tools", "--config", file)
+    one.read(lambda seen: "connecting 1/2 …" in seen)
+    one.read(lambda seen: "slow: slow" in seen)
+    assert one.end() == 0
+    assert not any("connecting" in line for line in on_screen(one.text())), one.text()
+    assert "echo" in one.text()
+
+
+def test_progress_is_not_for_pipes_nor_for_programs(
+    terminal: Open, write: Callable[..., str], env: dict[str, str]
+) -> None:
+    file = write(slow=stdio("--slow", "initialize=400"))
+    piped = subprocess.run(
+        [*MCPOOL, "tools", "-c", file], env=env, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (piped.returncode, piped.stderr) == (0, "")
+    assert "\x1b" not in piped.stdout
+    one = terminal("tools", "-c", file, "--fresh", "--json")
+    assert one.end() == 0
+    assert "connecting" not in one.text()
+    assert json.loads(one.text())["failed"] == {}
+
+
+def test_stdout_may_be_a_file_while_progress_is_at_the_terminal(
+    terminal: Open, write: Callable[..., str], tmp_path: Path
+) -> None:
+    file = write(slow=stdio("--slow", "initialize=1500"))
+    with (tmp_path / "out").open("wb") as out:
+        one = terminal("tools", "-c", file, stdout=out.fileno())
+        assert one.end() == 0
+    assert "connecting slow" in one.text()
+    assert on_screen(one.text()) == []
+    assert "\x1b" not in (tmp_path / "out").read_text()
+
+
+def test_colours_are_for_terminals_that_want_them(terminal: Open, write: Callable[..., str]) -> None:
+    file = write(b=stdio())
+    cases = [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+    for more, coloured in cases:
+        one = terminal("list", "-c", file, more=more)
+        assert one.end() == 0
+        assert bool(COLOUR.search(one.text())) is coloured, more
+
+
+def test_ctrl_c_ends_and_leaves_nothing(terminal: Open, write: Callable[..., str], tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    stubborn = stdio("--hang", "initialize", "--ignore-eof", "--grandchild", journal=journal)
+    file = write(fast=stdio(journal=journal), hangs=stubborn)
+    for command in (["tools"], ["status"], ["test", "hangs"], ["doctor"], ["call", "hangs", "echo"]):
+        journal.unlink(missing_ok=True)
+        one = terminal(*command, "-c", file)
+        assert until(lambda: any(hung(entry) for entry in read_journal(journal)))
+        one.read(lambda seen: "connecting" in seen)
+        one.type(b"\x03")
+        # Within our patience, which is shorter than the server's timeout.
+        assert one.end() == 130
+        assert not any("connecting" in line for line in on_screen(one.text()))
+        assert all_gone(journal)
+
+
+def hung(entry: dict[str, Any]) -> bool:
+    return entry.get("method") == "initialize"
+
+
+def test_termination_is_orderly_too(terminal: Open, write: Callable[..., str], tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    file = write(hangs=stdio("--hang", "initialize", journal=journal))
+    one = terminal("status", "-c", file)
+    assert until(lambda: processes(journal))
+    one.read(lambda seen: "connecting" in seen)
+    one.process.send_signal(signal.SIGTERM)
+    assert one.end() == 128 + signal.SIGTERM
+    assert all_gone(journal)
+
+
+def test_a_reader_that_has_had_enough_is_no_failure(write: Callable[..., str], env: dict[str, str]) -> None:
+    file = write(many=stdio("--tools", "2000", "--tool-bytes", "400"))
+    command = " ".join(["set -o pipefail;", *MCPOOL, "tools", "-c", file, "--json | head -1"])
+    ran = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True, timeout=PATIENCE)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "{\n", "")
+
+
+def test_servers_cannot_steer_the_terminal(terminal: Open, write: Callable[..., str]) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
+    says = stdio("--name", evil, "--instructions", evil)
+    dies = stdio("--stderr", evil, "--exit-at", "start")
+    odd = {"command": str(PROGRAM), "args": ["stdio", evil], evil: evil}
+    file = write(**{"says": says, "dies": dies, "odd": odd, evil: stdio()})
+    for command in (
+        ["status"],
+        ["tools"],
+        ["list"],
+        ["doctor"],
+        ["test", "says"],
+        ["test", "dies"],
+        ["status", "--json"],
+    ):
+        one = terminal(*command, "-c", file)
+        one.end()
+        text = COLOUR.sub("", one.text()).replace(WIPE, "")
+        assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e]", text), (command, text)
+    one = terminal("call", "says", "echo", json.dumps({"text": evil}), "-c", file)
+    one.end()
+    assert "\x1b]0" not in one.text()
