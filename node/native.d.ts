@@ -12,15 +12,23 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 /** One per JavaScript thread. */
 export declare class Bridge {
   /**
-   * `deliver` gets `(tag, text, tag, text, …)`. A tag is four times the key, plus 0 for a call's result, 1 for a
-   * verb's answer, 2 for an error, 3 for progress. The low 24 bits of a key are free to be used again when its letter
+   * `deliver` gets `(tag, text, tag, text, …)`. A tag is eight times the key, plus 0 for a call's result, 1 for
+   * a verb's answer, 2 for an error, 3 for progress, 4 for a question: its number and its fields. The low 24 bits of a key are free to be used again when its letter
    * has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
    */
   constructor(deliver: (...letters: (number | string)[]) => void, watch: boolean)
   /** Sends what calls of this turn have held back. */
   flush(): void
+  /** Answers a question, in JSON. */
+  answer(question: number, json: string): void
   /** Nobody waits for `key` any more: its work is stopped, and no letter comes. */
   cancel(key: number): void
+  /** Looks for servers; the answer is JSON of what was found. */
+  discover(key: number, request: string): void
+  /** Changes a config file. `place` and `definition` are JSON. */
+  edit(key: number, verb: string, place: string, name: string, definition?: string | undefined | null): void
+  /** Trusts, takes trust back, or lists what is trusted. `request` is JSON. */
+  trust(key: number, verb: string, request: string): void
 }
 
 /** All tools at one moment. */
@@ -47,14 +55,24 @@ export declare class NativeEvents {
   lost(): number
 }
 
+/** Where a manager is put once it is made; letters carry only text. */
+export declare class NativeFound {
+  /** Makes a manager by discovery; `key` gets a letter when it is there. */
+  static begin(bridge: Bridge, key: number, request: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean): NativeFound
+  /** The manager, once. */
+  take(): NativeManager | null
+}
+
 /** A manager of the core. */
 export declare class NativeManager {
   /** `config` and `options` are JSON. */
-  constructor(bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool)
+  constructor(bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean)
   /** On a config file. */
-  static open(bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool): NativeManager
+  static open(bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean): NativeManager
   /** For a sub-agent, on the same connections. */
   child(): NativeManager
+  /** JSON of what discovery found, `null` for a manager that was not made by it. */
+  discovery(): string | null
   /** Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn. */
   get submit(): (key: number, server: string | undefined, tool: string, argumentsJson?: string, timeoutMs?: number, progress?: boolean, metaJson?: string, maxTotalTimeoutMs?: number, retry?: string) => boolean
   connectAll(key: number): void
@@ -97,3 +115,6 @@ export declare function renderText(json: string): string
 
 /** Runs the command line; `itself` is the command that starts this program again. Gives the exit code. */
 export declare function runCommand(words: Array<string>, itself: Array<string>): number
+
+/** JSON of the JSON Schema of a config file. */
+export declare function schema(): string

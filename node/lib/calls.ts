@@ -1,7 +1,7 @@
 // Owns handing a call to the core, and giving it up.
 import type { NativeManager } from '../native.js';
 import { InvalidArgumentsError } from './errors.js';
-import { bridge, cancel, enter, throwLater, type Waiting, withdraw } from './post.js';
+import { type Answering, bridge, cancel, enter, throwLater, type Waiting, withdraw } from './post.js';
 import type { ToolResult } from './result.js';
 
 /** How far a call has come, in the server's own measure. */
@@ -47,11 +47,12 @@ export function call(
   tool: string,
   args: Arguments | undefined,
   options: CallOptions | undefined,
+  asked: Answering,
 ): Promise<ToolResult> {
   return new Promise((resolve, reject) => {
     const json = args === undefined ? undefined : write(args, 'arguments');
     // The function keeps its manager: a manager stays while its calls are under way.
-    const waiter = { resolve, reject, owner: submit } as Waiting;
+    const waiter = { resolve, reject, owner: submit, asked } as Waiting;
     if (options !== undefined) return callWith(submit, server, tool, json, options, waiter);
     if (submit(enter(waiter), server, tool, json)) queueMicrotask(flush);
   });

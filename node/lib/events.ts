@@ -1,7 +1,7 @@
 // Owns the stream of events and the listeners fed from one.
 import type { NativeEvents } from '../native.js';
 import type { McpoolError } from './errors.js';
-import { askUntil, throwLater } from './post.js';
+import { type Answering, askUntil, throwLater } from './post.js';
 import { shape } from './shape.js';
 import type { Reason, ServerState } from './status.js';
 
@@ -62,14 +62,16 @@ export type EventOf<T extends McpoolEvent['type']> = Extract<McpoolEvent, { type
 export class EventStream implements AsyncIterableIterator<McpoolEvent> {
   readonly #native: NativeEvents;
   readonly #holds: boolean;
+  readonly #asked: Answering;
   #last: Promise<unknown> = Promise.resolve();
   #stop: (() => void) | undefined;
   #done = false;
 
   /** @internal */
-  constructor(native: NativeEvents, holds: boolean) {
+  constructor(native: NativeEvents, holds: boolean, asked?: Answering) {
     this.#native = native;
     this.#holds = holds;
+    this.#asked = asked;
   }
 
   /** How many events this reader was too slow for. */
@@ -95,7 +97,7 @@ export class EventStream implements AsyncIterableIterator<McpoolEvent> {
 
   async #ask(): Promise<IteratorResult<McpoolEvent, undefined>> {
     if (this.#done) return { done: true, value: undefined };
-    const asked = askUntil((key) => this.#native.next(key, this.#holds), readEvent);
+    const asked = askUntil((key) => this.#native.next(key, this.#holds), readEvent, this.#asked);
     this.#stop = asked.stop;
     const value = await asked.answer;
     this.#stop = undefined;
@@ -114,13 +116,18 @@ type Listener = (event: never) => void;
 /** The listeners of one manager. Their stream runs while there are any, and keeps no process alive. */
 export class Listeners {
   readonly #byType = new Map<string, Set<Listener>>();
+  readonly #asked: Answering;
   #stream: EventStream | undefined;
+
+  constructor(asked: Answering) {
+    this.#asked = asked;
+  }
 
   add(type: string, listener: Listener, open: () => NativeEvents): void {
     const listeners = this.#byType.get(type) ?? new Set();
     this.#byType.set(type, listeners.add(listener));
     if (this.#stream) return;
-    this.#stream = new EventStream(open(), false);
+    this.#stream = new EventStream(open(), false, this.#asked);
     void this.#pump(this.#stream);
   }
 

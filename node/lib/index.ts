@@ -1,6 +1,15 @@
 // What the package gives.
 
 export type { Arguments, CallOptions, Progress, Retry } from './calls.js';
+export { type Changes, config, type Edited, type EditOptions } from './config.js';
+export {
+  type DiscoverOptions,
+  type Discovery,
+  discover,
+  type FoundFile,
+  type FoundServer,
+  type LeftOut,
+} from './discover.js';
 export {
   AuthFailedError,
   AuthRequiredError,
@@ -44,6 +53,7 @@ export type {
 } from './events.js';
 export {
   type Config,
+  type DiscoverManagerOptions,
   type FileOptions,
   Manager,
   type ManagerOptions,
@@ -52,6 +62,7 @@ export {
 } from './manager.js';
 export { Pool, type PoolOptions } from './pool.js';
 export { type ContentBlock, ToolResult } from './result.js';
+export { Secret } from './secret.js';
 export type {
   Calls,
   ConnectReport,
@@ -61,4 +72,14 @@ export type {
   ServerStatus,
   Source,
 } from './status.js';
+export type { Surroundings } from './surroundings.js';
 export { type Schema, Tool, type ToolAnnotations, type ToolState } from './tool.js';
+export {
+  type Trust,
+  type Trusted,
+  type TrustOptions,
+  type TrustQuestion,
+  trust,
+  trusted,
+  untrust,
+} from './trust.js';

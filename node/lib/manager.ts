@@ -1,13 +1,13 @@
 // Owns the manager that JavaScript sees: types and verbs; whatever is decided is decided in the core.
-import { fileURLToPath } from 'node:url';
-import { NativeManager } from '../native.js';
+import { NativeFound, NativeManager } from '../native.js';
 import { type Arguments, type CallOptions, call, type Retry } from './calls.js';
+import { type DiscoverOptions, type Discovery, readDiscovery, requestOf } from './discover.js';
 import { restoring } from './errors.js';
 import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
 import { nativeOf, type Pool } from './pool.js';
-import { ask, bridge } from './post.js';
+import { type Answering, ask, bridge } from './post.js';
 import type { ToolResult } from './result.js';
-import { write, writeOptions } from './shape.js';
+import { pathOf, restoringWrite, write, writeOptions } from './shape.js';
 import {
   type ConnectReport,
   type ReloadReport,
@@ -16,7 +16,9 @@ import {
   readStatus,
   type ServerStatus,
 } from './status.js';
+import type { Surroundings } from './surroundings.js';
 import { type Tool, toolsOf } from './tool.js';
+import { answering, type Trust } from './trust.js';
 
 /** One server: a `command` to start, or a `url` to reach. */
 export interface ServerConfig {
@@ -35,11 +37,27 @@ export interface ServerConfig {
   timeout?: number;
   /** Limit for one call, in milliseconds. */
   toolTimeout?: number;
+  /** Limit for one request on the wire, in milliseconds; at least half as much again as `toolTimeout`. */
+  requestTimeout?: number;
+  /** How we show it who we are. */
+  auth?: { type: 'oauth'; credentialId?: string } | { type: 'bearer'; token?: string; tokenEnv?: string };
   /** `connectAll` rejects when this server fails. */
   required?: boolean;
   /** What of our environment a child process inherits. */
   inheritEnv?: 'safe' | 'all' | 'none';
   requiresApproval?: boolean;
+  /** What is said of single tools, or the names of the only ones that are offered. */
+  tools?: Record<string, { enabled?: boolean }> | string[];
+  /** Globs over the names of the only tools that are offered. */
+  enabledTools?: string[];
+  /** Globs over the names of tools that are not offered; they win. */
+  disabledTools?: string[];
+  /** How long a result may be before it is cut. */
+  maxResultChars?: number;
+  /** How many calls may be under way at the same time. */
+  maxConcurrency?: number;
+  /** `auto`, or the version of the protocol to ask for. */
+  protocol?: string;
   /** Started by its first call, not by `connectAll`. */
   lazy?: boolean;
   /** One connection for all managers of the process; off means private to its manager. */
@@ -85,6 +103,12 @@ export interface ManagerOptions {
   retry?: Retry | undefined;
   /** Where tool lists are kept between runs: the user's cache directory by default, `false` for nowhere. */
   cacheDir?: string | false | undefined;
+  /** Who decides whether a project's definition may start a program. */
+  trust?: Trust | undefined;
+  /** Whether a header or variable whose value is the name of a set variable gets that variable's value. */
+  bareEnvNames?: boolean | undefined;
+  /** Environment, home and platform in place of the process's own. */
+  surroundings?: Surroundings | undefined;
   /** Whose connections are shared; the process-wide pool when not set. */
   pool?: Pool | undefined;
 }
@@ -95,13 +119,21 @@ export interface FileOptions extends ManagerOptions {
   watch?: boolean | undefined;
 }
 
+/** Options of a manager that is made by discovery. */
+export interface DiscoverManagerOptions extends DiscoverOptions, ManagerOptions {
+  /** Whether files are looked at again when one of them changes. */
+  watch?: boolean | undefined;
+}
+
 const nothing = () => undefined;
 
 /** Connects to many servers, lists their tools, routes calls. Managers of a process share their connections. */
 export class Manager implements AsyncDisposable {
   readonly #native: NativeManager;
   readonly #submit: NativeManager['submit'];
-  readonly #listeners = new Listeners();
+  readonly #listeners: Listeners;
+  readonly #trust: Trust | undefined;
+  readonly #asked: Answering;
   #tools: Tool[] = [];
 
   /** Nothing is started yet. The config is an object, or its JSON. */
@@ -111,17 +143,41 @@ export class Manager implements AsyncDisposable {
         ? config
         : restoring(() => new NativeManager(bridge(), textOf(config), ...written(options)));
     this.#submit = this.#native.submit;
+    this.#trust = options.trust;
+    this.#asked = answering(options.trust);
+    this.#listeners = new Listeners(this.#asked);
   }
 
-  /** A manager for the servers of a config file. */
+  /** A manager for the servers of a config file: JSON, JSONC, YAML or TOML. */
   static fromFile(path: string | URL, options: FileOptions = {}): Manager {
-    const file = path instanceof URL ? fileURLToPath(path) : String(path);
-    return around(restoring(() => NativeManager.open(bridge(), file, ...written(options))));
+    const native = restoring(() => NativeManager.open(bridge(), pathOf(path), ...written(options)));
+    return around(native, options.trust);
+  }
+
+  /** A manager for the servers that the user already has. Files are read off this thread, nothing is started. */
+  static async discover(options: DiscoverManagerOptions = {}): Promise<Manager> {
+    const { cwd, projectConfig, disabledServers, enabledServers, exclude, ...rest } = options;
+    const { native, mcpRemote, providers, ...others } = rest;
+    let found: NativeFound | undefined;
+    await ask((key) => {
+      const begin = (request: string) => NativeFound.begin(bridge(), key, request, ...written(others));
+      found = restoringWrite(requestOf(options), begin);
+    }, nothing);
+    return around(found?.take() as NativeManager, options.trust);
+  }
+
+  /** What discovery found, for a manager that was made by it. */
+  get discovery(): Discovery | undefined {
+    const json = this.#native.discovery();
+    return json === null ? undefined : readDiscovery(json);
   }
 
   /** A manager for a sub-agent: the same servers, on the same connections. */
   child(): Manager {
-    return around(restoring(() => this.#native.child()));
+    return around(
+      restoring(() => this.#native.child()),
+      this.#trust,
+    );
   }
 
   /** What was odd in the config. */
@@ -135,12 +191,12 @@ export class Manager implements AsyncDisposable {
    * One server's failure is in the report; only a `required` server's rejects.
    */
   connectAll(): Promise<ConnectReport> {
-    return ask((key) => this.#native.connectAll(key), readConnectReport);
+    return ask((key) => this.#native.connectAll(key), readConnectReport, this.#asked);
   }
 
   /** Connects one server; does nothing when it is connected, joins an attempt that is under way. */
   connect(name: string): Promise<void> {
-    return ask((key) => this.#native.connect(key, String(name)), nothing);
+    return ask((key) => this.#native.connect(key, String(name)), nothing, this.#asked);
   }
 
   /**
@@ -148,7 +204,7 @@ export class Manager implements AsyncDisposable {
    * is tried or the limit has passed, by default the server's own timeout. Starts nothing.
    */
   waitFor(name: string, options: { timeoutMs?: number | undefined } = {}): Promise<void> {
-    return ask((key) => this.#native.waitFor(key, String(name), options.timeoutMs), nothing);
+    return ask((key) => this.#native.waitFor(key, String(name), options.timeoutMs), nothing, this.#asked);
   }
 
   /** The tools of all servers that are up, or will be, sorted by name. */
@@ -160,12 +216,12 @@ export class Manager implements AsyncDisposable {
 
   /** Calls a tool by its server's own name for it. A result with `isError` resolves: the tool has answered. */
   callTool(server: string, tool: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
-    return call(this.#submit, String(server), String(tool), args, options);
+    return call(this.#submit, String(server), String(tool), args, options, this.#asked);
   }
 
   /** Calls a tool by its name in the catalog. */
   call(name: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
-    return call(this.#submit, undefined, String(name), args, options);
+    return call(this.#submit, undefined, String(name), args, options, this.#asked);
   }
 
   /** Every server's status, in the order of the config. Starts nothing. */
@@ -175,7 +231,7 @@ export class Manager implements AsyncDisposable {
 
   /** What happens from now on. Waiting for an event keeps the process alive; listeners do not. */
   events(): EventStream {
-    return new EventStream(this.#native.events(), true);
+    return new EventStream(this.#native.events(), true, this.#asked);
   }
 
   /** Calls `listener` for every event of this type. */
@@ -191,12 +247,12 @@ export class Manager implements AsyncDisposable {
   }
 
   /**
-   * Applies the difference to this config, or to the config file as it is now: servers that are the same keep their
+   * Applies the difference to this config, or to the files that it was made from as they are now: servers that are the same keep their
    * connections and calls, others are closed, connected or restarted; settings change in place.
    */
   reload(config?: Config | string): Promise<ReloadReport> {
     const text = () => (config === undefined ? undefined : textOf(config));
-    return ask((key) => this.#native.reload(key, text()), readReloadReport);
+    return ask((key) => this.#native.reload(key, text()), readReloadReport, this.#asked);
   }
 
   /** Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent, bounded. */
@@ -220,12 +276,14 @@ export class Manager implements AsyncDisposable {
 }
 
 /** The manager around a native one. Not for others: what it is given instead of a config is no public type. */
-const around = (native: NativeManager) => new Manager(native as never);
+const around = (native: NativeManager, trust: Trust | undefined) => new Manager(native as never, { trust });
 
 /** The options as the native side takes them. */
-function written({ naming, pool, ...plain }: ManagerOptions) {
+function written({ naming, pool, trust, ...plain }: ManagerOptions) {
   const named = typeof naming === 'function' ? sound(naming) : naming;
-  return [writeOptions(plain), named, pool && nativeOf(pool)] as const;
+  const asks = typeof trust === 'function';
+  const json = writeOptions(asks ? plain : { ...plain, trust });
+  return [json, named, pool && nativeOf(pool), asks] as const;
 }
 
 const textOf = (config: Config | string) => (typeof config === 'string' ? config : write('config', config));

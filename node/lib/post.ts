@@ -11,6 +11,8 @@ export interface Waiting {
   read?: (json: string) => unknown;
   /** Hears of a call's progress. */
   told?: (json: string) => void;
+  /** Answers a question of the core. */
+  asked?: ((json: string) => void) | undefined;
   /** Runs when the letter has come. */
   leave?: () => void;
   /** Stays as long as this waits. */
@@ -22,6 +24,7 @@ enum Kind {
   Json,
   Failed,
   Progress,
+  Question,
 }
 
 /** The low bits of a key are its place in the table. */
@@ -41,12 +44,16 @@ function deliver(...letters: (number | string)[]): void {
   for (let at = 0; at < letters.length; at += 2) {
     const tag = letters[at] as number;
     const text = letters[at + 1] as string;
-    const kind: Kind = tag & 3;
-    const key = (tag - kind) / 4;
+    const kind: Kind = tag & 7;
+    const key = (tag - kind) / 8;
     const waiter = waiting[key & (PLACES - 1)];
     if (waiter === undefined) continue;
     if (kind === Kind.Progress) {
       waiter.told?.(text);
+      continue;
+    }
+    if (kind === Kind.Question) {
+      waiter.asked?.(text);
       continue;
     }
     leave(key, key);
@@ -84,14 +91,22 @@ export interface Asked<T> {
   stop(): void;
 }
 
+/** Answers questions of the core. */
+export type Answering = ((json: string) => void) | undefined;
+
 /** Starts a verb that its caller may stop. */
-export function askUntil<T>(start: (key: number) => void, read: (json: string) => T): Asked<T> {
+export function askUntil<T>(
+  start: (key: number) => void,
+  read: (json: string) => T,
+  asked?: Answering,
+): Asked<T> {
   let stop = () => {};
   const answer = new Promise<T | undefined>((resolve, reject) => {
     const key = enter({
       resolve: resolve as (answer: unknown) => void,
       reject,
       read,
+      asked,
       leave: () => (stop = () => {}),
     });
     try {
@@ -110,8 +125,12 @@ export function askUntil<T>(start: (key: number) => void, read: (json: string) =
 }
 
 /** Starts a verb; resolves with its answer. */
-export function ask<T>(start: (key: number) => void, read: (json: string) => T): Promise<T> {
-  return askUntil(start, read).answer as Promise<T>;
+export function ask<T>(
+  start: (key: number) => void,
+  read: (json: string) => T,
+  asked?: Answering,
+): Promise<T> {
+  return askUntil(start, read, asked).answer as Promise<T>;
 }
 
 /** What a listener throws is its owner's uncaught exception; it must not stop the other letters. */

@@ -1,6 +1,7 @@
 // Owns turning the core's JSON into what JavaScript expects (camelCase fields, errors as classes, no nulls) and
 // JavaScript's options into what the core expects.
-import { ConfigInvalidError, restore, type SentError } from './errors.js';
+import { fileURLToPath } from 'node:url';
+import { ConfigInvalidError, restore, restoring, type SentError } from './errors.js';
 
 const camel = (name: string) => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
@@ -32,6 +33,28 @@ export function write(what: string, value: unknown): string {
 function numbersAsTheyAre(_: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 }
+
+/** Hands JSON to a native verb, whose errors become ours. */
+export function restoringWrite<T>(options: object, verb: (json: string) => T): T {
+  const json = writeOptions(options);
+  return restoring(() => verb(json));
+}
+
+/** Options with their paths as texts. What has no meaning stays in, for the core to refuse. */
+export function withPaths(options: object, ...names: string[]): object {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new ConfigInvalidError(`The options must be an object, not ${JSON.stringify(options)}`);
+  }
+  const given: Record<string, unknown> = { ...options };
+  for (const name of names) {
+    const path = given[name];
+    if (path !== undefined && path !== null) given[name] = pathOf(path as string | URL);
+  }
+  return given;
+}
+
+/** A path of the file system. */
+export const pathOf = (path: string | URL) => (path instanceof URL ? fileURLToPath(path) : String(path));
 
 /** The JSON of options under the core's names for them. */
 export function writeOptions(options: object): string {

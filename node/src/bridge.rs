@@ -4,7 +4,7 @@ use std::future::Future;
 use std::ptr::null_mut;
 use std::rc::Rc;
 
-use mcpool::{Letter, Mailbox};
+use mcpool::{Letter, Listening, Mailbox};
 use napi::bindgen_prelude::{Function, JsValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 use napi_derive::napi;
@@ -19,8 +19,8 @@ pub struct Bridge(pub(crate) Rc<Post>);
 
 #[napi]
 impl Bridge {
-    /// `deliver` gets `(tag, text, tag, text, …)`. A tag is four times the key, plus 0 for a call's result, 1 for a
-    /// verb's answer, 2 for an error, 3 for progress. The low 24 bits of a key are free to be used again when its letter
+    /// `deliver` gets `(tag, text, tag, text, …)`. A tag is eight times the key, plus 0 for a call's result, 1 for
+    /// a verb's answer, 2 for an error, 3 for progress, 4 for a question: its number and its fields. The low 24 bits of a key are free to be used again when its letter
     /// has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
     #[napi(
         constructor,
@@ -45,6 +45,12 @@ impl Bridge {
         self.0.mailbox.flush();
     }
 
+    /// Answers a question, in JSON.
+    #[napi]
+    pub fn answer(&self, question: i64, json: String) {
+        self.0.answer(question as u64, json);
+    }
+
     /// Nobody waits for `key` any more: its work is stopped, and no letter comes.
     #[napi]
     pub fn cancel(&self, key: i64) {
@@ -61,9 +67,23 @@ pub(crate) fn start<V>(post: &Post, key: i64, holds: bool, verb: V)
 where
     V: Future<Output = mcpool::Result<String>> + Send + 'static,
 {
-    let (key, mailbox) = (key as u64, post.mailbox.clone());
+    start_listening(post, key, holds, None, || verb);
+}
+
+/// The same while somebody listens to questions, who has to be there before the verb is made.
+pub(crate) fn start_listening<V>(
+    post: &Post,
+    key: i64,
+    holds: bool,
+    listening: Option<Listening>,
+    verb: impl FnOnce() -> V,
+) where
+    V: Future<Output = mcpool::Result<String>> + Send + 'static,
+{
+    let (key, mailbox, verb) = (key as u64, post.mailbox.clone(), verb());
     let task = mcpool::runtime::spawn(async move {
         mailbox.post(key, verb.await.map_or_else(Letter::Failed, Letter::Json));
     });
-    post.expect(key, Waiting { stop: Stop::Verb(Box::new(move || task.abort())), holds });
+    let stop = Stop::Verb(Box::new(move || task.abort()));
+    post.expect(key, Waiting { stop, holds, _listening: listening });
 }

@@ -8,11 +8,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpool::{Address, Arguments, CallHandle, CallOptions, Letter, Manager, Retry, ToolRef};
+use mcpool::{
+    Address, Arguments, CallHandle, CallOptions, Letter, Manager, Questions, Retry, ToolRef,
+};
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 
 use crate::post::Post;
+use crate::question::listen;
 use crate::text::Text;
 use crate::waiting::{Stop, Waiting};
 
@@ -20,6 +23,7 @@ use crate::waiting::{Stop, Waiting};
 pub(crate) struct Caller {
     pub(crate) core: Manager,
     pub(crate) post: Rc<Post>,
+    pub(crate) questions: Option<Questions>,
 }
 
 impl Caller {
@@ -48,6 +52,8 @@ impl Caller {
         // SAFETY: the values are the arguments of the running call.
         let values = Values { env, values };
         let key = values.read::<i64>(0)?.unwrap_or_default() as u64;
+        let listening =
+            self.questions.as_ref().map(|questions| listen(questions, &self.post, key as i64));
         let sent = self.send(key, &values)?;
         let stop = match sent {
             Ok(handle) => Stop::Call(handle),
@@ -56,7 +62,7 @@ impl Caller {
                 Stop::Nothing
             }
         };
-        self.post.expect(key, Waiting { stop, holds: true });
+        self.post.expect(key, Waiting { stop, holds: true, _listening: listening });
         Ok(!self.post.sends_soon() && self.post.mailbox.wants_flush_scheduled())
     }
 

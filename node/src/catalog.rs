@@ -63,7 +63,7 @@ impl NativeCatalog {
 
     #[napi]
     pub fn provider(&self, index: u32) -> Option<String> {
-        Some(self.tool(index)?.provider())
+        Some(self.shown(index)?.provider())
     }
 
     #[napi]

@@ -4,11 +4,14 @@
 mod bridge;
 mod calls;
 mod catalog;
+mod discover;
 mod events;
+mod files;
 mod manager;
 mod naming;
 mod pool;
 mod post;
+mod question;
 mod text;
 mod waiting;
 mod wake;
@@ -36,6 +39,12 @@ pub fn error_kinds() -> Vec<ErrorRow> {
 #[napi]
 pub fn render_text(json: String) -> String {
     ToolResult::from_json(json).text()
+}
+
+/// JSON of the JSON Schema of a config file.
+#[napi]
+pub fn schema() -> String {
+    mcpool::config::schema().to_string()
 }
 
 /// Runs the command line; `itself` is the command that starts this program again. Gives the exit code.

@@ -5,17 +5,19 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{CallOptions, Catalog, Config, Manager, ManagerOptions};
+use mcpool::{CallOptions, Catalog, Config, Manager, ManagerOptions, Questions};
 use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;
 
-use crate::bridge::{Bridge, start};
+use crate::bridge::{Bridge, start_listening};
 use crate::calls::Caller;
 use crate::catalog::NativeCatalog;
+use crate::discover::described;
 use crate::events::NativeEvents;
 use crate::naming::{self, Chosen, Namer};
 use crate::pool::NativePool;
 use crate::post::Post;
+use crate::question::listen;
 use crate::text::to_json;
 use crate::thrown;
 
@@ -26,7 +28,15 @@ pub struct NativeManager {
     post: Rc<Post>,
     /// The catalog that was handed out last.
     catalog: RefCell<Option<Arc<Catalog>>>,
-    namer: Option<Rc<Namer>>,
+    kept: Kept,
+}
+
+/// What belongs to a manager besides the core's.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    _namer: Option<Rc<Namer>>,
+    /// The core's questions, when JavaScript answers some.
+    questions: Option<Questions>,
 }
 
 #[napi]
@@ -34,7 +44,7 @@ impl NativeManager {
     /// `config` and `options` are JSON.
     #[napi(
         constructor,
-        ts_args_type = "bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool"
+        ts_args_type = "bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean"
     )]
     pub fn new(
         env: Env,
@@ -43,16 +53,17 @@ impl NativeManager {
         options: String,
         naming: Option<Chosen<'_>>,
         pool: Option<&NativePool>,
+        asks: Option<bool>,
     ) -> napi::Result<Self> {
         let config = Config::from_json(&config).map_err(thrown)?;
-        let (options, namer) = read_options(env, &options, naming, pool)?;
-        Ok(Self::around(Manager::new(config, options), bridge.0.clone(), namer))
+        let (options, kept) = read_options(env, &options, naming, pool, asks)?;
+        Ok(Self::around(Manager::new(config, options), bridge.0.clone(), kept))
     }
 
     /// On a config file.
     #[napi(
         factory,
-        ts_args_type = "bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool"
+        ts_args_type = "bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean"
     )]
     pub fn open(
         env: Env,
@@ -61,21 +72,28 @@ impl NativeManager {
         options: String,
         naming: Option<Chosen<'_>>,
         pool: Option<&NativePool>,
+        asks: Option<bool>,
     ) -> napi::Result<Self> {
-        let (options, namer) = read_options(env, &options, naming, pool)?;
+        let (options, kept) = read_options(env, &options, naming, pool, asks)?;
         let core = Manager::open(path, options).map_err(thrown)?;
-        Ok(Self::around(core, bridge.0.clone(), namer))
+        Ok(Self::around(core, bridge.0.clone(), kept))
     }
 
     /// For a sub-agent, on the same connections.
     #[napi]
     pub fn child(&self) -> napi::Result<NativeManager> {
         let core = self.core.child().map_err(thrown)?;
-        Ok(Self::around(core, self.post.clone(), self.namer.clone()))
+        Ok(Self::around(core, self.post.clone(), self.kept.clone()))
     }
 
-    fn around(core: Manager, post: Rc<Post>, namer: Option<Rc<Namer>>) -> Self {
-        NativeManager { core, post, catalog: RefCell::default(), namer }
+    pub(crate) fn around(core: Manager, post: Rc<Post>, kept: Kept) -> Self {
+        NativeManager { core, post, catalog: RefCell::default(), kept }
+    }
+
+    /// JSON of what discovery found, `null` for a manager that was not made by it.
+    #[napi]
+    pub fn discovery(&self) -> Option<String> {
+        self.core.discovery().map(|found| described(&found))
     }
 
     /// Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn.
@@ -84,47 +102,52 @@ impl NativeManager {
         ts_return_type = "(key: number, server: string | undefined, tool: string, argumentsJson?: string, timeoutMs?: number, progress?: boolean, metaJson?: string, maxTotalTimeoutMs?: number, retry?: string) => boolean"
     )]
     pub fn submit<'env>(&self, env: &'env Env) -> napi::Result<Unknown<'env>> {
-        Caller { core: self.core.clone(), post: self.post.clone() }.into_function(env)
+        let (core, post) = (self.core.clone(), self.post.clone());
+        Caller { core, post, questions: self.kept.questions.clone() }.into_function(env)
     }
 
     #[napi]
     pub fn connect_all(&self, key: i64) {
-        let verb = self.core.connect_all();
-        start(&self.post, key, true, async move { verb.await.map(|report| to_json(&report)) });
+        self.start(key, |core| {
+            let verb = core.connect_all();
+            async move { verb.await.map(|report| to_json(&report)) }
+        });
     }
 
     #[napi]
     pub fn connect(&self, key: i64, server: String) {
-        self.run(key, self.core.connect(&server));
+        self.run(key, |core| core.connect(&server));
     }
 
     #[napi]
     pub fn wait_for(&self, key: i64, server: String, timeout_ms: Option<f64>) {
         let limit = timeout_ms.map(|ms| CallOptions::read_timeout(ms / 1000.0)).transpose();
-        let verb = limit.map(|limit| self.core.wait_for(&server, limit));
-        self.run(key, async move { verb?.await });
+        self.run(key, |core| {
+            let verb = limit.map(|limit| core.wait_for(&server, limit));
+            async move { verb?.await }
+        });
     }
 
     #[napi]
     pub fn disconnect(&self, key: i64, server: String) {
-        self.run(key, self.core.disconnect(&server));
+        self.end(key, self.core.disconnect(&server));
     }
 
     #[napi]
     pub fn disconnect_all(&self, key: i64) {
-        self.run(key, ending(self.core.disconnect_all()));
+        self.end(key, ending(self.core.disconnect_all()));
     }
 
     #[napi]
     pub fn close(&self, key: i64) {
-        self.run(key, ending(self.core.close()));
+        self.end(key, ending(self.core.close()));
     }
 
     /// Without a config, the file is read again.
     #[napi]
     pub fn reload(&self, key: i64, config: Option<String>) {
         let manager = self.core.clone();
-        start(&self.post, key, true, async move {
+        self.start(key, |_| async move {
             let report = match config {
                 Some(config) => manager.reload_with(Config::from_json(&config)?).await,
                 None => manager.reload().await,
@@ -133,8 +156,30 @@ impl NativeManager {
         });
     }
 
-    fn run(&self, key: i64, verb: impl Future<Output = mcpool::Result<()>> + Send + 'static) {
-        start(&self.post, key, true, async move { verb.await.map(|()| "null".to_owned()) });
+    fn run<V>(&self, key: i64, verb: impl FnOnce(&Manager) -> V)
+    where
+        V: Future<Output = mcpool::Result<()>> + Send + 'static,
+    {
+        self.start(key, |core| {
+            let verb = verb(core);
+            async move { verb.await.map(|()| "null".to_owned()) }
+        });
+    }
+
+    /// Runs what starts nothing, so that nothing is asked meanwhile.
+    fn end(&self, key: i64, verb: impl Future<Output = mcpool::Result<()>> + Send + 'static) {
+        let verb = async move { verb.await.map(|()| "null".to_owned()) };
+        start_listening(&self.post, key, true, None, || verb);
+    }
+
+    /// Runs a verb that may start servers: the core's questions are answered meanwhile.
+    fn start<V>(&self, key: i64, verb: impl FnOnce(&Manager) -> V)
+    where
+        V: Future<Output = mcpool::Result<String>> + Send + 'static,
+    {
+        let questions = self.kept.questions.as_ref();
+        let listening = questions.map(|questions| listen(questions, &self.post, key));
+        start_listening(&self.post, key, true, listening, || verb(&self.core));
     }
 
     /// The catalog, when it is another than the last time.
@@ -159,7 +204,7 @@ impl NativeManager {
 
     #[napi]
     pub fn events(&self) -> NativeEvents {
-        NativeEvents::new(self.core.events(), self.post.clone())
+        NativeEvents::new(self.core.events(), self.post.clone(), self.kept.questions.clone())
     }
 }
 
@@ -168,14 +213,19 @@ async fn ending(verb: impl Future<Output = ()>) -> mcpool::Result<()> {
     Ok(())
 }
 
-fn read_options(
+pub(crate) fn read_options(
     env: Env,
     json: &str,
     naming: Option<Chosen<'_>>,
     pool: Option<&NativePool>,
-) -> napi::Result<(ManagerOptions, Option<Rc<Namer>>)> {
-    let options = ManagerOptions::from_json(json).map_err(thrown)?;
+    asks: Option<bool>,
+) -> napi::Result<(ManagerOptions, Kept)> {
+    let mut options = ManagerOptions::from_json(json).map_err(thrown)?;
+    let questions = (asks == Some(true)).then(Questions::default);
+    if let Some(questions) = &questions {
+        options.trust = questions.trust();
+    }
     let (naming, namer) = naming::read(env, naming)?;
     let pool = pool.map(|pool| pool.0.clone());
-    Ok((ManagerOptions { naming, pool, ..options }, namer))
+    Ok((ManagerOptions { naming, pool, ..options }, Kept { _namer: namer, questions }))
 }

@@ -1,12 +1,13 @@
 //! Owns the way between the core and one JavaScript thread: handing letters over, holding the process meanwhile.
 //! Invariant: everything here happens on the thread it was made on; a letter whose key is gone is dropped.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{Letter, Mailbox};
+use mcpool::{Letter, Mailbox, Question, Taken};
 use napi::sys;
 
 use crate::text;
@@ -22,9 +23,12 @@ pub(crate) struct Post {
     pub(crate) wake: OnceCell<Wake>,
     env: sys::napi_env,
     pub(crate) mailbox: Arc<Mailbox>,
-    /// `deliver(tag, text, tag, text, …)`, where a tag is four times the key plus the kind.
+    /// `deliver(tag, text, tag, text, …)`, where a tag is eight times the key plus the kind.
     deliver: Cell<sys::napi_ref>,
     waiting: Table,
+    /// Questions that JavaScript is answering.
+    asked: RefCell<HashMap<u64, Taken>>,
+    next_question: Cell<u64>,
     /// A delivery is under way, after which held-back messages are sent anyway.
     delivering: Cell<bool>,
 }
@@ -40,6 +44,8 @@ impl Post {
             mailbox,
             deliver: Cell::new(deliver),
             waiting: Table::default(),
+            asked: RefCell::default(),
+            next_question: Cell::new(0),
             delivering: Cell::new(false),
             wake: OnceCell::new(),
         })
@@ -91,7 +97,7 @@ impl Post {
 
     fn unfold(&self, key: u64, letter: Letter, arguments: &mut Vec<sys::napi_value>) {
         let known = match letter {
-            Letter::Progress(_) => self.waiting.knows(key),
+            Letter::Progress(_) | Letter::Question(_) => self.waiting.knows(key),
             _ => self.forget(key).is_some(),
         };
         if !known {
@@ -102,11 +108,33 @@ impl Post {
             Letter::Json(json) => (1, text::to_js(self.env, &json)),
             Letter::Failed(error) => (2, text::to_js(self.env, &text::to_json(&error))),
             Letter::Progress(progress) => (3, text::to_js(self.env, &text::to_json(&progress))),
+            Letter::Question(question) => match self.ask(&question) {
+                Some(text) => (4, text::to_js(self.env, &text)),
+                // Somebody else answers it.
+                None => return,
+            },
         };
         let mut tag = null_mut();
         // SAFETY: numbers can always be made on the environment's thread.
-        unsafe { sys::napi_create_int64(self.env, (key * 4 + kind) as i64, &mut tag) };
+        unsafe { sys::napi_create_int64(self.env, (key * 8 + kind) as i64, &mut tag) };
         arguments.extend([tag, text]);
+    }
+
+    /// Takes a question under a number; gives both as JSON.
+    fn ask(&self, question: &Question) -> Option<String> {
+        let taken = question.take()?;
+        let id = self.next_question.replace(self.next_question.get() + 1);
+        let text = format!("[{id},{}]", taken.text());
+        self.asked.borrow_mut().insert(id, taken);
+        Some(text)
+    }
+
+    /// Answers the question of this number; only the first answer counts.
+    pub(crate) fn answer(&self, id: u64, json: String) {
+        let taken = self.asked.borrow_mut().remove(&id);
+        if let Some(taken) = taken {
+            taken.answer(json);
+        }
     }
 
     /// Whether what is held back goes out without being asked for.
@@ -131,5 +159,6 @@ impl Post {
             unsafe { sys::napi_delete_reference(self.env, deliver) };
         }
         self.waiting.clear();
+        self.asked.take();
     }
 }

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use mcpool::CallHandle;
+use mcpool::{CallHandle, Listening};
 
 /// The low bits of a key are its place in the table.
 const PLACE_BITS: u32 = 24;
@@ -18,6 +18,8 @@ pub(crate) struct Waiting {
     pub(crate) stop: Stop,
     /// Whether it keeps the process alive.
     pub(crate) holds: bool,
+    /// The core's questions can be put to whoever waits.
+    pub(crate) _listening: Option<Listening>,
 }
 
 /// How to stop what is waited for.

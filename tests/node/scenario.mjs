@@ -3,6 +3,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Manager, McpoolError, Pool } from 'mcpool';
 import { camel, check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
+import { described, holds, PLACE_KEYS, Place, scripted, textOf } from './scenario-place.mjs';
 import { fixture, journal, until } from './support.mjs';
 import { Web } from './web.mjs';
 
@@ -23,17 +24,16 @@ export async function run(file, directory) {
       names[name] = server.url;
     }
     const filled = fill(scenario, names);
-    for (const [name, text] of Object.entries(filled.files ?? {})) writeFileSync(join(directory, name), text);
-    await play(filled, directory, web);
+    await play(filled, directory, new Place(filled, directory), web);
   } finally {
     await Promise.all([...web.values()].map((server) => server.end()));
   }
 }
 
-async function play(scenario, directory, web) {
-  const steps = new Steps(new Pool(camel(scenario.pool ?? {})), directory, web);
+async function play(scenario, directory, place, web) {
+  const steps = new Steps(new Pool(camel(scenario.pool ?? {})), directory, place, web);
   try {
-    steps.open(MAIN, scenario);
+    await steps.open(MAIN, scenario);
     for (const [index, step] of scenario.steps.entries()) {
       await steps.step(step).catch((problem) => {
         throw new Error(`step ${index + 1} (${step.do}): ${problem.message}`, { cause: problem });
@@ -50,23 +50,33 @@ async function play(scenario, directory, web) {
 }
 
 class Steps {
-  constructor(pool, directory, web) {
+  constructor(pool, directory, place, web) {
     this.pool = pool;
     this.directory = directory;
+    this.place = place;
     this.web = web;
     this.managers = new Map();
     this.started = new Map();
   }
 
-  /** Makes a manager by the `config` or `config_file` and the `options` of `description`. */
-  open(name, { config, config_file, options }) {
+  /** Makes a manager by the `config`, `config_file` or `discover` and the `options` of `description`. */
+  async open(name, { config, config_file, discover, options, error }) {
     const given = camel({ cache_dir: join(this.directory, 'cache'), ...options });
-    const chosen = { ...given, pool: this.pool };
-    this.watch(name, config_file ? Manager.fromFile(config_file, chosen) : new Manager(config, chosen));
+    const chosen = { ...given, pool: this.pool, surroundings: this.place.surroundings };
+    const questions = [];
+    if (typeof chosen.trust === 'object') chosen.trust = scripted(chosen.trust.answers, questions);
+    const made = await settled(
+      (async () => {
+        if (discover) return Manager.discover({ ...this.place.looking(discover), ...chosen });
+        return config_file ? Manager.fromFile(config_file, chosen) : new Manager(config, chosen);
+      })(),
+    );
+    judge(error === undefined ? {} : { error }, made);
+    if (made.value) this.watch(name, made.value, questions);
   }
 
-  watch(name, manager) {
-    const watched = { manager, events: manager.events(), seen: [] };
+  watch(name, manager, questions) {
+    const watched = { manager, questions, events: manager.events(), seen: [] };
     watched.collecting = collect(watched);
     this.managers.set(name, watched);
   }
@@ -110,15 +120,18 @@ class Steps {
       case 'journal':
         return readsJournal(step);
       case 'open':
-        only(step, 'as', 'config', 'config_file', 'options');
-        return this.open(step.as, step);
+        only(step, 'as', 'config', 'config_file', 'discover', 'options');
+        return await this.open(step.as, step);
       case 'advance':
         only(step, 'ms');
         return this.pool.advance(step.ms);
       case 'write':
         only(step, 'file', 'text');
-        writeFileSync(`${step.file}.new`, step.text);
+        writeFileSync(`${step.file}.new`, textOf(step.text));
         return renameSync(`${step.file}.new`, step.file);
+      case 'file':
+        only(step, 'file');
+        return holds(step.file, step.expect);
       case 'end_fixture':
         only(step, 'fixture');
         return await this.web.get(step.fixture).end();
@@ -143,7 +156,11 @@ class Steps {
   }
 
   async verb(step, signal) {
-    const { manager } = this.on(step);
+    if (step.do in PLACE_KEYS) {
+      only(step, ...PLACE_KEYS[step.do]);
+      return await this.place.verb(step);
+    }
+    const { manager, questions } = this.on(step);
     switch (step.do) {
       case 'connect_all':
         only(step);
@@ -174,13 +191,19 @@ class Steps {
       case 'warnings':
         only(step);
         return manager.warnings;
+      case 'discovery':
+        only(step);
+        return described(manager.discovery);
+      case 'questions':
+        only(step);
+        return questions;
       case 'kill':
         only(step, 'server');
         process.kill(manager.status().find((status) => status.name === step.server).pid, 'SIGKILL');
         return;
       case 'child':
         only(step, 'as');
-        return this.watch(step.as, manager.child());
+        return this.watch(step.as, manager.child(), questions);
       case 'reload': {
         only(step, 'config');
         const { connect, ...changes } = await manager.reload(step.config);

@@ -11,7 +11,8 @@ const require = createRequire(import.meta.url);
 const required = require('mcpool');
 const native = require('../../node/native.js');
 
-const nouns = ['Manager', 'McpoolError', 'Pool', 'Tool', 'ToolResult'];
+const nouns = ['Manager', 'McpoolError', 'Pool', 'Secret', 'Tool', 'ToolResult'];
+const verbs = ['config', 'discover', 'trust', 'trusted', 'untrust'];
 const errors = {
   CONFIG_INVALID: 'ConfigInvalidError',
   CONFIG_CONFLICT: 'ConfigConflictError',
@@ -40,7 +41,7 @@ const errors = {
 };
 
 test('the exports are the list', () => {
-  assert.deepEqual(Object.keys(required).sort(), [...nouns, ...Object.values(errors)].sort());
+  assert.deepEqual(Object.keys(required).sort(), [...nouns, ...verbs, ...Object.values(errors)].sort());
 });
 
 test('import and require give the same things', () => {
@@ -73,6 +74,7 @@ test('the verbs of a manager are the list', () => {
     'constructor',
     'disconnect',
     'disconnectAll',
+    'discovery',
     'events',
     'getTools',
     'off',
@@ -84,6 +86,9 @@ test('the verbs of a manager are the list', () => {
   ]);
   assert.equal(typeof required.Manager.prototype[Symbol.asyncDispose], 'function');
   assert.equal(typeof required.Manager.fromFile, 'function');
+  assert.equal(typeof required.Manager.discover, 'function');
+  const edits = ['add', 'remove', 'update', 'enable', 'disable', 'hide', 'unhide', 'schema'];
+  assert.deepEqual(Object.keys(required.config), edits);
   assert.deepEqual(Object.getOwnPropertyNames(required.Pool.prototype).sort(), ['advance', 'constructor']);
 });
 

@@ -1,16 +1,27 @@
 // Compiled only: what a strict TypeScript program may write, and what it may not.
 import {
   type ConnectReport,
+  config,
+  type Discovery,
+  discover,
+  type Edited,
   Manager,
   type McpoolError,
   type McpoolEvent,
   Pool,
   type ReloadReport,
   RestartFailedError,
+  type Secret,
+  type ServerConfig,
   type ServerStatus,
   type Tool,
   type ToolResult,
   ToolTimeoutError,
+  type Trusted,
+  type TrustQuestion,
+  trust,
+  trusted,
+  untrust,
 } from 'mcpool';
 
 export async function program(signal: AbortSignal): Promise<string[]> {
@@ -73,7 +84,42 @@ export async function program(signal: AbortSignal): Promise<string[]> {
   ];
 }
 
+export async function finds(): Promise<unknown[]> {
+  const ask = async (question: TrustQuestion) => question.server.length + question.path.length > 2;
+  await using manager = await Manager.discover({
+    cwd: new URL('file:///project'),
+    exclude: ['test-*'],
+    native: ['exa'],
+    mcpRemote: 'use',
+    surroundings: { env: { X: '1' }, home: '/home/me', platform: 'macos' },
+    bareEnvNames: true,
+    trust: ask,
+    watch: true,
+  });
+  const found: Discovery | undefined = manager.discovery;
+  const looked: Discovery = await discover({ providers: ['cursor'], projectConfig: false });
+  const keys: Secret[] = looked.native.exa ?? [];
+  const definition: ServerConfig = {
+    command: 'x',
+    requestTimeout: 1,
+    auth: { type: 'bearer', tokenEnv: 'T' },
+  };
+  const edited: Edited = await config.add('a', definition, { scope: 'project' });
+  await config.update('a', { args: null, tools: { x: { enabled: false } } }, { file: edited.path });
+  const rows: Trusted[] = [...(await trust('.mcp.json', { servers: ['a'] })), ...(await trusted())];
+  await untrust('.mcp.json');
+  return [found?.servers.a?.shadows, keys[0]?.expose(), rows, config.schema()];
+}
+
 export function mistakes(manager: Manager): void {
+  // @ts-expect-error no such policy
+  new Manager({ mcpServers: {} }, { trust: 'some' });
+  // @ts-expect-error a callback answers yes or no
+  new Manager({ mcpServers: {} }, { trust: () => 'yes' });
+  // @ts-expect-error no such platform
+  void discover({ surroundings: { platform: 'beos' } });
+  // @ts-expect-error a definition is an object
+  void config.add('a', 'npx');
   // @ts-expect-error a config has servers
   new Manager({ servers: {} });
   // @ts-expect-error no such style

@@ -1,0 +1,138 @@
+// Owns what discovery tells.
+import { type McpoolError, restore, type SentError } from './errors.js';
+import { ask, bridge } from './post.js';
+import { Secret } from './secret.js';
+import { pathOf, restoringWrite, shape, withPaths } from './shape.js';
+import type { Source } from './status.js';
+import type { Surroundings } from './surroundings.js';
+
+/** Where to look, and what to leave out. */
+export interface DiscoverOptions {
+  /** The project's directory; the process's working directory when left out. */
+  cwd?: string | URL | undefined;
+  /** Whether the project's own files count. */
+  projectConfig?: boolean | undefined;
+  /** Names of servers that are off, whatever any file says. */
+  disabledServers?: string[] | undefined;
+  /** Names of the only servers that are on. */
+  enabledServers?: string[] | undefined;
+  /** Globs over names and URLs of servers to leave out. */
+  exclude?: string[] | undefined;
+  /** Servers that the host integrates by itself: left out, their keys handed over. */
+  native?: string[] | undefined;
+  /** Whether `npx mcp-remote <url>` is kept with the direct way beside it, or replaced by it. */
+  mcpRemote?: 'offer' | 'use' | undefined;
+  /** The only products whose files are read. */
+  providers?: string[] | undefined;
+  surroundings?: Surroundings | undefined;
+}
+
+/** A server that was found. Either `config` and `enabled` are there, or `error`. */
+export interface FoundServer {
+  /** Its definition, with stars for what may be secret. */
+  config?: Record<string, unknown>;
+  /** What is wrong with it. */
+  error?: McpoolError;
+  enabled?: boolean;
+  /** The source that won. */
+  source: Source;
+  /** Sources further down that have the same name. */
+  shadows: Source[];
+  /** The definition of the server that it only bridges to (`npx mcp-remote <url>`). */
+  direct?: Record<string, unknown>;
+}
+
+/** A config file that is there. */
+export interface FoundFile {
+  provider: string;
+  path: string;
+  level: Source['level'];
+  /** How many servers it declares. */
+  servers: number;
+  /** Why it could not be used. */
+  problem?: string;
+}
+
+/** A server that is in a file and not in the result. */
+export interface LeftOut {
+  name: string;
+  /** The glob that matched, or the native integration that takes its place. */
+  why: string;
+  source: Source;
+}
+
+/** What was found. */
+export interface Discovery {
+  servers: Record<string, FoundServer>;
+  warnings: string[];
+  /** Every file that was there, in order of priority. */
+  files: FoundFile[];
+  leftOut: LeftOut[];
+  /** Why nothing could be found at all. */
+  errors: { path: string; error: McpoolError }[];
+  /** Keys of the servers that the host integrates by itself, by the names it gave. */
+  native: Record<string, Secret[]>;
+}
+
+/** Looks for the servers that are configured on this machine. Reads files, starts nothing. */
+export function discover(options: DiscoverOptions = {}): Promise<Discovery> {
+  const verb = (key: number) =>
+    restoringWrite(withPaths(options, 'cwd'), (json) => bridge().discover(key, json));
+  return ask(verb, readDiscovery);
+}
+
+/** The options of discovery alone, as the core takes them. */
+export function requestOf(options: DiscoverOptions): object {
+  const { cwd, projectConfig, disabledServers, enabledServers, exclude } = options;
+  const { native, mcpRemote, providers, surroundings } = options;
+  return {
+    cwd: cwd === undefined ? undefined : pathOf(cwd),
+    ...{
+      projectConfig,
+      disabledServers,
+      enabledServers,
+      exclude,
+      native,
+      mcpRemote,
+      providers,
+      surroundings,
+    },
+  };
+}
+
+interface SentServer {
+  name: string;
+  source: object;
+  shadows: object[];
+}
+
+interface SentDiscovery {
+  servers: SentServer[];
+  warnings: string[];
+  files: object[];
+  left_out: { source: object }[];
+  errors: { path: string; error: SentError }[];
+  native: Record<string, string[]>;
+}
+
+export function readDiscovery(json: string): Discovery {
+  const sent: SentDiscovery = JSON.parse(json);
+  return {
+    servers: Object.fromEntries(sent.servers.map(readServer)),
+    warnings: sent.warnings,
+    files: sent.files.map((file) => shape<FoundFile>(file)),
+    leftOut: sent.left_out.map((row) => ({ ...shape<LeftOut>(row), source: shape<Source>(row.source) })),
+    errors: sent.errors.map(({ path, error }) => ({ path, error: restore(error) })),
+    native: mapped(sent.native, (keys) => keys.map((key) => new Secret(key))),
+  };
+}
+
+function readServer({ name, ...server }: SentServer): [string, FoundServer] {
+  const source = shape<Source>(server.source);
+  const shadows = server.shadows.map((shadow) => shape<Source>(shadow));
+  return [name, { ...shape<FoundServer>(server), source, shadows }];
+}
+
+function mapped<T, U>(record: Record<string, T>, make: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, make(value)]));
+}

@@ -1,0 +1,86 @@
+//! Owns looking for servers, for its own sake and to make a manager of what is found.
+
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mcpool::{DiscoverOptions, Discovery, Manager};
+use napi::Env;
+use napi_derive::napi;
+use serde_json::{Value, json};
+
+use crate::bridge::{Bridge, start};
+use crate::manager::{Kept, NativeManager, read_options};
+use crate::naming::Chosen;
+use crate::pool::NativePool;
+use crate::post::Post;
+use crate::thrown;
+
+/// JSON of the report, and with it the keys of native integrations, which JavaScript puts under lock again.
+pub(crate) fn described(found: &Discovery) -> String {
+    let keys = found.native.iter().map(|(name, keys)| {
+        let keys: Value = keys.iter().map(|key| json!(key.expose())).collect();
+        (name.clone(), keys)
+    });
+    let mut report = found.report();
+    report["native"] = Value::Object(keys.collect());
+    report.to_string()
+}
+
+#[napi]
+impl Bridge {
+    /// Looks for servers; the answer is JSON of what was found.
+    #[napi]
+    pub fn discover(&self, key: i64, request: String) -> napi::Result<()> {
+        let options = DiscoverOptions::from_json(&request).map_err(thrown)?;
+        let looking = mcpool::runtime::unblock(move || Ok(mcpool::discover(&options)));
+        start(&self.0, key, true, async move { looking.await.map(|found| described(&found)) });
+        Ok(())
+    }
+}
+
+/// Where a manager is put once it is made; letters carry only text.
+#[napi]
+pub struct NativeFound {
+    made: Arc<Mutex<Option<Manager>>>,
+    post: Rc<Post>,
+    kept: Kept,
+}
+
+#[napi]
+impl NativeFound {
+    /// Makes a manager by discovery; `key` gets a letter when it is there.
+    #[napi(
+        factory,
+        ts_args_type = "bridge: Bridge, key: number, request: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean"
+    )]
+    #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
+    pub fn begin(
+        env: Env,
+        bridge: &Bridge,
+        key: i64,
+        request: String,
+        options: String,
+        naming: Option<Chosen<'_>>,
+        pool: Option<&NativePool>,
+        asks: Option<bool>,
+    ) -> napi::Result<Self> {
+        let (options, kept) = read_options(env, &options, naming, pool, asks)?;
+        let request = DiscoverOptions::from_json(&request).map_err(thrown)?;
+        let looking = Manager::discover(request, options);
+        let made: Arc<Mutex<Option<Manager>>> = Arc::default();
+        let place = made.clone();
+        start(&bridge.0, key, true, async move {
+            let manager = looking.await?;
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(manager);
+            Ok("null".to_owned())
+        });
+        Ok(NativeFound { made, post: bridge.0.clone(), kept })
+    }
+
+    /// The manager, once.
+    #[napi]
+    pub fn take(&self) -> Option<NativeManager> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        made.map(|core| NativeManager::around(core, self.post.clone(), self.kept.clone()))
+    }
+}

@@ -1,0 +1,20 @@
+//! Owns listening to the core's questions on behalf of a JavaScript thread that waits for something.
+
+use mcpool::{Letter, Listening, Question, Questions};
+
+use crate::post::Post;
+
+/// Questions come as letters for `key`.
+pub(crate) fn listen(questions: &Questions, post: &Post, key: i64) -> Listening {
+    questions.listen(tell(post, key))
+}
+
+/// The same, for who is asked only when no verb is under way.
+pub(crate) fn overhear(questions: &Questions, post: &Post, key: i64) -> Listening {
+    questions.overhear(tell(post, key))
+}
+
+fn tell(post: &Post, key: i64) -> impl Fn(Question) + Send + 'static {
+    let mailbox = post.mailbox.clone();
+    move |question| mailbox.post(key as u64, Letter::Question(question))
+}

@@ -1,0 +1,112 @@
+// A trust callback runs on the loop of its manager, and whatever goes wrong with it trusts nothing.
+import assert from 'node:assert/strict';
+import { realpathSync } from 'node:fs';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConfigInvalidError, Manager, McpoolError, trust, trusted, UntrustedError, untrust } from 'mcpool';
+import { run, server, until } from './support.mjs';
+import { UserHome } from './user-home.mjs';
+
+async function made(test, home, options) {
+  const manager = await Manager.discover({ ...home.options, ...options });
+  test.after(() => manager.close());
+  return manager;
+}
+
+function atHome(test, servers = { a: server() }) {
+  const home = new UserHome(test);
+  home.file = home.ofProject(servers);
+  return home;
+}
+
+test('a callback decides, now or later', async (t) => {
+  const home = atHome(t, { a: server(), b: server(), c: server() });
+  const questions = [];
+  const answers = { a: true, b: false, c: sleep(20).then(() => true) };
+  const trust = (question) => {
+    questions.push(question);
+    return answers[question.server];
+  };
+  const manager = await made(t, home, { trust });
+  const report = await manager.connectAll();
+  assert.deepEqual([report.connected, report.blocked], [['a', 'c'], ['b']]);
+  assert.deepEqual(questions.map(({ server }) => server).sort(), ['a', 'b', 'c']);
+  for (const { path, fingerprint, definition, ...rest } of questions) {
+    assert.equal(path, realpathSync(home.file));
+    assert.ok(fingerprint && definition.command);
+    assert.deepEqual(Object.keys(rest), ['server']);
+  }
+  await assert.rejects(manager.connect('b'), UntrustedError);
+});
+
+for (const [name, trust] of [
+  ['throws', () => assert.fail('no idea')],
+  ['rejects', () => Promise.reject(new Error('no idea'))],
+  ['gives something else', () => 'yes'],
+  ['gives nothing', () => undefined],
+]) {
+  test(`a callback that ${name} trusts nothing`, async (t) => {
+    const manager = await made(t, atHome(t), { trust });
+    assert.deepEqual((await manager.connectAll()).blocked, ['a']);
+  });
+}
+
+test('a callback answers for the first call, a child and a reload', async (t) => {
+  const home = atHome(t);
+  const asked = [];
+  const trust = ({ server }) => asked.push(server) > 0;
+  const manager = await made(t, home, { trust });
+  const child = manager.child();
+  t.after(() => child.close());
+  await child.connect('a');
+  home.ofProject({ a: server(), b: server() });
+  assert.deepEqual((await manager.reload()).connect.connected, ['b']);
+  assert.deepEqual(asked, ['a', 'b']);
+});
+
+test('who listens to events is asked while no verb is under way', async (t) => {
+  const home = atHome(t, {});
+  const asked = [];
+  const trust = ({ server }) => asked.push(server) > 0;
+  const manager = await made(t, home, { trust, watch: true });
+  await manager.connectAll();
+  const states = [];
+  manager.on('status', ({ state }) => states.push(state));
+  home.ofProject({ b: server() });
+  await until(() => states.includes('connected'), 'the connection');
+  assert.deepEqual(asked, ['b']);
+});
+
+test('a question keeps no process alive once nobody waits', async (t) => {
+  const home = atHome(t);
+  const { said } = await run(t, 'asks.mjs', home.project, home.home);
+  assert.equal(said, 'asked');
+});
+
+test('a worker answers for its own managers', async (t) => {
+  const home = atHome(t);
+  const { said } = await run(t, 'asks-in-a-worker.mjs', home.project, home.home);
+  assert.equal(said, 'connected a');
+});
+
+test('trust is stored and taken back', async (t) => {
+  const home = atHome(t);
+  const { surroundings } = home;
+  assert.deepEqual(await trust(home.file, { servers: [], surroundings }), []);
+  const given = await trust(home.file, { surroundings });
+  assert.deepEqual(
+    given.map(({ server, path }) => [server, path]),
+    [['a', realpathSync(home.file)]],
+  );
+  assert.deepEqual(await trusted({ surroundings }), given);
+  const manager = await made(t, home, {});
+  assert.deepEqual((await manager.connectAll()).connected, ['a']);
+  assert.deepEqual(await untrust(home.file, { servers: ['a'], surroundings }), given);
+  assert.deepEqual(await trusted({ surroundings }), []);
+});
+
+test('trust of what is no config is an error', async (t) => {
+  const { file, surroundings } = atHome(t);
+  await assert.rejects(trust(`${file}.gone`, { surroundings }), McpoolError);
+  await assert.rejects(trust(file, { servers: 'a', surroundings }), ConfigInvalidError);
+});
