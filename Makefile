@@ -7,7 +7,7 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 # Where a user's pip would make a release build, the tests make a development build of the same package.
 DEV_WHEEL := PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS="--profile dev"
 
-.PHONY: demo test lint soak bench build python node test-rust test-python test-node clean
+.PHONY: demo test lint soak fuzz bench build python node test-rust test-python test-node clean
 
 demo: python node
 	$(BIN)/mcpool demo
@@ -44,6 +44,25 @@ lint: $(VENV)/ready node_modules/ready
 soak:
 	cargo build -p mcpool-fixture
 	cargo run -p mcpool --example soak
+
+# Each target for FUZZ_SECONDS; a finding fails and lies in fuzz/artifacts. Runs on stable: without a sanitizer, which only
+# nightly has, libFuzzer still sees coverage, panics, overflows, hangs and memory.
+FUZZ_SECONDS ?= 20
+FUZZ_TARGETS ?= parse_json parse_yaml parse_toml edit validate normalise find translate expand redact
+FUZZ := PATH="$(CURDIR)/target/tools/bin:$$PATH" CARGO_TARGET_DIR="$(CURDIR)/target/fuzz" cargo fuzz
+
+fuzz: target/tools/bin/cargo-fuzz
+	$(FUZZ) build --fuzz-dir fuzz --sanitizer none
+	@for target in $(FUZZ_TARGETS); do \
+		mkdir -p fuzz/corpus/$$target fuzz/seeds/$$target; \
+		echo "fuzz: $$target"; \
+		$(FUZZ) run --fuzz-dir fuzz --sanitizer none $$target \
+			fuzz/corpus/$$target fuzz/seeds/$$target tests/configs -- -max_total_time=$(FUZZ_SECONDS) \
+			-rss_limit_mb=512 -timeout=5 -max_len=65536 -verbosity=0 -print_final_stats=1 || exit 1; \
+	done
+
+target/tools/bin/cargo-fuzz:
+	cargo install cargo-fuzz --locked --root target/tools
 
 # Release builds beside the peers, in one interleaved run; see bench/README.md.
 bench: node_modules/ready
