@@ -1,6 +1,7 @@
 """How each kind of work is measured for one contestant: a class per kind, which knows the unit of its samples.
 
-Nothing here compares. What happens when servers get lost or into trouble is in `life.py`.
+Nothing here compares. What happens when servers get lost or into trouble is in `life.py`, config files and the command
+line are in `config_kinds.py`.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .config_kinds import Commanding, Discovering
 from .kind import Kind, Sample
 from .life import Recovering, Troubled
 from .processes import Failed, once
@@ -144,6 +146,8 @@ KINDS: dict[str, type[Kind]] = {
     "idling": Idling,
     "recovering": Recovering,
     "troubled": Troubled,
+    "discovering": Discovering,
+    "commanding": Commanding,
 }
 
 

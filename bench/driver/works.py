@@ -6,6 +6,7 @@ with servers that get lost or into trouble are in `life_works.py`.
 
 from __future__ import annotations
 
+from .config_works import CONFIG
 from .contestants import (
     ASYNCIO,
     CLIENT,
@@ -201,4 +202,5 @@ WORKS = [
         most_rounds=3,
     ),
     *LIFE,
+    *CONFIG,
 ]
