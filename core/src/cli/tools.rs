@@ -1,5 +1,7 @@
 //! Owns `mcpool tools`: what can be called, on which server.
 
+use std::time::Duration;
+
 use clap::Args;
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -16,6 +18,9 @@ use super::{Ended, FAILED, OK};
 use crate::catalog::{Catalog, Tool, ToolState};
 use crate::error::Error;
 use crate::manager::ManagerOptions;
+
+/// Somebody waits for a list, most of which is known; interpreters that start us have taken their time already.
+const SHORT_GATE: Duration = Duration::from_millis(150);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,7 +57,7 @@ impl Tools {
         let found = self.sources.find()?;
         let config = tried_once(found.config.clone());
         let default = ManagerOptions::default();
-        let gate = if self.fresh { NO_GATE } else { default.gate };
+        let gate = if self.fresh { NO_GATE } else { SHORT_GATE };
         with_manager(config, ManagerOptions { gate, ..default }, screen, async |manager, screen| {
             let connected = connect(manager, &found, self.server.as_deref(), screen).await?;
             let catalog = manager.get_tools();
