@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::config::{Config, Level, ServerConfig, Source};
+use crate::config::{Config, Declared, Level, ServerConfig, Source};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::{self, Secret};
 use crate::surroundings::{Surroundings, WrittenSurroundings};
@@ -242,32 +242,34 @@ fn project_directory(cwd: Option<&Path>) -> Result<PathBuf> {
 impl Discovery {
     /// The facts for programs and people; values that may be secret are starred. What `native` found is not in it.
     pub fn report(&self) -> Value {
-        let shown = |config: &ServerConfig| redact::definition(config.to_value());
-        let servers: Vec<Value> = self
-            .config
-            .servers
-            .iter()
-            .map(|(name, declared)| {
-                let config = declared.config.as_ref();
-                json!({
-                    "name": name,
-                    "config": config.ok().map(shown),
-                    "error": config.err(),
-                    "enabled": config.ok().map(|config| config.enabled),
-                    "source": declared.source,
-                    "shadows": declared.shadows,
-                    "direct": declared.direct.as_ref().map(shown),
-                })
-            })
-            .collect();
-        json!({
-            "servers": servers,
-            "warnings": self.config.warnings,
-            "files": self.files,
-            "left_out": self.left_out,
-            "errors": self.errors,
-        })
+        let shown = |config: Option<&ServerConfig>| {
+            config.map_or(Value::Null, |config| redact::definition(config.to_value()))
+        };
+        // Definitions are moved into their places: `json!` would copy each of them once a level.
+        let server = |(name, declared): (&String, &Declared)| {
+            let config = declared.config.as_ref();
+            object([
+                ("name", name.as_str().into()),
+                ("config", shown(config.ok())),
+                ("error", json!(config.err())),
+                ("enabled", config.ok().map(|config| config.enabled).into()),
+                ("source", json!(declared.source)),
+                ("shadows", json!(declared.shadows)),
+                ("direct", shown(declared.direct.as_ref())),
+            ])
+        };
+        object([
+            ("servers", self.config.servers.iter().map(server).collect()),
+            ("warnings", json!(self.config.warnings)),
+            ("files", json!(self.files)),
+            ("left_out", json!(self.left_out)),
+            ("errors", json!(self.errors)),
+        ])
     }
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
 /// One entry as the product at this place of the table would mean it.
