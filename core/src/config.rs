@@ -26,7 +26,9 @@ mod validate;
 mod write;
 
 pub(crate) use document::warn_of_misspelt;
-pub use edit::{EditScope, Edited, Place, add, disable, enable, hide, remove, unhide, update};
+pub use edit::{
+    EditRequest, EditScope, Edited, Place, add, disable, enable, hide, remove, unhide, update,
+};
 pub(crate) use file::read_document;
 pub use limits::Limits;
 pub(crate) use own_writes::physical;

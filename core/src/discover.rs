@@ -268,6 +268,18 @@ impl Discovery {
     }
 }
 
+impl Discovery {
+    /// The report, and in it the keys of the servers that the host integrates by itself: for a language that puts them
+    /// under lock again.
+    pub fn report_with_keys(&self) -> Value {
+        let exposed = |keys: &Vec<Secret>| keys.iter().map(|key| json!(key.expose())).collect();
+        let keys = self.native.iter().map(|(name, keys)| (name.clone(), exposed(keys)));
+        let mut report = self.report();
+        report["native"] = Value::Object(keys.collect());
+        report
+    }
+}
+
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }

@@ -75,7 +75,9 @@ pub use redact::Secret;
 pub use result::ToolResult;
 pub use status::{Calls, Reason, ServerStatus, State};
 pub use surroundings::{Platform, Surroundings};
-pub use trust::{Trust, TrustCallback, TrustQuestion, Trusted, trust, trusted, untrust};
+pub use trust::{
+    Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, trust, trusted, untrust,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

@@ -15,8 +15,10 @@ use crate::discover::{DiscoverOptions, discover};
 use crate::error::{Error, ErrorKind, Result};
 use crate::surroundings::Surroundings;
 
+mod request;
 mod store;
 
+pub use request::TrustRequest;
 pub(crate) use store::Store;
 
 /// The file, the directory that holds it, and two more up to the project's: no product keeps its file deeper.

@@ -3,10 +3,9 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcpool::{DiscoverOptions, Discovery, Manager};
+use mcpool::{DiscoverOptions, Manager};
 use napi::Env;
 use napi_derive::napi;
-use serde_json::{Value, json};
 
 use crate::bridge::{Bridge, start};
 use crate::manager::{Kept, NativeManager, read_options};
@@ -15,17 +14,6 @@ use crate::pool::NativePool;
 use crate::post::Post;
 use crate::thrown;
 
-/// JSON of the report, and with it the keys of native integrations, which JavaScript puts under lock again.
-pub(crate) fn described(found: &Discovery) -> String {
-    let keys = found.native.iter().map(|(name, keys)| {
-        let keys: Value = keys.iter().map(|key| json!(key.expose())).collect();
-        (name.clone(), keys)
-    });
-    let mut report = found.report();
-    report["native"] = Value::Object(keys.collect());
-    report.to_string()
-}
-
 #[napi]
 impl Bridge {
     /// Looks for servers; the answer is JSON of what was found.
@@ -33,7 +21,9 @@ impl Bridge {
     pub fn discover(&self, key: i64, request: String) -> napi::Result<()> {
         let options = DiscoverOptions::from_json(&request).map_err(thrown)?;
         let looking = mcpool::runtime::unblock(move || Ok(mcpool::discover(&options)));
-        start(&self.0, key, true, async move { looking.await.map(|found| described(&found)) });
+        start(&self.0, key, true, async move {
+            looking.await.map(|found| found.report_with_keys().to_string())
+        });
         Ok(())
     }
 }

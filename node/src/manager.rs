@@ -12,7 +12,6 @@ use napi_derive::napi;
 use crate::bridge::{Bridge, start_listening};
 use crate::calls::Caller;
 use crate::catalog::NativeCatalog;
-use crate::discover::described;
 use crate::events::NativeEvents;
 use crate::naming::{self, Chosen, Namer};
 use crate::pool::NativePool;
@@ -93,7 +92,7 @@ impl NativeManager {
     /// JSON of what discovery found, `null` for a manager that was not made by it.
     #[napi]
     pub fn discovery(&self) -> Option<String> {
-        self.core.discovery().map(|found| described(&found))
+        self.core.discovery().map(|found| found.report_with_keys().to_string())
     }
 
     /// Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn.

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcpool::{DiscoverOptions, Discovery, Manager};
+use mcpool::{DiscoverOptions, Manager};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::{Value, json};
 
 use crate::blocking::wait;
 use crate::errors::OrRaise;
@@ -16,17 +15,6 @@ use crate::pool::Pool;
 use crate::question::Asking;
 use crate::verbs::start;
 
-/// The report, and with it the keys of native integrations, which Python puts under lock again.
-pub(crate) fn described(found: &Discovery) -> Value {
-    let keys = found.native.iter().map(|(name, keys)| {
-        let keys: Value = keys.iter().map(|key| json!(key.expose())).collect();
-        (name.clone(), keys)
-    });
-    let mut report = found.report();
-    report["native"] = Value::Object(keys.collect());
-    report
-}
-
 fn read_request(request: &Bound<'_, PyAny>) -> PyResult<DiscoverOptions> {
     DiscoverOptions::from_json(&json_text(request)?).or_raise(request.py())
 }
@@ -35,7 +23,10 @@ fn read_request(request: &Bound<'_, PyAny>) -> PyResult<DiscoverOptions> {
 pub(crate) fn discover<'py>(request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let options = read_request(request)?;
     let looking = mcpool::runtime::unblock(move || Ok(mcpool::discover(&options)));
-    start(request.py(), async move { looking.await.map(|found| described(&found).to_string()) })
+    start(
+        request.py(),
+        async move { looking.await.map(|found| found.report_with_keys().to_string()) },
+    )
 }
 
 #[pyfunction]
@@ -43,7 +34,7 @@ pub(crate) fn block_discover<'py>(request: &Bound<'py, PyAny>) -> PyResult<Bound
     let (py, options) = (request.py(), read_request(request)?);
     let looking = mcpool::runtime::unblock(move || Ok(mcpool::discover(&options)));
     let found = wait(py, looking)?.or_raise(py)?;
-    json::from_serialize(py, &described(&found))
+    json::from_serialize(py, &found.report_with_keys())
 }
 
 /// Where a manager is put once it is made; futures carry only JSON.

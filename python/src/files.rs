@@ -1,13 +1,10 @@
 //! Owns the verbs about files and no manager: editing configs, and the store of what is trusted.
 
 use std::future::Future;
-use std::path::PathBuf;
 
-use mcpool::config::{self, Edited, Place};
-use mcpool::{Error, ErrorKind, Surroundings, Trusted};
+use mcpool::config::{self, EditRequest, Edited};
+use mcpool::{TrustRequest, Trusted};
 use pyo3::prelude::*;
-use serde::Deserialize;
-use serde_json::Value;
 
 use crate::blocking::wait;
 use crate::errors::OrRaise;
@@ -20,7 +17,7 @@ use crate::verbs::{start, to_json};
 pub(crate) fn edit<'py>(
     verb: &str,
     place: &Bound<'py, PyAny>,
-    name: String,
+    name: &str,
     definition: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let editing = editing(verb, place, name, definition)?;
@@ -32,7 +29,7 @@ pub(crate) fn edit<'py>(
 pub(crate) fn block_edit<'py>(
     verb: &str,
     place: &Bound<'py, PyAny>,
-    name: String,
+    name: &str,
     definition: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, editing) = (place.py(), editing(verb, place, name, definition)?);
@@ -43,26 +40,13 @@ pub(crate) fn block_edit<'py>(
 fn editing(
     verb: &str,
     place: &Bound<'_, PyAny>,
-    name: String,
+    name: &str,
     definition: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<impl Future<Output = mcpool::Result<Edited>> + Send + 'static> {
-    let py = place.py();
-    let at = Place::from_json(&json_text(place)?).or_raise(py)?;
-    let definition: Value = match definition {
-        Some(definition) => read(&json_text(definition)?).or_raise(py)?,
-        None => Value::Null,
-    };
-    let verb = verb.to_owned();
-    Ok(mcpool::runtime::unblock(move || match verb.as_str() {
-        "add" => config::add(&at, &name, definition),
-        "remove" => config::remove(&at, &name),
-        "update" => config::update(&at, &name, definition),
-        "enable" => config::enable(&at, &name),
-        "disable" => config::disable(&at, &name),
-        "hide" => config::hide(&at, &name),
-        "unhide" => config::unhide(&at, &name),
-        _ => Err(Error::new(ErrorKind::InvalidArguments, format!("There is no edit {verb:?}"))),
-    }))
+    let definition = definition.map(json_text).transpose()?;
+    let request = EditRequest::from_json(verb, &json_text(place)?, name, definition.as_deref());
+    let request = request.or_raise(place.py())?;
+    Ok(mcpool::runtime::unblock(move || request.run()))
 }
 
 /// The JSON Schema of a config file.
@@ -87,31 +71,10 @@ pub(crate) fn block_trust<'py>(
     json::from_serialize(py, &rows)
 }
 
-#[derive(Deserialize)]
-struct TrustRequest {
-    path: Option<PathBuf>,
-    servers: Option<Vec<String>>,
-    surroundings: Value,
-}
-
 fn trusting(
     verb: &str,
     request: &Bound<'_, PyAny>,
 ) -> PyResult<impl Future<Output = mcpool::Result<Vec<Trusted>>> + Send + 'static> {
-    let py = request.py();
-    let request: TrustRequest = read(&json_text(request)?).or_raise(py)?;
-    let surroundings = Surroundings::from_json(&request.surroundings.to_string()).or_raise(py)?;
-    let (path, only) = (request.path.unwrap_or_default(), request.servers);
-    let verb = verb.to_owned();
-    Ok(mcpool::runtime::unblock(move || match verb.as_str() {
-        "trust" => mcpool::trust(&path, only.as_deref(), &surroundings),
-        "untrust" => mcpool::untrust(&path, only.as_deref(), &surroundings),
-        _ => mcpool::trusted(&surroundings),
-    }))
-}
-
-fn read<T: serde::de::DeserializeOwned>(text: &str) -> mcpool::Result<T> {
-    serde_json::from_str(text).map_err(|error| {
-        Error::new(ErrorKind::ConfigInvalid, format!("What was given cannot be used: {error}"))
-    })
+    let request = TrustRequest::from_json(verb, &json_text(request)?).or_raise(request.py())?;
+    Ok(mcpool::runtime::unblock(move || request.run()))
 }

@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::discover::described;
 use crate::errors::OrRaise;
 use crate::json;
 use crate::options::{read_config, read_options};
@@ -75,7 +74,10 @@ impl NativeManager {
     /// What discovery found, or None.
     fn discovery<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.core.check_process().or_raise(py)?;
-        self.core.discovery().map(|found| json::from_serialize(py, &described(&found))).transpose()
+        self.core
+            .discovery()
+            .map(|found| json::from_serialize(py, &found.report_with_keys()))
+            .transpose()
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ConfigInvalidError, config, discover, ServerNotFoundError } from 'mcpool';
+import { ConfigInvalidError, config, discover, ServerNotFoundError, trust } from 'mcpool';
 import { root } from './support.mjs';
 import { UserHome } from './user-home.mjs';
 
@@ -74,5 +74,6 @@ test('a misspelt place is refused, and nothing is written elsewhere', async (t) 
   await assert.rejects(config.add('a', { command: 'x' }, file), ConfigInvalidError);
   await assert.rejects(discover(project), ConfigInvalidError);
   await assert.rejects(discover({ cwd: project, projectconfig: false, surroundings }), ConfigInvalidError);
+  await assert.rejects(trust(project, { server: ['a'], surroundings }), ConfigInvalidError);
   assert.ok(!existsSync(join(home, '.config/mcpool/mcp.json')) && !existsSync(file));
 });

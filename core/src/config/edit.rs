@@ -20,10 +20,12 @@ mod change;
 mod disk;
 mod json;
 mod place;
+mod request;
 mod toml;
 mod yaml;
 
 pub use place::{EditScope, Place};
+pub use request::EditRequest;
 
 /// Where products keep their servers, in the order in which they are looked for.
 const CONTAINERS: &[&str] =

@@ -1,0 +1,47 @@
+//! Owns a change as another language asks for it: the verb by its name, the rest as JSON.
+
+use serde_json::Value;
+
+use super::{Edited, Place, add, disable, enable, hide, remove, unhide, update};
+use crate::error::{Error, ErrorKind, Result};
+use crate::redact;
+
+/// A change that was asked for and not made yet.
+pub struct EditRequest {
+    verb: String,
+    place: Place,
+    name: String,
+    definition: Value,
+}
+
+impl EditRequest {
+    /// `place` is as [`Place::from_json`] reads it; `definition` is for the verbs that take one.
+    pub fn from_json(
+        verb: &str,
+        place: &str,
+        name: &str,
+        definition: Option<&str>,
+    ) -> Result<EditRequest> {
+        let place = Place::from_json(place)?;
+        let definition = serde_json::from_str(definition.unwrap_or("null")).map_err(|error| {
+            let text = format!("The definition cannot be used: {}", redact::reason(&error));
+            Error::new(ErrorKind::ConfigInvalid, text)
+        })?;
+        Ok(EditRequest { verb: verb.to_owned(), place, name: name.to_owned(), definition })
+    }
+
+    /// Makes the change; waits for the disk.
+    pub fn run(self) -> Result<Edited> {
+        let EditRequest { verb, place, name, definition } = self;
+        match verb.as_str() {
+            "add" => add(&place, &name, definition),
+            "remove" => remove(&place, &name),
+            "update" => update(&place, &name, definition),
+            "enable" => enable(&place, &name),
+            "disable" => disable(&place, &name),
+            "hide" => hide(&place, &name),
+            "unhide" => unhide(&place, &name),
+            _ => Err(Error::new(ErrorKind::InvalidArguments, format!("There is no edit {verb:?}"))),
+        }
+    }
+}
