@@ -1,20 +1,32 @@
 //! Owns who hears of a connection: the managers that hold it, each with its own event log and its own catalog.
 //! Invariant: whoever has let go of a connection hears nothing more of it.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::catalog::Cache;
+use crate::catalog::{Cache, Consult, Drift, Offer, Tools};
+use crate::connection::Suspicion;
 use crate::event::{EventKind, EventLog, LogOrigin};
+use crate::redact::Mask;
 use crate::sync::lock;
+
+/// How many suspicions a manager remembers having been told of.
+const SUSPICIONS: usize = 1024;
+/// How many lines about servers a manager keeps.
+const WARNINGS: usize = 1024;
 
 /// What a manager shows a connection of itself.
 pub(crate) struct View {
     pub(crate) events: EventLog,
     pub(crate) cache: Cache,
     catalog_version: AtomicU64,
+    /// What the manager offers of its servers' tools, by server.
+    offers: Mutex<HashMap<String, Arc<Offer>>>,
     /// What is odd about its servers, as far as that is known only since they were connected: server and line.
     warnings: Mutex<Vec<(String, String)>>,
+    /// What it was told of texts that give orders to a model, by server.
+    suspicions: Mutex<Vec<(String, Suspicion)>>,
 }
 
 impl View {
@@ -23,8 +35,44 @@ impl View {
             events: EventLog::new(),
             cache,
             catalog_version: AtomicU64::new(1),
+            offers: Mutex::default(),
             warnings: Mutex::default(),
+            suspicions: Mutex::default(),
         })
+    }
+
+    pub(crate) fn set_offers(&self, offers: impl Iterator<Item = (String, Arc<Offer>)>) {
+        *lock(&self.offers) = offers.collect();
+    }
+
+    pub(crate) fn offer(&self, server: &str) -> Option<Arc<Offer>> {
+        lock(&self.offers).get(server).cloned()
+    }
+
+    /// How many of these tools the manager offers.
+    pub(crate) fn tool_count(&self, server: &str, tools: &Tools, mask: &Mask) -> usize {
+        match self.offer(server) {
+            Some(offer) => offer.count(tools, || mask.clone()),
+            None => tools.list.len(),
+        }
+    }
+
+    /// What of these tools is not as it was.
+    pub(crate) fn look(
+        &self,
+        server: &str,
+        tools: &Tools,
+        mask: &Mask,
+        consult: Consult,
+    ) -> Vec<Drift> {
+        self.offer(server).map(|offer| offer.look(tools, mask, consult)).unwrap_or_default()
+    }
+
+    /// Tells the manager of that, as far as it has not heard it; the answer is a line that the log should have.
+    pub(crate) fn tell(&self, server: &str, drifts: Vec<Drift>) -> Option<String> {
+        let line = self.offer(server)?.tell(drifts, &self.events)?;
+        self.events.emit(server, log_event("warning", &line));
+        Some(line)
     }
 
     pub(crate) fn warnings(&self) -> Vec<String> {
@@ -39,15 +87,32 @@ impl View {
             if warnings.contains(&entry) {
                 return false;
             }
+            let excess = (warnings.len() + 1).saturating_sub(WARNINGS);
+            warnings.drain(..excess);
             warnings.push(entry);
         }
         self.events.emit(server, log_event("warning", line));
         true
     }
 
+    /// Notes the suspicion; tells whether it is news.
+    pub(crate) fn hears_first(&self, server: &str, suspicion: &Suspicion) -> bool {
+        let entry = (server.to_owned(), suspicion.clone());
+        let mut suspicions = lock(&self.suspicions);
+        let news = !suspicions.contains(&entry);
+        if news {
+            // A server that always says something else is forgotten little by little.
+            let excess = (suspicions.len() + 1).saturating_sub(SUSPICIONS);
+            suspicions.drain(..excess);
+            suspicions.push(entry);
+        }
+        news
+    }
+
     /// What was odd about these servers is of no interest any more.
     pub(crate) fn forget_warnings(&self, is_over: impl Fn(&str) -> bool) {
         lock(&self.warnings).retain(|(server, _)| !is_over(server));
+        lock(&self.suspicions).retain(|(server, _)| !is_over(server));
     }
 
     pub(crate) fn catalog_version(&self) -> u64 {

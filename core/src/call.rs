@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::mailbox::{Letter, Mailbox};
+use crate::question::Question;
 use crate::result::ToolResult;
 
 /// A call's arguments: one JSON object, kept as text.
@@ -62,6 +63,23 @@ impl Arguments {
     }
 }
 
+impl TryFrom<serde_json::Value> for Arguments {
+    type Error = Error;
+
+    fn try_from(arguments: serde_json::Value) -> Result<Self> {
+        Arguments::new(&arguments)
+    }
+}
+
+/// JSON text, as models write it.
+impl TryFrom<&str> for Arguments {
+    type Error = Error;
+
+    fn try_from(json: &str) -> Result<Self> {
+        Arguments::from_json(json)
+    }
+}
+
 /// What a caller can say about one call.
 #[derive(Default)]
 pub struct CallOptions {
@@ -75,7 +93,13 @@ pub struct CallOptions {
     pub meta: Option<Arguments>,
     /// Asks the server for progress and gives it to this function, on one of our threads; it must not block.
     pub on_progress: Option<OnProgress>,
+    /// Hears what a person has to be asked about this call, where its manager asks [`crate::OnApproval::of_caller`];
+    /// a host loop gets a letter instead. It must not block.
+    pub on_question: Option<OnQuestion>,
 }
+
+/// Hears a question and lets somebody answer it.
+pub type OnQuestion = Arc<dyn Fn(Question) + Send + Sync>;
 
 /// Hears of the progress of a call.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
@@ -156,9 +180,22 @@ pub(crate) enum Waiter {
 pub(crate) trait Resend: Send + Sync {
     /// The end of the call, as far as it went.
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>);
+    /// Puts a question to whoever waits; see [`Waiter::ask`].
+    fn ask(&self, question: Question);
 }
 
 impl Waiter {
+    /// Puts a question to who waits. A Rust future answers none: the question is dropped, which ends it.
+    pub(crate) fn ask(&self, question: Question) {
+        match self {
+            Waiter::Future(_) => {}
+            Waiter::Loop(Address { mailbox, key }) => {
+                mailbox.post(*key, Letter::Question(question));
+            }
+            Waiter::Again(resend) => resend.ask(question),
+        }
+    }
+
     pub(crate) fn finish(self, outcome: Result<ToolResult>) {
         match self {
             // A receiver that is gone has cancelled.

@@ -2,6 +2,9 @@
 //! one; each command has a file of its own, `screen` writes for all of them, `work` connects and closes.
 //! Invariant: a command never writes by itself, never exits by itself, and leaves no server behind.
 
+use std::ffi::OsString;
+use std::io::Write;
+
 use clap::error::ErrorKind as UsageKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -41,6 +44,7 @@ use terminal::tame;
 
 const OK: i32 = 0;
 const FAILED: i32 = 1;
+const USAGE: i32 = 2;
 /// An end by a signal has this and the signal's number for its exit code.
 const SIGNALLED: i32 = 128;
 
@@ -131,6 +135,18 @@ impl From<Error> for Failure {
 
 /// The exit code, or why there was no regular end.
 type Ended = Result<i32, Failure>;
+
+/// Runs the command line with words that may be no text.
+pub fn run_os(args: Vec<OsString>, restart: Vec<String>) -> i32 {
+    // Replaced characters would name another file, or end up in a config.
+    match args.into_iter().map(OsString::into_string).collect() {
+        Ok(args) => run(args, restart),
+        Err(_) => {
+            let _ = writeln!(std::io::stderr(), "error: an argument is not UTF-8");
+            USAGE
+        }
+    }
+}
 
 /// Runs the command line and gives its exit code. `args` come without the program's name; `restart` is the program,
 /// with leading arguments, that starts this same command line again.

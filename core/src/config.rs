@@ -36,6 +36,7 @@ pub use restart::RestartPolicy;
 pub use schema::schema;
 pub use source::{Declared, Level, Scope, Source};
 pub use tools::ToolFilter;
+pub(crate) use validate::MAX_RESULT_CHARS;
 pub use validate::check_name;
 
 /// All servers of one config, each usable or with its error, in the order written.

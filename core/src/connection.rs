@@ -3,7 +3,6 @@
 //! Invariant: never two processes for one name; looking never starts anything.
 
 use std::future::Future;
-use std::hash::{DefaultHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,8 +10,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::audience::Audience;
-use crate::catalog::ServerTool;
+use crate::audience::{Audience, View};
+use crate::catalog::Consult;
+pub(crate) use crate::catalog::Tools;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
@@ -25,10 +25,12 @@ use crate::sync::lock;
 
 mod actor;
 mod dial;
+mod inspect;
 mod phase;
 mod vigil;
 
 use actor::{Actor, Command};
+pub(crate) use inspect::Suspicion;
 
 /// A handle on one server's link.
 pub(crate) struct Connection {
@@ -45,8 +47,10 @@ pub(crate) struct Seen {
     published: ArcSwap<Published>,
     /// Rings when something else is published. What, is read there: a watch skips values.
     changed: watch::Sender<()>,
-    /// What was odd about its values when they were last resolved.
-    warnings: Mutex<Vec<String>>,
+    /// What was odd about its values when they were last resolved, and about its tools when they were last listed.
+    warnings: Mutex<[Vec<String>; 2]>,
+    /// What is suspicious in what it says of itself.
+    suspicions: Mutex<Vec<Suspicion>>,
     /// When a call went out last, by the clock; kept only for servers that are shut down when idle.
     called_ms: AtomicU64,
 }
@@ -71,6 +75,11 @@ impl Published {
         self.retry_at.map(|at| at.saturating_sub(clock.now()).as_millis() as u64)
     }
 
+    /// What hides the values that the server was given.
+    pub(crate) fn mask(&self) -> Mask {
+        self.live.as_ref().map(|live| live.session.mask()).unwrap_or_default()
+    }
+
     pub(crate) fn status_event(&self, clock: &Clock) -> EventKind {
         EventKind::Status {
             state: self.state,
@@ -89,45 +98,6 @@ pub(crate) struct Live {
     pub(crate) connected_since_ms: u64,
 }
 
-/// A server's tools, in its own order and by raw name.
-#[derive(Clone, Default)]
-pub(crate) struct Tools {
-    pub(crate) list: Arc<Vec<Arc<ServerTool>>>,
-    /// The hash of each raw name and the tool's place in the list, sorted: small, since every connection has one.
-    by_name: Arc<[(u32, u32)]>,
-}
-
-impl Tools {
-    pub(crate) fn new(list: Vec<Arc<ServerTool>>) -> Self {
-        let hashes = list.iter().map(|tool| hash(tool.raw_name()));
-        let mut by_name: Vec<(u32, u32)> = hashes.zip(0..).collect();
-        by_name.sort_unstable();
-        Tools { list: Arc::new(list), by_name: by_name.into() }
-    }
-
-    /// The tools that a list of raw entries holds; one bad tool never costs the others.
-    pub(crate) fn read(server: &Arc<str>, listed: Vec<bytes::Bytes>) -> Self {
-        dial::tools_of(server, listed, &Mask::default())
-    }
-
-    pub(crate) fn get(&self, raw_name: &str) -> Option<&Arc<ServerTool>> {
-        let wanted = hash(raw_name);
-        let from = self.by_name.partition_point(|&(hash, _)| hash < wanted);
-        let alike = self.by_name[from..].iter().take_while(|(hash, _)| *hash == wanted);
-        alike.map(|&(_, at)| &self.list[at as usize]).find(|tool| tool.raw_name() == raw_name)
-    }
-
-    fn is(&self, other: &Tools) -> bool {
-        Arc::ptr_eq(&self.list, &other.list) || (self.list.is_empty() && other.list.is_empty())
-    }
-}
-
-fn hash(raw_name: &str) -> u32 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(raw_name.as_bytes());
-    hasher.finish() as u32
-}
-
 impl Connection {
     pub(crate) fn new(server: &str, config: ServerConfig, clock: Clock) -> Self {
         let seen = Arc::new(Seen {
@@ -138,6 +108,7 @@ impl Connection {
             published: ArcSwap::default(),
             changed: watch::Sender::new(()),
             warnings: Mutex::default(),
+            suspicions: Mutex::default(),
             called_ms: AtomicU64::new(0),
         });
         let (commands, inbox) = mpsc::unbounded_channel();
@@ -165,14 +136,33 @@ impl Connection {
         &self.seen.clock
     }
 
-    /// What was odd about the server's values when they were last resolved.
+    /// What was odd about the server's values and tools when they were last looked at.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        lock(&self.seen.warnings).clone()
+        lock(&self.seen.warnings).concat()
+    }
+
+    /// Tells a manager that has just joined what is suspicious in what the server says of itself.
+    pub(crate) fn tell_suspicions(&self, view: &View) {
+        self.seen.tell_suspicions(view);
     }
 
     /// Rings whenever something else is published.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.seen.changed.subscribe()
+    }
+
+    /// Tells a manager that has joined how the tools differ from what they were.
+    pub(crate) fn compare_tools(&self, view: &Arc<View>) {
+        let (seen, view, published) = (self.seen.clone(), view.clone(), self.published().clone());
+        let drifts = view.look(&seen.server, &published.tools, &published.mask(), Consult::Later);
+        if let Some(line) = view.tell(&seen.server, drifts) {
+            tracing::warn!(server = &*seen.server, "{line}");
+        }
+        if view.offer(&seen.server).is_some_and(|offer| offer.wants_pins()) {
+            runtime::handle().spawn_blocking(move || {
+                seen.compare_with_the_disk(&[view], &published.tools, &published.mask());
+            });
+        }
     }
 
     /// Notes that the server is needed.
@@ -225,11 +215,18 @@ impl Connection {
     }
 }
 
+/// What a warning is about.
+#[derive(Clone, Copy)]
+enum Odd {
+    Values,
+    Tools,
+}
+
 impl Seen {
     /// Tells everybody what is odd, each line once.
-    fn warn(&self, warnings: Vec<String>) {
+    fn warn(&self, about: Odd, warnings: Vec<String>) {
         // Noted before: whoever joins meanwhile reads them there.
-        lock(&self.warnings).clone_from(&warnings);
+        lock(&self.warnings)[about as usize].clone_from(&warnings);
         for line in &warnings {
             self.audience.warn_once(&self.server, line);
         }

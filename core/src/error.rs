@@ -225,6 +225,13 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
+/// Where something cannot fail, there is no error to make.
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let body = &self.0;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::per_process::Local;
+use crate::result::Signal;
 use crate::status::{Reason, State};
 use crate::sync::lock;
 
@@ -77,6 +78,131 @@ pub enum EventKind {
         /// Servers whose settings changed while they ran on.
         updated: Vec<String>,
     },
+    /// A tool is no longer as it was when it was first seen.
+    ToolDrift {
+        /// The server's name for it.
+        tool: String,
+        /// What it was: the fingerprint.
+        pinned: String,
+        /// What it is: the fingerprint.
+        fingerprint: String,
+        /// What is different, part by part.
+        changes: Vec<DriftChange>,
+        /// Whether it is kept from agents for it.
+        blocked: bool,
+    },
+    /// A call was begun, or has ended. Only where the manager was asked to tell.
+    Call {
+        /// Which of the two.
+        phase: CallPhase,
+        /// Counts the calls of a manager; the same at begin and end.
+        call: u64,
+        /// The server's name for the tool.
+        tool: String,
+        /// What it was called with, at the begin, without what looks secret.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        arguments: Option<serde_json::Value>,
+        /// How long it took, at the end.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<f64>,
+        /// Whether the tool says that it failed, where it has answered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        is_error: Option<bool>,
+        /// Why there is no answer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<crate::Error>,
+        /// The caller gave it up: there is neither an answer nor an error.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        cancelled: bool,
+    },
+    /// A call that asked for progress has made some.
+    Progress {
+        /// The server's name for the tool.
+        tool: String,
+        /// How far it has come.
+        #[serde(flatten)]
+        progress: crate::Progress,
+    },
+    /// A text from a server tries to give orders to a model.
+    Injection {
+        /// Where it stands.
+        place: InjectionPlace,
+        /// The server's name for the tool; none for a server's instructions.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool: Option<String>,
+        /// What was found.
+        signals: Vec<Signal>,
+    },
+    /// A server wants to know who we are.
+    AuthRequired {
+        /// What it said.
+        error: crate::Error,
+    },
+}
+
+impl EventKind {
+    /// Every type of event: what `type` says.
+    pub const TYPES: &'static [&'static str] = &[
+        "status",
+        "tools_changed",
+        "tool_drift",
+        "call",
+        "progress",
+        "log",
+        "injection",
+        "auth_required",
+        "config_changed",
+    ];
+
+    /// The type: one of [`EventKind::TYPES`].
+    pub fn name(&self) -> &'static str {
+        match self {
+            EventKind::Status { .. } => "status",
+            EventKind::ToolsChanged { .. } => "tools_changed",
+            EventKind::ToolDrift { .. } => "tool_drift",
+            EventKind::Call { .. } => "call",
+            EventKind::Progress { .. } => "progress",
+            EventKind::Log { .. } => "log",
+            EventKind::Injection { .. } => "injection",
+            EventKind::AuthRequired { .. } => "auth_required",
+            EventKind::ConfigChanged { .. } => "config_changed",
+        }
+    }
+}
+
+/// One part of a tool that is different.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DriftChange {
+    /// A JSON pointer into the tool's entry, such as `/inputSchema/properties/path`.
+    pub path: String,
+    /// What stood there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<serde_json::Value>,
+    /// What stands there now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<serde_json::Value>,
+}
+
+/// How far a call has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallPhase {
+    /// It was handed in.
+    Started,
+    /// It has ended, however it did.
+    Finished,
+}
+
+/// Which text of a server is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InjectionPlace {
+    /// What a tool answered.
+    Result,
+    /// What a tool says of itself, its schema included.
+    Description,
+    /// What a server says of itself.
+    Instructions,
 }
 
 /// Who speaks in a log event.
@@ -175,6 +301,67 @@ mod tests {
         }
         assert_eq!(events.next().await.unwrap().seq, 11);
         assert_eq!(events.lost(), 10);
+    }
+
+    /// One event of each type. A new type has to be added here, to the list and to the languages.
+    fn one_of_each() -> Vec<EventKind> {
+        let (tool, none) = (String::new, Vec::new);
+        let error = crate::Error::new(crate::ErrorKind::AuthRequired, "");
+        vec![
+            EventKind::Status {
+                state: State::Idle,
+                error: None,
+                reason: None,
+                attempt: 0,
+                next_retry_ms: None,
+            },
+            EventKind::ToolsChanged { tool_count: 0 },
+            EventKind::ToolDrift {
+                tool: tool(),
+                pinned: tool(),
+                fingerprint: tool(),
+                changes: Vec::new(),
+                blocked: false,
+            },
+            EventKind::Call {
+                phase: CallPhase::Started,
+                call: 1,
+                tool: tool(),
+                arguments: None,
+                duration_ms: None,
+                is_error: None,
+                error: None,
+                cancelled: false,
+            },
+            EventKind::Progress {
+                tool: tool(),
+                progress: crate::Progress { progress: 0.0, total: None, message: None },
+            },
+            EventKind::Log {
+                origin: LogOrigin::Mcpool,
+                level: tool(),
+                logger: None,
+                data: serde_json::Value::Null,
+            },
+            EventKind::Injection { place: InjectionPlace::Result, tool: None, signals: Vec::new() },
+            EventKind::AuthRequired { error },
+            EventKind::ConfigChanged {
+                added: none(),
+                removed: none(),
+                restarted: none(),
+                updated: none(),
+            },
+        ]
+    }
+
+    #[test]
+    fn the_list_of_types_is_what_events_say() {
+        let all = one_of_each();
+        assert_eq!(all.iter().map(EventKind::name).collect::<Vec<_>>(), EventKind::TYPES);
+        for kind in all {
+            let name = kind.name();
+            assert_eq!(serde_json::to_value(kind).unwrap()["type"], name);
+        }
     }
 
     #[tokio::test]

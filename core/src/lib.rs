@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod approval;
 mod audience;
 mod call;
 mod catalog;
@@ -37,6 +38,7 @@ mod inherited;
 pub mod logs;
 mod mailbox;
 mod manager;
+mod output;
 mod per_process;
 mod pool;
 mod question;
@@ -52,8 +54,9 @@ mod trust;
 mod utc;
 mod wire;
 
-pub use call::{Address, Arguments, CallOptions, OnProgress, Progress, Retry};
-pub use catalog::{Catalog, Naming, NamingFunction, ServerTool, Tool, ToolState};
+pub use approval::{ApprovalPolicy, ApprovalQuestion, OnApproval};
+pub use call::{Address, Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
+pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, ServerTool, Tool, ToolState};
 pub use clock::Clock;
 pub use config::{
     Config, Declared, HealthProbe, InheritEnv, Isolate, KeepAlive, Level, Limits, Remote,
@@ -63,16 +66,17 @@ pub use discover::{
     DiscoverOptions, Discovery, DiscoveryError, FoundFile, LeftOut, McpRemote, discover, providers,
 };
 pub use error::{Error, ErrorKind, Executed, Restart, Result, RpcError};
-pub use event::{Event, EventKind, Events, LogOrigin};
+pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
 pub use mailbox::{Letter, Mailbox};
 pub use manager::{
-    CacheOption, CallHandle, ConnectReport, Manager, ManagerOptions, PendingWithoutCache,
-    ReloadReport, ToolRef,
+    Attributes, CacheOption, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
+    PendingWithoutCache, ReloadReport, ToolRef, telemetry_words,
 };
+pub use output::ToolOutput;
 pub use pool::{Pool, PoolOptions};
 pub use question::{Listening, Question, Questions, Taken};
 pub use redact::Secret;
-pub use result::ToolResult;
+pub use result::{Failure, ForModel, Signal, SignalKind, Spill, ToolResult};
 pub use status::{Calls, Reason, ServerStatus, State};
 pub use surroundings::{Platform, Surroundings};
 pub use trust::{
@@ -82,3 +86,7 @@ pub use trust::{
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/quickstart.md")]
+struct QuickStart;

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::audience::View;
-use crate::catalog::{Cache, Catalog, did_you_mean};
+use crate::catalog::{Cache, Names, Offer, Terms, did_you_mean};
 use crate::config::{Config, Declared, Isolate};
 use crate::connection::Connection;
 use crate::discover::Discovery;
@@ -22,25 +22,32 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Events;
 use crate::per_process::Local;
 use crate::pool::{Leaving, Pool, Residents};
+use crate::result::{Shelf, Spill};
 use crate::runtime;
 use crate::status::ServerStatus;
 use crate::sync::lock;
 
 mod calls;
 mod connect;
+mod execute;
 mod options;
 mod reload;
 mod server;
 mod sources;
+mod telemetry;
+mod tools;
 mod trust;
 mod watch;
 
 pub use calls::{CallHandle, ToolRef};
 pub use connect::ConnectReport;
+pub(crate) use execute::Home;
 pub use options::{CacheOption, ManagerOptions, PendingWithoutCache};
 pub use reload::ReloadReport;
-use server::Server;
+use server::{Server, Showing};
 use sources::Origin;
+pub use telemetry::{Attributes, CallTelemetry, words as telemetry_words};
+use tools::Shown;
 use trust::{Case, Judge};
 use watch::Watch;
 
@@ -65,7 +72,10 @@ struct Inner {
     /// Connections that this manager alone has.
     own: Arc<Residents>,
     view: Arc<View>,
-    catalog: Mutex<(u64, Arc<Catalog>)>,
+    showing: Showing,
+    /// What holds for the tools of all servers.
+    terms: Arc<Terms>,
+    catalog: Mutex<Shown>,
     /// Where the config is read again.
     origin: Origin,
     discovery: ArcSwapOption<Discovery>,
@@ -76,6 +86,8 @@ struct Inner {
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
     closed: AtomicBool,
+    /// How many calls were told as events.
+    told_calls: AtomicU64,
 }
 
 impl Manager {
@@ -91,20 +103,42 @@ impl Manager {
         origin: Origin,
         parent: Option<&Inner>,
     ) -> Manager {
-        let Config { servers, warnings } = config;
+        let Config { servers, mut warnings } = config;
+        if parent.is_none() {
+            warnings.extend(options.tools.oddities());
+        }
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        let servers = servers.into_iter().map(|(name, declared)| {
-            let server = Server::new(&name, in_scope(declared, &options));
-            (name, server)
-        });
-        let servers = ArcSwap::from_pointee(servers.collect());
         let cache = match &options.cache {
             CacheOption::User => Cache::at(None),
             CacheOption::At(dir) => Cache::at(Some(dir.clone())),
             CacheOption::Off => Cache::off(),
         };
+        let shelf = match options.spill {
+            Spill::None => None,
+            Spill::File => Some(Arc::new(Shelf::beside(&cache))),
+        };
+        let pool = options.pool.clone().unwrap_or_else(Pool::shared);
+        let names = match parent {
+            Some(parent) => parent.terms.names().clone(),
+            None => Names::new(options.naming.clone()),
+        };
+        let clock = pool.clock().clone();
+        let policies = (options.drift, options.approval);
+        let terms = Terms::new(&options.tools, policies, names, cache.clone(), clock);
+        let view = View::new(cache);
+        let showing = Showing { wrap: options.wrap, shelf, view: Arc::downgrade(&view) };
+        let servers = servers.into_iter().map(|(name, declared)| {
+            let parents = parent.map(|parent| parent.servers.load());
+            let before = parents.as_ref().and_then(|servers| servers.get(&name));
+            let before = before.map(|server| &*server.offer);
+            let offer = Offer::new(&name, declared.config.as_ref().ok(), &terms, before);
+            let server = Server::new(&name, in_scope(declared, &options), offer, &showing);
+            (name, server)
+        });
+        let servers: Servers = servers.collect();
+        view.set_offers(offers_of(&servers));
         let slots = options.connect_concurrency.max(1);
         let judge = match parent {
             Some(parent) => parent.judge.clone(),
@@ -112,13 +146,15 @@ impl Manager {
         };
         Manager(Local::new(Arc::new_cyclic(|me| Inner {
             me: me.clone(),
-            servers,
+            servers: ArcSwap::from_pointee(servers),
             warnings: Mutex::new(warnings),
             connect_slots: Arc::new(Semaphore::new(slots)),
-            pool: options.pool.clone().unwrap_or_else(Pool::shared),
+            pool,
             family: parent.map_or_else(Arc::default, |parent| parent.family.clone()),
             own: Arc::default(),
-            view: View::new(cache),
+            view,
+            showing,
+            terms,
             catalog: Mutex::default(),
             origin,
             discovery: ArcSwapOption::new(parent.and_then(|parent| parent.discovery.load_full())),
@@ -127,6 +163,7 @@ impl Manager {
             watch: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
             closed: AtomicBool::new(false),
+            told_calls: AtomicU64::new(0),
             options,
         })))
     }
@@ -148,23 +185,12 @@ impl Manager {
         warnings
     }
 
-    /// The tools of all servers that are up, or will be, sorted by name.
-    pub fn get_tools(&self) -> Arc<Catalog> {
-        let version = self.0.view.catalog_version();
-        let (built, catalog) = lock(&self.0.catalog).clone();
-        if built == version {
-            return catalog;
-        }
-        let servers = self.0.servers.load_full();
-        let slices = servers.values().filter_map(|server| server.slice()).collect();
-        // Without the lock: a naming function may belong to a language with a lock of its own.
-        let catalog = Arc::new(Catalog::build(slices, &self.0.options.naming));
-        *lock(&self.0.catalog) = (version, catalog.clone());
-        catalog
-    }
-
     /// Every server's status, in the order of the config. Starts nothing.
     pub fn status(&self) -> Vec<ServerStatus> {
+        if self.0.terms.go_by_answers() {
+            // Has the function name the tools that are to be counted.
+            self.get_tools();
+        }
         self.0.servers.load().values().map(|server| server.status()).collect()
     }
 
@@ -229,9 +255,7 @@ impl Manager {
     /// looked at either: another thread may have been writing when the fork came.
     pub fn check_process(&self) -> Result<()> {
         if self.0.is_inherited() {
-            let text = "This manager belongs to the parent process: its connections are not here";
-            return Err(Error::new(ErrorKind::Closed, text)
-                .with_hint("create a new Manager after the fork"));
+            return Err(inherited());
         }
         Ok(())
     }
@@ -253,6 +277,11 @@ impl Manager {
 }
 
 impl Inner {
+    /// The server's tools that this manager offers, from now on.
+    fn offer(&self, name: &str, declared: &Declared, before: Option<&Offer>) -> Arc<Offer> {
+        Offer::new(name, declared.config.as_ref().ok(), &self.terms, before)
+    }
+
     fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             return Err(closed());
@@ -291,6 +320,10 @@ impl Drop for Inner {
     }
 }
 
+fn offers_of(servers: &Servers) -> impl Iterator<Item = (String, Arc<Offer>)> {
+    servers.iter().map(|(name, server)| (name.clone(), server.offer.clone()))
+}
+
 /// The definition in the manager's surroundings, unless its source has others.
 fn in_scope(mut declared: Declared, options: &ManagerOptions) -> Declared {
     if let Ok(config) = &mut declared.config {
@@ -301,6 +334,11 @@ fn in_scope(mut declared: Declared, options: &ManagerOptions) -> Declared {
         }
     }
     declared
+}
+
+fn inherited() -> Error {
+    let text = "This manager belongs to the parent process: its connections are not here";
+    Error::new(ErrorKind::Closed, text).with_hint("create a new Manager after the fork")
 }
 
 fn closed() -> Error {

@@ -229,7 +229,7 @@ impl Resident {
 }
 
 /// Whoever joins a connection that has a history hears where it stands.
-fn greet(name: &str, connection: &Connection, view: &View) {
+fn greet(name: &str, connection: &Connection, view: &Arc<View>) {
     for line in connection.warnings() {
         view.warn_once(name, &line);
     }
@@ -239,9 +239,11 @@ fn greet(name: &str, connection: &Connection, view: &View) {
     }
     if !published.tools.list.is_empty() {
         view.outdate_catalog();
-        let tool_count = published.tools.list.len();
+        connection.compare_tools(view);
+        let tool_count = view.tool_count(name, &published.tools, &published.mask());
         view.events.emit(name, EventKind::ToolsChanged { tool_count });
     }
+    connection.tell_suspicions(view);
 }
 
 fn conflict(name: &str, differences: &[&str]) -> Error {

@@ -45,6 +45,7 @@ struct Listener {
 /// A question on its way; the first who takes it answers it.
 #[derive(Clone, Debug)]
 pub struct Question {
+    kind: &'static str,
     text: Arc<str>,
     reply: Arc<Mutex<Reply>>,
 }
@@ -75,14 +76,12 @@ impl Questions {
     /// Asks; gives the answer, or nothing when nobody can come any more. Dropping the future takes the question back.
     pub fn ask<T: Serialize>(
         &self,
-        kind: &str,
+        kind: &'static str,
         content: &T,
     ) -> impl Future<Output = Option<String>> + Send + use<T> {
-        // The core's own types serialise; anything else would be a mistake of ours.
-        let text = serde_json::to_string(&Written { kind, content }).unwrap_or_default();
-        let (reply, answer) = oneshot::channel();
-        self.post(Question { text: text.into(), reply: Arc::new(Mutex::new(Reply::Open(reply))) });
-        async move { answer.await.ok() }
+        let (question, answer) = Question::new(kind, content);
+        self.post(question);
+        answer
     }
 
     fn post(&self, question: Question) {
@@ -162,6 +161,23 @@ impl Drop for Listening {
 }
 
 impl Question {
+    /// A question, and its answer when somebody has given one. Dropping that takes the question back.
+    pub(crate) fn new<T: Serialize>(
+        kind: &'static str,
+        content: &T,
+    ) -> (Question, impl Future<Output = Option<String>> + Send + use<T>) {
+        // The core's own types serialise; anything else would be a mistake of ours.
+        let text = serde_json::to_string(&Written { kind, content }).unwrap_or_default();
+        let (reply, answer) = oneshot::channel();
+        let reply = Arc::new(Mutex::new(Reply::Open(reply)));
+        (Question { kind, text: text.into(), reply }, async move { answer.await.ok() })
+    }
+
+    /// What it is about: `trust` or `approval`.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
     /// The question, unless somebody else has it.
     pub fn take(&self) -> Option<Taken> {
         let mut reply = lock(&self.reply);
@@ -197,6 +213,11 @@ impl Taken {
     /// What is asked, as JSON with a `kind`.
     pub fn text(&self) -> &str {
         &self.question.text
+    }
+
+    /// Whether somebody still waits for the answer.
+    pub fn is_wanted(&self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| !reply.is_closed())
     }
 
     /// Answers, in JSON.

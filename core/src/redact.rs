@@ -5,12 +5,14 @@
 
 use std::fmt;
 
+mod arguments;
 mod find;
 mod mask;
 mod names;
 mod reference;
 mod shown;
 
+pub(crate) use arguments::{arguments, shortened};
 pub(crate) use mask::{Given, Mask};
 pub(crate) use names::is_secret_key;
 #[cfg(any(test, fuzzing))]

@@ -1,50 +1,121 @@
 //! Owns a call's result: the server's JSON as it came, and views of it that are made when asked for.
 //! Invariant: nothing is parsed before somebody looks, and what came is what [`ToolResult::json`] shows.
 
+use std::sync::{Arc, OnceLock};
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-mod render;
+use self::render::Lossy;
 
-/// What a tool answered.
-#[derive(Clone, Debug)]
-pub struct ToolResult {
+mod present;
+mod render;
+mod scan;
+mod spill;
+mod truncate;
+mod wrap;
+
+pub use present::{Failure, ForModel};
+pub(crate) use present::{Origin, Presenter};
+pub(crate) use render::string;
+pub use scan::{Signal, SignalKind};
+pub(crate) use scan::{scan, summary};
+pub(crate) use spill::Shelf;
+pub use spill::Spill;
+
+/// What a tool answered. Cheap to clone.
+#[derive(Clone)]
+pub struct ToolResult(Arc<Answer>);
+
+struct Answer {
     json: Bytes,
+    /// What is known of where it comes from.
+    origin: Option<Origin>,
+    for_model: OnceLock<ForModel>,
 }
 
-/// The parts of a result, still raw.
-#[derive(Deserialize, Default)]
+/// The parts of a result, still raw. What is odd in one of them, or beside them, hides none of the others.
+#[derive(Default)]
 struct Parts<'a> {
-    #[serde(borrow, default)]
     content: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "structuredContent")]
     structured: Option<&'a RawValue>,
-    #[serde(default, rename = "isError")]
-    is_error: Option<Value>,
+    is_error: bool,
+}
+
+impl<'de> Deserialize<'de> for Parts<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> serde::de::Visitor<'de> for Fields {
+            type Value = Parts<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut fields: A,
+            ) -> Result<Parts<'de>, A::Error> {
+                let mut parts = Parts::default();
+                while let Some((Lossy(name), value)) = fields.next_entry::<_, &RawValue>()? {
+                    // Written twice, the last one counts, as it does to most who read JSON.
+                    match &*name {
+                        "content" => parts.content = Some(value),
+                        "structuredContent" => parts.structured = Some(value),
+                        "isError" => parts.is_error = value.get() == "true",
+                        _ => {}
+                    }
+                }
+                parts.content = parts.content.filter(|value| value.get() != "null");
+                parts.structured = parts.structured.filter(|value| value.get() != "null");
+                Ok(parts)
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
 }
 
 impl ToolResult {
     /// # Safety
     /// `json` is UTF-8.
-    pub(crate) unsafe fn from_utf8_unchecked(json: Bytes) -> Self {
-        ToolResult { json }
+    pub(crate) unsafe fn from_utf8_unchecked(json: Bytes, origin: Origin) -> Self {
+        ToolResult::around(json, Some(origin))
     }
 
-    /// A result from what [`ToolResult::json`] gave, for hosts that keep the text.
+    /// A result from what [`ToolResult::json`] gave, of nobody knows which tool.
     pub fn from_json(json: String) -> Self {
-        ToolResult { json: json.into() }
+        ToolResult::around(json.into(), None)
+    }
+
+    /// The same of a tool that is known.
+    pub(crate) fn of(json: String, origin: Origin) -> Self {
+        ToolResult::around(json.into(), Some(origin))
+    }
+
+    fn around(json: Bytes, origin: Option<Origin>) -> Self {
+        ToolResult(Arc::new(Answer { json, origin, for_model: OnceLock::new() }))
     }
 
     /// The whole result as the server wrote it.
     pub fn json(&self) -> &str {
-        // SAFETY: both constructors see to it.
-        unsafe { std::str::from_utf8_unchecked(&self.json) }
+        // SAFETY: all constructors see to it.
+        unsafe { std::str::from_utf8_unchecked(&self.0.json) }
+    }
+
+    /// The server that answered and its name for the tool, where that is known.
+    pub fn tool(&self) -> Option<(&str, &str)> {
+        let origin = self.origin()?;
+        Some((&origin.presenter.server, &origin.tool))
+    }
+
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.0.origin.as_ref()
     }
 
     fn parts(&self) -> Parts<'_> {
-        serde_json::from_slice(&self.json).unwrap_or_default()
+        serde_json::from_slice(&self.0.json).unwrap_or_default()
     }
 
     /// The content blocks, parsed; empty when there are none.
@@ -55,26 +126,50 @@ impl ToolResult {
             .unwrap_or_default()
     }
 
-    /// The structured content, parsed.
+    /// The structured content, parsed. Whether it is what the tool's output schema promised is left to the caller.
     pub fn structured(&self) -> Option<Value> {
         serde_json::from_str(self.parts().structured?.get()).ok()
     }
 
     /// Whether the tool says that it failed.
     pub fn is_error(&self) -> bool {
-        self.parts().is_error == Some(Value::Bool(true))
+        self.parts().is_error
     }
 
     /// The result as text: text blocks as they are, others by kind, structured-only results as JSON.
     pub fn text(&self) -> String {
-        if let Some(text) = render::plain_text(&self.json) {
+        if let Some(text) = render::plain_text(&self.0.json) {
             return text;
         }
         let parts = self.parts();
         render::text(
             parts.content.map(RawValue::get),
             parts.structured.map(RawValue::get),
-            parts.is_error == Some(Value::Bool(true)),
+            parts.is_error,
         )
+    }
+
+    /// The text to give to a model: cut to the server's `maxResultChars`, looked through for orders to the model, and
+    /// marked as the untrusted output of its tool.
+    pub fn for_model(&self) -> &str {
+        &self.presented().text
+    }
+
+    /// What in the text for a model looks as if it were written to give orders to it.
+    pub fn signals(&self) -> &[Signal] {
+        &self.presented().signals
+    }
+
+    fn presented(&self) -> &ForModel {
+        self.0.for_model.get_or_init(|| match &self.0.origin {
+            Some(origin) => origin.present(self.text()),
+            None => Origin::of("unknown", "unknown").present(self.text()),
+        })
+    }
+}
+
+impl std::fmt::Debug for ToolResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolResult").field("json", &self.json()).finish_non_exhaustive()
     }
 }

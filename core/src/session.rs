@@ -1,6 +1,7 @@
 //! Owns one JSON-RPC conversation over a wire: ids, who waits for which answer, deadlines, and what the server asks.
 //! Invariant: every request ends in exactly one outcome, and a late or second answer is dropped.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -8,10 +9,13 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::call::{Arguments, OnProgress, Waiter};
+use crate::catalog::ServerTool;
 use crate::config::Limits;
 use crate::connection::Seen;
 use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::event::EventKind;
 use crate::redact::Mask;
+use crate::result::{Origin, Presenter};
 use crate::sync::lock;
 use crate::wire::process::OBITUARY;
 use crate::wire::{Flush, Inbound, Loss, Wire};
@@ -19,6 +23,7 @@ use crate::wire::{Flush, Inbound, Loss, Wire};
 mod handshake;
 mod inbound;
 mod message;
+mod server_logs;
 mod server_requests;
 mod table;
 
@@ -36,8 +41,9 @@ pub(crate) enum News {
 
 /// A call to send.
 pub(crate) struct Order<'a> {
-    /// The raw name of the tool as a JSON string.
-    pub(crate) tool: &'a str,
+    pub(crate) tool: &'a ServerTool,
+    /// How its result is shown to a model.
+    pub(crate) presenter: &'a Arc<Presenter>,
     pub(crate) arguments: &'a Arguments,
     pub(crate) meta: Option<&'a Arguments>,
     pub(crate) on_progress: Option<OnProgress>,
@@ -59,6 +65,8 @@ pub(crate) struct Session {
     started: Instant,
     news: mpsc::UnboundedSender<(u64, News)>,
     seen: Arc<Seen>,
+    /// That the server wants a sign-in was told.
+    told_auth: AtomicBool,
 }
 
 impl Session {
@@ -79,6 +87,7 @@ impl Session {
             started: Instant::now(),
             news,
             seen,
+            told_auth: AtomicBool::new(false),
         })
     }
 
@@ -117,6 +126,11 @@ impl Session {
             Waiter::Future(_) | Waiter::Again(_) => None,
         };
         let asks_progress = order.on_progress.is_some();
+        let origin = Origin {
+            presenter: order.presenter.clone(),
+            tool: order.tool.raw_name_shared(),
+            mask: wire.mask().clone(),
+        };
         let now_us = self.now_us();
         let (id, alone, sole_reader) = {
             let mut table = match self.open_table() {
@@ -124,7 +138,7 @@ impl Session {
                 Err(error) => return Err(Unsent { error, waiter }),
             };
             let alone = table.is_empty();
-            let pending = Pending::call(waiter, now_us, limits, order.on_progress);
+            let pending = Pending::call(waiter, origin, now_us, limits, order.on_progress);
             let sole_reader = table.note_reader(reader.as_ref().map_or(0, |mailbox| mailbox.id()));
             if table.wants_waking(pending.deadline_us()) {
                 self.deadline_moved.notify_one();
@@ -133,7 +147,7 @@ impl Session {
         };
         let message = message::tools_call(
             id,
-            order.tool,
+            order.tool.name_json(),
             order.arguments.json(),
             order.meta.map(Arguments::json),
             asks_progress,
@@ -324,7 +338,20 @@ impl Session {
         let Some(pending) = lock(&self.table).finish(id, &outcome, now_us) else {
             return tracing::debug!(server = &*self.server, id, "an answer that nobody waits for");
         };
-        pending.finish(outcome.map_err(|error| error.with_server(&self.server)));
+        let outcome = outcome.map_err(|error| error.with_server(&self.server));
+        if let Err(error) = &outcome {
+            self.tell_auth(error);
+        }
+        pending.finish(outcome);
+    }
+
+    /// Tells that the server wants a sign-in, once: whoever else is refused learns nothing new by it.
+    pub(crate) fn tell_auth(&self, error: &Error) {
+        if error.kind() == ErrorKind::AuthRequired && !self.told_auth.swap(true, Ordering::Relaxed)
+        {
+            let kind = EventKind::AuthRequired { error: error.clone() };
+            self.seen.audience.emit(&self.server, kind);
+        }
     }
 }
 

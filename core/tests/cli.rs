@@ -113,6 +113,26 @@ fn tools_are_listed_for_people_and_for_programs() {
 }
 
 #[test]
+fn tools_are_searched_best_first() {
+    let config = ConfigFile::with_demo("search", json!({}));
+    let names = |words: &[&str]| {
+        let arguments: Vec<&str> = ["tools", "--json"].iter().chain(words).copied().collect();
+        let tools = with_config(&config, &arguments).json()["tools"].take();
+        let names = tools.as_array().expect("a list").iter();
+        names.map(|tool| tool["raw_name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["--search", "adding numbers"])[0], "add");
+    assert_eq!(names(&["--search", "which time is it now"])[0], "now");
+    assert_eq!(names(&["--search", "add numbers, roll dice, now", "--top", "2"]).len(), 2);
+    assert!(names(&["--search", "zebra"]).is_empty());
+    let ran = with_config(&config, &["tools", "--search", "roll"]);
+    assert_eq!((ran.code, ran.out.lines().count()), (0, 2), "{}", ran.out);
+    let ran = with_config(&config, &["tools", "--search", "zebra"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    assert_ne!(ran.err, "");
+}
+
+#[test]
 fn a_server_that_fails_is_told_and_costs_only_itself() {
     let config = ConfigFile::with_demo("one-fails", nowhere());
     let ran = with_config(&config, &["tools"]);

@@ -1,5 +1,6 @@
-//! Owns the tools remembered from session to session: one file for each definition of a server. All of it blocks;
-//! the caller keeps it off the runtime.
+//! Owns the tools remembered from session to session: one file for each definition of a server, which also keeps what
+//! a tool was when it was first seen, where it is something else by now. All of it blocks; the caller keeps it off the
+//! runtime.
 //! Invariant: best effort. Whatever is wrong with a file is a miss, whatever is wrong with the disk is a warning; a
 //! reader sees a whole file or none; nothing of a definition but its name and its hash is written.
 
@@ -9,7 +10,7 @@ use std::fs::{DirBuilder, DirEntry, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
@@ -18,7 +19,11 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::ServerTool;
+use super::drift::{MOST_KEPT, difference};
+use super::listed::Tools;
 use crate::per_process::PerProcess;
+use crate::redact::Mask;
 use crate::sync::lock;
 
 const VERSION: u32 = 1;
@@ -57,13 +62,18 @@ impl Cache {
         self.dir.is_none()
     }
 
-    /// The tools of this definition, each as the server wrote it.
-    pub(crate) fn load(&self, server: &str, fingerprint: &str, now_ms: u64) -> Option<Vec<Bytes>> {
+    /// What is remembered of this definition.
+    pub(crate) fn recall(
+        &self,
+        server: &str,
+        fingerprint: &str,
+        now_ms: u64,
+    ) -> Option<Remembered> {
         let path = self.file(server, fingerprint)?;
         match Remembered::read(&path) {
             Ok(found) => {
                 let found = found.filter(|it| it.is_of(server, fingerprint))?;
-                found.is_fresh(now_ms, KEPT_MS).then_some(found.tools)
+                found.is_fresh(now_ms, KEPT_MS).then_some(found)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
@@ -73,35 +83,56 @@ impl Cache {
         }
     }
 
-    /// Remembers the tools of this definition.
+    /// Remembers the tools of this definition, and of those that are not as they were, how they were. `warned` has the
+    /// fingerprints, by raw name, of which somebody was warned.
     pub(crate) fn store(
         &self,
         server: &str,
         fingerprint: &str,
         protocol_version: Option<&str>,
         tools: &[Bytes],
+        warned: &HashMap<String, String>,
         now_ms: u64,
     ) {
         let Some(path) = self.file(server, fingerprint) else { return };
+        let _alone = lock(CHANGING.get());
+        let old = Remembered::read(&path).ok().flatten();
+        let old = old.filter(|old| old.is_of(server, fingerprint));
+        let pins = old.as_ref().filter(|old| old.is_fresh(now_ms, KEPT_MS));
         let new = Remembered {
             server: server.to_owned(),
             fingerprint: fingerprint.to_owned(),
             time_ms: now_ms,
             protocol_version: protocol_version.map(str::to_owned),
             tools: tools.to_vec(),
+            pinned: pins.map(|old| old.pins_against(tools, warned)).unwrap_or_default(),
         };
         // Each start of each agent comes by here: what is known already need not wear the disk.
-        let known = Remembered::read(&path)
-            .is_ok_and(|old| old.is_some_and(|old| old.is_fresh(now_ms, DAY_MS) && old.says(&new)));
-        if known {
-            return;
+        let known = old.is_some_and(|old| old.is_fresh(now_ms, DAY_MS) && old.says(&new));
+        if !known {
+            new.save(&path, now_ms);
         }
-        match new.write(&path) {
-            Ok(()) => prune(&path, now_ms),
-            Err(error) => {
-                tracing::warn!(server, file = %path.display(), "cannot remember the tools: {error}");
+    }
+
+    /// Takes these entries for what was first seen.
+    pub(crate) fn accept(&self, server: &str, fingerprint: &str, entries: &[(String, Bytes)]) {
+        let Some(path) = self.file(server, fingerprint) else { return };
+        let _alone = lock(CHANGING.get());
+        let old = Remembered::read(&path).ok().flatten();
+        let Some(mut known) = old.filter(|old| old.is_of(server, fingerprint)) else { return };
+        let of: Arc<str> = server.into();
+        let names = |tool: &Bytes| {
+            let name = ServerTool::read(&of, tool.clone()).ok()?.raw_name().to_owned();
+            entries.iter().find(|(accepted, _)| *accepted == name)
+        };
+        known.pinned.retain(|pin| names(&pin.tool).is_none());
+        // The list may be from before the change.
+        for tool in &mut known.tools {
+            if let Some((_, accepted)) = names(tool) {
+                *tool = accepted.clone();
             }
         }
+        known.save(&path, known.time_ms);
     }
 
     fn file(&self, server: &str, fingerprint: &str) -> Option<PathBuf> {
@@ -122,12 +153,27 @@ fn place(
     Some(std::path::absolute(&dir).unwrap_or(dir))
 }
 
-struct Remembered {
+/// One change of a file at a time: what is written depends on what was read.
+static CHANGING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
+
+/// What a file says.
+pub(crate) struct Remembered {
     server: String,
     fingerprint: String,
     time_ms: u64,
     protocol_version: Option<String>,
-    tools: Vec<Bytes>,
+    /// The tools, each as the server wrote it.
+    pub(crate) tools: Vec<Bytes>,
+    /// How tools were that are something else by now, or gone.
+    pub(crate) pinned: Vec<Pinned>,
+}
+
+/// How a tool was when it was first seen.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Pinned {
+    pub(crate) tool: Bytes,
+    /// The fingerprint of what it became, if somebody was warned of that.
+    pub(crate) warned: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -139,6 +185,16 @@ struct Content<'a> {
     protocol_version: Option<String>,
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pinned: Vec<WrittenPin<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenPin<'a> {
+    #[serde(borrow)]
+    tool: &'a RawValue,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warned: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -147,6 +203,12 @@ struct Version {
 }
 
 impl Remembered {
+    #[cfg(test)]
+    pub(super) fn of(server: &str, tools: Vec<Bytes>, pinned: Vec<Pinned>) -> Self {
+        let (server, fingerprint) = (server.to_owned(), String::new());
+        Remembered { server, fingerprint, time_ms: 0, protocol_version: None, tools, pinned }
+    }
+
     /// `None` is the file of another version of this library.
     fn read(path: &Path) -> io::Result<Option<Self>> {
         let bytes = read_regular(path)?;
@@ -162,13 +224,61 @@ impl Remembered {
             return Ok(None);
         }
         let tools = content.tools.iter().map(|tool| bytes.slice_ref(tool.get().as_bytes()));
+        let pinned = content.pinned.into_iter().map(|pin| Pinned {
+            tool: bytes.slice_ref(pin.tool.get().as_bytes()),
+            warned: pin.warned,
+        });
         Ok(Some(Remembered {
             tools: tools.collect(),
+            pinned: pinned.collect(),
             server: content.server,
             fingerprint: content.fingerprint,
             time_ms: content.time_ms,
             protocol_version: content.protocol_version,
         }))
+    }
+
+    /// The pins that a list leaves in need of keeping.
+    fn pins_against(&self, tools: &[Bytes], warned: &HashMap<String, String>) -> Vec<Pinned> {
+        if self.tools == tools && self.pinned.is_empty() {
+            return Vec::new();
+        }
+        let (server, mask) = (Arc::<str>::from(self.server.as_str()), Mask::default());
+        let read = |tools: &[Bytes]| Tools::read(&server, tools.to_vec(), &mask).0;
+        let entries: Vec<_> = self.pinned.iter().map(|pin| pin.tool.clone()).collect();
+        let (kept, listed, now) = (read(&entries), read(&self.tools), read(tools));
+        let said_of = |tool: &ServerTool| {
+            let pin = self.pinned.iter().find(|pin| pin.tool == tool.raw())?;
+            pin.warned.as_ref()
+        };
+        let first_seen = listed.list.iter().filter(|tool| kept.get(tool.raw_name()).is_none());
+        // Tools that are gone come last: they must not crowd out those that are there.
+        let (there, gone): (Vec<_>, Vec<_>) =
+            kept.list.iter().chain(first_seen).partition(|tool| now.get(tool.raw_name()).is_some());
+        let differing = there.into_iter().chain(gone).filter_map(|tool| {
+            let Some(now) = now.get(tool.raw_name()) else {
+                return Some((true, Pinned { tool: tool.raw(), warned: said_of(tool).cloned() }));
+            };
+            let print = difference(tool, &mask, now, &mask)?.fingerprint;
+            let was_said =
+                warned.get(tool.raw_name()) == Some(&print) || said_of(tool) == Some(&print);
+            Some((false, Pinned { tool: tool.raw(), warned: was_said.then_some(print) }))
+        });
+        let mut pins: Vec<(bool, Pinned)> = differing.collect();
+        // Where there are too many, those of tools that are gone have to go.
+        pins.sort_by_key(|(gone, _)| *gone);
+        pins.truncate(MOST_KEPT);
+        pins.into_iter().map(|(_, pin)| pin).collect()
+    }
+
+    fn save(&self, path: &Path, now_ms: u64) {
+        match self.write(path) {
+            Ok(()) => prune(path, now_ms),
+            Err(error) => {
+                let (server, file) = (self.server.as_str(), path.display());
+                tracing::warn!(server, %file, "cannot remember the tools: {error}");
+            }
+        }
     }
 
     fn write(&self, path: &Path) -> io::Result<()> {
@@ -191,6 +301,14 @@ impl Remembered {
     fn to_json(&self) -> io::Result<Vec<u8>> {
         let tools: Result<_, _> =
             self.tools.iter().map(|tool| serde_json::from_slice(tool)).collect();
+        let pinned: Result<_, serde_json::Error> = self
+            .pinned
+            .iter()
+            .map(|pin| {
+                let tool = serde_json::from_slice(&pin.tool)?;
+                Ok(WrittenPin { tool, warned: pin.warned.clone() })
+            })
+            .collect();
         Ok(serde_json::to_vec(&Content {
             version: VERSION,
             server: self.server.clone(),
@@ -198,6 +316,7 @@ impl Remembered {
             time_ms: self.time_ms,
             protocol_version: self.protocol_version.clone(),
             tools: tools?,
+            pinned: pinned?,
         })?)
     }
 
@@ -215,6 +334,7 @@ impl Remembered {
         self.is_of(&other.server, &other.fingerprint)
             && self.protocol_version == other.protocol_version
             && self.tools == other.tools
+            && self.pinned == other.pinned
     }
 }
 

@@ -1,17 +1,20 @@
 //! Owns the names under which tools are shown to agents.
 //! A plain name that two tools would share goes to neither: both get a suffix made from their raw identity. So no
-//! order of starting decides a name, and a name never passes from one tool to another.
+//! order of starting decides a name, and of tools that are there together none has a name that another one wants.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
 
 use super::ServerTool;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 const LIMIT: usize = 64;
 const SUFFIX: usize = 8;
+/// So many answers of a function are kept. A model may think up names without end; there it is asked each time.
+const ANSWERS: usize = 100_000;
 
 /// A function of server and raw tool name; without an answer the tool gets its plain name.
 pub type NamingFunction = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
@@ -60,30 +63,11 @@ impl Naming {
         }
     }
 
-    /// A name for each tool, in order: legal, and no two alike.
-    pub(super) fn name_all(&self, tools: &[Arc<ServerTool>]) -> Vec<String> {
-        let wanted: Vec<String> =
-            tools.iter().map(|tool| self.plain(tool.server(), tool.raw_name())).collect();
-        let mut askers: HashMap<&str, usize> = HashMap::new();
-        for name in &wanted {
-            *askers.entry(name).or_default() += 1;
-        }
-        let limit = if matches!(self, Naming::Raw) { usize::MAX } else { LIMIT };
-        let mut names: Vec<String> = wanted
-            .iter()
-            .zip(tools)
-            .map(|(name, tool)| {
-                if name.len() <= limit && askers[name.as_str()] == 1 {
-                    name.clone()
-                } else {
-                    suffixed(name, tool, limit, 0)
-                }
-            })
-            .collect();
-        part_twins(&mut names, tools, limit);
-        names
+    fn limit(&self) -> usize {
+        if matches!(self, Naming::Raw) { usize::MAX } else { LIMIT }
     }
 
+    /// The name in one of our own styles; the default one where a function decides.
     fn plain(&self, server: &str, tool: &str) -> String {
         let with_digits = !matches!(self, Naming::Letters);
         let (server_part, tool_part) =
@@ -94,13 +78,103 @@ impl Naming {
             _ => &tool_part,
         };
         match self {
-            Naming::Plain | Naming::Letters => format!("mcp_{server_part}_{tool_part}"),
+            Naming::Plain | Naming::Letters | Naming::Function(_) => {
+                format!("mcp_{server_part}_{tool_part}")
+            }
             Naming::Double => format!("mcp__{server_part}__{tool_part}"),
             Naming::Raw => format!("{server}.{tool}"),
-            Naming::Function(function) => match function(server, tool) {
-                Some(name) => legal(&name),
-                None => Naming::Plain.plain(server, tool),
-            },
+        }
+    }
+}
+
+/// The names that a manager gives. A function is asked once for each tool, so that its answer stays the tool's name
+/// whatever comes and goes.
+pub(crate) struct Names {
+    naming: Naming,
+    answers: Mutex<HashMap<(String, String), String>>,
+}
+
+impl Names {
+    pub(crate) fn new(naming: Naming) -> Arc<Self> {
+        Arc::new(Names { naming, answers: Mutex::default() })
+    }
+
+    /// A name for each tool, in order: legal, and no two alike.
+    pub(super) fn name_all(&self, tools: &[Arc<ServerTool>]) -> Vec<String> {
+        let wanted: Vec<String> =
+            tools.iter().map(|tool| self.wanted(tool.server(), tool.raw_name())).collect();
+        let mut askers: HashMap<&str, usize> = HashMap::new();
+        for name in &wanted {
+            *askers.entry(name).or_default() += 1;
+        }
+        let limit = self.naming.limit();
+        let mut names: Vec<String> = wanted
+            .iter()
+            .zip(tools)
+            .map(|(name, tool)| {
+                if name.len() <= limit && askers[name.as_str()] == 1 {
+                    name.clone()
+                } else {
+                    suffixed(name, tool.server(), tool.raw_name(), limit, 0)
+                }
+            })
+            .collect();
+        part_twins(&mut names, tools, limit);
+        names
+    }
+
+    /// The name that a tool has where no other wants it. Asks the host's function: only for threads of the host.
+    fn wanted(&self, server: &str, tool: &str) -> String {
+        let Naming::Function(function) = &self.naming else {
+            return self.naming.plain(server, tool);
+        };
+        if let Some(name) = self.answered(server, tool) {
+            return name;
+        }
+        // Without the lock: the function belongs to a language with a lock of its own.
+        match function(server, tool).filter(|name| !name.is_empty()) {
+            Some(name) => {
+                let key = (server.to_owned(), tool.to_owned());
+                let mut answers = lock(&self.answers);
+                match answers.len() < ANSWERS {
+                    true => answers.entry(key).or_insert_with(|| legal(&name)).clone(),
+                    false => legal(&name),
+                }
+            }
+            None => self.naming.plain(server, tool),
+        }
+    }
+
+    fn answered(&self, server: &str, tool: &str) -> Option<String> {
+        lock(&self.answers).get(&(server.to_owned(), tool.to_owned())).cloned()
+    }
+
+    /// The names that a tool may have in the catalog, alone and where others want the same. A function's answer is
+    /// among them only once it has named the tool, since any thread may ask this.
+    pub(super) fn possible(&self, server: &str, tool: &str) -> [String; 2] {
+        let plain = match &self.naming {
+            Naming::Function(_) => self.answered(server, tool),
+            _ => None,
+        };
+        let plain = plain.unwrap_or_else(|| self.naming.plain(server, tool));
+        let suffixed = suffixed(&plain, server, tool, self.naming.limit(), 0);
+        [plain, suffixed]
+    }
+
+    /// Whether a function of the host decides.
+    pub(super) fn asks(&self) -> bool {
+        matches!(self.naming, Naming::Function(_))
+    }
+
+    /// How many tools the function has named.
+    pub(super) fn answered_count(&self) -> u64 {
+        if self.asks() { lock(&self.answers).len() as u64 } else { 0 }
+    }
+
+    /// Has a function name this tool. Only for threads of the host.
+    pub(crate) fn settle(&self, server: &str, tool: &str) {
+        if self.asks() {
+            self.wanted(server, tool);
         }
     }
 }
@@ -118,16 +192,17 @@ fn part_twins(names: &mut [String], tools: &[Arc<ServerTool>], limit: usize) {
             return;
         }
         for at in twins {
-            names[at] = suffixed(&names[at], &tools[at], limit, round);
+            let tool = &tools[at];
+            names[at] = suffixed(&names[at], tool.server(), tool.raw_name(), limit, round);
         }
     }
 }
 
-fn suffixed(name: &str, tool: &ServerTool, limit: usize, round: usize) -> String {
+fn suffixed(name: &str, server: &str, tool: &str, limit: usize, round: usize) -> String {
     let mut hash = Sha256::new();
-    hash.update(tool.server());
+    hash.update(server);
     hash.update([0]);
-    hash.update(tool.raw_name());
+    hash.update(tool);
     let hash = hex(&hash.finalize());
     let room = limit.saturating_sub(SUFFIX + 1);
     let cut: String = name.chars().take(room).collect();
@@ -161,63 +236,4 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn named(naming: &Naming, tools: &[(&str, &str)]) -> Vec<String> {
-        let tools: Vec<Arc<ServerTool>> = tools
-            .iter()
-            .map(|(server, tool)| {
-                let json = serde_json::json!({"name": tool}).to_string();
-                Arc::new(ServerTool::read(&(*server).into(), json.into()).unwrap())
-            })
-            .collect();
-        naming.name_all(&tools)
-    }
-
-    #[test]
-    fn plain_names_follow_the_contract() {
-        let plain = |server, tool| named(&Naming::Plain, &[(server, tool)]).remove(0);
-        assert_eq!(plain("Time", "get-Current  time"), "mcp_time_get_current_time");
-        assert_eq!(plain("github", "github_search"), "mcp_github_search");
-        assert_eq!(plain("github", "github_"), "mcp_github_github");
-        assert_eq!(plain("--", "日本"), "mcp_server_tool");
-        assert_eq!(plain("a", "x1"), "mcp_a_x1");
-        assert_eq!(named(&Naming::Letters, &[("a1", "x2y")]), ["mcp_a_x_y"]);
-        assert_eq!(named(&Naming::Double, &[("a", "b")]), ["mcp__a__b"]);
-        assert_eq!(named(&Naming::Raw, &[("A.b", "c-D")]), ["A.b.c-D"]);
-    }
-
-    #[test]
-    fn tools_that_would_share_a_name_both_get_a_suffix_in_any_order() {
-        let one = [("a-b", "x"), ("a", "b_x"), ("c", "y")];
-        let mut other = one;
-        other.reverse();
-        let names = named(&Naming::Plain, &one);
-        let mut reversed = named(&Naming::Plain, &other);
-        reversed.reverse();
-        assert_eq!(names, reversed);
-        assert_ne!(names[0], names[1]);
-        assert!(names[0].starts_with("mcp_a_b_x_") && names[1].starts_with("mcp_a_b_x_"));
-        assert_eq!(names[2], "mcp_c_y");
-    }
-
-    #[test]
-    fn long_names_are_cut_and_stay_apart() {
-        let long = "x".repeat(200);
-        let longer = format!("{long}y");
-        let names = named(&Naming::Plain, &[("s", &long), ("s", &longer)]);
-        assert!(names.iter().all(|name| name.len() <= 64), "{names:?}");
-        assert_ne!(names[0], names[1]);
-    }
-
-    #[test]
-    fn a_functions_answers_are_made_legal_and_unique() {
-        let constant = Naming::Function(Arc::new(|_, _| Some("same name!".into())));
-        let names = named(&constant, &[("s", "a"), ("s", "b")]);
-        assert!(names.iter().all(|name| name.starts_with("same_name")), "{names:?}");
-        assert_ne!(names[0], names[1]);
-        let silent = Naming::Function(Arc::new(|_, _| None));
-        assert_eq!(named(&silent, &[("S-1", "Get It")]), ["mcp_s_1_get_it"]);
-    }
-}
+mod tests;

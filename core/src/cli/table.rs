@@ -3,6 +3,8 @@
 
 use super::terminal::{Paint, Tint, cut, tame, width};
 
+/// The widest that a column is made for the sake of others.
+const PADDED_TO: usize = 80;
 const GAP: &str = "  ";
 /// The last column is not cut below this while others can be.
 const LAST_AT_LEAST: usize = 16;
@@ -66,6 +68,8 @@ impl Table {
                 row.iter_mut().zip(&widths).for_each(|(cell, width)| cut(&mut cell.text, *width));
             }
         }
+        // Where nothing is cut, one endless cell does not push the others away.
+        widths.iter_mut().for_each(|width| *width = (*width).min(PADDED_TO));
         let line = |row: &Vec<Cell>| {
             let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| {
                 let padding = if at == last { 0 } else { width.saturating_sub(cell.width()) };
@@ -122,6 +126,14 @@ mod tests {
         let told = lines(Some(40), &[["a-very-long-name-of-a-server-in-a-file", "7", "one two"]]);
         assert_eq!(told[1], " a-very-long-name-of-a-se…  7    one two");
         assert!(told.iter().all(|line| width(line) <= 40), "{told:?}");
+    }
+
+    #[test]
+    fn an_endless_cell_does_not_push_others_away() {
+        let endless = "x".repeat(10_000);
+        let told = lines(None, &[[&endless, "1", "x"], ["ab", "2", "y"]]);
+        assert_eq!(told[1], format!(" {endless}  1    x"));
+        assert!(width(&told[2]) < 100, "{told:?}");
     }
 
     #[test]

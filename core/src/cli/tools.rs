@@ -28,6 +28,7 @@ Examples:
   mcpool tools github
   mcpool tools --config mcp.json --json | jq '.tools[].name'
   mcpool tools --openai > tools.json
+  mcpool tools --search 'who changed this file last'
 
 Of a server that takes longer than a moment, the tools that it had last time are
 shown; --fresh waits for it.
@@ -45,6 +46,12 @@ pub(super) struct Tools {
     /// Print the list that Anthropic's API takes as "tools"
     #[arg(long)]
     anthropic: bool,
+    /// Show only the tools that serve this need best, best first
+    #[arg(long, value_name = "WORDS")]
+    search: Option<String>,
+    /// How many tools --search shows at most
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "search")]
+    top: usize,
     /// Wait for every server, whatever is remembered of it
     #[arg(long)]
     fresh: bool,
@@ -61,13 +68,14 @@ impl Tools {
         with_manager(config, ManagerOptions { gate, ..default }, screen, async |manager, screen| {
             let connected = connect(manager, &found, self.server.as_deref(), screen).await?;
             let catalog = manager.get_tools();
+            let tools = self.chosen(&catalog);
             if self.openai {
-                screen.data(&each(&catalog, OpenAi::new));
+                screen.data(&each(&tools, OpenAi::new));
             } else if self.anthropic {
-                screen.data(&each(&catalog, Anthropic::new));
+                screen.data(&each(&tools, Anthropic::new));
             } else {
                 screen.document(&Listing {
-                    tools: each(&catalog, Listed::new),
+                    tools: each(&tools, Listed::new),
                     failed: &connected.failed,
                     blocked: &connected.blocked,
                     warnings: &manager.warnings(),
@@ -75,18 +83,42 @@ impl Tools {
                 if found.config.servers.is_empty() {
                     found.tell_nothing(screen);
                 } else {
-                    show(&catalog, &connected, screen);
+                    show(&self.in_view(tools), self.nothing(), &connected, screen);
                 }
             }
             let nobody_came = !connected.failed.is_empty() && !connected.has_any();
             Ok(if nobody_came || connected.misses_wanted { FAILED } else { OK })
         })
     }
+
+    /// The tools to tell of: all by name, or those that were searched for, best first.
+    fn chosen<'a>(&self, catalog: &'a Catalog) -> Vec<&'a Tool> {
+        match &self.search {
+            Some(words) => {
+                let found = catalog.search(words, self.top).into_iter();
+                found.map(|place| &catalog.tools()[place]).collect()
+            }
+            None => catalog.tools().iter().collect(),
+        }
+    }
+
+    fn nothing(&self) -> &'static str {
+        match self.search {
+            Some(_) => "no tool has a word of that",
+            None => "there are no tools",
+        }
+    }
+
+    /// People look for a tool at its server, unless the best shall come first.
+    fn in_view<'a>(&self, mut tools: Vec<&'a Tool>) -> Vec<&'a Tool> {
+        if self.search.is_none() {
+            tools.sort_by_key(|tool| (tool.of.server(), tool.of.raw_name()));
+        }
+        tools
+    }
 }
 
-fn show(catalog: &Catalog, connected: &Connected, screen: &mut Screen) {
-    let mut tools: Vec<&Tool> = catalog.tools().iter().collect();
-    tools.sort_by_key(|tool| (tool.of.server(), tool.of.raw_name()));
+fn show(tools: &[&Tool], nothing: &str, connected: &Connected, screen: &mut Screen) {
     let rows = tools.iter().map(|tool| {
         let server = Cell::plain(tool.of.server());
         let name = Cell::new(Tint::Bold, tool.of.raw_name());
@@ -95,7 +127,7 @@ fn show(catalog: &Catalog, connected: &Connected, screen: &mut Screen) {
     if !tools.is_empty() {
         screen.table("", &["SERVER", "TOOL", "DESCRIPTION"], rows.collect());
     } else if connected.failed.is_empty() && connected.blocked.is_empty() {
-        screen.note(Tint::Dim, "Note:", "there are no tools");
+        screen.note(Tint::Dim, "Note:", nothing);
     }
     if !connected.deferred.is_empty() {
         let text = format!("remembered from last time: {}", connected.deferred.join(", "));
@@ -103,8 +135,8 @@ fn show(catalog: &Catalog, connected: &Connected, screen: &mut Screen) {
     }
 }
 
-fn each<'a, T>(catalog: &'a Catalog, shape: impl Fn(&'a Tool) -> T) -> Vec<T> {
-    catalog.tools().iter().map(shape).collect()
+fn each<'a, T>(tools: &[&'a Tool], shape: impl Fn(&'a Tool) -> T) -> Vec<T> {
+    tools.iter().copied().map(shape).collect()
 }
 
 /// A tool as OpenAI's chat API takes it.

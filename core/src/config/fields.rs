@@ -10,17 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
 
 /// Fields of the model that this version does not act on.
-const LATER: &[&str] = &[
-    "auth",
-    "maxConcurrency",
-    "maxResultChars",
-    "protocol",
-    "enabledTools",
-    "disabledTools",
-    "enabled_tools",
-    "disabled_tools",
-    "tools",
-];
+const LATER: &[&str] = &["auth", "maxConcurrency", "protocol"];
 
 pub(super) struct Fields<'a> {
     pub(super) name: &'a str,
@@ -64,6 +54,10 @@ impl<'a> Fields<'a> {
 
     pub(super) fn warn_of(&mut self, key: &str, what: &str) {
         self.warnings.push(format!("Server \"{}\": \"{}{key}\" {what}", self.name, self.path));
+    }
+
+    pub(super) fn warn_of_value(&mut self, what: &str, value: &str, problem: &str) {
+        self.warnings.push(format!("Server \"{}\": {what} \"{value}\" {problem}", self.name));
     }
 
     pub(super) fn string(&mut self, key: &str) -> Result<Option<String>> {

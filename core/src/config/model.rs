@@ -124,9 +124,8 @@ pub(super) struct Definition {
     /// The version of the protocol to speak; auto agrees on one with the server.
     #[schemars(extend("default" = "auto"))]
     pub(super) protocol: Option<String>,
-    /// Globs of the only tools to offer; without any, all.
-    #[schemars(with = "Option<Vec<String>>")]
-    pub(super) enabled_tools: Vec<String>,
+    /// Globs of the only tools to offer; without the list, all.
+    pub(super) enabled_tools: Option<Vec<String>>,
     /// Globs of tools not to offer; they win over enabledTools.
     #[schemars(with = "Option<Vec<String>>")]
     pub(super) disabled_tools: Vec<String>,

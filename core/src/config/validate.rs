@@ -16,7 +16,7 @@ use crate::redact::Secret;
 
 pub(super) const CONNECT_TIMEOUT_MS: u64 = 30_000;
 pub(super) const TOOL_TIMEOUT_MS: u64 = 60_000;
-pub(super) const MAX_RESULT_CHARS: usize = 50_000;
+pub(crate) const MAX_RESULT_CHARS: usize = 50_000;
 pub(super) const NAME_LIMIT: usize = 100;
 
 #[derive(Clone, Copy, PartialEq)]

@@ -143,7 +143,7 @@ fn without_empty(shape: &impl serde::Serialize) -> Map<String, Value> {
     let Ok(Value::Object(mut written)) = serde_json::to_value(shape) else { return Map::new() };
     written.retain(|key, value| match value {
         Value::Null => false,
-        Value::Array(items) => !items.is_empty(),
+        Value::Array(items) => key == "enabledTools" || !items.is_empty(),
         Value::Object(fields) => key == "auth" || !fields.is_empty(),
         _ => true,
     });

@@ -232,6 +232,9 @@ impl Actor {
             Err(error) => {
                 let outcome =
                     if is_hopeless(error.kind()) { Dialed::Hopeless } else { Dialed::Failed };
+                if let Some(attempt) = &self.attempt {
+                    attempt.session.tell_auth(&error);
+                }
                 self.error = Some(error);
                 outcome
             }
@@ -313,11 +316,15 @@ impl Actor {
         let seen = self.seen.clone();
         let session = Session::new(generation, self.config.limits, self.tell.clone(), seen.clone());
         let (config, of) = (self.config.clone(), session.clone());
-        let last = self.ending.clone();
+        let (last, pins) = (self.ending.clone(), self.consult_pins());
         let work = Box::pin(async move {
             // The last process of this name ends before the next one begins.
             last.await;
-            dial(seen, config, of).await
+            let dialed = dial(seen, config, of).await;
+            if let Some(pins) = pins {
+                let _ = pins.await;
+            }
+            dialed
         });
         self.attempt = Some(Attempt { session, work });
     }

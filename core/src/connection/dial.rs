@@ -6,8 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Live, Seen, Tools};
-use crate::catalog::ServerTool;
+use super::{Live, Odd, Seen, Tools};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::now_ms;
@@ -44,7 +43,7 @@ async fn attempt(
 ) -> Result<(Live, Tools)> {
     let server = &seen.server;
     let (resolved, warnings) = resolve(server, config).await;
-    seen.warn(warnings);
+    seen.warn(Odd::Values, warnings);
     let resolved = resolved?;
     *lock(stage) = "starting";
     let wire = match resolved {
@@ -55,29 +54,16 @@ async fn attempt(
     *lock(stage) = "initialize";
     let greeting = greet(session).await?;
     *lock(stage) = "tools/list";
-    let tools = tools_of(server, list_tools(session, &greeting).await?, &session.mask());
+    let tools = tools_of(seen, list_tools(session, &greeting).await?, &session.mask());
     let (session, connected_since_ms) = (session.clone(), now_ms());
     Ok((Live { session, greeting, connected_since_ms }, tools))
 }
 
-/// Every tool that can be used; one bad tool never costs the others.
-pub(super) fn tools_of(server: &Arc<str>, listed: Vec<Bytes>, mask: &Mask) -> Tools {
-    let mut tools: Vec<Arc<ServerTool>> = Vec::with_capacity(listed.len());
-    let mut names = std::collections::HashSet::new();
-    for json in listed {
-        match ServerTool::read(server, json) {
-            Ok(tool) if names.insert(tool.raw_name().to_owned()) => tools.push(Arc::new(tool)),
-            Ok(tool) => {
-                let name = mask.text(tool.raw_name());
-                tracing::warn!(server = &**server, "tool \"{name}\" is listed twice")
-            }
-            Err(problem) => {
-                let problem = mask.text(&problem);
-                tracing::warn!(server = &**server, "a tool is left out: {problem}")
-            }
-        }
-    }
-    Tools::new(tools)
+/// Reads a list of tools and tells what is odd about it.
+pub(super) fn tools_of(seen: &Seen, listed: Vec<Bytes>, mask: &Mask) -> Tools {
+    let (tools, warnings) = Tools::read(&seen.server, listed, mask);
+    seen.warn(Odd::Tools, warnings);
+    tools
 }
 
 fn out_of_time(server: &str, limit: Duration, stage: &str, session: &Session) -> Error {

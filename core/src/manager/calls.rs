@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::Manager;
 use super::server::Server;
 use super::trust::Reached;
+use crate::approval::Rule;
 use crate::call::{Address, Arguments, CallOptions, Retry, Waiter};
 use crate::catalog::{ServerTool, did_you_mean};
 use crate::config::ServerConfig;
@@ -22,10 +23,13 @@ use crate::session::{CallLimits, Order, Session, Unsent};
 use crate::wire::Wire;
 
 mod asked;
+mod gate;
+mod told;
 mod waiting;
 
 use asked::Asked;
-use waiting::{Errand, Tracked, Wanted};
+use told::Told;
+use waiting::{Errand, Terms, Tracked, Wanted};
 
 /// Which tool is meant.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +57,8 @@ enum Handle {
     Tracked(Arc<Tracked>),
     /// Not even begun, because nobody has said yet whether its server may start.
     Asked(Arc<Asked>),
+    /// One of the others, of which events tell.
+    Told(Arc<Told>, Box<CallHandle>),
 }
 
 impl CallHandle {
@@ -65,6 +71,10 @@ impl CallHandle {
             Handle::Sent(session, id) => session.cancel(*id),
             Handle::Tracked(tracked) => tracked.cancel(),
             Handle::Asked(asked) => asked.cancel(),
+            Handle::Told(told, call) => {
+                told.cancelled();
+                call.cancel();
+            }
         }
     }
 }
@@ -123,6 +133,19 @@ impl Manager {
         options: CallOptions,
         waiter: Waiter,
     ) -> Result<CallHandle> {
+        if self.0.options.call_events {
+            return self.dispatch_told(tool, arguments, options, waiter);
+        }
+        self.send(tool, arguments, options, waiter)
+    }
+
+    fn send(
+        &self,
+        tool: ToolRef<'_>,
+        arguments: Arguments,
+        mut options: CallOptions,
+        waiter: Waiter,
+    ) -> Result<CallHandle> {
         self.check_open()?;
         let named;
         let (server, raw_name) = match tool {
@@ -135,6 +158,10 @@ impl Manager {
         let servers = self.0.servers.load();
         let known = servers.get(server).ok_or_else(|| self.no_such_server(server))?;
         let config = known.usable()?;
+        known.offer.check_name(raw_name)?;
+        if let Some(on_progress) = options.on_progress.take() {
+            options.on_progress = Some(self.told_progress(server, raw_name, on_progress));
+        }
         let lease = known.lease();
         let live = lease.as_ref().map(|lease| (lease.connection(), lease.connection().published()));
         let Some((connection, published)) = &live else {
@@ -142,16 +169,17 @@ impl Manager {
             return match self.reach_for_call(known, config)? {
                 Reached::Held(connection) => {
                     connection.wake();
-                    let errand = self.errand(&connection, config, wanted, arguments, options);
+                    let errand =
+                        self.errand(&connection, known, config, wanted, arguments, options);
                     Ok(errand.begin(waiter))
                 }
                 Reached::Asked(held) => {
-                    let limits = limits(config, &options);
-                    let retry = options.retry.unwrap_or(self.0.options.retry);
-                    let restart_wait = self.0.options.restart_wait;
+                    let terms = self.terms(known, config, &mut options);
+                    let limits = terms.limits;
                     let patience = limits.total.unwrap_or(limits.idle).min(limits.idle);
+                    let offer = known.offer.clone();
                     Ok(asked::begin(server, held, patience, waiter, move |on| {
-                        Errand::new(on, wanted, arguments, options, limits, retry, restart_wait)
+                        Errand::new(on, offer, wanted, arguments, options, terms)
                     }))
                 }
                 Reached::Refused(error) => Err(error),
@@ -159,10 +187,26 @@ impl Manager {
         };
         let Some(live) = &published.live else {
             check_worth_waiting(published, config, server)?;
+            let remembered = self.asks(config).and_then(|(_, rule)| {
+                published.tools.get(raw_name).filter(|tool| rule.applies(tool, || false))
+            });
+            // Whether the server is started at all is a part of the question.
+            if let Some(tool) = remembered {
+                let errand =
+                    self.errand(connection, known, config, wanted(tool), arguments, options);
+                return Ok(errand.ask_first(self, tool).begin(waiter));
+            }
             let wanted = Wanted::Named(raw_name.to_owned());
-            return Ok(self.errand(connection, config, wanted, arguments, options).begin(waiter));
+            let errand = self.errand(connection, known, config, wanted, arguments, options);
+            return Ok(errand.begin(waiter));
         };
         let tool = find_tool(&published.tools, server, raw_name)?;
+        known.offer.check_drift(tool, &published.tools, || published.mask())?;
+        let asks = |rule: Rule| rule.applies(tool, || known.offer.trusts_hints(tool));
+        if self.asks(config).is_some_and(|(_, rule)| asks(rule)) {
+            let errand = self.errand(connection, known, config, wanted(tool), arguments, options);
+            return Ok(errand.ask_first(self, tool).begin(waiter));
+        }
         if config.idle_shutdown.is_some() {
             connection.touch();
         }
@@ -170,12 +214,12 @@ impl Manager {
         let may_come_back = matches!(live.session.wire(), Some(Wire::Http(_)))
             || (retry == Retry::Safe && tool.is_repeatable());
         if may_come_back {
-            let wanted = Wanted::Known(tool.clone());
-            let errand = self.errand(connection, config, wanted, arguments, options);
+            let errand = self.errand(connection, known, config, wanted(tool), arguments, options);
             return Ok(errand.send_at_once(&live.session, tool, waiter));
         }
         let order = Order {
-            tool: tool.name_json(),
+            tool,
+            presenter: known.presenter(),
             arguments: &arguments,
             meta: options.meta.as_ref(),
             on_progress: options.on_progress.clone(),
@@ -185,8 +229,8 @@ impl Manager {
             Err(Unsent { error, .. }) if error.kind() != ErrorKind::ConnectionLost => Err(error),
             // The server is gone, and nobody has noticed yet.
             Err(Unsent { error, waiter }) => {
-                let wanted = Wanted::Known(tool.clone());
-                let errand = self.errand(connection, config, wanted, arguments, options);
+                let errand =
+                    self.errand(connection, known, config, wanted(tool), arguments, options);
                 Ok(errand.begin_after(waiter, (live.session.clone(), error)))
             }
         }
@@ -195,15 +239,24 @@ impl Manager {
     fn errand(
         &self,
         connection: &Arc<Connection>,
+        known: &Server,
         config: &ServerConfig,
         wanted: Wanted,
         arguments: Arguments,
-        options: CallOptions,
+        mut options: CallOptions,
     ) -> Errand {
-        let limits = limits(config, &options);
-        let retry = options.retry.unwrap_or(self.0.options.retry);
-        let restart_wait = self.0.options.restart_wait;
-        Errand::new(connection.clone(), wanted, arguments, options, limits, retry, restart_wait)
+        let (offer, terms) = (known.offer.clone(), self.terms(known, config, &mut options));
+        Errand::new(connection.clone(), offer, wanted, arguments, options, terms)
+    }
+
+    fn terms(&self, known: &Server, config: &ServerConfig, options: &mut CallOptions) -> Terms {
+        Terms {
+            presenter: known.presenter().clone(),
+            limits: limits(config, options),
+            retry: options.retry.unwrap_or(self.0.options.retry),
+            restart_wait: self.0.options.restart_wait,
+            gate: self.gate(known, config, options),
+        }
     }
 
     /// The way to a server that was never asked for, where a call alone is reason enough to start it.
@@ -217,11 +270,10 @@ impl Manager {
 
     fn named(&self, name: &str) -> Result<Arc<ServerTool>> {
         let catalog = self.get_tools();
-        if let Some(tool) = catalog.get(name) {
-            return Ok(tool.of.clone());
-        }
-        let names = catalog.tools().iter().map(|tool| tool.name.as_str());
-        Err(no_such_tool(&format!("There is no tool \"{name}\""), name, names))
+        self.bearer(&catalog, name).ok_or_else(|| {
+            let names = catalog.tools().iter().map(|tool| tool.name.as_str());
+            no_such_tool(&format!("There is no tool \"{name}\""), name, names)
+        })
     }
 
     fn no_such_server(&self, server: &str) -> Error {
@@ -229,6 +281,10 @@ impl Manager {
         let error = Error::new(ErrorKind::ToolUnavailable, text).with_executed(Executed::No);
         self.with_similar_server(error, server).with_server(server)
     }
+}
+
+fn wanted(tool: &Arc<ServerTool>) -> Wanted {
+    Wanted::Known(tool.clone())
 }
 
 fn limits(config: &ServerConfig, options: &CallOptions) -> CallLimits {

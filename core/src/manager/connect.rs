@@ -17,6 +17,7 @@ use crate::catalog::Cache;
 use crate::clock::Clock;
 use crate::connection::{Connection, Tools};
 use crate::error::{Error, ErrorKind, Result};
+use crate::redact::Mask;
 use crate::runtime;
 use crate::status::State;
 
@@ -190,7 +191,7 @@ impl Inner {
             Entrant {
                 name: server.name.clone(),
                 required: server.declared.required,
-                fingerprint: config.map(|config| config.fingerprint()).unwrap_or_default(),
+                fingerprint: server.offer.fingerprint().to_owned(),
                 began,
                 course,
             }
@@ -280,8 +281,8 @@ impl Gate {
         let (cache, name) = (self.cache.clone(), entrant.name.clone());
         let (fingerprint, now_ms) = (entrant.fingerprint.clone(), self.clock.wall_ms());
         let read = move || {
-            let listed = cache.load(&name, &fingerprint, now_ms)?;
-            Some(Tools::read(&name.into(), listed))
+            let listed = cache.recall(&name, &fingerprint, now_ms)?.tools;
+            Some(Tools::read(&name.into(), listed, &Mask::default()).0)
         };
         runtime::handle().spawn_blocking(read).await.ok().flatten()
     }

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::approval::{ApprovalPolicy, OnApproval};
 use crate::call::Retry;
-use crate::catalog::Naming;
+use crate::catalog::{DriftPolicy, Naming};
+use crate::config::ToolFilter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::Pool;
+use crate::result::Spill;
 use crate::surroundings::{Surroundings, WrittenSurroundings};
 use crate::trust::Trust;
 
@@ -37,6 +40,24 @@ pub struct ManagerOptions {
     pub bare_env_names: bool,
     /// Home, platform and environment that values are looked up in.
     pub surroundings: Surroundings,
+    /// Which tools of all servers are offered, besides what each definition says.
+    pub tools: ToolFilter,
+    /// What becomes of a tool that is no longer as it was when it was first seen.
+    pub drift: DriftPolicy,
+    /// Which calls need a person's word.
+    pub approval: ApprovalPolicy,
+    /// Who is asked about calls that need a person's word. Without anybody, they are sent all the same.
+    pub on_approval: Option<OnApproval>,
+    /// How long an answer about a call is waited for.
+    pub approval_timeout: Duration,
+    /// Whether results for a model are marked as untrusted output of their tool.
+    pub wrap: bool,
+    /// What becomes of the part of a result that is cut away.
+    pub spill: Spill,
+    /// Whether the begin and the end of each call is an event.
+    pub call_events: bool,
+    /// Whether calls become spans and metrics where the user has a provider for them; see [`crate::Manager::telemetry`].
+    pub telemetry: bool,
     /// Whose connections are shared; the process-wide pool when not set.
     pub pool: Option<Pool>,
 }
@@ -55,6 +76,15 @@ impl Default for ManagerOptions {
             trust: Trust::default(),
             bare_env_names: false,
             surroundings: Surroundings::process(),
+            tools: ToolFilter::default(),
+            drift: DriftPolicy::default(),
+            approval: ApprovalPolicy::default(),
+            on_approval: None,
+            approval_timeout: Duration::from_secs(300),
+            wrap: true,
+            spill: Spill::default(),
+            call_events: false,
+            telemetry: true,
             pool: None,
         }
     }
@@ -96,6 +126,17 @@ struct Written {
     trust: Option<TrustPolicy>,
     bare_env_names: Option<bool>,
     surroundings: Option<WrittenSurroundings>,
+    enabled_tools: Option<Vec<String>>,
+    disabled_tools: Option<Vec<String>>,
+    drift: Option<DriftPolicy>,
+    approval: Option<ApprovalPolicy>,
+    /// A function, which JSON cannot say: whatever stands here is none.
+    on_approval: Option<serde::de::IgnoredAny>,
+    approval_timeout_ms: Option<u64>,
+    wrap: Option<bool>,
+    spill: Option<Spill>,
+    call_events: Option<bool>,
+    telemetry: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -121,6 +162,10 @@ impl ManagerOptions {
                 format!("The manager's options cannot be used: {}", crate::redact::reason(&error));
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;
+        if written.on_approval.is_some() {
+            let text = "The manager's options cannot be used: \"on_approval\" must be a function";
+            return Err(Error::new(ErrorKind::ConfigInvalid, text));
+        }
         let default = ManagerOptions::default();
         Ok(ManagerOptions {
             connect_concurrency: written.connect_concurrency.unwrap_or(default.connect_concurrency),
@@ -143,6 +188,19 @@ impl ManagerOptions {
             },
             bare_env_names: written.bare_env_names.unwrap_or_default(),
             surroundings: written.surroundings.map(Into::into).unwrap_or_default(),
+            tools: ToolFilter {
+                enabled: written.enabled_tools,
+                disabled: written.disabled_tools.unwrap_or_default(),
+            },
+            drift: written.drift.unwrap_or_default(),
+            approval: written.approval.unwrap_or_default(),
+            approval_timeout: written
+                .approval_timeout_ms
+                .map_or(default.approval_timeout, Duration::from_millis),
+            wrap: written.wrap.unwrap_or(default.wrap),
+            spill: written.spill.unwrap_or_default(),
+            call_events: written.call_events.unwrap_or_default(),
+            telemetry: written.telemetry.unwrap_or(default.telemetry),
             ..default
         })
     }
@@ -169,7 +227,14 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_refused() {
-        for text in [r#"{"gate": 7}"#, r#"{"gate_ms": -1}"#, r#"{"retry": "always"}"#, "[]"] {
+        for text in [
+            r#"{"gate": 7}"#,
+            r#"{"gate_ms": -1}"#,
+            r#"{"retry": "always"}"#,
+            r#"{"approval": "sometimes"}"#,
+            r#"{"on_approval": true}"#,
+            "[]",
+        ] {
             let error = ManagerOptions::from_json(text).err().unwrap();
             assert_eq!(error.code(), "CONFIG_INVALID", "{text}");
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use super::server::Server;
-use super::{CLOSE_ONE, Case, ConnectReport, Inner, Servers, in_scope};
+use super::{CLOSE_ONE, Case, ConnectReport, Inner, Servers, in_scope, offers_of};
 use crate::config::{Config, Declared, ServerConfig};
 use crate::error::Result;
 use crate::event::EventKind;
@@ -64,6 +64,11 @@ fn fate(old: &Declared, new: &Declared) -> Fate {
     }
 }
 
+fn offers_differ(old: &Declared, new: &Declared) -> bool {
+    let tools = |declared: &Declared| declared.config.as_ref().ok().map(|it| it.tools.clone());
+    tools(old) != tools(new)
+}
+
 impl Inner {
     fn fate(&self, old: &Server, new: &Declared) -> Fate {
         match fate(&old.declared, new) {
@@ -75,7 +80,7 @@ impl Inner {
     /// Applies the difference to this config; whoever read it has waited for `_turn` before.
     pub(super) async fn apply(&self, config: Config, _turn: Turn<'_>) -> Result<ReloadReport> {
         self.check_open()?;
-        let Config { servers, warnings } = config;
+        let Config { servers, mut warnings } = config;
         let servers: Vec<_> = servers
             .into_iter()
             .map(|(name, declared)| (name, in_scope(declared, &self.options)))
@@ -83,12 +88,14 @@ impl Inner {
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
+        warnings.extend(self.options.tools.oddities());
         *lock(&self.warnings) = warnings;
         let old = self.servers.load_full();
         let mut report = ReloadReport::default();
         let mut next = Servers::new();
         let mut leaving = Vec::new();
         let mut coming = Vec::new();
+        let mut filtered = Vec::new();
         // What is trusted may have changed too.
         let cases = servers.iter().filter_map(|(name, declared)| Case::of(name, declared));
         self.consult_store_about(cases.collect()).await;
@@ -96,7 +103,8 @@ impl Inner {
             let server = match old.get(&name) {
                 None => {
                     report.added.push(name.clone());
-                    let server = Server::new(&name, declared);
+                    let offer = self.offer(&name, &declared, None);
+                    let server = Server::new(&name, declared, offer, &self.showing);
                     coming.push(server.clone());
                     server
                 }
@@ -110,7 +118,11 @@ impl Inner {
                     }
                     Fate::Updated => {
                         report.updated.push(name.clone());
-                        let server = old.redefined(declared);
+                        let offer = self.offer(&name, &declared, Some(&old.offer));
+                        if offers_differ(&old.declared, &declared) {
+                            filtered.push(name.clone());
+                        }
+                        let server = old.redefined(declared, offer, &self.showing);
                         if server.is_blocked() {
                             coming.push(server.clone());
                         }
@@ -119,7 +131,8 @@ impl Inner {
                     Fate::Replaced => {
                         report.restarted.push(name.clone());
                         leaving.push(old.clone());
-                        let server = Server::new(&name, declared);
+                        let offer = self.offer(&name, &declared, Some(&old.offer));
+                        let server = Server::new(&name, declared, offer, &self.showing);
                         coming.push(server.clone());
                         server
                     }
@@ -143,6 +156,7 @@ impl Inner {
         self.view.forget_warnings(|server| {
             is_over(&report.removed, server) || is_over(&report.restarted, server)
         });
+        self.view.set_offers(offers_of(&next));
         self.servers.store(Arc::new(next));
         let ending = leaving.iter().map(|server| server.leave(Leaving::Disconnecting));
         let ending: Vec<_> = ending.map(|ending| timeout(CLOSE_ONE, ending)).collect();
@@ -151,6 +165,9 @@ impl Inner {
             let ReloadReport { added, removed, restarted, updated, .. } = report.clone();
             let changed = EventKind::ConfigChanged { added, removed, restarted, updated };
             self.view.events.emit("", changed);
+        }
+        for name in filtered {
+            self.tell_tools(&name);
         }
         // A server that is replaced waits for its predecessor's end by itself.
         let (gate, entrants) = self.at_the_gate(coming).await;

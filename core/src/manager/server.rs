@@ -2,30 +2,57 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use arc_swap::{ArcSwapOption, Guard};
 use futures_util::FutureExt;
 use futures_util::future::Shared;
 use tokio::sync::Notify;
 
-use crate::catalog::{Slice, ToolState};
-use crate::config::{Declared, ServerConfig};
+use crate::approval::{ApprovalPolicy, Rule};
+use crate::audience::View;
+use crate::catalog::{Offer, Slice, ToolState};
+use crate::config::{Declared, MAX_RESULT_CHARS, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::{Lease, Leaving};
+use crate::redact::Mask;
+use crate::result::{Presenter, Shelf};
 use crate::status::{Calls, ServerStatus, State};
 use crate::sync::lock;
 
 pub(super) struct Server {
     pub(super) name: String,
     pub(super) declared: Declared,
+    /// How its results are shown to a model.
+    presenter: Arc<Presenter>,
+    pub(super) offer: Arc<Offer>,
     lease: ArcSwapOption<Lease>,
     without: Mutex<Without>,
     /// The end of the connection that was let go of last; everybody who lets go waits for the same one.
     ending: Mutex<Ending>,
     /// Rings when the manager lets go of it.
     left: Arc<Notify>,
+}
+
+/// How a manager shows results to a model.
+#[derive(Clone)]
+pub(super) struct Showing {
+    pub(super) wrap: bool,
+    pub(super) shelf: Option<Arc<Shelf>>,
+    pub(super) view: Weak<View>,
+}
+
+impl Showing {
+    pub(super) fn presenter(&self, name: &str, declared: &Declared) -> Arc<Presenter> {
+        let limit = declared.config.as_ref().map(|config| config.max_result_chars);
+        self.with_limit(name, limit.unwrap_or(MAX_RESULT_CHARS))
+    }
+
+    pub(super) fn with_limit(&self, name: &str, max_chars: usize) -> Arc<Presenter> {
+        let Showing { wrap, shelf, view } = self.clone();
+        Arc::new(Presenter { server: name.into(), max_chars, wrap, shelf, view })
+    }
 }
 
 type Ending = Shared<Pin<Box<dyn Future<Output = ()> + Send>>>;
@@ -42,10 +69,17 @@ enum Without {
 }
 
 impl Server {
-    pub(super) fn new(name: &str, declared: Declared) -> Arc<Server> {
+    pub(super) fn new(
+        name: &str,
+        declared: Declared,
+        offer: Arc<Offer>,
+        showing: &Showing,
+    ) -> Arc<Server> {
         Arc::new(Server {
             name: name.to_owned(),
+            presenter: showing.presenter(name, &declared),
             declared,
+            offer,
             lease: ArcSwapOption::empty(),
             without: Mutex::default(),
             ending: Mutex::new(ended()),
@@ -54,7 +88,12 @@ impl Server {
     }
 
     /// The same hold under another definition of the same server.
-    pub(super) fn redefined(&self, declared: Declared) -> Arc<Server> {
+    pub(super) fn redefined(
+        &self,
+        declared: Declared,
+        offer: Arc<Offer>,
+        showing: &Showing,
+    ) -> Arc<Server> {
         let without = lock(&self.without);
         let lease = self.lease.load_full();
         if let (Some(lease), Ok(config)) = (&lease, &declared.config) {
@@ -62,12 +101,26 @@ impl Server {
         }
         Arc::new(Server {
             name: self.name.clone(),
+            presenter: showing.presenter(&self.name, &declared),
             declared,
+            offer,
             lease: ArcSwapOption::new(lease),
             without: Mutex::new(without.clone()),
             ending: Mutex::new(lock(&self.ending).clone()),
             left: self.left.clone(),
         })
+    }
+
+    pub(super) fn presenter(&self) -> &Arc<Presenter> {
+        &self.presenter
+    }
+
+    /// What hides the values that it was given, as far as it was started.
+    pub(super) fn mask(&self) -> Mask {
+        let lease = self.lease();
+        let published = lease.as_ref().map(|lease| lease.connection().published());
+        let live = published.as_ref().and_then(|published| published.live.as_ref());
+        live.map(|live| live.session.mask()).unwrap_or_default()
     }
 
     /// The definition, if the server may be used.
@@ -155,18 +208,19 @@ impl Server {
     }
 
     /// Its part of the catalog.
-    pub(super) fn slice(&self) -> Option<Slice> {
+    pub(super) fn slice(&self, policy: ApprovalPolicy) -> Option<Slice> {
         let lease = self.lease();
         let published = lease.as_ref()?.connection().published();
         let live = published.live.is_some();
+        self.offer.prepare(&published.tools, || published.mask());
         Some(Slice {
-            tools: published.tools.list.clone(),
+            tools: published.tools.clone(),
+            offer: self.offer.clone(),
             state: if live { ToolState::Live } else { ToolState::Deferred },
-            requires_approval: self
-                .declared
-                .config
-                .as_ref()
-                .is_ok_and(|config| config.requires_approval),
+            approval: Rule {
+                policy,
+                wanted: self.declared.config.as_ref().is_ok_and(|config| config.requires_approval),
+            },
             via: self.declared.source.provider.as_str().into(),
         })
     }
@@ -196,7 +250,8 @@ impl Server {
             name: self.name.clone(),
             state,
             transport: self.declared.config.as_ref().ok().map(|config| config.transport.name()),
-            tool_count: published.map_or(0, |published| published.tools.list.len()),
+            tool_count: published
+                .map_or(0, |published| self.offer.count(&published.tools, || published.mask())),
             error,
             connected_since_ms: live.map(|live| live.connected_since_ms),
             attempt: published.map_or(0, |published| published.attempt),

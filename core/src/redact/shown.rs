@@ -80,7 +80,7 @@ fn value_of(value: Value) -> Value {
     }
 }
 
-fn starred(value: Value) -> Value {
+pub(super) fn starred(value: Value) -> Value {
     match value {
         Value::String(written) => secret(&written).into(),
         Value::Array(items) => items.into_iter().map(starred).collect(),

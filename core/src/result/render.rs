@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 const NOTHING: &str = "(no output)";
@@ -64,23 +63,76 @@ struct TextBlock<'a> {
     text: Cow<'a, str>,
 }
 
+/// Any block; what is not needed for its text is not read.
+#[derive(Deserialize, Default)]
+struct Block<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "mimeType")]
+    mime_type: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    resource: Option<&'a RawValue>,
+}
+
 fn render_block(raw: &str, out: &mut String) {
-    let block: Value = serde_json::from_str(raw).unwrap_or_default();
-    let field = |name: &str| block[name].as_str().unwrap_or("unknown");
-    match block["type"].as_str() {
-        Some("image") => *out += &format!("[Image: {}]", field("mimeType")),
-        Some("audio") => *out += &format!("[Audio: {}]", field("mimeType")),
-        Some("resource_link") => *out += &format!("[Link: {}]", field("uri")),
-        Some("resource") => {
-            let resource = &block["resource"];
-            *out += &format!("[Resource: {}]", resource["uri"].as_str().unwrap_or("unknown"));
-            if let Some(text) = resource["text"].as_str() {
+    let block: Block<'_> = serde_json::from_str(raw).unwrap_or_default();
+    let shown = |field| text_of(field).unwrap_or("unknown".into());
+    match (text_of(block.kind).as_deref(), text_of(block.text)) {
+        (Some("text"), Some(text)) => out.push_str(&text),
+        (Some("image"), _) => *out += &format!("[Image: {}]", shown(block.mime_type)),
+        (Some("audio"), _) => *out += &format!("[Audio: {}]", shown(block.mime_type)),
+        (Some("resource_link"), _) => *out += &format!("[Link: {}]", shown(block.uri)),
+        (Some("resource"), _) => {
+            let resource = block.resource.map_or("{}", RawValue::get);
+            let resource: Block<'_> = serde_json::from_str(resource).unwrap_or_default();
+            *out += &format!("[Resource: {}]", shown(resource.uri));
+            if let Some(text) = text_of(resource.text) {
                 out.push('\n');
-                out.push_str(text);
+                out.push_str(&text);
             }
         }
         // A kind that nobody here knows is shown as it came.
         _ => out.push_str(raw),
+    }
+}
+
+fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
+    string(field?.get())
+}
+
+/// The text of a JSON string. Halves of surrogate pairs, which no text can hold, become marks of it.
+pub(crate) fn string(json: &str) -> Option<Cow<'_, str>> {
+    let text: Lossy<'_> = serde_json::from_str(json).ok()?;
+    Some(text.0)
+}
+
+/// A JSON string whatever is in it.
+pub(super) struct Lossy<'a>(pub(super) Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Lossy<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl<'de> serde::de::Visitor<'de> for Bytes {
+            type Value = Lossy<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Lossy<'de>, E> {
+                Ok(Lossy(String::from_utf8_lossy(bytes)))
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Lossy<'de>, E> {
+                Ok(Lossy(String::from_utf8_lossy(bytes).into_owned().into()))
+            }
+        }
+        // As bytes, because as text halves of pairs would be refused.
+        deserializer.deserialize_bytes(Bytes)
     }
 }
 
@@ -112,6 +164,39 @@ mod tests {
         let parts: serde_json::Value = serde_json::from_str(json).unwrap();
         assert_eq!(super::text(Some(&parts["content"].to_string()), None, false), "a\nb\n\nc");
         assert_eq!(shown(r#"{"content":[{"type":"text","text":""}]}"#), "(no output)");
+    }
+
+    #[test]
+    fn odd_blocks_are_shown_as_well_as_can_be() {
+        assert_eq!(
+            shown(r#"{"content":[{"type":"image"},{"type":"resource","resource":7}]}"#),
+            "[Image: unknown]\n\n[Resource: unknown]"
+        );
+        assert_eq!(
+            shown(r#"{"content":[{"type":"text","text":5},{"type":7},[],null]}"#),
+            "{\"type\":\"text\",\"text\":5}\n\n{\"type\":7}\n\n[]\n\nnull"
+        );
+        assert_eq!(
+            shown(r#"{"content":[{"type":"text","text":"half \ud83d!"}]}"#),
+            "half \u{fffd}\u{fffd}\u{fffd}!"
+        );
+        let deep = format!(r#"{{"type":"x","y":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+        let json = format!(r#"{{"content":[{{"type":"text","text":"a"}},{deep}]}}"#);
+        assert_eq!(shown(json.leak()), format!("a\n\n{deep}"));
+    }
+
+    #[test]
+    fn what_is_odd_hides_nothing_else() {
+        assert_eq!(shown(r#"{"content":null,"structuredContent":null}"#), "(no output)");
+        let text = r#"[{"type":"text","text":"a"}]"#;
+        for odd in [
+            format!(r#"{{"content":[],"content":{text}}}"#),
+            format!(r#"{{"\ud800":1,"content":{text}}}"#),
+            format!(r#"{{"content":{text},"isError":{}{}}}"#, "[".repeat(200), "]".repeat(200)),
+            format!(r#"{{"content":{text},"isError":1e999}}"#),
+        ] {
+            assert_eq!(shown(odd.clone().leak()), "a", "{odd}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::message::{self, Envelope};
+use super::server_logs::ServerLog;
 use super::table::Outcome;
 use super::{News, Session, server_requests};
 use crate::call::Progress;
@@ -86,7 +87,9 @@ impl Session {
                 if let Some(Params { token, progress }) = params {
                     let told = lock(&self.table).progressed(token, self.now_us());
                     if let Some(told) = told {
-                        told(progress);
+                        let message = progress.message;
+                        let message = message.map(|text| self.mask().text(&text).into_owned());
+                        told(Progress { message, ..progress });
                     }
                 }
             }
@@ -94,9 +97,10 @@ impl Session {
                 let _ = self.news.send((self.generation, News::ToolsChanged));
             }
             "notifications/message" => {
-                let log = |raw: &RawValue| server_requests::log(raw.get(), &self.mask());
-                if let Some(kind) = params.and_then(log) {
-                    self.seen.audience.emit(&self.server, kind);
+                let read = |raw: &RawValue| ServerLog::read(raw.get(), &self.mask());
+                if let Some(log) = params.and_then(read) {
+                    log.log(&self.server);
+                    self.seen.audience.emit(&self.server, log.into_event());
                 }
             }
             other => tracing::trace!(

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::call::{OnProgress, Waiter};
 use crate::error::{Error, ErrorKind};
-use crate::result::ToolResult;
+use crate::result::{Origin, ToolResult};
 use crate::status::Tally;
 
 /// A request's end: the raw result, or an error.
@@ -34,13 +34,14 @@ pub(crate) struct CallLimits {
 }
 
 enum Reply {
-    Call(Waiter),
+    Call(Waiter, Origin),
     Control(oneshot::Sender<Outcome>),
 }
 
 impl Pending {
     pub(super) fn call(
         waiter: Waiter,
+        origin: Origin,
         started_us: u64,
         limits: CallLimits,
         on_progress: Option<OnProgress>,
@@ -48,7 +49,7 @@ impl Pending {
         let patience_us = micros(limits.idle);
         let wall_us = limits.total.map_or(NEVER - 1, |total| after(started_us, micros(total)));
         Pending {
-            reply: Reply::Call(waiter),
+            reply: Reply::Call(waiter, origin),
             started_us,
             deadline_us: after(started_us, patience_us).min(wall_us),
             patience_us,
@@ -75,20 +76,21 @@ impl Pending {
 
     pub(super) fn into_waiter(self) -> Option<Waiter> {
         match self.reply {
-            Reply::Call(waiter) => Some(waiter),
+            Reply::Call(waiter, _) => Some(waiter),
             Reply::Control(_) => None,
         }
     }
 
     fn is_call(&self) -> bool {
-        matches!(self.reply, Reply::Call(_))
+        matches!(self.reply, Reply::Call(..))
     }
 
     pub(super) fn finish(self, outcome: Outcome) {
         match self.reply {
-            Reply::Call(waiter) => {
+            Reply::Call(waiter, origin) => {
                 // SAFETY: a call's outcome is a slice of a `&RawValue`, which is a `str`.
-                waiter.finish(outcome.map(|json| unsafe { ToolResult::from_utf8_unchecked(json) }));
+                let result = |json| unsafe { ToolResult::from_utf8_unchecked(json, origin) };
+                waiter.finish(outcome.map(result));
             }
             Reply::Control(sender) => drop(sender.send(outcome)),
         }

@@ -103,6 +103,10 @@ fn client() -> Result<&'static Client> {
 }
 
 impl Link {
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
     pub(crate) fn open(target: Target, limits: &Limits) -> Result<Arc<Link>> {
         client()?;
         Ok(Arc::new_cyclic(|me| Link {

@@ -29,6 +29,7 @@ mod stderr_log;
 
 pub(crate) use brief::{Unheard, hear};
 use guardian::{discharge, enlist, is_enlisted, leave_to_start};
+pub(crate) use stderr::BEFORE_LAST_WORDS;
 use stderr::Tail;
 use stderr_log::StderrLog;
 

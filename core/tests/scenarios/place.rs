@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use mcpool::config::{self, Place as EditPlace};
-use mcpool::{DiscoverOptions, Discovery, Surroundings, Trust, TrustQuestion};
+use mcpool::{
+    ApprovalQuestion, DiscoverOptions, Discovery, OnApproval, Surroundings, Trust, TrustQuestion,
+};
 use serde_json::{Map, Value, json};
 
 /// The questions that a scripted callback was asked.
@@ -133,6 +135,23 @@ pub(crate) fn scripted(answers: &Value, questions: &Asked) -> Trust {
         questions.lock().unwrap().push(json!(question));
         Box::pin(async move { yes })
     }))
+}
+
+/// A callback about calls that answers by the script: true, false, `fail` or `hang`; what it does not name is refused.
+pub(crate) fn approving(answers: &Value, questions: &Asked) -> OnApproval {
+    let (answers, questions) = (answers.clone(), questions.clone());
+    OnApproval::new(move |question: ApprovalQuestion| {
+        let answer = answers[&question.tool].clone();
+        questions.lock().unwrap().push(json!(question));
+        async move {
+            match answer.as_str() {
+                // Without the noise of a panic that nobody expects.
+                Some("fail") => std::panic::resume_unwind(Box::new("the script says so")),
+                Some("hang") => std::future::pending().await,
+                _ => answer == true,
+            }
+        }
+    })
 }
 
 /// The text of a file: a string as it is, everything else as JSON.

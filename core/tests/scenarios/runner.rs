@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::common::{PATIENCE, Web, fixture, lives, read_journal};
 use crate::matching::{check, fill, is_subsequence};
-use crate::place::{self, Asked, Place, scripted, text_of};
+use crate::place::{self, Asked, Place, approving, scripted, text_of};
 
 const COMMON_KEYS: &[&str] = &["do", "on", "expect", "error"];
 const CALL_KEYS: &[&str] = &[
@@ -28,6 +28,7 @@ const CALL_KEYS: &[&str] = &[
     "retry",
     "meta",
     "progress",
+    "for_model",
 ];
 
 type Outcome = Result<Value, mcpool::Error>;
@@ -151,6 +152,7 @@ impl Run {
         if script.as_ref().is_some_and(Value::is_object) {
             options.remove("trust");
         }
+        let approval = options.remove("on_approval");
         let options = ManagerOptions::from_json(&Value::Object(options).to_string())
             .map_err(|error| error.to_string())?;
         let naming = naming.as_ref().and_then(Value::as_str);
@@ -163,6 +165,7 @@ impl Run {
                 Some(answers) => scripted(answers, &questions),
                 None => options.trust.clone(),
             },
+            on_approval: approval.map(|script| approving(&script["answers"], &questions)),
             ..options
         };
         let made = if let Some(looking) = description.get("discover") {
@@ -253,6 +256,22 @@ impl Run {
                     until(|| is_subsequence(wanted, &seen()))
                         .await
                         .map_err(|()| format!("not in this order: {}", Value::Array(seen())))
+                }
+                "no_events" => {
+                    only(step, &[])?;
+                    let unwanted = step["expect"].as_array().ok_or("no_events needs expect")?;
+                    let seen = self.on(step).events.lock().unwrap().clone();
+                    match is_subsequence(unwanted, &seen) {
+                        true => Err(format!("came all the same: {}", Value::Array(seen))),
+                        false => Ok(()),
+                    }
+                }
+                "questions" => {
+                    only(step, &[])?;
+                    let watched = self.on(step);
+                    let asked = || Value::Array(watched.questions.lock().unwrap().clone());
+                    let _ = until(|| check(&step["expect"], &asked()).is_ok()).await;
+                    check(&step["expect"], &asked())
                 }
                 "journal" => self.journal(step).await,
                 "open" => {
@@ -355,6 +374,12 @@ impl Run {
                 keys(step, &[]);
                 Ok(manager.get_tools().tools().iter().map(|tool| json!(tool.name)).collect())
             }
+            "search_tools" => {
+                keys(step, &["query", "k"]);
+                let k = step["k"].as_u64().unwrap_or(5) as usize;
+                let found = manager.search_tools(text("query"), k);
+                Ok(found.iter().map(|tool| json!(tool.name)).collect())
+            }
             "tool" => {
                 keys(step, &["name"]);
                 Ok(manager.get_tools().get(text("name")).map_or(Value::Null, describe))
@@ -362,6 +387,10 @@ impl Run {
             "call_tool" | "call" => {
                 keys(step, CALL_KEYS);
                 self.call(manager, step, limit).await
+            }
+            "execute" => {
+                keys(step, CALL_KEYS);
+                self.execute(manager, step, limit).await
             }
             "status" => {
                 keys(step, &[]);
@@ -375,10 +404,6 @@ impl Run {
             "discovery" => {
                 keys(step, &[]);
                 Ok(manager.discovery().map_or(Value::Null, |found| place::described(&found)))
-            }
-            "questions" => {
-                keys(step, &[]);
-                Ok(Value::Array(watched.questions.lock().unwrap().clone()))
             }
             "kill" => {
                 keys(step, &["server"]);
@@ -403,6 +428,11 @@ impl Run {
                 };
                 report.map(|report| json!(report))
             }
+            "accept_drift" => {
+                keys(step, &["server", "tool"]);
+                let accepted = manager.accept_drift(text("server"), step["tool"].as_str()).await;
+                accepted.map(|names| json!(names))
+            }
             "disconnect" => {
                 keys(step, &["server"]);
                 manager.disconnect(text("server")).await.map(|()| Value::Null)
@@ -426,19 +456,8 @@ impl Run {
             Value::Null => Arguments::none(),
             arguments => Arguments::new(arguments)?,
         };
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let mut options = CallOptions {
-            timeout: limit,
-            max_total_timeout: step["max_total_timeout_ms"].as_u64().map(Duration::from_millis),
-            retry: step["retry"].as_str().map(Retry::from_name).transpose()?,
-            ..CallOptions::default()
-        };
-        options.meta = step["meta"].as_object().map(Arguments::new).transpose()?;
-        if step["progress"] == true {
-            let told = told.clone();
-            options.on_progress =
-                Some(Arc::new(move |progress| told.lock().unwrap().push(json!(progress))));
-        }
+        let told = Told::default();
+        let options = call_options(step, limit, &told)?;
         let result = match step["do"].as_str() {
             Some("call") => {
                 let name = step["name"].as_str().unwrap_or_default();
@@ -450,13 +469,64 @@ impl Run {
                 manager.call_tool(server, tool, arguments, options).await?
             }
         };
+        let shown = step["for_model"] == true;
         Ok(json!({
             "text": result.text(), "is_error": result.is_error(), "content": result.content(),
             "structured": result.structured(), "json": result.json(),
             "raw": serde_json::from_str::<Value>(result.json()).unwrap_or_default(),
+            "for_model": shown.then(|| result.for_model()), "signals": shown.then(|| result.signals()),
             "progress": *told.lock().unwrap(),
         }))
     }
+
+    async fn execute(&self, manager: &Manager, step: &Value, limit: Option<Duration>) -> Outcome {
+        let tool = chosen(manager, step);
+        let told = Told::default();
+        let options = call_options(step, limit, &told)?;
+        let output = match &step["arguments"] {
+            Value::Null => tool.execute(Arguments::none(), options).await,
+            arguments => tool.execute(arguments.clone(), options).await,
+        };
+        Ok(json!({
+            "text": output.text(), "is_error": output.is_error(), "server": output.server(),
+            "tool": output.tool(), "provider": output.provider(), "content": output.content(),
+            "structured": output.structured(), "signals": output.signals(), "error": output.error(),
+            "progress": *told.lock().unwrap(),
+        }))
+    }
+}
+
+/// What a call told of its progress.
+type Told = Arc<Mutex<Vec<Value>>>;
+
+fn call_options(
+    step: &Value,
+    limit: Option<Duration>,
+    told: &Told,
+) -> Result<CallOptions, mcpool::Error> {
+    let mut options = CallOptions {
+        timeout: limit,
+        max_total_timeout: step["max_total_timeout_ms"].as_u64().map(Duration::from_millis),
+        retry: step["retry"].as_str().map(Retry::from_name).transpose()?,
+        ..CallOptions::default()
+    };
+    options.meta = step["meta"].as_object().map(Arguments::new).transpose()?;
+    if step["progress"] == true {
+        let told = told.clone();
+        options.on_progress =
+            Some(Arc::new(move |progress| told.lock().unwrap().push(json!(progress))));
+    }
+    Ok(options)
+}
+
+/// The tool that a step means; it may have been remembered by an earlier one.
+fn chosen(manager: &Manager, step: &Value) -> mcpool::Tool {
+    let catalog = manager.get_tools();
+    let is_meant = |tool: &&mcpool::Tool| match step["name"].as_str() {
+        Some(name) => tool.name == name,
+        None => step["server"] == tool.of.server() && step["tool"] == tool.of.raw_name(),
+    };
+    catalog.tools().iter().find(is_meant).unwrap_or_else(|| panic!("no tool for {step}")).clone()
 }
 
 fn describe(tool: &mcpool::Tool) -> Value {
@@ -467,7 +537,7 @@ fn describe(tool: &mcpool::Tool) -> Value {
         "title": tool.of.title(), "description": tool.of.description(),
         "input_schema": parsed(Some(&tool.of.input_schema())), "output_schema": parsed(tool.of.output_schema()),
         "annotations": parsed(tool.of.annotations()), "requires_approval": tool.requires_approval,
-        "provider": tool.provider(), "state": tool.state,
+        "provider": tool.provider(), "state": tool.state, "signals": tool.of.signals(),
     })
 }
 

@@ -149,10 +149,13 @@ fn which_tools_are_offered_can_be_said_in_several_ways() {
     let filter = server("n", definition, &mut Vec::new()).unwrap().tools;
     assert_eq!(
         (filter.enabled, filter.disabled),
-        (vec!["a*".into(), "b".into()], vec!["c".into(), "d".into()])
+        (Some(vec!["a*".into(), "b".into()]), vec!["c".into(), "d".into()])
     );
     let list = server("n", json!({"command": "x", "tools": ["*"]}), &mut Vec::new()).unwrap();
-    assert_eq!(list.tools.enabled, ["*"]);
+    assert_eq!(list.tools.enabled.unwrap(), ["*"]);
+    let mut warnings = Vec::new();
+    let none = server("n", json!({"command": "x", "enabledTools": []}), &mut warnings).unwrap();
+    assert_eq!((none.tools.enabled, warnings.len()), (Some(Vec::new()), 1));
     for wrong in [json!("a"), json!([1, {}]), json!({"a": 1})] {
         problem(json!({"command": "x", "disabledTools": wrong}));
     }

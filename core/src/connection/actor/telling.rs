@@ -1,10 +1,12 @@
 //! Owns what others learn: the askers their outcome, everybody what is published, the managers events and log lines.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::{Published, Seen};
 use super::{Actor, Phase};
 use crate::audience::Weight;
+use crate::catalog::Consult;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::status::State;
@@ -67,15 +69,29 @@ impl Actor {
         let other_tools = !before.tools.is(&published.tools)
             || (before.live.is_some() != published.live.is_some()
                 && !published.tools.list.is_empty());
-        let tool_count = published.tools.list.len();
+        let mask = self.live.as_ref().map(|live| live.session.mask()).unwrap_or_default();
+        // Before anybody sees the tools: some may have to be kept back.
+        for view in audience.views() {
+            view.look(server, &self.tools, &mask, Consult::Later);
+        }
         self.seen.published.store(published);
         audience.outdate_catalogs();
         changed.send_replace(());
         if let Some(status) = status {
             audience.emit(server, status);
         }
-        if other_tools {
-            audience.emit(server, EventKind::ToolsChanged { tool_count });
+        if !other_tools {
+            return;
+        }
+        let mut lines = BTreeSet::new();
+        for view in audience.views() {
+            let drifts = view.look(server, &self.tools, &mask, Consult::Later);
+            lines.extend(view.tell(server, drifts));
+            let tool_count = view.tool_count(server, &self.tools, &mask);
+            view.events.emit(server, EventKind::ToolsChanged { tool_count });
+        }
+        for line in lines {
+            tracing::warn!(server = &**server, "{line}");
         }
     }
 

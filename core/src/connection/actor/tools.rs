@@ -1,17 +1,21 @@
 //! Owns the tools of a connection: those that stand in until the server's own are known, the refresh when the server says
-//! that they changed, and writing them to the caches.
+//! that they changed, comparing them with what they were, and, when the rush is over, looking through them and writing
+//! them to the caches.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use super::super::Tools;
 use super::super::dial::tools_of;
+use super::super::{Seen, Tools};
 use super::telling::Tell;
 use super::{Actor, Phase};
-use crate::audience::Weight;
-use crate::catalog::Cache;
+use crate::audience::{View, Weight};
+use crate::catalog::{Cache, Consult};
 use crate::error::{Error, ErrorKind, Result};
+use crate::redact::Mask;
 use crate::runtime;
 use crate::session::list_tools;
 
@@ -22,6 +26,7 @@ const STORE_DELAY: Duration = Duration::from_millis(150);
 pub(super) struct Store {
     pub(super) at: Instant,
     caches: Vec<Cache>,
+    views: Vec<Weak<View>>,
 }
 
 impl Actor {
@@ -30,19 +35,21 @@ impl Actor {
         let expected =
             matches!(self.phase, Phase::Idle | Phase::Dialing { .. } | Phase::Waiting { .. });
         if unknown && expected {
-            self.tools = tools;
+            self.tools = tools.clone();
             self.publish(Tell::Tools);
+            let seen = self.seen.clone();
+            runtime::handle().spawn_blocking(move || seen.inspect(&tools, None, &Mask::default()));
         }
     }
 
     pub(super) fn begin_refresh(&mut self) {
         self.refresh_at = None;
         let Some(live) = self.live.clone() else { return };
-        let (server, limit) = (self.seen.server.clone(), self.config.timeout);
+        let (seen, limit) = (self.seen.clone(), self.config.timeout);
         self.refresh = Some(Box::pin(async move {
             let listed = timeout(limit, list_tools(&live.session, &live.greeting)).await;
             match listed {
-                Ok(listed) => Ok(tools_of(&server, listed?, &live.session.mask())),
+                Ok(listed) => Ok(tools_of(&seen, listed?, &live.session.mask())),
                 Err(_) => Err(Error::new(ErrorKind::ToolTimeout, "tools/list was not answered")),
             }
         }));
@@ -69,24 +76,65 @@ impl Actor {
         let caches: Vec<_> =
             views.iter().map(|view| view.cache.clone()).filter(|cache| !cache.is_off()).collect();
         let at = Instant::now() + STORE_DELAY;
-        self.store = (!caches.is_empty()).then_some(Store { at, caches });
+        let views = views.iter().map(Arc::downgrade).collect();
+        self.store = Some(Store { at, caches, views });
     }
 
-    /// Writes the tools to the caches, if that is still to be done.
+    /// Looks through the tools and writes them to the caches, if that is still to be done.
     pub(super) fn store_now(&mut self) -> Option<tokio::task::JoinHandle<()>> {
-        let Store { caches, .. } = self.store.take()?;
+        let Store { caches, views, .. } = self.store.take()?;
         let live = self.live.as_ref()?;
         let version = live.greeting.protocol_version.clone();
+        let instructions = live.greeting.instructions.clone();
         let (tools, seen) = (self.tools.clone(), self.seen.clone());
         let mask = live.session.mask();
         let fingerprint = self.config.fingerprint();
         Some(runtime::handle().spawn_blocking(move || {
+            seen.inspect(&tools, instructions.as_deref(), &mask);
+            if caches.is_empty() {
+                return;
+            }
             // A server may describe its tools with a value that it was given; the disk is not to hold it.
             let listed: Vec<_> = tools.list.iter().map(|tool| mask.raw_json(tool.raw())).collect();
             let now_ms = seen.clock.wall_ms();
+            let views: Vec<_> = views.iter().filter_map(Weak::upgrade).collect();
+            seen.compare_with_the_disk(&views, &tools, &mask);
+            let offers = views.iter().filter_map(|view| view.offer(&seen.server));
+            let warned = offers.flat_map(|offer| offer.warned()).collect();
             for cache in caches {
-                cache.store(&seen.server, &fingerprint, Some(&version), &listed, now_ms);
+                cache.store(&seen.server, &fingerprint, Some(&version), &listed, &warned, now_ms);
             }
         }))
+    }
+
+    /// Looks up how the tools were in earlier sessions, for those who offer none before that is known.
+    pub(super) fn consult_pins(&self) -> Option<tokio::task::JoinHandle<()>> {
+        let offers = self.seen.audience.views().into_iter();
+        let offers: Vec<_> = offers.filter_map(|view| view.offer(&self.seen.server)).collect();
+        if !offers.iter().any(|offer| offer.needs_pins()) {
+            return None;
+        }
+        Some(runtime::handle().spawn_blocking(move || {
+            for offer in offers.iter().filter(|offer| offer.needs_pins()) {
+                offer.look(&Tools::default(), &Mask::default(), Consult::Now);
+            }
+        }))
+    }
+}
+
+impl Seen {
+    /// Tells those managers how the tools differ from earlier sessions, which was put off when they were listed. Blocks.
+    pub(crate) fn compare_with_the_disk(&self, views: &[Arc<View>], tools: &Tools, mask: &Mask) {
+        let mut lines = BTreeSet::new();
+        for view in views {
+            let offer = view.offer(&self.server);
+            if offer.is_some_and(|offer| offer.wants_pins()) {
+                let drifts = view.look(&self.server, tools, mask, Consult::Now);
+                lines.extend(view.tell(&self.server, drifts));
+            }
+        }
+        for line in lines {
+            tracing::warn!(server = &*self.server, "{line}");
+        }
     }
 }

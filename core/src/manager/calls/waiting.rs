@@ -8,13 +8,16 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
+use super::super::Manager;
+use super::gate::Gate;
 use super::{CallHandle, Handle, find_tool, unavailable};
 use crate::call::{Arguments, CallOptions, OnProgress, Resend, Retry, Waiter};
-use crate::catalog::ServerTool;
+use crate::catalog::{Offer, ServerTool};
 use crate::connection::{Connection, Published};
 use crate::error::{Error, ErrorKind, Executed, Restart, Result};
 use crate::per_process::Local;
-use crate::result::ToolResult;
+use crate::question::Question;
+use crate::result::{Presenter, ToolResult};
 use crate::runtime;
 use crate::session::{CallLimits, Order, Session, Unsent};
 use crate::status::State;
@@ -23,6 +26,8 @@ use crate::sync::lock;
 /// A call with everything that is needed to send it, and to send it again.
 pub(super) struct Errand {
     connection: Arc<Connection>,
+    presenter: Arc<Presenter>,
+    offer: Arc<Offer>,
     wanted: Wanted,
     arguments: Arguments,
     meta: Option<Arguments>,
@@ -30,12 +35,25 @@ pub(super) struct Errand {
     limits: CallLimits,
     retry: Retry,
     restart_wait: Duration,
+    /// Who has to say yes, where a manager asks.
+    gate: Option<Box<Gate>>,
+    /// Whether that comes before anything else.
+    asks_first: bool,
     /// Who waits for its end, while it is under way.
     waiter: Mutex<Option<Waiter>>,
     /// The caller and the tool as it is now allow a second run.
     repeatable: AtomicBool,
     /// It was lost once already.
     resent: AtomicBool,
+}
+
+/// What holds for a call, by its options and its server's definition.
+pub(super) struct Terms {
+    pub(super) presenter: Arc<Presenter>,
+    pub(super) limits: CallLimits,
+    pub(super) retry: Retry,
+    pub(super) restart_wait: Duration,
+    pub(super) gate: Option<Box<Gate>>,
 }
 
 /// The tool that is meant, by its entry where one is known.
@@ -59,16 +77,17 @@ type Dead = (Arc<Session>, Error);
 impl Errand {
     pub(super) fn new(
         connection: Arc<Connection>,
+        offer: Arc<Offer>,
         wanted: Wanted,
         arguments: Arguments,
         options: CallOptions,
-        limits: CallLimits,
-        retry: Retry,
-        restart_wait: Duration,
+        Terms { presenter, limits, retry, restart_wait, gate }: Terms,
     ) -> Self {
         let CallOptions { meta, on_progress, .. } = options;
         Errand {
             connection,
+            presenter,
+            offer,
             wanted,
             arguments,
             meta,
@@ -76,10 +95,21 @@ impl Errand {
             limits,
             retry,
             restart_wait,
+            gate,
+            asks_first: false,
             waiter: Mutex::default(),
             repeatable: AtomicBool::new(false),
             resent: AtomicBool::new(false),
         }
+    }
+
+    /// Asks about this tool before a session is waited for.
+    pub(super) fn ask_first(mut self, manager: &Manager, tool: &ServerTool) -> Self {
+        if let Some(gate) = &mut self.gate {
+            gate.look_up(manager, tool);
+            self.asks_first = true;
+        }
+        self
     }
 
     /// Waits for a session and sends the call there.
@@ -121,7 +151,8 @@ impl Errand {
 
     fn order<'a>(&'a self, tool: &'a ServerTool) -> Order<'a> {
         Order {
-            tool: tool.name_json(),
+            tool,
+            presenter: &self.presenter,
             arguments: &self.arguments,
             meta: self.meta.as_ref(),
             on_progress: self.on_progress.clone(),
@@ -171,6 +202,7 @@ impl Errand {
                 return Ok(None);
             }
             let tool = find_tool(&published.tools, &server, self.wanted.raw_name())?;
+            self.offer.check_drift(tool, &published.tools, || published.mask())?;
             return Ok(Some((live.session.clone(), tool.clone())));
         }
         match published.state {
@@ -293,10 +325,13 @@ impl Tracked {
 
     async fn run(self: Arc<Self>, mut waiter: Waiter, mut dead: Option<Dead>) {
         let errand = &self.errand;
-        let patience = errand.limits.total.unwrap_or(Duration::MAX).min(errand.limits.idle);
-        let deadline = Instant::now().checked_add(patience);
-        let deadline =
-            deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400 * 365));
+        if let (true, Some(gate), Wanted::Known(tool)) =
+            (errand.asks_first && dead.is_none(), &errand.gate, &errand.wanted)
+            && let Err(error) = errand.pass(gate, tool, &waiter).await
+        {
+            return waiter.finish(Err(error));
+        }
+        let mut deadline = errand.deadline();
         let mut restarting_until = None;
         loop {
             let found = errand.session(dead.as_ref(), &mut restarting_until);
@@ -305,6 +340,16 @@ impl Tracked {
                 Ok(found) => found,
                 Err(error) => return waiter.finish(Err(without_a_session(error, dead))),
             };
+            if let Some(gate) =
+                errand.gate.as_ref().filter(|gate| gate.is_closed_to(&tool, &errand.offer))
+            {
+                if let Err(error) = errand.pass(gate, &tool, &waiter).await {
+                    return waiter.finish(Err(without_a_session(error, dead)));
+                }
+                // The session may have ended meanwhile, and the call's own patience begins here.
+                deadline = errand.deadline();
+                continue;
+            }
             let Err(Unsent { error, waiter: back }) = self.send(&session, &tool, waiter) else {
                 return;
             };
@@ -330,7 +375,7 @@ impl Tracked {
         let repeatable = errand.retry == Retry::Safe && tool.is_repeatable();
         errand.repeatable.store(repeatable, Ordering::Relaxed);
         *lock(&errand.waiter) = Some(waiter);
-        match session.call(errand.order(tool), errand.limits, Waiter::Again(self.clone())) {
+        match session.call(errand.order(tool), errand.limits(), Waiter::Again(self.clone())) {
             Ok(id) => {
                 *progressed = Progressed::Sent(session.clone(), id);
                 Ok(())
@@ -344,6 +389,12 @@ impl Tracked {
 }
 
 impl Resend for Tracked {
+    fn ask(&self, question: Question) {
+        if let Some(waiter) = &*lock(&self.errand.waiter) {
+            waiter.ask(question);
+        }
+    }
+
     /// Stands in the caller's place, so that a lost call can be sent again before the caller hears of it.
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
         let errand = &self.errand;
@@ -363,6 +414,28 @@ impl Resend for Tracked {
 }
 
 impl Errand {
+    async fn pass(&self, gate: &Gate, tool: &ServerTool, waiter: &Waiter) -> Result<()> {
+        gate.pass(tool, &self.arguments, waiter, self.limits().total).await?;
+        // A server is not idle whose call was just waited for.
+        self.connection.touch();
+        Ok(())
+    }
+
+    /// The limits as they are after the time that an answer took.
+    fn limits(&self) -> CallLimits {
+        let CallLimits { idle, total } = self.limits;
+        let total = self.gate.as_ref().map_or(total, |gate| gate.rest_of(total));
+        CallLimits { idle, total }
+    }
+
+    /// Until when a session is waited for.
+    fn deadline(&self) -> Instant {
+        let CallLimits { idle, total } = self.limits();
+        let patience = total.unwrap_or(Duration::MAX).min(idle);
+        let deadline = Instant::now().checked_add(patience);
+        deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400 * 365))
+    }
+
     /// Whether no tool can run twice by it.
     fn may_go_again(&self, error: &Error) -> bool {
         let unharmed = match error.executed() {

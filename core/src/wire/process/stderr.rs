@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use crate::redact::Mask;
 
+/// Stands between a message and the last lines of stderr.
+pub(crate) const BEFORE_LAST_WORDS: &str = "; stderr:\n";
 const LINES: usize = 64;
 const BYTES: usize = 16 << 10;
 
@@ -44,7 +46,7 @@ impl Tail {
     pub(super) fn quote_after(&self, message: String) -> String {
         let mut text = message;
         let partial = (!self.partial.is_empty()).then_some(&self.partial);
-        let mut before = "; stderr:\n";
+        let mut before = BEFORE_LAST_WORDS;
         for line in self.lines.iter().chain(partial) {
             text.push_str(before);
             // Lines that are too long have lost their beginning, and the last one may go on.

@@ -1,0 +1,317 @@
+//! Owns noticing that a tool is no longer what it was when it was first seen. What was first seen is the pin; only
+//! accepting a change moves it, so that a manager that lets changes pass takes no protection from one that does not.
+//! Most tools never change: their pin is the list itself, and only what differs from it is kept beside it.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::cache::Remembered;
+use super::listed::Tools;
+use super::{ServerTool, sorted};
+use crate::event::DriftChange;
+use crate::redact::Mask;
+use crate::sync::lock;
+
+/// How many pins of tools that are gone are kept.
+pub(super) const MOST_KEPT: usize = 10_000;
+const MOST_CHANGES: usize = 50;
+const MOST_SHOWN: usize = 400;
+
+/// What becomes of a tool that is no longer as it was when it was first seen. The pin stays what it was under each of
+/// them, until the change is accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriftPolicy {
+    /// It is offered as it is now; there is an event.
+    Allow,
+    /// So, with a warning in the log, once for each change.
+    #[default]
+    Warn,
+    /// It is not offered until somebody accepts it as it is now.
+    Block,
+}
+
+/// A tool that differs from its pin.
+#[derive(Clone, Debug)]
+pub(crate) struct Drift {
+    /// The raw name.
+    pub(crate) tool: String,
+    /// The fingerprint of the pin.
+    pub(crate) pinned: String,
+    /// The fingerprint of what it is.
+    pub(crate) fingerprint: String,
+    pub(crate) changes: Vec<DriftChange>,
+    /// An earlier session has warned of it.
+    pub(crate) warned: bool,
+}
+
+/// The pins of one server's definition.
+#[derive(Default)]
+pub(crate) struct Pins(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// What earlier sessions have pinned is known.
+    consulted: bool,
+    /// The last list; each of its tools is pinned as it is there, unless it is in `kept`.
+    seen: Tools,
+    mask: Mask,
+    /// By raw name.
+    kept: IndexMap<String, Kept>,
+    version: u64,
+}
+
+/// The pin of a tool that is not so in the list.
+struct Kept {
+    pinned: Arc<ServerTool>,
+    mask: Mask,
+    /// The fingerprint that an earlier session has warned of.
+    warned: Option<String>,
+    /// Absent while the tool is not listed.
+    drift: Option<Drift>,
+}
+
+impl Pins {
+    pub(crate) fn is_consulted(&self) -> bool {
+        lock(&self.0).consulted
+    }
+
+    /// Counts the changes of what is pinned or drifted.
+    pub(crate) fn version(&self) -> u64 {
+        lock(&self.0).version
+    }
+
+    /// Whether this very list was looked at last.
+    pub(crate) fn has_seen(&self, tools: &Tools) -> bool {
+        let state = lock(&self.0);
+        state.consulted && state.seen.is(tools)
+    }
+
+    pub(crate) fn is_drifted(&self, raw_name: &str) -> bool {
+        lock(&self.0).kept.get(raw_name).is_some_and(|kept| kept.drift.is_some())
+    }
+
+    /// Whether a tool that calls itself read-only did so when it was first seen.
+    pub(crate) fn was_read_only(&self, raw_name: &str) -> bool {
+        let state = lock(&self.0);
+        let drifted = state.kept.get(raw_name).filter(|kept| kept.drift.is_some());
+        drifted.is_none_or(|kept| kept.pinned.is_read_only())
+    }
+
+    /// Looks at a list. Tools that are new are pinned; those that differ from their pin are the answer. `earlier` is
+    /// asked once for what earlier sessions have pinned.
+    pub(crate) fn review(
+        &self,
+        server: &Arc<str>,
+        tools: &Tools,
+        mask: &Mask,
+        earlier: impl FnOnce() -> Option<Remembered>,
+    ) -> Vec<Drift> {
+        let mut state = lock(&self.0);
+        if !state.consulted {
+            state.consulted = true;
+            if let Some(remembered) = earlier() {
+                state.take_in(server, remembered, tools);
+            }
+        }
+        // A server that is down has no tools to compare.
+        if !tools.list.is_empty() && !state.seen.is(tools) {
+            state.compare(tools, mask);
+        }
+        state.kept.values().filter_map(|kept| kept.drift.clone()).collect()
+    }
+
+    /// Pins what is now, for one tool or for all; their names, and their entries as they may be written down.
+    pub(crate) fn accept(&self, tool: Option<&str>) -> Vec<(String, Bytes)> {
+        let mut state = lock(&self.0);
+        let State { seen, mask, kept, version, .. } = &mut *state;
+        let mut accepted = Vec::new();
+        kept.retain(|name, kept| {
+            let meant = kept.drift.is_some() && tool.is_none_or(|tool| tool == name);
+            let entry = seen.get(name).filter(|_| meant);
+            if let Some(entry) = entry {
+                accepted.push((name.clone(), mask.raw_json(entry.raw())));
+            }
+            entry.is_none()
+        });
+        *version += 1;
+        accepted
+    }
+
+    /// Every tool that differs from its pin: raw name and fingerprint.
+    pub(crate) fn drifts(&self) -> impl Iterator<Item = (String, String)> + use<> {
+        let state = lock(&self.0);
+        let drifts = state.kept.values().filter_map(|kept| kept.drift.as_ref());
+        let named = drifts.map(|drift| (drift.tool.clone(), drift.fingerprint.clone()));
+        named.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Whether a tool of this name was ever seen.
+    pub(crate) fn knows(&self, raw_name: &str) -> bool {
+        let state = lock(&self.0);
+        state.seen.get(raw_name).is_some() || state.kept.contains_key(raw_name)
+    }
+}
+
+impl State {
+    fn take_in(&mut self, server: &Arc<str>, remembered: Remembered, tools: &Tools) {
+        let Remembered { tools: listed, pinned, .. } = remembered;
+        let raws = tools.list.iter().map(|tool| tool.raw());
+        if listed.len() == tools.list.len() && raws.zip(&listed).all(|(raw, old)| raw == *old) {
+            self.seen = tools.clone();
+        } else {
+            self.seen = Tools::read(server, listed, &Mask::default()).0;
+        }
+        for pin in pinned {
+            let Ok(tool) = ServerTool::read(server, pin.tool) else { continue };
+            let pinned = Arc::new(tool);
+            let drift = self.seen.get(pinned.raw_name()).and_then(|now| {
+                let drift = difference(&pinned, &Mask::default(), now, &Mask::default())?;
+                Some(Drift { warned: pin.warned.as_ref() == Some(&drift.fingerprint), ..drift })
+            });
+            let kept = Kept { mask: Mask::default(), warned: pin.warned, drift, pinned };
+            self.kept.insert(kept.pinned.raw_name().to_owned(), kept);
+        }
+    }
+
+    fn compare(&mut self, tools: &Tools, mask: &Mask) {
+        let before = std::mem::replace(&mut self.seen, tools.clone());
+        let before_mask = std::mem::replace(&mut self.mask, mask.clone());
+        self.version += 1;
+        for tool in tools.list.iter() {
+            let name = tool.raw_name();
+            if let Some(kept) = self.kept.get_mut(name) {
+                kept.drift = difference(&kept.pinned, &kept.mask, tool, mask).map(|drift| Drift {
+                    warned: kept.warned.as_ref() == Some(&drift.fingerprint),
+                    ..drift
+                });
+                if kept.drift.is_none() {
+                    self.kept.swap_remove(name);
+                }
+            } else if let Some(old) = before.get(name)
+                && let Some(drift) = difference(old, &before_mask, tool, mask)
+            {
+                self.keep(old, &before_mask, Some(drift));
+            }
+        }
+        for (name, kept) in &mut self.kept {
+            if tools.get(name).is_none() {
+                kept.drift = None;
+            }
+        }
+        for old in before.list.iter() {
+            if tools.get(old.raw_name()).is_none() && !self.kept.contains_key(old.raw_name()) {
+                self.keep(old, &before_mask, None);
+            }
+        }
+        self.forget_excess();
+    }
+
+    /// Of tools that are gone the oldest pins go. Of those that are there none does: a server that lists many others
+    /// must not get rid of the pin of what it changed.
+    fn forget_excess(&mut self) {
+        let gone = self.kept.values().filter(|kept| kept.drift.is_none()).count();
+        let mut excess = gone.saturating_sub(MOST_KEPT);
+        if excess > 0 {
+            self.kept.retain(|_, kept| {
+                let goes = kept.drift.is_none() && excess > 0;
+                excess -= usize::from(goes);
+                !goes
+            });
+        }
+    }
+
+    fn keep(&mut self, pinned: &Arc<ServerTool>, mask: &Mask, drift: Option<Drift>) {
+        let kept = Kept { pinned: pinned.clone(), mask: mask.clone(), warned: None, drift };
+        self.kept.insert(pinned.raw_name().to_owned(), kept);
+    }
+}
+
+/// How two entries of a tool differ, if they do. Each is looked at without the values that its server was given: those
+/// may be others each time, and none of them is to be shown.
+pub(super) fn difference(
+    old: &ServerTool,
+    old_mask: &Mask,
+    new: &ServerTool,
+    new_mask: &Mask,
+) -> Option<Drift> {
+    if old.raw() == new.raw() {
+        return None;
+    }
+    let (old, new) = (shown(old, old_mask), shown(new, new_mask));
+    let (old, new) = (old.as_ref().ok()?, new.as_ref().ok()?);
+    let (pinned, fingerprint) = (old.fingerprint(), new.fingerprint());
+    if pinned == fingerprint {
+        return None;
+    }
+    let mut changes = Vec::new();
+    for part in ["description", "inputSchema", "annotations"] {
+        let value = |tool: &ServerTool, mask: &Mask| tool.part(part).map(|value| mask.json(value));
+        let path = format!("/{part}");
+        compare(&path, value(old, old_mask), value(new, new_mask), &mut changes);
+    }
+    Some(Drift { tool: new.raw_name().to_owned(), pinned, fingerprint, changes, warned: false })
+}
+
+fn shown(tool: &ServerTool, mask: &Mask) -> Result<ServerTool, (Option<String>, &'static str)> {
+    ServerTool::read(&tool.server, mask.raw_json(tool.raw()))
+}
+
+fn compare(path: &str, old: Option<Value>, new: Option<Value>, changes: &mut Vec<DriftChange>) {
+    if changes.len() >= MOST_CHANGES || old == new {
+        return;
+    }
+    match (old, new) {
+        (Some(Value::Object(mut old)), Some(Value::Object(mut new))) => {
+            let added: Vec<_> = new.keys().filter(|key| !old.contains_key(*key)).cloned().collect();
+            let keys: Vec<_> = old.keys().cloned().chain(added).collect();
+            for key in keys {
+                let path = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
+                compare(&path, old.remove(&key), new.remove(&key), changes);
+            }
+        }
+        (Some(Value::Array(old)), Some(Value::Array(new))) if old.len() == new.len() => {
+            for (at, (old, new)) in old.into_iter().zip(new).enumerate() {
+                compare(&format!("{path}/{at}"), Some(old), Some(new), changes);
+            }
+        }
+        (old, new) => changes.push(DriftChange {
+            path: short(path),
+            before: old.map(bounded),
+            after: new.map(bounded),
+        }),
+    }
+}
+
+/// The value, or as much of its text as fits.
+fn bounded(value: Value) -> Value {
+    let text = match &value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if text.len() <= MOST_SHOWN { value } else { short(&text).into() }
+}
+
+fn short(text: &str) -> String {
+    if text.len() <= MOST_SHOWN {
+        return text.to_owned();
+    }
+    let begin: String = text.chars().take(MOST_SHOWN).collect();
+    format!("{begin}… ({} characters)", text.chars().count())
+}
+
+/// The text that a part counts as, whatever the order of its keys.
+pub(super) fn canonical(raw: &str) -> String {
+    match serde_json::from_str::<Value>(raw) {
+        Ok(value) => sorted(value).to_string(),
+        // Numbers and depths that we cannot read must not hide a change.
+        Err(_) => raw.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

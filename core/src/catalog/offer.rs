@@ -1,0 +1,296 @@
+//! Owns what a manager offers of one server's tools: what its filters let through, and what has not drifted where that
+//! matters. Filters go by names alone, so a call is refused before its server is even asked for.
+//! Invariant: while a manager blocks what drifts, or asks nobody about tools that call themselves read-only, no list is
+//! used before it was compared with its pins.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use indexmap::IndexSet;
+
+use super::drift::{Drift, DriftPolicy, MOST_KEPT, Pins};
+use super::filter::Filter;
+use super::listed::{Tools, shown};
+use super::{Cache, Names, ServerTool};
+use crate::approval::ApprovalPolicy;
+use crate::clock::Clock;
+use crate::config::{ServerConfig, ToolFilter};
+use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::event::{EventKind, EventLog};
+use crate::redact::Mask;
+use crate::sync::lock;
+
+/// How many tools a line about drift names.
+const NAMED: usize = 10;
+/// How many changes a manager remembers having been told of.
+const TOLD: usize = 2 * MOST_KEPT;
+
+/// What a manager says about the tools of all its servers.
+pub(crate) struct Terms {
+    filter: Option<Filter>,
+    policy: DriftPolicy,
+    approval: ApprovalPolicy,
+    names: Arc<Names>,
+    cache: Cache,
+    clock: Clock,
+}
+
+impl Terms {
+    pub(crate) fn new(
+        filter: &ToolFilter,
+        (policy, approval): (DriftPolicy, ApprovalPolicy),
+        names: Arc<Names>,
+        cache: Cache,
+        clock: Clock,
+    ) -> Arc<Self> {
+        Arc::new(Terms { filter: Filter::of(filter), policy, approval, names, cache, clock })
+    }
+
+    /// Whether what is offered depends on what a naming function says.
+    pub(crate) fn go_by_answers(&self) -> bool {
+        self.filter.is_some() && self.names.asks()
+    }
+
+    pub(crate) fn names(&self) -> &Arc<Names> {
+        &self.names
+    }
+}
+
+/// What a manager offers of one server's tools.
+pub(crate) struct Offer {
+    server: Arc<str>,
+    terms: Arc<Terms>,
+    filter: Option<Filter>,
+    /// Of the definition, unless it is no good.
+    fingerprint: Option<String>,
+    pins: Arc<Pins>,
+    /// Fingerprints that the manager was told of.
+    told: Arc<Mutex<IndexSet<String>>>,
+    /// How many tools of which list are offered, by which pins and which answers of a naming function.
+    counted: Mutex<Option<(Tools, u64, usize)>>,
+}
+
+impl Offer {
+    /// Whoever had an offer of the same server before, or is the parent of this manager, hands on its pins.
+    pub(crate) fn new(
+        server: &str,
+        config: Option<&ServerConfig>,
+        terms: &Arc<Terms>,
+        before: Option<&Offer>,
+    ) -> Arc<Self> {
+        let fingerprint = config.map(ServerConfig::fingerprint);
+        let before = before.filter(|before| before.fingerprint == fingerprint);
+        Arc::new(Offer {
+            server: server.into(),
+            filter: config.and_then(|config| Filter::of(&config.tools)),
+            pins: before.map_or_else(Arc::default, |before| before.pins.clone()),
+            told: match before {
+                Some(before) if Arc::ptr_eq(&before.terms, terms) => before.told.clone(),
+                _ => Arc::default(),
+            },
+            terms: terms.clone(),
+            fingerprint,
+            counted: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn fingerprint(&self) -> &str {
+        self.fingerprint.as_deref().unwrap_or_default()
+    }
+
+    fn blocks(&self) -> bool {
+        self.terms.policy == DriftPolicy::Block
+    }
+
+    /// Whether the pins decide what may be called, and how.
+    fn goes_by_pins(&self) -> bool {
+        self.blocks() || self.terms.approval == ApprovalPolicy::Annotations
+    }
+
+    fn filters(&self) -> bool {
+        self.filter.is_some() || self.terms.filter.is_some()
+    }
+
+    /// Whether the filters let a tool of this name through; the error says which setting keeps it out.
+    pub(crate) fn check_name(&self, raw_name: &str) -> Result<()> {
+        if self.terms.filter.is_some() {
+            self.terms.names.settle(&self.server, raw_name);
+        }
+        self.check_settled_name(raw_name)
+    }
+
+    /// The same on any thread, where a naming function has had its chance before.
+    pub(crate) fn check_settled_name(&self, raw_name: &str) -> Result<()> {
+        if !self.filters() {
+            return Ok(());
+        }
+        match self.refusal(raw_name) {
+            None => Ok(()),
+            Some(hint) => {
+                let (tool, server) = (shown(raw_name), &self.server);
+                let text = format!("Tool {tool} of server \"{server}\" is not offered");
+                Err(self.rejected(text, hint))
+            }
+        }
+    }
+
+    /// Whether a tool of this list may be called as it is now.
+    pub(crate) fn check_drift(
+        &self,
+        tool: &ServerTool,
+        tools: &Tools,
+        mask: impl FnOnce() -> Mask,
+    ) -> Result<()> {
+        self.prepare(tools, mask);
+        if !(self.blocks() && self.pins.is_drifted(tool.raw_name())) {
+            return Ok(());
+        }
+        let (tool, server) = (shown(tool.raw_name()), &self.server);
+        let text = format!(
+            "Tool {tool} of server \"{server}\" is blocked: it is not as it was when it was first seen"
+        );
+        Err(self.rejected(text, "look at what changed, then accept_drift(server, tool)".to_owned()))
+    }
+
+    fn rejected(&self, text: String, hint: String) -> Error {
+        Error::new(ErrorKind::ToolRejected, text)
+            .with_server(&self.server)
+            .with_executed(Executed::No)
+            .with_hint(hint)
+    }
+
+    fn refusal(&self, raw_name: &str) -> Option<String> {
+        if let Some(refusal) = self.filter.as_ref().and_then(|filter| filter.refusal(&[raw_name])) {
+            return Some(refusal.hint(&format!("the definition of server \"{}\"", self.server)));
+        }
+        let filter = self.terms.filter.as_ref()?;
+        let [plain, suffixed] = self.terms.names.possible(&self.server, raw_name);
+        Some(filter.refusal(&[raw_name, &plain, &suffixed])?.hint("the manager"))
+    }
+
+    /// Whether a tool of a list that was prepared is offered.
+    pub(super) fn has(&self, tool: &ServerTool) -> bool {
+        let let_through = !self.filters() || self.refusal(tool.raw_name()).is_none();
+        let_through && !(self.blocks() && self.pins.is_drifted(tool.raw_name()))
+    }
+
+    /// Whether a tool of a list that was prepared may be taken for read-only where it says so.
+    pub(crate) fn trusts_hints(&self, tool: &ServerTool) -> bool {
+        self.pins.was_read_only(tool.raw_name())
+    }
+
+    /// Compares a list with the pins, where that decides about its tools.
+    pub(crate) fn prepare(&self, tools: &Tools, mask: impl FnOnce() -> Mask) {
+        if self.goes_by_pins() && !self.pins.has_seen(tools) {
+            self.look(tools, &mask(), Consult::Now);
+        }
+    }
+
+    /// How many tools of this list are offered.
+    pub(crate) fn count(&self, tools: &Tools, mask: impl FnOnce() -> Mask) -> usize {
+        if !self.filters() && !self.blocks() {
+            return tools.list.len();
+        }
+        self.prepare(tools, mask);
+        let version = self.pins.version() + self.terms.names.answered_count();
+        let counted = lock(&self.counted).clone();
+        if let Some((of, at, count)) = counted
+            && of.is(tools)
+            && at == version
+        {
+            return count;
+        }
+        let count = tools.list.iter().filter(|tool| self.has(tool)).count();
+        *lock(&self.counted) = Some((tools.clone(), version, count));
+        count
+    }
+
+    /// Whether the disk knows pins that nobody has asked for yet.
+    pub(crate) fn wants_pins(&self) -> bool {
+        !self.terms.cache.is_off() && self.fingerprint.is_some() && !self.pins.is_consulted()
+    }
+
+    /// Whether a list must not be shown before those pins are known.
+    pub(crate) fn needs_pins(&self) -> bool {
+        self.goes_by_pins() && self.wants_pins()
+    }
+
+    /// Compares a list with the pins; what differs is the answer.
+    pub(crate) fn look(&self, tools: &Tools, mask: &Mask, consult: Consult) -> Vec<Drift> {
+        if consult == Consult::Later && !self.goes_by_pins() && self.wants_pins() {
+            return Vec::new();
+        }
+        let Terms { cache, clock, .. } = &*self.terms;
+        self.pins.review(&self.server, tools, mask, || {
+            cache.recall(&self.server, self.fingerprint.as_deref()?, clock.wall_ms())
+        })
+    }
+
+    /// Tells the manager of what drifted, each change once; the answer is a line for the log, if there should be one.
+    pub(crate) fn tell(&self, drifts: Vec<Drift>, events: &EventLog) -> Option<String> {
+        let mut to_warn_of = Vec::new();
+        for drift in drifts {
+            let mut told = lock(&self.told);
+            if !told.insert(drift.fingerprint.clone()) {
+                continue;
+            }
+            // A server that changes without end has its oldest changes forgotten.
+            if told.len() > TOLD {
+                told.drain(..MOST_KEPT);
+            }
+            drop(told);
+            if self.terms.policy == DriftPolicy::Warn && !drift.warned {
+                to_warn_of.push(shown(&drift.tool));
+            }
+            let Drift { tool, pinned, fingerprint, changes, .. } = drift;
+            let blocked = self.blocks();
+            let told = EventKind::ToolDrift { tool, pinned, fingerprint, changes, blocked };
+            events.emit(&self.server, told);
+        }
+        if to_warn_of.is_empty() {
+            return None;
+        }
+        let more = to_warn_of.len().saturating_sub(NAMED);
+        to_warn_of.truncate(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let names = to_warn_of.join(", ");
+        Some(format!("tools that are not as they were when first seen: {names}{more}"))
+    }
+
+    /// The changes that the manager's log has a warning of: raw name and fingerprint.
+    pub(crate) fn warned(&self) -> HashMap<String, String> {
+        match self.terms.policy {
+            DriftPolicy::Warn => self.pins.drifts().collect(),
+            DriftPolicy::Allow | DriftPolicy::Block => HashMap::new(),
+        }
+    }
+
+    /// Takes what drifted for what was first seen: one tool or all. Blocks.
+    pub(crate) fn accept(&self, tool: Option<&str>) -> Result<Vec<String>> {
+        if let Some(tool) = tool
+            && !self.pins.knows(tool)
+        {
+            let text = format!("Server \"{}\" has no tool {}", self.server, shown(tool));
+            return Err(self.rejected(text, "name it as its server does".to_owned()));
+        }
+        let accepted = self.pins.accept(tool);
+        if let Some(fingerprint) = self.fingerprint.as_deref().filter(|_| !accepted.is_empty()) {
+            self.terms.cache.accept(&self.server, fingerprint, &accepted);
+        }
+        Ok(accepted.into_iter().map(|(name, _): (String, Bytes)| name).collect())
+    }
+
+    /// Whether a change accepted here is accepted there.
+    pub(crate) fn shares_pins(&self, other: &Offer) -> bool {
+        Arc::ptr_eq(&self.pins, &other.pins)
+    }
+}
+
+/// When the disk may be asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consult {
+    Now,
+    /// Not in the rush of connecting, unless nothing may be offered before.
+    Later,
+}

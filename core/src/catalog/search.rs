@@ -1,0 +1,188 @@
+//! Owns finding the tools that serve a need put in words: BM25 over weighted fields, and over words that mean nearly the
+//! same (`kin`). What a term is: `words`. Invariant: the same catalog and query give the same list, equals in the order of the catalog.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use indexmap::IndexSet;
+use serde_json::Value;
+
+use super::{ServerTool, as_text};
+
+mod kin;
+mod words;
+
+use kin::Kin;
+use words::terms;
+
+/// How fast further occurrences of a term stop counting.
+const SATURATION: f32 = 2.0;
+/// How much a long field dilutes its terms.
+const DILUTION: f32 = 0.5;
+/// How much a rare term is worth more than a common one; at 1, as plain BM25 has it.
+const RARITY: f32 = 0.7;
+/// Of one field, this many terms are read: no server makes the index grow without end.
+const FIELD_TERMS: usize = 600;
+/// Of a query, this many different terms count.
+const QUERY_TERMS: usize = 256;
+/// How far down a schema parameters are looked for.
+const SCHEMA_DEPTH: usize = 4;
+/// What a term is worth that means nearly the same as one of the query's.
+const KINSHIP: f32 = 0.8;
+/// What a term is worth that only begins like one of the query's.
+const LIKENESS: f32 = 0.5;
+/// What the second-best term for the same word of the query still adds, and the third.
+const SUPPORT: f32 = 0.35;
+/// How much the rarity of a word gives way to that of all that stands for it.
+const COMMONNESS: f32 = 0.6;
+/// Shorter beginnings say nothing.
+const SHORTEST_BEGINNING: usize = 4;
+
+const FIELDS: usize = 7;
+/// Name, title, first sentence of the description, the rest of it, parameter names, their descriptions, server.
+const WEIGHTS: [f32; FIELDS] = [3.0, 2.0, 2.0, 0.6, 0.6, 0.3, 2.0];
+
+/// The tools that have a term, and how much of it, from 0 to 1.
+type Having = Vec<(usize, f32)>;
+
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    tools: usize,
+    /// In order: words with the same beginning lie together.
+    postings: BTreeMap<String, Having>,
+    kin: Kin,
+}
+
+impl Index {
+    /// What is searched later are the places of these tools.
+    pub(super) fn build<'a>(tools: impl Iterator<Item = &'a ServerTool>) -> Index {
+        let documents: Vec<[Vec<String>; FIELDS]> = tools.map(fields).collect();
+        let tools = documents.len();
+        let mean: [f32; FIELDS] = std::array::from_fn(|field| {
+            let total: usize = documents.iter().map(|document| document[field].len()).sum();
+            (total as f32 / tools.max(1) as f32).max(1.0)
+        });
+        let mut postings: BTreeMap<String, Having> = BTreeMap::new();
+        for (tool, document) in documents.into_iter().enumerate() {
+            for (field, terms) in document.into_iter().enumerate() {
+                let length = terms.len() as f32 / mean[field];
+                let each = WEIGHTS[field] / (1.0 - DILUTION + DILUTION * length);
+                for term in terms {
+                    let of_term = postings.entry(term).or_default();
+                    match of_term.last_mut() {
+                        Some((last, weight)) if *last == tool => *weight += each,
+                        _ => of_term.push((tool, each)),
+                    }
+                }
+            }
+        }
+        for (_, weight) in postings.values_mut().flatten() {
+            *weight /= SATURATION + *weight;
+        }
+        Index { tools, postings, kin: Kin::new() }
+    }
+
+    /// The places of the best `k` tools, best first; a tool that shares nothing with the query is none of them.
+    pub(super) fn search(&self, query: &str, k: usize) -> Vec<usize> {
+        let wanted: IndexSet<String> = terms(query).collect();
+        let mut scores: HashMap<usize, f32> = HashMap::new();
+        for term in wanted.iter().take(QUERY_TERMS) {
+            self.add(term, &mut scores);
+        }
+        let mut found: Vec<(usize, f32)> = scores.into_iter().collect();
+        found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        found.into_iter().take(k).map(|(tool, _)| tool).collect()
+    }
+
+    /// Each tool gets the best of what it has for this word, the word itself or another that stands for it, and a
+    /// part of the rest. A word that much stands for is a common one.
+    fn add(&self, term: &str, scores: &mut HashMap<usize, f32>) {
+        let exact = self.postings.get(term);
+        let alike = self.alike(term).filter(|_| exact.is_none()).map(|having| (having, LIKENESS));
+        let kin = self.kin.of(term).iter().filter_map(|kin| self.postings.get(kin));
+        let others: Vec<(&Having, f32)> =
+            kin.map(|having| (having, KINSHIP)).chain(alike).collect();
+        let found = others.iter().map(|(having, _)| *having).chain(exact).flatten();
+        let all = self.rarity(found.map(|(tool, _)| tool).collect::<HashSet<_>>().len());
+        let own = exact.map_or(0.0, |exact| self.rarity(exact.len()));
+        let own = COMMONNESS * all + (1.0 - COMMONNESS) * own;
+        let mut best: HashMap<usize, (f32, f32)> = HashMap::new();
+        let offers = exact.map(|exact| (exact, own)).into_iter();
+        for (having, worth) in
+            offers.chain(others.iter().map(|(having, worth)| (*having, worth * all)))
+        {
+            for (tool, much) in having {
+                let (top, rest) = best.entry(*tool).or_default();
+                let score = much * worth;
+                *rest += score.min(*top);
+                *top = score.max(*top);
+            }
+        }
+        for (tool, (top, rest)) in best {
+            *scores.entry(tool).or_default() += top + SUPPORT * rest;
+        }
+    }
+
+    fn rarity(&self, having: usize) -> f32 {
+        let (all, having) = (self.tools as f32, having as f32);
+        (1.0 + (all - having + 0.5) / (having + 0.5)).ln().powf(RARITY)
+    }
+
+    /// A term that no tool has stands for those that begin with it, or that it begins with.
+    fn alike<'a>(&'a self, term: &'a str) -> impl Iterator<Item = &'a Having> {
+        let long_enough = term.chars().count() >= SHORTEST_BEGINNING;
+        let longer = self.postings.range(term.to_owned()..);
+        let longer = longer.take_while(move |(other, _)| long_enough && other.starts_with(term));
+        let cuts = term.char_indices().skip(SHORTEST_BEGINNING).map(|(at, _)| &term[..at]);
+        let shorter = cuts.filter_map(|cut| self.postings.get(cut));
+        longer.map(|(_, having)| having).chain(shorter)
+    }
+}
+
+fn fields(tool: &ServerTool) -> [Vec<String>; FIELDS] {
+    let parts = tool.parts();
+    let title = as_text(parts.title).unwrap_or_default();
+    let description = as_text(parts.description).unwrap_or_default();
+    let (first, rest) = first_sentence(&description);
+    let (mut names, mut about) = (String::new(), String::new());
+    let schema = parts.input_schema.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    parameters(&schema.unwrap_or_default(), SCHEMA_DEPTH, &mut names, &mut about);
+    [tool.raw_name(), &title, first, rest, &names, &about, tool.server()]
+        .map(|text| terms(text).take(FIELD_TERMS).collect())
+}
+
+fn first_sentence(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    let line = text.find('\n').unwrap_or(text.len());
+    let end = text[..line].find(". ").map_or(line, |at| at + 1);
+    text.split_at(end)
+}
+
+/// Gathers the names of parameters and what is said of them, also inside objects, lists and alternatives.
+fn parameters(schema: &Value, depth: usize, names: &mut String, about: &mut String) {
+    let (Value::Object(schema), Some(deeper)) = (schema, depth.checked_sub(1)) else { return };
+    for (key, value) in schema {
+        match (key.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                for (name, property) in properties {
+                    names.push_str(name);
+                    names.push(' ');
+                    parameters(property, deeper, names, about);
+                }
+            }
+            ("description" | "title", Value::String(text)) => {
+                about.push_str(text);
+                about.push(' ');
+            }
+            ("items", inner) => parameters(inner, deeper, names, about),
+            ("anyOf" | "oneOf" | "allOf", Value::Array(inner)) => {
+                for inner in inner {
+                    parameters(inner, deeper, names, about);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

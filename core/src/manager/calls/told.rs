@@ -1,0 +1,150 @@
+//! Owns telling of calls as events: their begin and end, where the manager was asked to tell, and their progress.
+//! Invariant: what was told as begun is told as ended, exactly once; nothing here is touched by a call that is not told.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use super::super::Manager;
+use super::{CallHandle, Handle, ToolRef};
+use crate::audience::View;
+use crate::call::{Arguments, CallOptions, OnProgress, Progress, Resend, Waiter};
+use crate::error::{Error, Result};
+use crate::event::{CallPhase, EventKind};
+use crate::per_process::Local;
+use crate::question::Question;
+use crate::redact::{self, Mask};
+use crate::result::ToolResult;
+use crate::sync::lock;
+
+/// How many characters of a server's words about progress an event keeps.
+const MESSAGE: usize = 1000;
+
+/// A call under way that is told of. It stands in the place of the one who waits.
+pub(super) struct Told {
+    view: Arc<View>,
+    server: String,
+    tool: String,
+    call: u64,
+    began: Instant,
+    waiter: Mutex<Option<Waiter>>,
+}
+
+/// How a call ended.
+enum End<'a> {
+    Answered(&'a ToolResult),
+    Failed(&'a Error),
+    Cancelled,
+}
+
+impl Manager {
+    /// As `dispatch`, with events.
+    pub(super) fn dispatch_told(
+        &self,
+        tool: ToolRef<'_>,
+        arguments: Arguments,
+        options: CallOptions,
+        waiter: Waiter,
+    ) -> Result<CallHandle> {
+        self.check_open()?;
+        let (server, raw_name) = match tool {
+            ToolRef::Of { server, tool } => (server.to_owned(), tool.to_owned()),
+            ToolRef::Named(name) => match self.named(name) {
+                Ok(tool) => (tool.server().to_owned(), tool.raw_name().to_owned()),
+                Err(_) => (String::new(), name.to_owned()),
+            },
+        };
+        let told = Arc::new(Told {
+            view: self.0.view.clone(),
+            server,
+            tool: raw_name,
+            call: self.0.told_calls.fetch_add(1, Ordering::Relaxed) + 1,
+            began: Instant::now(),
+            waiter: Mutex::new(Some(waiter)),
+        });
+        let known = self.0.servers.load().get(&told.server).cloned();
+        told.tell_begin(&arguments, &known.map(|server| server.mask()).unwrap_or_default());
+        match self.send(tool, arguments, options, Waiter::Again(told.clone())) {
+            Ok(handle) => Ok(CallHandle(Local::new(Handle::Told(told, Box::new(handle))))),
+            Err(error) => {
+                told.tell_end(End::Failed(&error));
+                Err(error)
+            }
+        }
+    }
+
+    /// Tells the progress of a call as events too.
+    pub(super) fn told_progress(
+        &self,
+        server: &str,
+        raw_name: &str,
+        on_progress: OnProgress,
+    ) -> OnProgress {
+        let (view, server, tool) = (self.0.view.clone(), server.to_owned(), raw_name.to_owned());
+        Arc::new(move |progress| {
+            let message = progress.message.as_deref().map(|text| redact::shortened(text, MESSAGE));
+            let told = Progress { message, ..progress };
+            view.events.emit(&server, EventKind::Progress { tool: tool.clone(), progress: told });
+            on_progress(progress);
+        })
+    }
+}
+
+impl Told {
+    fn tell_begin(&self, arguments: &Arguments, mask: &Mask) {
+        let arguments = Some(redact::arguments(arguments.json(), mask));
+        self.tell(CallPhase::Started, arguments, None);
+    }
+
+    fn tell_end(&self, end: End<'_>) {
+        self.tell(CallPhase::Finished, None, Some(end));
+    }
+
+    fn tell(&self, phase: CallPhase, arguments: Option<serde_json::Value>, end: Option<End<'_>>) {
+        let (mut is_error, mut error, mut cancelled) = (None, None, false);
+        let duration_ms = end.is_some().then(|| self.began.elapsed().as_secs_f64() * 1000.0);
+        match end {
+            Some(End::Answered(result)) => is_error = Some(result.is_error()),
+            Some(End::Failed(failure)) => error = Some(failure.clone()),
+            Some(End::Cancelled) => cancelled = true,
+            None => {}
+        }
+        let (call, tool) = (self.call, self.tool.clone());
+        self.view.events.emit(
+            &self.server,
+            EventKind::Call {
+                phase,
+                call,
+                tool,
+                arguments,
+                duration_ms,
+                is_error,
+                error,
+                cancelled,
+            },
+        );
+    }
+
+    pub(super) fn cancelled(&self) {
+        if lock(&self.waiter).take().is_some() {
+            self.tell_end(End::Cancelled);
+        }
+    }
+}
+
+impl Resend for Told {
+    fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
+        let Some(waiter) = lock(&self.waiter).take() else { return };
+        self.tell_end(match &outcome {
+            Ok(result) => End::Answered(result),
+            Err(error) => End::Failed(error),
+        });
+        waiter.finish(outcome);
+    }
+
+    fn ask(&self, question: Question) {
+        if let Some(waiter) = &*lock(&self.waiter) {
+            waiter.ask(question);
+        }
+    }
+}

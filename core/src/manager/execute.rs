@@ -1,0 +1,89 @@
+//! Owns calls for agents: text for the model whatever happens, also for hosts that keep results as text.
+
+use std::future::Future;
+use std::sync::{Arc, Weak};
+
+use super::{Inner, Manager, closed, inherited};
+use crate::call::{Arguments, CallOptions};
+use crate::catalog::Tool;
+use crate::config::MAX_RESULT_CHARS;
+use crate::error::{Executed, Result};
+use crate::output::ToolOutput;
+use crate::per_process::Local;
+use crate::redact::Mask;
+use crate::result::{Failure, ForModel, Origin, ToolResult};
+
+/// The way from a tool back to its manager, which it does not keep alive.
+#[derive(Clone)]
+pub(crate) struct Home(Local<Weak<Inner>>);
+
+impl Home {
+    fn manager(&self) -> Result<Manager> {
+        if self.0.is_inherited() {
+            return Err(inherited());
+        }
+        self.0.upgrade().map(|inner| Manager(Local::new(inner))).ok_or_else(closed)
+    }
+
+    pub(crate) fn execute(
+        &self,
+        tool: &Tool,
+        arguments: Result<Arguments>,
+        options: CallOptions,
+    ) -> impl Future<Output = ToolOutput> + Send + use<> {
+        let (home, of, provider) = (self.clone(), tool.of.clone(), tool.provider());
+        let call = self.manager().and_then(|manager| {
+            let arguments = arguments.map_err(|error| error.with_executed(Executed::No))?;
+            Ok(manager.call_tool(of.server(), of.raw_name(), arguments, options))
+        });
+        async move {
+            let outcome = match call {
+                Ok(call) => call.await,
+                Err(error) => Err(error),
+            };
+            // Not before: its server may have been started for the call, and what it was given is known only then.
+            let origin = outcome.as_ref().ok().and_then(|result| result.origin()).cloned();
+            let origin = origin.unwrap_or_else(|| home.origin(of.server(), of.raw_name()));
+            ToolOutput::new(origin, provider, outcome)
+        }
+    }
+
+    fn origin(&self, server: &str, tool: &str) -> Origin {
+        match self.manager() {
+            Ok(manager) => manager.origin(server, tool),
+            Err(_) => Origin::of(server, tool),
+        }
+    }
+}
+
+impl std::fmt::Debug for Home {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Home")
+    }
+}
+
+impl Manager {
+    pub(super) fn home(&self) -> Home {
+        Home(Local::new(self.0.me.clone()))
+    }
+
+    /// A result from what [`ToolResult::json`] gave, for hosts that keep the text.
+    pub fn result(&self, server: &str, tool: &str, json: String) -> ToolResult {
+        ToolResult::of(json, self.origin(server, tool))
+    }
+
+    /// What a model is told where a call has no result, for hosts that have errors of their own.
+    pub fn failure_for_model(&self, server: &str, tool: &str, failure: Failure<'_>) -> ForModel {
+        self.origin(server, tool).present_failure(&failure)
+    }
+
+    fn origin(&self, server: &str, tool: &str) -> Origin {
+        let known = self.0.servers.load().get(server).cloned();
+        let (presenter, mask) = match known {
+            Some(known) => (known.presenter().clone(), known.mask()),
+            // Its definition is gone since.
+            None => (self.0.showing.with_limit(server, MAX_RESULT_CHARS), Mask::default()),
+        };
+        Origin { presenter, tool: Arc::from(tool), mask }
+    }
+}

@@ -1,0 +1,140 @@
+//! Owns what telemetry says of a call, in the words of OpenTelemetry's conventions for MCP, once for all languages.
+//! Spans and metrics themselves belong to the host language, whose user has the provider.
+//! Invariant: no argument, no result and no session id; of a URL, host and port alone.
+
+use std::borrow::Cow;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Manager, ToolRef};
+use crate::config::Transport;
+use crate::wire::Wire;
+
+const METHOD: &str = "tools/call";
+
+/// Attributes of a span or of a measurement, by name.
+pub type Attributes = IndexMap<&'static str, Value>;
+
+/// What is known of a call when it begins; again at its end, when its server was not up before.
+#[derive(Debug, Serialize)]
+pub struct CallTelemetry {
+    /// The name of its span.
+    pub span: String,
+    /// The attributes of its span.
+    pub attributes: Attributes,
+    /// The attributes of its duration: few different values each.
+    pub measured: Attributes,
+    /// Whether its server was up, so that there is no more to be known.
+    pub complete: bool,
+}
+
+/// The words that do not depend on the call.
+pub fn words() -> Value {
+    json!({
+        "scope": "mcpool",
+        "version": env!("CARGO_PKG_VERSION"),
+        "duration": {
+            "name": "mcp.client.operation.duration",
+            "unit": "s",
+            "description": "How long a request to an MCP server took, from its sending to its end",
+            "boundaries": [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300],
+        },
+        "error_type": "error.type",
+        "status_code": "rpc.response.status_code",
+        "tool_error": "tool_error",
+        "cancelled": "cancelled",
+        "other": "_OTHER",
+    })
+}
+
+impl Manager {
+    /// What telemetry says of a call of this tool; nothing where the manager's options say so.
+    pub fn telemetry(&self, tool: ToolRef<'_>) -> Option<CallTelemetry> {
+        if !self.0.options.telemetry || self.check_process().is_err() {
+            return None;
+        }
+        let (server, name): (Cow<'_, str>, Cow<'_, str>) = match tool {
+            ToolRef::Of { server, tool } => (server.into(), tool.into()),
+            ToolRef::Named(name) => match self.bearer(&self.get_tools(), name) {
+                Some(tool) => (tool.server().to_owned().into(), tool.raw_name().to_owned().into()),
+                None => ("".into(), name.into()),
+            },
+        };
+        let mut shared: Attributes = IndexMap::new();
+        shared.insert("mcp.method.name", METHOD.into());
+        shared.insert("gen_ai.operation.name", "execute_tool".into());
+        let servers = self.0.servers.load();
+        let known = servers.get(&*server);
+        let lease = known.map(|server| server.lease());
+        let lease = lease.as_ref().and_then(|lease| lease.as_ref());
+        let published = lease.map(|lease| lease.connection().published());
+        if let Some(config) = known.and_then(|server| server.usable().ok()) {
+            shared.insert("mcpool.server.name", server.into());
+            let is_pipe = matches!(config.transport, Transport::Stdio { .. });
+            shared.insert("network.transport", if is_pipe { "pipe" } else { "tcp" }.into());
+        }
+        let live = published.as_ref().and_then(|published| published.live.as_ref());
+        if let Some(live) = live {
+            shared.insert("mcp.protocol.version", live.greeting.protocol_version.as_str().into());
+            if let Some(Wire::Http(link)) = live.session.wire() {
+                shared.insert("network.protocol.name", "http".into());
+                let url = link.url();
+                if let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) {
+                    shared.insert("server.address", host.into());
+                    shared.insert("server.port", port.into());
+                }
+            }
+        }
+        let complete = live.is_some();
+        let has_tool = published.as_ref().is_some_and(|seen| seen.tools.get(&name).is_some());
+        // A model may think up any name: of a tool that is not there, only its span knows it.
+        let span = match has_tool {
+            true => format!("{METHOD} {name}"),
+            false => METHOD.to_owned(),
+        };
+        let mut attributes = shared.clone();
+        attributes.insert("gen_ai.tool.name", name.into());
+        let measured = if has_tool { attributes.clone() } else { shared };
+        Some(CallTelemetry { span, attributes, measured, complete })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::manager::ManagerOptions;
+
+    fn manager(telemetry: bool) -> Manager {
+        let servers =
+            json!({"mcpServers": {"s": {"command": "x"}, "w": {"url": "http://h/?key=k"}}});
+        let config = Config::from_value(servers).expect("a valid config");
+        Manager::new(config, ManagerOptions { telemetry, ..ManagerOptions::default() })
+    }
+
+    #[test]
+    fn of_a_tool_that_is_not_there_only_the_span_knows_the_name() {
+        let told = manager(true).telemetry(ToolRef::Named("thought up")).expect("it is on");
+        assert_eq!((told.span.as_str(), told.complete), (METHOD, false));
+        assert_eq!(told.attributes["gen_ai.tool.name"], "thought up");
+        assert_eq!(told.measured.get("gen_ai.tool.name"), None);
+    }
+
+    #[test]
+    fn of_a_server_that_is_not_up_its_transport_is_known() {
+        let network = |server| {
+            let told = manager(true).telemetry(ToolRef::Of { server, tool: "t" });
+            told.expect("it is on").attributes.get("network.transport").cloned()
+        };
+        assert_eq!(network("s"), Some("pipe".into()));
+        assert_eq!(network("w"), Some("tcp".into()));
+        assert_eq!(network("nobody"), None);
+    }
+
+    #[test]
+    fn it_can_be_switched_off() {
+        assert!(manager(false).telemetry(ToolRef::Named("t")).is_none());
+    }
+}

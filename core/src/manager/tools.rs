@@ -1,0 +1,173 @@
+//! Owns the tools of a manager as agents see them: the catalog, built when somebody looks and something changed, the
+//! names that were given out, and accepting what drifted.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::server::Server;
+use super::{Inner, Manager, closed, on_runtime};
+use crate::catalog::{Catalog, Names, ServerTool, Tool};
+use crate::error::Result;
+use crate::event::EventKind;
+use crate::runtime;
+use crate::sync::lock;
+
+/// How many names are kept that tools had before.
+const FORMER_NAMES: usize = 20_000;
+
+/// The catalog as it was last asked for.
+#[derive(Default)]
+pub(super) struct Shown {
+    version: u64,
+    catalog: Arc<Catalog>,
+    /// Names that tools had before others came that want the same: server and raw name. An agent that was told such a
+    /// name may go on using it.
+    former: IndexMap<String, (String, String)>,
+}
+
+impl Manager {
+    /// The tools of all servers that are up, or will be, sorted by name.
+    pub fn get_tools(&self) -> Arc<Catalog> {
+        let version = self.0.view.catalog_version();
+        {
+            let shown = lock(&self.0.catalog);
+            if shown.version == version {
+                return shown.catalog.clone();
+            }
+        }
+        // Without the lock: a naming function may belong to a language with a lock of its own.
+        let catalog = Arc::new(self.build_catalog(self.0.terms.names()));
+        lock(&self.0.catalog).replace(version, catalog.clone());
+        catalog
+    }
+
+    /// At most `k` tools that serve the need in `query`, best first: for agents with more tools than they can read.
+    pub fn search_tools(&self, query: &str, k: usize) -> Vec<Tool> {
+        let catalog = self.get_tools();
+        let found = catalog.search(query, k).into_iter();
+        found.map(|place| catalog.tools()[place].clone()).collect()
+    }
+
+    /// The catalog as it was when somebody last looked: no naming function is asked.
+    pub(super) fn built_catalog(&self) -> Arc<Catalog> {
+        lock(&self.0.catalog).catalog.clone()
+    }
+
+    pub(super) fn build_catalog(&self, names: &Names) -> Catalog {
+        let (servers, policy) = (self.0.servers.load_full(), self.0.options.approval);
+        let slices = servers.values().filter_map(|server| server.slice(policy)).collect();
+        Catalog::build(slices, names, &self.home())
+    }
+
+    /// Takes tools that are not as they were when they were first seen for what they are now: one, by its server's name
+    /// for it, or all of the server's. Gives the names of those that had changed.
+    pub fn accept_drift(
+        &self,
+        server: &str,
+        tool: Option<&str>,
+    ) -> impl Future<Output = Result<Vec<String>>> + Send + use<> {
+        let (manager, name, tool) = (self.clone(), server.to_owned(), tool.map(str::to_owned));
+        on_runtime(async move {
+            manager.check_open()?;
+            let server = manager.find(&name)?;
+            let offer = server.offer.clone();
+            let accept = move || offer.accept(tool.as_deref());
+            let accepted = runtime::handle().spawn_blocking(accept).await;
+            let accepted = accepted.unwrap_or_else(|_| Err(closed()))?;
+            if !accepted.is_empty() {
+                manager.0.tell_accepted(&server);
+            }
+            Ok(accepted)
+        })
+    }
+
+    /// The tool that has this name, or had it before.
+    pub(super) fn bearer(&self, catalog: &Catalog, name: &str) -> Option<Arc<ServerTool>> {
+        if let Some(tool) = catalog.bearer(name) {
+            return Some(tool.clone());
+        }
+        let (server, tool) = lock(&self.0.catalog).former.get(name).cloned()?;
+        catalog.of(&server, &tool).map(|tool| tool.of.clone())
+    }
+}
+
+impl Shown {
+    fn replace(&mut self, version: u64, catalog: Arc<Catalog>) {
+        let before = std::mem::replace(&mut self.catalog, catalog);
+        self.version = version;
+        for tool in before.tools() {
+            if self.catalog.bearer(&tool.name).is_none() {
+                let of = (tool.of.server().to_owned(), tool.of.raw_name().to_owned());
+                self.former.insert(tool.name.clone(), of);
+            }
+        }
+        // A server that always lists others has its oldest forgotten.
+        self.former.drain(..self.former.len().saturating_sub(FORMER_NAMES));
+    }
+}
+
+impl Inner {
+    /// Tells that what is offered of a server's tools is something else now.
+    pub(super) fn tell_tools(&self, server: &str) {
+        let servers = self.servers.load();
+        let lease = servers.get(server).and_then(|server| server.lease().clone());
+        if let Some(lease) = lease {
+            let published = lease.connection().published();
+            let tool_count = self.view.tool_count(server, &published.tools, &published.mask());
+            self.view.events.emit(server, EventKind::ToolsChanged { tool_count });
+        }
+    }
+
+    /// Tells everybody for whom a change that was accepted here is accepted too.
+    fn tell_accepted(&self, server: &Server) {
+        let Some(lease) = server.lease().clone() else { return };
+        let published = lease.connection().published();
+        for view in lease.connection().audience().views() {
+            let offer = view.offer(&server.name);
+            if offer.is_some_and(|offer| offer.shares_pins(&server.offer)) {
+                let tool_count = view.tool_count(&server.name, &published.tools, &published.mask());
+                view.outdate_catalog();
+                view.events.emit(&server.name, EventKind::ToolsChanged { tool_count });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::approval::{ApprovalPolicy, Rule};
+    use crate::catalog::{Slice, ToolState, Tools};
+    use crate::config::Config;
+    use crate::manager::ManagerOptions;
+    use crate::redact::Mask;
+
+    #[test]
+    fn names_of_tools_that_are_gone_are_forgotten_in_the_end() {
+        let manager = Manager::new(Config::default(), ManagerOptions::default());
+        let listing = |round: usize| {
+            let entry = |at: usize| json!({"name": format!("t{round}-{at}")}).to_string().into();
+            let (tools, _) =
+                Tools::read(&"s".into(), (0..5000).map(entry).collect(), &Mask::default());
+            let slice = Slice {
+                tools,
+                offer: crate::catalog::Offer::new("s", None, &manager.0.terms, None),
+                state: ToolState::Live,
+                approval: Rule { policy: ApprovalPolicy::Never, wanted: false },
+                via: "code".into(),
+            };
+            Arc::new(Catalog::build(vec![slice], manager.0.terms.names(), &manager.home()))
+        };
+        let mut shown = Shown::default();
+        for round in 0..8 {
+            shown.replace(round as u64, listing(round));
+        }
+        assert_eq!(shown.former.len(), FORMER_NAMES);
+        let names = [2, 3, 6].map(|round| shown.former.contains_key(&format!("mcp_s_t{round}_1")));
+        assert_eq!(names, [false, true, true]);
+    }
+}

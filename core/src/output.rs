@@ -1,0 +1,92 @@
+//! Owns what an agent gets of a call: text for its model, whatever happened, and the details behind it.
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::result::{ForModel, Origin, Signal, ToolResult};
+
+/// How a call went, for an agent.
+pub struct ToolOutput {
+    origin: Origin,
+    provider: String,
+    outcome: Result<ToolResult>,
+    failure: OnceLock<ForModel>,
+}
+
+impl ToolOutput {
+    pub(crate) fn new(origin: Origin, provider: String, outcome: Result<ToolResult>) -> Self {
+        ToolOutput { origin, provider, outcome, failure: OnceLock::new() }
+    }
+
+    /// What the model is given: the result as [`ToolResult::for_model`] shows it, or why there is none.
+    pub fn text(&self) -> &str {
+        match &self.outcome {
+            Ok(result) => result.for_model(),
+            Err(error) => &self.failure(error).text,
+        }
+    }
+
+    /// Whether the tool says that it failed, or there is no result.
+    pub fn is_error(&self) -> bool {
+        self.outcome.as_ref().map_or(true, ToolResult::is_error)
+    }
+
+    /// The server that was called.
+    pub fn server(&self) -> &str {
+        &self.origin.presenter.server
+    }
+
+    /// The server's name for the tool.
+    pub fn tool(&self) -> &str {
+        &self.origin.tool
+    }
+
+    /// Where the tool comes from, for people.
+    pub fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    /// The content blocks as the server sent them.
+    pub fn content(&self) -> Vec<Value> {
+        self.outcome.as_ref().map(ToolResult::content).unwrap_or_default()
+    }
+
+    /// The structured content, where the tool gave some.
+    pub fn structured(&self) -> Option<Value> {
+        self.outcome.as_ref().ok()?.structured()
+    }
+
+    /// What in the text looks as if it were written to give orders to a model.
+    pub fn signals(&self) -> &[Signal] {
+        match &self.outcome {
+            Ok(result) => result.signals(),
+            Err(error) => &self.failure(error).signals,
+        }
+    }
+
+    /// The result, where there is one.
+    pub fn result(&self) -> Option<&ToolResult> {
+        self.outcome.as_ref().ok()
+    }
+
+    /// Why there is no result.
+    pub fn error(&self) -> Option<&Error> {
+        self.outcome.as_ref().err()
+    }
+
+    fn failure(&self, error: &Error) -> &ForModel {
+        self.failure.get_or_init(|| self.origin.present_failure(&error.into()))
+    }
+}
+
+impl std::fmt::Debug for ToolOutput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (server, tool) = (self.server(), self.tool());
+        f.debug_struct("ToolOutput")
+            .field("server", &server)
+            .field("tool", &tool)
+            .finish_non_exhaustive()
+    }
+}

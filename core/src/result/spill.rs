@@ -1,0 +1,176 @@
+//! Owns keeping the whole of a result that is too long for a model: one file for each, which only the user can read.
+//! Files are for the agent that is told of them: after a day they are in nobody's way any more and go when another
+//! one comes. Best effort: whatever is wrong with the disk is a warning.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{Mode, OFlags};
+use serde::Deserialize;
+
+use super::wrap::reduced;
+use crate::catalog::Cache;
+use crate::sync::lock;
+
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Looking for old files is not worth it more often.
+const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
+const PREFIX: &str = "result-";
+const SUFFIX: &str = ".txt";
+
+/// What becomes of the whole text of a result that is cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spill {
+    /// It stays in the raw result.
+    #[default]
+    None,
+    /// It is written to a file that only the user can read, and the notice names it. Files go after a day.
+    File,
+}
+
+/// Where such texts are put.
+pub(crate) struct Shelf {
+    dir: PathBuf,
+    swept: Mutex<Option<Instant>>,
+}
+
+impl Shelf {
+    /// Beside what is remembered of tools, or with the system's temporary files.
+    pub(crate) fn beside(cache: &Cache) -> Shelf {
+        let temporary = || {
+            let user = rustix::process::geteuid().as_raw();
+            std::env::temp_dir().join(format!("mcpool-{user}"))
+        };
+        let dir = cache.directory().map_or_else(temporary, |dir| dir.join("results"));
+        Shelf { dir, swept: Mutex::default() }
+    }
+
+    /// Keeps the text; tells where.
+    pub(super) fn keep(&self, server: &str, tool: &str, text: &str) -> Option<String> {
+        match self.write(tool, text) {
+            Ok(path) => Some(path.display().to_string()),
+            Err(error) => {
+                let dir = self.dir.display();
+                tracing::warn!(server, tool, %dir, "cannot keep the whole of a result: {error}");
+                None
+            }
+        }
+    }
+
+    fn write(&self, tool: &str, text: &str) -> io::Result<PathBuf> {
+        own_directory(&self.dir)?;
+        self.sweep();
+        let tool: String = reduced(tool).chars().take(40).collect();
+        // Made anew, for its owner only, under a name that nobody can guess; it goes if it cannot be written whole.
+        let mut file = tempfile::Builder::new()
+            .prefix(&format!("{PREFIX}{tool}-"))
+            .suffix(SUFFIX)
+            .rand_bytes(22)
+            .tempfile_in(&self.dir)?;
+        file.write_all(text.as_bytes())?;
+        Ok(file.keep()?.1)
+    }
+
+    fn sweep(&self) {
+        {
+            let mut swept = lock(&self.swept);
+            if swept.is_some_and(|at| at.elapsed() < SWEEP_EVERY) {
+                return;
+            }
+            *swept = Some(Instant::now());
+        }
+        let Ok(files) = std::fs::read_dir(&self.dir) else { return };
+        for file in files.flatten() {
+            let name = file.file_name();
+            let ours =
+                name.to_str().is_some_and(|it| it.starts_with(PREFIX) && it.ends_with(SUFFIX));
+            let modified = file.metadata().ok().and_then(|about| about.modified().ok());
+            let age = modified.and_then(|at| SystemTime::now().duration_since(at).ok());
+            if ours && age.is_some_and(|age| age > KEPT) {
+                let _ = std::fs::remove_file(file.path());
+            }
+        }
+    }
+}
+
+/// Makes the directory, or sees to it that the one that is there is ours alone. A link is not followed.
+fn own_directory(dir: &Path) -> io::Result<()> {
+    if let Some(parent) = dir.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = File::from(rustix::fs::open(dir, flags, Mode::empty())?);
+    let about = opened.metadata()?;
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("the directory belongs to another user"));
+    }
+    if about.mode() & 0o077 != 0 {
+        opened.set_permissions(std::fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shelf() -> (tempfile::TempDir, Shelf) {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("deep/results");
+        (home, Shelf { dir, swept: Mutex::default() })
+    }
+
+    #[test]
+    fn the_whole_is_kept_for_its_owner_only() {
+        let (_home, shelf) = shelf();
+        let path = PathBuf::from(shelf.keep("s", "../a b\n", "text").unwrap());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "text");
+        assert_eq!(path.parent().unwrap(), shelf.dir);
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&path), mode(&shelf.dir)), (0o600, 0o700));
+        assert_ne!(shelf.keep("s", "t", "text"), shelf.keep("s", "t", "text"));
+    }
+
+    #[test]
+    fn a_directory_that_others_could_read_is_closed() {
+        let (_home, shelf) = shelf();
+        std::fs::create_dir_all(&shelf.dir).unwrap();
+        std::fs::set_permissions(&shelf.dir, std::fs::Permissions::from_mode(0o755)).unwrap();
+        shelf.keep("s", "t", "text").unwrap();
+        assert_eq!(std::fs::metadata(&shelf.dir).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_link_is_not_followed_and_a_bad_disk_costs_only_the_file() {
+        let (home, shelf) = shelf();
+        std::fs::create_dir_all(shelf.dir.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(home.path(), &shelf.dir).unwrap();
+        assert_eq!(shelf.keep("s", "t", "text"), None);
+        let shelf = Shelf { dir: "/proc/none/x".into(), swept: Mutex::default() };
+        assert_eq!(shelf.keep("s", "t", "text"), None);
+    }
+
+    #[test]
+    fn old_files_of_ours_go() {
+        let (_home, shelf) = shelf();
+        let old = PathBuf::from(shelf.keep("s", "t", "old").unwrap());
+        let other = shelf.dir.join("other.txt");
+        std::fs::write(&other, "").unwrap();
+        for path in [&old, &other] {
+            let long_ago = SystemTime::now() - 2 * KEPT;
+            File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
+        }
+        let again = Shelf { dir: shelf.dir.clone(), swept: Mutex::default() };
+        let fresh = PathBuf::from(again.keep("s", "t", "new").unwrap());
+        assert!(!old.exists() && other.exists() && fresh.exists());
+    }
+}

@@ -1,0 +1,147 @@
+//! Owns what a server tells by `notifications/message`: its level in our terms, its words as an event and as a log record.
+//! Invariant: what is told is bounded, holds none of the values that the server was given, and cannot steer a terminal.
+
+use serde::Deserialize;
+use serde_json::Value;
+use tracing::Level;
+
+use crate::event::{EventKind, LogOrigin};
+use crate::logs::visible;
+use crate::redact::{Mask, shortened};
+
+const TARGET: &str = "mcpool::server";
+/// How many bytes of JSON an event keeps; a longer message becomes its beginning.
+const EVENT: usize = 64 << 10;
+/// How many characters a log record shows.
+const RECORD: usize = 4 << 10;
+/// How many characters the names of a level and of a logger may have.
+const NAME: usize = 200;
+
+pub(super) struct ServerLog {
+    level: String,
+    logger: Option<String>,
+    data: Value,
+}
+
+impl ServerLog {
+    pub(super) fn read(params: &str, mask: &Mask) -> Option<ServerLog> {
+        #[derive(Deserialize)]
+        struct Params {
+            level: String,
+            #[serde(default)]
+            logger: Option<String>,
+            #[serde(default)]
+            data: Value,
+        }
+        let Params { level, logger, data } = serde_json::from_str(params).ok()?;
+        let name = |text: String| shortened(&mask.text(&text), NAME);
+        let data = bounded(mask.json(data), params.len());
+        Some(ServerLog { level: name(level), logger: logger.map(name), data })
+    }
+
+    /// Writes it to the log, where its level is wanted.
+    pub(super) fn log(&self, server: &str) {
+        // A level is a constant of its place in the code.
+        macro_rules! log {
+            ($level:expr) => {
+                if tracing::enabled!(target: TARGET, $level) {
+                    tracing::event!(target: TARGET, $level, server, "{}", self.line());
+                }
+            };
+        }
+        match level_of(&self.level) {
+            Level::ERROR => log!(Level::ERROR),
+            Level::WARN => log!(Level::WARN),
+            Level::INFO => log!(Level::INFO),
+            _ => log!(Level::DEBUG),
+        }
+    }
+
+    fn line(&self) -> String {
+        let words = match &self.data {
+            Value::String(text) => shortened(text, RECORD),
+            data => shortened(&data.to_string(), RECORD),
+        };
+        let line = match &self.logger {
+            Some(logger) => format!("{logger}: {words}"),
+            None => words,
+        };
+        visible(&line).into_owned()
+    }
+
+    pub(super) fn into_event(self) -> EventKind {
+        let ServerLog { level, logger, data } = self;
+        EventKind::Log { origin: LogOrigin::Server, level, logger, data }
+    }
+}
+
+/// The eight levels of the protocol, which are those of syslog, in our five. What is none of them is worth a look.
+fn level_of(name: &str) -> Level {
+    match name {
+        "debug" => Level::DEBUG,
+        "warning" => Level::WARN,
+        "error" | "critical" | "alert" | "emergency" => Level::ERROR,
+        _ => Level::INFO,
+    }
+}
+
+fn bounded(data: Value, length: usize) -> Value {
+    if length <= EVENT {
+        return data;
+    }
+    match data {
+        Value::String(text) => shortened(&text, RECORD).into(),
+        data => shortened(&data.to_string(), RECORD).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::redact::Given;
+
+    fn read(params: &Value) -> ServerLog {
+        let mut given = Given::default();
+        given.value("hunter2");
+        ServerLog::read(&params.to_string(), &given.mask()).unwrap()
+    }
+
+    #[test]
+    fn every_level_of_the_protocol_has_its_place() {
+        let levels =
+            ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency", "?"];
+        let names = levels.map(|name| level_of(name).as_str());
+        assert_eq!(
+            names,
+            ["DEBUG", "INFO", "INFO", "WARN", "ERROR", "ERROR", "ERROR", "ERROR", "INFO"]
+        );
+    }
+
+    #[test]
+    fn a_line_is_harmless() {
+        let log = read(&json!({"level": "info", "logger": "db\n", "data": "hunter2 \u{1b}[2J"}));
+        assert_eq!(log.line(), "db\\n: *** \\u{1b}[2J");
+        let log = read(&json!({"level": "info", "data": {"b": 1, "a": ["hunter2"]}}));
+        assert_eq!(log.line(), r#"{"b":1,"a":["***"]}"#);
+    }
+
+    #[test]
+    fn a_flood_becomes_its_beginning() {
+        let flood = "x".repeat(1 << 20);
+        for data in [json!(flood), json!({ "deep": [flood] })] {
+            let log = read(&json!({"level": flood, "logger": flood, "data": data}));
+            assert!(log.line().len() < 5000);
+            let told = serde_json::to_string(&log.into_event()).unwrap();
+            assert!(told.len() < 5000, "{}", told.len());
+        }
+    }
+
+    #[test]
+    fn what_is_no_log_message_is_none() {
+        for params in ["null", "[]", "{}", r#"{"level":1}"#] {
+            assert!(ServerLog::read(params, &Mask::default()).is_none(), "{params}");
+        }
+    }
+}

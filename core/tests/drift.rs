@@ -1,0 +1,121 @@
+//! Hazard: what tools were is compared with what they are where both hold secrets, or while managers come and go.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{PATIENCE, apart, stdio};
+use mcpool::{CacheOption, Config, EventKind, Manager, ManagerOptions, Surroundings};
+use serde_json::{Value, json};
+
+struct Room(PathBuf);
+
+impl Room {
+    fn new(name: &str) -> Room {
+        let dir = std::env::temp_dir().join(format!("mcpool-drift-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Room(dir)
+    }
+
+    fn list(&self, tools: Value) {
+        std::fs::write(self.0.join("tools.json"), tools.to_string()).unwrap();
+    }
+
+    fn cached(&self) -> String {
+        fn texts(dir: &Path) -> String {
+            let entries = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
+            let text = |path: PathBuf| match path.is_dir() {
+                true => texts(&path),
+                false => std::fs::read_to_string(path).unwrap_or_default(),
+            };
+            entries.map(text).collect()
+        }
+        texts(&self.0.join("cache"))
+    }
+
+    /// A manager whose server knows this secret and puts it into a tool's description.
+    fn manager(&self, secret: &str, drift: &str) -> Manager {
+        let tools = self.0.join("tools.json");
+        let mut server = stdio(&["--tools-file", tools.to_str().unwrap(), "--parrot", "tools"]);
+        server["env"] = json!({"TOKEN": "${TOKEN}"});
+        server["inheritEnv"] = json!("none");
+        let surroundings = json!({"env": {"TOKEN": secret}, "home": self.0}).to_string();
+        let read = ManagerOptions::from_json(&json!({"drift": drift}).to_string()).unwrap();
+        let options = ManagerOptions {
+            cache: CacheOption::At(self.0.join("cache")),
+            surroundings: Surroundings::from_json(&surroundings).unwrap(),
+            drift: read.drift,
+            ..apart()
+        };
+        let config = Config::from_value(json!({"mcpServers": {"s": server}})).unwrap();
+        Manager::new(config, options)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Connects, and gives all that was told until the tool `x` was said to have drifted.
+async fn told(manager: &Manager) -> String {
+    let events = manager.events();
+    manager.connect_all().await.unwrap();
+    let mut told = String::new();
+    loop {
+        let event = tokio::time::timeout(PATIENCE, events.next()).await.expect("an event").unwrap();
+        told += &serde_json::to_string(&event).unwrap();
+        if matches!(&event.kind, EventKind::ToolDrift { tool, .. } if tool == "x") {
+            return told;
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_secret_is_no_drift_and_is_neither_told_nor_written() {
+    for drift in ["warn", "block"] {
+        let room = Room::new(&format!("secret-{drift}"));
+        let (first, second) = ("s3cret-9f8e7d6c5b", "s3cret-0a1b2c3d4e");
+        room.list(json!([{"name": "x", "description": format!("has {first}")}]));
+        let manager = room.manager(first, drift);
+        manager.connect_all().await.unwrap();
+        manager.close().await;
+        room.list(json!([{"name": "x", "description": format!("had {second}")}]));
+        let manager = room.manager(second, drift);
+        let told = told(&manager).await;
+        assert!(!told.contains(r#""tool":"parrot""#), "{told}");
+        manager.close().await;
+        for text in [told, room.cached()] {
+            assert!(text.contains("had "), "{text}");
+            assert!(!text.contains(first) && !text.contains(second), "{drift}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_manager_that_lets_drift_pass_leaves_it_blocked_for_others() {
+    let room = Room::new("others");
+    room.list(json!([{"name": "x", "description": "first"}]));
+    let manager = room.manager("none-0123456789", "allow");
+    manager.connect_all().await.unwrap();
+    manager.close().await;
+    room.list(json!([{"name": "x", "description": "second"}]));
+    for drift in ["allow", "warn", "block", "block"] {
+        let manager = room.manager("none-0123456789", drift);
+        told(&manager).await;
+        let catalog = manager.get_tools();
+        assert_eq!(catalog.get("mcp_s_x").is_none(), drift == "block", "{drift}");
+        manager.close().await;
+    }
+    let manager = room.manager("none-0123456789", "block");
+    manager.connect_all().await.unwrap();
+    assert_eq!(manager.accept_drift("s", None).await.unwrap(), ["x"]);
+    manager.close().await;
+    room.list(json!([{"name": "x", "description": "first"}]));
+    let manager = room.manager("none-0123456789", "block");
+    assert!(told(&manager).await.contains(r#""before":"second""#), "what was accepted is the pin");
+    manager.close().await;
+    let errors = manager.accept_drift("s", None).await.unwrap_err();
+    assert_eq!(errors.code(), "CLOSED");
+}
