@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
+from typing import Any
 
-import mcpool
 import nbformat
 import pytest
-from fixture_server import all_gone, config, processes, stdio
-from nbclient import NotebookClient
+from fixture_server import ROOT, all_gone, config, processes, stdio
+from markup import Markup, is_harmless
+from notebooks import execute, notebook, use_kernel
 
 CELLS = [
-    "import sys; sys.path.insert(0, {package!r})\nimport json, mcpool\nservers = json.loads({servers!r})",
+    "import json, mcpool\nservers = json.loads({servers!r})",
     "manager = mcpool.Manager(servers)\n(await manager.connect_all()).connected",
     "(await manager.call_tool('a', 'echo', {'text': 'from a cell'})).text",
     "(await manager.call('mcp_a_echo', {'text': 'by name'})).text",
@@ -27,44 +27,80 @@ ANSWERS = ["['a']", "'from a cell'", "'by name'", "['0', '1', '2']", "blocking\n
 
 
 @pytest.fixture
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A kernel of this very interpreter, in a place of its own."""
-    spec = tmp_path / "jupyter" / "kernels" / "mcpool-test"
-    spec.mkdir(parents=True)
-    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    fields = {"argv": command, "display_name": "test", "language": "python"}
-    (spec / "kernel.json").write_text(json.dumps(fields))
-    for variable in ("JUPYTER_PATH", "JUPYTER_DATA_DIR"):
-        monkeypatch.setenv(variable, str(tmp_path / "jupyter"))
-    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
-    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    return "mcpool-test"
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A kernel of this very interpreter, and a place of its own."""
+    use_kernel(tmp_path, monkeypatch)
+    return tmp_path
 
 
-def execute(cells: list[str], kernel: str) -> list[str]:
+def shown(cells: list[str], where: Path) -> list[str]:
     """What each cell showed."""
-    code = [nbformat.v4.new_code_cell(cell) for cell in cells]  # type: ignore[no-untyped-call]
-    notebook = nbformat.v4.new_notebook(cells=code)  # type: ignore[no-untyped-call]
-    NotebookClient(notebook, timeout=60, kernel_name=kernel).execute()
     return [
         "".join(output.get("text") or output["data"]["text/plain"] for output in cell.outputs)
-        for cell in notebook.cells
+        for cell in execute(notebook(*cells), where).cells
     ]
 
 
-def test_one_manager_serves_every_cell(kernel: str, tmp_path: Path) -> None:
-    journal = tmp_path / "a.jsonl"
-    servers = json.dumps(config(a=stdio(journal=journal)))
-    package = str(Path(mcpool.__file__).parents[1])
-    first = CELLS[0].format(package=package, servers=servers)
-    assert execute([first, *CELLS[1:]], kernel) == ["", *ANSWERS]
+def test_one_manager_serves_every_cell(kernel: Path) -> None:
+    journal = kernel / "a.jsonl"
+    first = CELLS[0].format(servers=json.dumps(config(a=stdio(journal=journal))))
+    assert shown([first, *CELLS[1:]], kernel) == ["", *ANSWERS]
     assert len(processes(journal)) == 1 and all_gone(journal)
 
 
-def test_a_kernel_that_ends_leaves_no_server(kernel: str, tmp_path: Path) -> None:
-    journal = tmp_path / "a.jsonl"
+def test_a_kernel_that_ends_leaves_no_server(kernel: Path) -> None:
+    journal = kernel / "a.jsonl"
     servers = json.dumps(config(a=stdio("--ignore-eof", journal=journal)))
-    package = str(Path(mcpool.__file__).parents[1])
-    assert execute([CELLS[0].format(package=package, servers=servers), CELLS[1]], kernel) == ["", "['a']"]
+    assert shown([CELLS[0].format(servers=servers), CELLS[1]], kernel) == ["", "['a']"]
     assert len(processes(journal)) == 1 and all_gone(journal)
+
+
+def data(cell: Any) -> dict[str, str]:
+    """All that a cell showed, by kind."""
+    found: dict[str, str] = {}
+    for output in cell.outputs:
+        assert output.output_type in ("execute_result", "display_data", "stream"), output
+        for kind, value in output.get("data", {"stream": output.get("text", "")}).items():
+            found[kind] = found.get(kind, "") + str(value)
+    return found
+
+
+def test_the_tour_shows_what_it_says(tour: Any) -> None:
+    outputs = [data(cell) for cell in tour.cells if cell.cell_type == "code"]
+    pages = [Markup(output["text/html"]) for output in outputs if "text/html" in output]
+    assert all(is_harmless(page) for page in pages)
+    said = [page.text() for page in pages]
+    for number, words in enumerate(
+        (
+            "2 of 3 servers connected",
+            "2 connected",
+            "7 tools",
+            "mcp_demo_add",
+            "Hello, Ada!",
+            "A sine wave with 3 periods",
+            "structured",
+            "is_error",
+            "TOOL_REJECTED",
+            "3 disconnected",
+        )
+    ):
+        assert words in said[number], (number, said[number])
+    assert len(pages) == 10 and len(pages[5].all("img")) == 1
+    plain = "".join(output.get("stream", "") + output.get("text/plain", "") for output in outputs)
+    for words in (
+        "48 points",
+        "CONNECTION_LOST retryable: True",
+        "'A sine wave with 1 periods'",
+        "pictures reconnecting",
+        "pictures connected",
+        "('Hello, another loop!', \"Hello, the notebook's loop!\")",
+        "'Hello, plain code!'",
+    ):
+        assert words in plain, words
+    assert [output for output in outputs if "application/vnd.jupyter.widget-view+json" in output]
+
+
+def test_the_tour_is_committed_without_outputs() -> None:
+    content = nbformat.read(ROOT / "examples" / "tour.ipynb", 4)  # type: ignore[no-untyped-call]
+    code = [cell for cell in content.cells if cell.cell_type == "code"]
+    assert code and not any(cell.outputs or cell.execution_count for cell in code)

@@ -1,0 +1,19 @@
+"""How things look in a notebook. Imported by the first `_repr_html_`, never by the package itself."""
+
+from .found import discovery
+from .results import output, result
+from .servers import error, report, status, status_table
+from .tools import tool, tool_list, tool_table
+
+__all__ = [
+    "discovery",
+    "error",
+    "output",
+    "report",
+    "result",
+    "status",
+    "status_table",
+    "tool",
+    "tool_list",
+    "tool_table",
+]

@@ -1,0 +1,166 @@
+"""Servers in a notebook: the status table, how connecting went, an error."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+from .frame import count, facts, frame, span, table, text
+
+TYPE_CHECKING = False  # Not from typing: showing something stays cheap.
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._errors import McpoolError
+    from .._types import Calls, ConnectReport, ServerStatus, Signal
+
+_HEADS = (
+    "Server",
+    "State",
+    "Transport",
+    "#Tools",
+    "#Uptime",
+    "#Restarts",
+    "#Calls",
+    "#p50",
+    "#p99",
+    "Source",
+)
+_LONG = 500
+_NONE = "\N{EN DASH}"
+
+
+def dot(state: str) -> str:
+    """A state: its word, and a dot whose colour and shape say it again."""
+    return f'<span class="mcpool-dot mcpool-{text(state)}" aria-hidden="true"></span>{text(state)}'
+
+
+def status(statuses: Sequence[ServerStatus]) -> str:
+    """Servers as a whole output."""
+    moment = time.strftime("%H:%M:%S")
+    return frame(status_table(statuses, f" at {moment}"))
+
+
+def status_table(statuses: Sequence[ServerStatus], when: str = "") -> str:
+    """The table alone."""
+    states = Counter(one.state for one in statuses)
+    tally = ", ".join(f"{number} {text(state)}" for state, number in states.items())
+    caption = f"{count(len(statuses), 'server')}{': ' + tally if tally else ''}{when}"
+    return table(caption, _HEADS, (_rows(one) for one in statuses))
+
+
+def _rows(one: ServerStatus) -> str:
+    itself = " ".join(part for part in (one.server_name, one.server_version) if part)
+    name = f"{text(one.name, 80)}{_dim(text(itself, 80)) if itself else ''}"
+    up = _NONE
+    if one.connected_since_ms is not None:
+        up = span(max(0.0, time.time() * 1000 - one.connected_since_ms))
+    since = f' data-since="{int(one.connected_since_ms)}"' if one.connected_since_ms is not None else ""
+    where = text(one.source.provider, 40)
+    if one.source.path:
+        where += _dim(text(one.source.path, 200))
+    cells = (
+        f'<th scope="row">{name}</th><td class="mcpool-state">{dot(one.state)}{_dim(_outlook(one))}</td>'
+        f"<td>{text(one.transport or _NONE)}</td>"
+        f'<td class="mcpool-number">{one.tool_count}</td>'
+        f'<td class="mcpool-number"{since}>{up}</td>'
+        f'<td class="mcpool-number">{one.restarts}</td>'
+        f'<td class="mcpool-number">{_calls(one.calls)}</td>'
+        f'<td class="mcpool-number">{_ms(one.calls.p50_ms)}</td>'
+        f'<td class="mcpool-number">{_ms(one.calls.p99_ms)}</td>'
+        f"<td>{where}</td>"
+    )
+    below = ""
+    if one.error is not None:
+        said = problem(one.error, code=True)
+        below = f'<tr class="mcpool-below"><td colspan="{len(_HEADS)}">{said}</td></tr>'
+    return f"<tr>{cells}</tr>{below}"
+
+
+def _outlook(one: ServerStatus) -> str:
+    """What is being done about a server that is not up."""
+    parts = []
+    if one.connected_since_ms is None and one.attempt > 1:
+        parts.append(f"attempt {one.attempt}")
+    if one.next_retry_ms is not None:
+        due = int(time.time() * 1000 + one.next_retry_ms)
+        parts.append(f'next in <span data-due="{due}">{span(one.next_retry_ms + 999)}</span>')
+    return ", ".join(parts)
+
+
+def _calls(calls: Calls) -> str:
+    done = calls.ok + calls.error + calls.timeout
+    odd = [
+        f"{number} {word}"
+        for number, word in (
+            (calls.error, "failed"),
+            (calls.timeout, "timed out"),
+            (calls.in_flight, "under way"),
+        )
+        if number
+    ]
+    return f"{done}{_dim(', '.join(odd))}"
+
+
+def _ms(value: float | None) -> str:
+    if value is None:
+        return _NONE
+    return f"{value:.1f} ms" if value < 100 else f"{value:.0f} ms" if value < 10_000 else span(value)
+
+
+def _dim(content: str) -> str:
+    return f'<span class="mcpool-dim mcpool-block">{content}</span>' if content else ""
+
+
+def problem(error: McpoolError, *, code: bool = False) -> str:
+    """What happened and what to do about it."""
+    head = f"<strong>{text(error.code)}</strong> " if code else ""
+    hint = f'<span class="mcpool-block">→ {text(error.hint, _LONG)}</span>' if error.hint else ""
+    return f'<div class="mcpool-problem">{head}{text(error.message, _LONG)}{hint}</div>'
+
+
+def orders(signals: Sequence[Signal]) -> str:
+    """What in a server's words reads as if it were written for a model to obey."""
+    lines = [f"{text(one.kind, 80)}: {text(one.excerpt, 300)}" for one in signals[:10]]
+    return "".join(f'<div class="mcpool-problem">Tries to give orders, {line}</div>' for line in lines)
+
+
+def error(one: McpoolError) -> str:
+    """An error that is looked at, not raised."""
+    rows = [("Message", text(one.message, 4000))]
+    if one.hint:
+        rows.append(("Hint", text(one.hint, 4000)))
+    if one.server:
+        rows.append(("Server", text(one.server, 200)))
+    if one.executed:
+        rows.append(("Executed", text(one.executed)))
+    if one.rpc is not None:
+        rows.append(("Server's answer", f"{one.rpc.code}: {text(one.rpc.message, 4000)}"))
+    if one.restart is not None:
+        due = one.restart.next_retry_ms
+        rest = "" if due is None else f", next in {span(due + 999)}"
+        rows.append(("Restart", f"attempt {one.restart.attempt}{rest}"))
+    return frame(facts(f"<strong>{text(one.code)}</strong>", rows))
+
+
+def report(one: ConnectReport) -> str:
+    """How connecting went: a row for each server."""
+    rows = []
+    for word, names in (
+        ("connected", one.connected),
+        ("deferred", one.deferred),
+        ("pending", one.pending),
+        ("failed", list(one.failed)),
+        ("blocked", one.blocked),
+        ("disabled", one.disabled),
+    ):
+        for name in names:
+            error = one.failed.get(name) if word == "failed" else None
+            took = one.durations_ms.get(name)
+            rows.append(
+                f'<tr><th scope="row">{text(name, 80)}</th><td>{dot(word)}</td>'
+                f'<td class="mcpool-number">{_ms(took)}</td>'
+                f"<td>{problem(error, code=True) if error else ''}</td></tr>"
+            )
+    caption = f"{len(one.connected)} of {count(len(rows), 'server')} connected"
+    return frame(table(caption, ("Server", "State", "#Took", "Error"), rows))

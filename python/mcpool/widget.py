@@ -1,0 +1,151 @@
+"""The live status of a manager in a notebook. Needs anywidget, which `mcpool[notebook]` brings.
+
+A thread of the widget follows the manager, so that the table moves while a cell is running, too. It ends with
+the widget or with the manager; neither the thread nor the widget keeps a manager alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from . import _html, _native
+from ._html.frame import script, static
+from ._loop import give_up
+
+try:
+    import anywidget  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    import traitlets  # type: ignore[import-not-found, import-untyped, unused-ignore]
+except ImportError as error:
+    raise ImportError("the widget needs the package anywidget: pip install 'mcpool[notebook]'") from error
+
+if TYPE_CHECKING:
+    from ._base import ManagerBase
+
+# Calls are no events: their numbers are looked at this often. What is an event is shown at once.
+_LOOK = 1.0
+# A storm of events is shown as one change.
+_STORM = 0.1
+_NOT_SHOWN = ("log", "progress")
+_CHANGES_TOOLS = ("tools_changed", "tool_drift", "config_changed")
+
+_widgets: weakref.WeakKeyDictionary[ManagerBase, weakref.ref[StatusWidget]] = weakref.WeakKeyDictionary()
+
+
+def widget_of(manager: ManagerBase) -> StatusWidget:
+    """The manager's widget; a new one when there is none, or it was closed."""
+    known = _widgets.get(manager)
+    widget = known() if known is not None else None
+    if widget is None or widget.closed:
+        widget = StatusWidget(manager)
+        _widgets[manager] = weakref.ref(widget)
+    return widget
+
+
+class StatusWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
+    """The status table and the tools of a manager, kept up to date until it or the manager is closed."""
+
+    _esm = script("search.js", "widget.js")
+    _css = static("mcpool.css")
+    servers = traitlets.Unicode("").tag(sync=True)
+    """The table of servers, as HTML."""
+    tools = traitlets.Unicode("").tag(sync=True)
+    """The table of tools, as HTML."""
+    now = traitlets.Float(0.0).tag(sync=True)
+    """When this was so, by the kernel's clock."""
+    live = traitlets.Bool(True).tag(sync=True)
+    """Whether the manager is there to be followed."""
+
+    def __init__(self, manager: ManagerBase) -> None:
+        super().__init__()
+        self.closed = False
+        self._seen: object = None
+        self._listed: object = None
+        self._show(manager, tools=True)
+        loop, stop = asyncio.new_event_loop(), asyncio.Event()
+        # Asked for here: what happens from now on is seen, however late the thread begins.
+        following = _follow(weakref.ref(self), weakref.ref(manager), manager._native.observe(), stop)
+        self._thread = threading.Thread(
+            target=_run, args=(loop, following), name="mcpool-widget", daemon=True
+        )
+        self._stop = weakref.finalize(self, _end, loop, stop)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the following; what is shown stays as it is."""
+        self.closed = True
+        self._stop()
+        super().close()
+
+    def _show(self, manager: ManagerBase, *, tools: bool) -> None:
+        """Sends what has changed; `tools` says that they did, be their names the same or not."""
+        rows: list[dict[str, Any]] = manager._native.status()
+        # Clocks run on by themselves.
+        state = [{**row, "next_retry_ms": row["next_retry_ms"] is None} for row in rows]
+        offered = manager.get_tools()
+        listed = [(tool.name, tool.state) for tool in offered]
+        with self.hold_sync():
+            if state != self._seen:
+                self._seen = state
+                self.now = time.time() * 1000
+                self.servers = _html.status_table(manager.status())
+            if tools or listed != self._listed:
+                self._listed = listed
+                self.tools = _html.tool_table(offered)
+
+
+async def _follow(
+    widget: weakref.ref[StatusWidget],
+    manager: weakref.ref[ManagerBase],
+    events: _native.NativeEvents,
+    stop: asyncio.Event,
+) -> None:
+    halted: asyncio.Future[Any] = asyncio.ensure_future(stop.wait())
+    coming: asyncio.Future[Any] = _native.next_event(events)
+    over = False
+    try:
+        while not over:
+            kind = ""
+            await asyncio.wait({coming, halted}, timeout=_LOOK, return_when=asyncio.FIRST_COMPLETED)
+            if coming.done():
+                event = coming.result()
+                over = event is None
+                if event is not None:
+                    kind = event["type"]
+                    coming = _native.next_event(events)
+                    if kind in _NOT_SHOWN:
+                        continue
+                    await asyncio.wait({halted}, timeout=_STORM)
+            tools = over or kind in _CHANGES_TOOLS
+            over = halted.done() or not _look(widget(), manager(), tools=tools, over=over)
+    finally:
+        give_up(coming)
+        halted.cancel()
+
+
+def _look(widget: StatusWidget | None, manager: ManagerBase | None, *, tools: bool, over: bool) -> bool:
+    """Shows how things are; says whether there is more to come."""
+    if widget is None or widget.closed:
+        return False
+    if manager is not None:
+        widget._show(manager, tools=tools)
+    if manager is None or over:
+        widget.live = False
+    return widget.live is True
+
+
+def _run(loop: asyncio.AbstractEventLoop, following: Any) -> None:
+    try:
+        loop.run_until_complete(following)
+    finally:
+        loop.close()
+
+
+def _end(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    try:
+        loop.call_soon_threadsafe(stop.set)
+    except RuntimeError:
+        return  # The loop has ended by itself.
