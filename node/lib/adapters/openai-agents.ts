@@ -1,0 +1,98 @@
+// Owns the manager as an MCP server of the OpenAI Agents SDK. Needs nothing of the SDK but its types.
+import type {
+  CallToolResult,
+  CallToolResultContent,
+  FunctionTool,
+  MCPCallToolOptions,
+  MCPServer,
+} from '@openai/agents';
+import type { Manager, Tool, ToolOutput } from 'mcpool';
+import { argumentsOf, executeNamed, heeding, imagesOf, objectSchemaOf, type ToolOptions } from './shared.js';
+
+export type { ToolOptions } from './shared.js';
+
+type Settings = Omit<
+  MCPServer,
+  'cacheToolsList' | 'connect' | 'close' | 'listTools' | 'callTool' | 'callToolResult'
+>;
+
+/** The settings that the SDK reads from a server. */
+export type ServerOptions = Partial<Omit<Settings, 'invalidateToolsCache'>>;
+
+/** The manager as one server for `mcpServers` of an agent, whose tools are listed anew for each turn. */
+export function server(manager: Manager, options: ServerOptions = {}): MCPServer {
+  const call = async (
+    name: string,
+    args: Record<string, unknown> | null,
+    meta?: unknown,
+    given?: MCPCallToolOptions,
+  ) => {
+    const told = meta ? { meta: meta as Record<string, unknown> } : {};
+    return executeNamed(manager, name, args ?? {}, { ...told, ...heeding(given?.signal) });
+  };
+  return {
+    name: 'mcpool',
+    ...options,
+    cacheToolsList: false,
+    async connect() {
+      await manager.connectAll();
+    },
+    /** Leaves the manager to whoever made it. */
+    async close() {},
+    async invalidateToolsCache() {},
+    async listTools() {
+      const listed = (tool: Tool) => ({
+        ...{ name: tool.name, description: tool.description },
+        inputSchema: objectSchemaOf(tool),
+      });
+      // The SDK's type asks for more than the protocol does; what is left out the SDK fills in.
+      return manager.getTools().map(listed) as never;
+    },
+    async callTool(...asked) {
+      const { content, structuredContent, isError } = resultOf(await call(...asked));
+      // The SDK wants the rest on the list, where nobody meets it by going over the blocks.
+      const hidden = (value: unknown) => ({ value, enumerable: false, configurable: true });
+      const rest = { structuredContent: hidden(structuredContent), isError: hidden(isError) };
+      return Object.defineProperties(content, rest) as CallToolResultContent;
+    },
+    async callToolResult(...asked) {
+      return resultOf(await call(...asked));
+    },
+  };
+}
+
+/** The manager's tools as they are now, for `tools` of an agent; unlike a server's they can wait for approval. */
+export function tools(manager: Manager, { needsApproval = false }: ToolOptions = {}): FunctionTool[] {
+  const toolOf = (tool: Tool): FunctionTool => ({
+    type: 'function',
+    name: tool.name,
+    description: tool.description,
+    parameters: objectSchemaOf(tool) as FunctionTool['parameters'],
+    strict: false,
+    needsApproval: async () => needsApproval && tool.requiresApproval,
+    isEnabled: async () => true,
+    invoke: async (_context, input, details) => {
+      const output = await tool.execute(argumentsOf(input), heeding(details?.signal));
+      const images = imagesOf(output);
+      if (images.length === 0) return output.text;
+      const shown = images.map(({ data, mimeType }) => ({
+        type: 'image',
+        image: { data, mediaType: mimeType },
+      }));
+      return [{ type: 'text', text: output.text }, ...shown];
+    },
+  });
+  return manager.getTools().map(toolOf);
+}
+
+/** The text for the model and the images. */
+function resultOf(output: ToolOutput): CallToolResult {
+  const images = imagesOf(output).map((image) => ({ type: 'image', ...image }));
+  return {
+    content: [{ type: 'text', text: output.text }, ...images],
+    isError: output.isError,
+    ...(output.structured !== undefined && {
+      structuredContent: output.structured as Record<string, unknown>,
+    }),
+  };
+}

@@ -1,0 +1,84 @@
+// Owns the tools of the OpenAI SDK, for chat completions and for responses. Needs nothing of the SDK but its types.
+import type { CallOptions, Manager, ToolOutput } from 'mcpool';
+import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction';
+import type {
+  ChatCompletionFunctionTool,
+  ChatCompletionMessageToolCall,
+  ChatCompletionToolMessageParam,
+} from 'openai/resources/chat/completions';
+import type {
+  FunctionTool,
+  ResponseFunctionCallOutputItem,
+  ResponseInputItem,
+  ResponseOutputItem,
+} from 'openai/resources/responses/responses';
+import { argumentsOf, dataUrl, executeNamed, heeding, imagesOf, objectSchemaOf } from './shared.js';
+
+/** The manager's tools as they are now, for `tools` of a chat completion. */
+export function chatTools(manager: Manager): ChatCompletionFunctionTool[] {
+  return manager.getTools().map((tool) => ({
+    type: 'function',
+    function: { name: tool.name, description: tool.description, parameters: objectSchemaOf(tool) },
+  }));
+}
+
+/** Calls what a chat message asks for, all at once; gives the messages that answer. */
+export async function runChat(
+  manager: Manager,
+  message: { tool_calls?: readonly ChatCompletionMessageToolCall[] | null },
+  options: CallOptions = {},
+): Promise<ChatCompletionToolMessageParam[]> {
+  const asked = (message.tool_calls ?? []).filter((call) => call.type === 'function');
+  return Promise.all(
+    asked.map(async (call) => {
+      const { name, arguments: json } = call.function;
+      const { text } = await executeNamed(manager, name, argumentsOf(json), options);
+      return { role: 'tool' as const, tool_call_id: call.id, content: text };
+    }),
+  );
+}
+
+/** The manager's tools as they are now, for `client.chat.completions.runTools`. */
+export function runnerTools(manager: Manager): RunnableToolFunctionWithParse<object>[] {
+  return manager.getTools().map((tool) => ({
+    type: 'function',
+    function: {
+      name: tool.name,
+      description: tool.description,
+      parameters: objectSchemaOf(tool),
+      parse: argumentsOf,
+      function: async (args, runner) =>
+        (await tool.execute(args as never, heeding(runner.controller.signal))).text,
+    },
+  }));
+}
+
+/** The manager's tools as they are now, for `tools` of a response. */
+export function responseTools(manager: Manager): FunctionTool[] {
+  return manager.getTools().map((tool) => ({
+    ...{ type: 'function', name: tool.name, description: tool.description },
+    ...{ parameters: objectSchemaOf(tool), strict: false },
+  }));
+}
+
+/** Calls what a response asks for, all at once; gives the items that answer, for the next `input`. */
+export async function runResponse(
+  manager: Manager,
+  response: { output: readonly ResponseOutputItem[] },
+  options: CallOptions = {},
+): Promise<ResponseInputItem.FunctionCallOutput[]> {
+  const asked = response.output.filter((item) => item.type === 'function_call');
+  return Promise.all(
+    asked.map(async ({ call_id, name, arguments: json }) => {
+      const answer = await executeNamed(manager, name, argumentsOf(json), options);
+      return { type: 'function_call_output' as const, call_id, output: itemsOf(answer) };
+    }),
+  );
+}
+
+function itemsOf(output: ToolOutput): string | ResponseFunctionCallOutputItem[] {
+  const images = imagesOf(output);
+  if (images.length === 0) return output.text;
+  const shown = images.map((image) => ({ type: 'input_image' as const, image_url: dataUrl(image) }));
+  return [{ type: 'input_text', text: output.text }, ...shown];
+}

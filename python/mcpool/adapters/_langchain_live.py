@@ -1,0 +1,72 @@
+"""LangChain: the middleware that gives an agent the tools as they are on each turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._parts import missing
+from .langchain import PoolTool, tools
+
+try:
+    from langchain.agents.middleware import AgentMiddleware
+except ImportError as error:
+    raise missing("langchain", "mcpool.adapters.langchain") from error
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from langchain.agents.middleware import ModelRequest, ModelResponse, ToolCallRequest
+    from langchain_core.messages import ToolMessage
+    from langgraph.types import Command
+
+    from .._base import ManagerBase
+
+
+class LiveTools(AgentMiddleware[Any, Any]):
+    """Sets the manager's tools anew before each call of the model, and finds those that it calls."""
+
+    def __init__(self, manager: ManagerBase) -> None:
+        super().__init__()
+        self.tools: list[Any] = []
+        self._manager = manager
+        # A tool that has gone since the model saw it is still found: its call tells the model so.
+        self._seen: dict[str, PoolTool] = {}
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        return handler(self._renewed(request))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        return await handler(self._renewed(request))
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        return handler(self._found(request))
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        return await handler(self._found(request))
+
+    def _renewed(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        current = tools(self._manager)
+        self._seen.update((tool.name, tool) for tool in current)
+        others = [tool for tool in request.tools if not isinstance(tool, PoolTool)]
+        return request.override(tools=[*others, *current])
+
+    def _found(self, request: ToolCallRequest) -> ToolCallRequest:
+        if request.tool is not None:
+            return request
+        name = request.tool_call["name"]
+        if name not in self._seen:  # An agent that goes on from a saved state has seen nothing yet.
+            self._seen.update((tool.name, tool) for tool in tools(self._manager))
+        found = self._seen.get(name)
+        return request if found is None else request.override(tool=found)

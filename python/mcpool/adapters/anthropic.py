@@ -1,0 +1,83 @@
+"""Anthropic SDK: tool definitions and results for a loop of one's own, or tools for the SDK's tool runner.
+
+Definitions and results are plain dicts, so only the tools for the runner import the SDK.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._parts import Answer, Call, Picture, answers, answers_blocking, field, missing, object_schema
+
+if TYPE_CHECKING:
+    from anthropic.types import ToolParam, ToolResultBlockParam
+
+    from .._base import ManagerBase
+    from ._anthropic_runner import RunnerTools
+
+__all__ = ["run", "run_blocking", "runner_tools", "tools"]
+
+
+def tools(manager: ManagerBase) -> list[ToolParam]:
+    """The tools as they are now, for `messages.create(tools=…)`. Ask again for each request."""
+    return [
+        {"name": tool.name, "description": tool.description, "input_schema": object_schema(tool)}
+        for tool in manager.get_tools()
+    ]
+
+
+async def run(manager: ManagerBase, message: Any) -> list[ToolResultBlockParam]:
+    """Makes the calls in a message, or in a list of blocks, all at once.
+
+    Their results are the content of the next user message. A failure is a result with `is_error`.
+    """
+    return [_result(answer) for answer in await answers(manager, _calls(message))]
+
+
+def run_blocking(manager: ManagerBase, message: Any) -> list[ToolResultBlockParam]:
+    """The same for a thread without an event loop, one call after the other."""
+    return [_result(answer) for answer in answers_blocking(manager, _calls(message))]
+
+
+def runner_tools(manager: ManagerBase) -> RunnerTools:
+    """The tools as they are now, for `beta.messages.tool_runner(tools=…)`.
+
+    For an async client if the manager is the asyncio one, for a sync client if it is the blocking one.
+    `refresh(runner)` of the list brings a runner up to date.
+    """
+    try:
+        from ._anthropic_runner import RunnerTools
+    except ImportError as error:
+        raise missing("anthropic", __name__) from error
+    return RunnerTools(manager)
+
+
+def content(text: str, pictures: list[Picture]) -> list[Any]:
+    """The blocks of a result."""
+    shown = [
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": picture.mime_type, "data": picture.base64},
+        }
+        for picture in pictures
+    ]
+    return [{"type": "text", "text": text}, *shown]
+
+
+def _calls(message: Any) -> list[Call]:
+    blocks = message if isinstance(message, list) else field(message, "content")
+    if not isinstance(blocks, list):  # One block alone; a message of a user may also be a text.
+        blocks = [message] if field(message, "type") == "tool_use" else []
+    wanted = (block for block in blocks if field(block, "type") == "tool_use")
+    return [Call(field(block, "id"), field(block, "name"), field(block, "input")) for block in wanted]
+
+
+def _result(answer: Answer) -> ToolResultBlockParam:
+    result: ToolResultBlockParam = {
+        "type": "tool_result",
+        "tool_use_id": answer.call.id,
+        "content": content(answer.text, answer.pictures),
+    }
+    if answer.is_error:
+        result["is_error"] = True
+    return result

@@ -1,0 +1,130 @@
+"""google-genai: declarations and answers for a loop of one's own, or functions for the SDK's own loop."""
+
+from __future__ import annotations
+
+import inspect
+from base64 import b64decode
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .. import blocking
+from ._parts import Answer, Call, answers, answers_blocking, missing, object_schema
+from ._schema import properties
+
+try:
+    from google.genai import types
+except ImportError as error:
+    raise missing("google-genai", __name__) from error
+
+if TYPE_CHECKING:
+    from .._base import ManagerBase
+    from .._native import Tool
+
+__all__ = ["Function", "functions", "run", "run_blocking", "tools"]
+
+
+def tools(manager: ManagerBase) -> list[types.Tool]:
+    """The tools as they are now, for the `tools` of a config. Ask again for each request."""
+    declarations = [_declaration(tool) for tool in manager.get_tools()]
+    # A tool that declares nothing would be refused.
+    return [types.Tool(function_declarations=declarations)] if declarations else []
+
+
+async def run(manager: ManagerBase, response: types.GenerateContentResponse) -> list[types.Part]:
+    """Makes the calls in a response, all at once; gives the parts of the user's content that follows it.
+
+    Images are in the parts. A failure is an answer, too.
+    """
+    return [_part(answer) for answer in await answers(manager, _calls(response))]
+
+
+def run_blocking(manager: ManagerBase, response: types.GenerateContentResponse) -> list[types.Part]:
+    """The same for a thread without an event loop, one call after the other."""
+    return [_part(answer) for answer in answers_blocking(manager, _calls(response))]
+
+
+def functions(manager: ManagerBase) -> list[Function]:
+    """The tools as they are now, for the `tools` of a config: the SDK calls them by itself.
+
+    Those of a `blocking.Manager` are for the synchronous client, those of a `Manager` for `client.aio`.
+    What they give is text: the SDK's loop has no place for images.
+    """
+    call = _execute_blocking if isinstance(manager, blocking.Manager) else _execute
+    return [Function(call, tool) for tool in manager.get_tools()]
+
+
+class Function(partial):  # type: ignore[type-arg]
+    """A function to the SDK's loop, a tool with a declaration to its request.
+
+    The SDK reads the schema of a plain function from its signature, which cannot say what a JSON Schema says.
+    """
+
+    def __init__(self, _call: Any, tool: Tool) -> None:
+        self.__name__ = tool.name
+        self.__doc__ = tool.description
+        self.__signature__ = _Arguments(properties(tool.input_schema))
+        self.function_declarations = [_declaration(tool)]
+
+    def model_copy(self) -> types.Tool:
+        """What it is to a request besides its declaration: nothing."""
+        return types.Tool()
+
+    def __deepcopy__(self, _memo: object) -> Function:
+        return self
+
+
+class _Arguments(inspect.Signature):
+    """Takes arguments of these names, also of those that are none in Python, and of any type."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        super().__init__()
+        argument = inspect.Parameter("value", inspect.Parameter.KEYWORD_ONLY, annotation=object)
+        self._named = dict.fromkeys(names, argument)
+
+    @property
+    def parameters(self) -> Any:
+        return self._named
+
+
+async def _execute(tool: Tool, /, **arguments: Any) -> str:
+    return (await tool.execute(arguments)).text
+
+
+def _execute_blocking(tool: Tool, /, **arguments: Any) -> str:
+    return tool.execute_blocking(arguments).text
+
+
+def _declaration(tool: Tool) -> types.FunctionDeclaration:
+    return types.FunctionDeclaration(
+        name=tool.name, description=tool.description, parameters_json_schema=object_schema(tool)
+    )
+
+
+def _calls(response: types.GenerateContentResponse) -> list[Call]:
+    contents = [candidate.content for candidate in (response.candidates or [])[:1]]
+    parts = [part for content in contents for part in (content and content.parts) or []]
+    calls = [part.function_call for part in parts if part.function_call]
+    return [Call(call.id or "", call.name or "", _whole(call.args or {})) for call in calls]
+
+
+def _whole(value: Any) -> Any:
+    """Whole numbers may come from the API as floats, which a server that wants an integer may refuse."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _whole(member) for name, member in value.items()}
+    return [_whole(element) for element in value] if isinstance(value, list) else value
+
+
+def _part(answer: Answer) -> types.Part:
+    pictures = [
+        types.FunctionResponsePart.from_bytes(data=b64decode(picture.base64), mime_type=picture.mime_type)
+        for picture in answer.pictures
+    ]
+    said = types.FunctionResponse(
+        id=answer.call.id or None,
+        name=answer.call.name,
+        response={"error" if answer.is_error else "output": answer.text},
+        parts=pictures or None,
+    )
+    return types.Part(function_response=said)

@@ -1,0 +1,149 @@
+"""LlamaIndex: tools for agents, and a retriever by which an agent has them as they are on each step."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ._parts import missing, object_schema, pictures
+
+try:
+    from llama_index.core.base.llms.types import ImageBlock, TextBlock
+    from llama_index.core.objects import ObjectRetriever
+    from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
+    from llama_index.core.workflow import HumanResponseEvent, InputRequiredEvent
+except ImportError as error:
+    raise missing("llama-index-core", __name__) from error
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import QueryType
+    from llama_index.core.workflow import Context
+
+    from .._base import ManagerBase
+    from .._execute import ToolOutput as Output
+    from .._native import Tool
+
+__all__ = ["Approval", "ApprovalRequired", "PoolTool", "ToolRetriever", "tools"]
+
+# The name under which an agent hands its context over; no server has an argument of it.
+CONTEXT = "llama_index_context"
+
+
+def tools(manager: ManagerBase, *, needs_approval: bool = False) -> list[PoolTool]:
+    """The tools as they are now, for calls with and without asyncio. They stay good when a server restarts.
+
+    With `needs_approval`, a run streams `ApprovalRequired` for the tools that the manager marks as requiring
+    approval, and waits for the answer. Outside of a run there is nobody to ask: they are refused.
+    """
+    return [PoolTool(tool, needs_approval) for tool in manager.get_tools()]
+
+
+class ToolRetriever(ObjectRetriever[Any]):
+    """For `tool_retriever` of an agent, which asks before every step and call: the tools as they are then.
+
+    With `k`, not all of them but those that suit the message best.
+    """
+
+    def __init__(self, manager: ManagerBase, k: int | None = None, *, needs_approval: bool = False) -> None:
+        self._manager = manager
+        self._k = k
+        self._needs_approval = needs_approval
+
+    def retrieve(self, str_or_query_bundle: QueryType) -> list[PoolTool]:
+        asked: Any = getattr(str_or_query_bundle, "query_str", str_or_query_bundle)
+        found: list[Tool] = self._manager.get_tools()
+        if self._k is not None:
+            # An agent that is about to call a tool asks by its name.
+            named = [tool for tool in found if tool.name == asked]
+            found = named or self._manager.search_tools(asked, self._k)
+        return [PoolTool(tool, self._needs_approval) for tool in found]
+
+    async def aretrieve(self, str_or_query_bundle: QueryType) -> list[PoolTool]:
+        return self.retrieve(str_or_query_bundle)
+
+
+class ApprovalRequired(InputRequiredEvent):
+    """An agent waits for the `Approval` of this question before it calls a tool."""
+
+    question: str
+    tool: str
+    arguments: dict[str, Any]
+
+
+class Approval(HumanResponseEvent):
+    """A person's word on a question."""
+
+    question: str
+    approved: bool
+
+
+class PoolTool(FunctionTool):
+    """A tool of a manager. `raw_output` is the whole result as the server sent it, None if there was none."""
+
+    def __init__(self, tool: Tool, needs_approval: bool = False) -> None:
+        metadata = RawMetadata(tool.description, tool.name, None, schema=object_schema(tool))
+        super().__init__(fn=self.call, async_fn=self.acall, metadata=metadata)
+        self._tool = tool
+        self.requires_context = needs_approval and tool.requires_approval
+        self.ctx_param_name = CONTEXT
+
+    # Called by names only: a model names its arguments, and no name of ours may stand in the way of one.
+    def __call__(self, /, **arguments: Any) -> ToolOutput:  # type: ignore[override, unused-ignore]
+        return self.call(**arguments)
+
+    def call(self, /, **arguments: Any) -> ToolOutput:  # type: ignore[override, unused-ignore]
+        if self.requires_context:
+            return self._not_approved(arguments)
+        return self._output(arguments, self._tool.execute_blocking(arguments))
+
+    async def acall(self, /, **arguments: Any) -> ToolOutput:  # type: ignore[override, unused-ignore]
+        context = arguments.pop(CONTEXT, None)
+        if self.requires_context and not await self._approved(context, arguments):
+            return self._not_approved(arguments)
+        return self._output(arguments, await self._tool.execute(arguments))
+
+    async def _approved(self, context: Context | None, arguments: dict[str, Any]) -> bool:
+        if context is None:
+            return False
+        # The step is played again when the answer is there: the same call has to ask the same question.
+        question = f"{self._tool.name} {json.dumps(arguments, sort_keys=True)}"
+        answer = await context.wait_for_event(
+            Approval,
+            waiter_event=ApprovalRequired(question=question, tool=self._tool.name, arguments=arguments),
+            waiter_id=question,
+            requirements={"question": question},
+        )
+        return answer.approved is True
+
+    def _not_approved(self, arguments: dict[str, Any]) -> ToolOutput:
+        return ToolOutput(self._tool.name, "The call was not approved.", raw_input=arguments, is_error=True)
+
+    def _output(self, arguments: dict[str, Any], output: Output) -> ToolOutput:
+        shown = [
+            ImageBlock(image=b64decode(picture.base64), image_mimetype=picture.mime_type)
+            for picture in pictures(output)
+        ]
+        return ToolOutput(
+            tool_name=self._tool.name,
+            blocks=[TextBlock(text=output.text), *shown],
+            raw_input=arguments,
+            raw_output=output.result and output.result.raw,
+            is_error=output.is_error,
+            exception=output.error,
+        )
+
+
+@dataclass
+class RawMetadata(ToolMetadata):
+    """Metadata whose schema is the server's own, not one that went through a model class."""
+
+    schema: dict[str, Any] = field(default_factory=dict)
+
+    def get_parameters_dict(self) -> dict[str, Any]:
+        return self.schema
+
+    @property
+    def fn_schema_str(self) -> str:
+        return json.dumps(self.schema, ensure_ascii=False)

@@ -1,0 +1,107 @@
+"""OpenAI SDK: tools and results for loops of one's own over chat completions or responses.
+
+Everything is plain dicts, so nothing here imports the SDK.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._parts import Answer, Call, answers, answers_blocking, field, object_schema, parsed
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionToolMessageParam
+    from openai.types.responses import FunctionToolParam
+    from openai.types.responses.response_input_param import FunctionCallOutput
+
+    from .._base import ManagerBase
+
+__all__ = [
+    "chat_tools",
+    "response_tools",
+    "run_chat",
+    "run_chat_blocking",
+    "run_response",
+    "run_response_blocking",
+]
+
+
+def chat_tools(manager: ManagerBase) -> list[ChatCompletionFunctionToolParam]:
+    """The tools as they are now, for `chat.completions.create(tools=…)`. Ask again for each request."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": object_schema(tool),
+            },
+        }
+        for tool in manager.get_tools()
+    ]
+
+
+async def run_chat(manager: ManagerBase, message: Any) -> list[ChatCompletionToolMessageParam]:
+    """Makes the calls in a message of the assistant, or in a list of calls, all at once.
+
+    Gives the messages that follow it. They take text only: an image is named there, not shown.
+    """
+    return [_chat_message(answer) for answer in await answers(manager, _chat_calls(message))]
+
+
+def run_chat_blocking(manager: ManagerBase, message: Any) -> list[ChatCompletionToolMessageParam]:
+    """The same for a thread without an event loop, one call after the other."""
+    return [_chat_message(answer) for answer in answers_blocking(manager, _chat_calls(message))]
+
+
+def response_tools(manager: ManagerBase) -> list[FunctionToolParam]:
+    """The tools as they are now, for `responses.create(tools=…)`. Ask again for each request."""
+    return [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": object_schema(tool),
+            "strict": False,  # The strict kind is a rewritten schema.
+        }
+        for tool in manager.get_tools()
+    ]
+
+
+async def run_response(manager: ManagerBase, response: Any) -> list[FunctionCallOutput]:
+    """Makes the calls in a response, or in a list of output items, all at once; gives the next input."""
+    return [_call_output(answer) for answer in await answers(manager, _response_calls(response))]
+
+
+def run_response_blocking(manager: ManagerBase, response: Any) -> list[FunctionCallOutput]:
+    """The same for a thread without an event loop, one call after the other."""
+    return [_call_output(answer) for answer in answers_blocking(manager, _response_calls(response))]
+
+
+def _chat_calls(message: Any) -> list[Call]:
+    calls = message if isinstance(message, list) else field(message, "tool_calls") or []
+    wanted = ((call, field(call, "function")) for call in calls if field(call, "type") == "function")
+    return [
+        Call(field(call, "id"), field(function, "name"), parsed(field(function, "arguments")))
+        for call, function in wanted
+    ]
+
+
+def _response_calls(response: Any) -> list[Call]:
+    items = response if isinstance(response, list) else field(response, "output") or []
+    wanted = (item for item in items if field(item, "type") == "function_call")
+    return [
+        Call(field(item, "call_id"), field(item, "name"), parsed(field(item, "arguments"))) for item in wanted
+    ]
+
+
+def _chat_message(answer: Answer) -> ChatCompletionToolMessageParam:
+    return {"role": "tool", "tool_call_id": answer.call.id, "content": answer.text}
+
+
+def _call_output(answer: Answer) -> FunctionCallOutput:
+    output: Any = answer.text
+    if answer.pictures:
+        shown = [{"type": "input_image", "image_url": picture.url} for picture in answer.pictures]
+        output = [{"type": "input_text", "text": answer.text}, *shown]
+    return {"type": "function_call_output", "call_id": answer.call.id, "output": output}

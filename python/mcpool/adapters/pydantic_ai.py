@@ -1,0 +1,100 @@
+"""Pydantic AI: a toolset for `Agent(toolsets=[…])`, which lists anew on each step of a run."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any
+
+from ._parts import execute, handles, missing, object_schema, pictures, record
+
+try:
+    from pydantic_ai import BinaryContent, ToolDefinition, ToolFailed, ToolReturn
+    from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+    from pydantic_core import SchemaValidator, core_schema
+except ImportError as error:
+    raise missing("pydantic-ai-slim", __name__) from error
+
+if TYPE_CHECKING:
+    from pydantic_ai import RunContext
+
+    from .._base import ManagerBase
+    from .._native import Tool
+
+__all__ = ["PoolToolset", "toolset"]
+
+# Arguments are judged by the server, whose schema it is; here they only have to be an object.
+OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
+
+
+def toolset(manager: ManagerBase, *, id: str | None = None, needs_approval: bool = False) -> PoolToolset:
+    """The tools of the manager; each step of a run has them as they are then.
+
+    With `needs_approval`, a run ends with `DeferredToolRequests` for the tools that the manager marks as
+    requiring approval.
+    """
+    return PoolToolset(manager, id=id, needs_approval=needs_approval)
+
+
+class PoolToolset(AbstractToolset[Any]):
+    """The tools of a manager under their names there. Its owner connects and closes.
+
+    A failure is `ToolFailed`: the model is told, and it costs no retry. What the server sent is in the
+    metadata of the return.
+    """
+
+    def __init__(self, manager: ManagerBase, *, id: str | None = None, needs_approval: bool = False) -> None:
+        self._manager = manager
+        self._id = id
+        self._needs_approval = needs_approval
+        # A tool that has gone since the model saw it is still found: its call tells the model so.
+        self._seen: dict[str, Tool] = {}
+
+    @property
+    def id(self) -> str | None:
+        return self._id
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        current = handles(self._manager)
+        self._seen.update(current)
+        return {
+            name: ToolsetTool(
+                toolset=self,
+                tool_def=self._definition(tool),
+                max_retries=ctx.max_retries,
+                args_validator=OBJECT,
+            )
+            for name, tool in current.items()
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        seen = self._seen.get(name)
+        if seen is not None:
+            output = await seen.execute(tool_args)
+        else:  # A run that goes on from a saved state has seen nothing yet.
+            output = await execute(self._manager, name, tool_args)
+        if output.is_error:
+            raise ToolFailed(output.text)
+        shown = [
+            BinaryContent(b64decode(picture.base64), media_type=picture.mime_type)
+            for picture in pictures(output)
+        ]
+        return ToolReturn([output.text, *shown] if shown else output.text, metadata=record(output))
+
+    def _definition(self, tool: Tool) -> ToolDefinition:
+        return ToolDefinition(
+            name=tool.name,
+            description=tool.description,
+            parameters_json_schema=object_schema(tool),
+            return_schema=tool.output_schema,
+            strict=False,  # The strict kind is a rewritten schema.
+            kind="unapproved" if self._needs_approval and tool.requires_approval else "function",
+            metadata={
+                "server": tool.server,
+                "tool": tool.raw_name,
+                "provider": tool.provider,
+                "annotations": tool.annotations,
+                "requires_approval": tool.requires_approval,
+            },
+        )

@@ -1,0 +1,80 @@
+// The OpenAI SDK: loops of chat completions and of responses, and its own `runTools`, before a `fetch` that asks the script.
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+import * as imported from 'mcpool/adapters/openai';
+import { battery, world } from './battery.mjs';
+import { chat, responses } from './models/openai.mjs';
+
+const { chatTools, responseTools, runChat, runnerTools, runResponse } = imported;
+
+battery('openai chat', {
+  ...{ marksErrors: false, showsImages: false },
+  run: async (manager, script, { signal }) => {
+    const client = chat(script);
+    const messages = [{ role: 'user', content: 'go' }];
+    for (;;) {
+      const body = { model: 'gpt', messages, tools: chatTools(manager) };
+      const { choices } = await client.chat.completions.create(body, { signal });
+      const [{ message }] = choices;
+      if (!message.tool_calls) return message.content;
+      messages.push(message, ...(await runChat(manager, message, { signal })));
+    }
+  },
+});
+
+battery('openai runTools', {
+  ...{ marksErrors: false, showsImages: false, list: 'run' },
+  run: async (manager, script, { signal }) => {
+    const messages = [{ role: 'user', content: 'go' }];
+    const body = { model: 'gpt', messages, tools: runnerTools(manager) };
+    return chat(script).chat.completions.runTools(body, { signal }).finalContent();
+  },
+});
+
+battery('openai responses', {
+  marksErrors: false,
+  run: async (manager, script, { signal }) => {
+    const client = responses(script);
+    const input = [{ role: 'user', content: 'go' }];
+    for (;;) {
+      const body = { model: 'gpt', input, tools: responseTools(manager) };
+      const response = await client.responses.create(body, { signal });
+      const answers = await runResponse(manager, response, { signal });
+      if (answers.length === 0) return response.output_text;
+      input.push(...response.output, ...answers);
+    }
+  },
+});
+
+const asking = (name, json) => ({
+  tool_calls: [{ type: 'function', id: 'call', function: { name, arguments: json } }],
+});
+
+test('a name that no tool has is answered', async (t) => {
+  const { manager } = await world(t);
+  const [message] = await runChat(manager, asking('mcp_a_ech', '{}'));
+  assert.equal(message.tool_call_id, 'call');
+  assert.match(message.content, /MCP error: .*mcp_a_ech/);
+});
+
+test('arguments that are no JSON are answered, and nothing is sent', async (t) => {
+  const { manager, happened } = await world(t);
+  for (const json of ['{"text":', '[1]', '"text"', 'null']) {
+    const [message] = await runChat(manager, asking('mcp_a_echo', json));
+    assert.match(message.content, /MCP error/, json);
+  }
+  assert.equal(happened('ran').length, 0);
+});
+
+test('no arguments are an empty object', async (t) => {
+  const { manager } = await world(t);
+  const [message] = await runChat(manager, asking('mcp_a_pid', ''));
+  assert.match(message.content, /\d+/);
+  assert.deepEqual(await runChat(manager, {}), []);
+});
+
+test('require gives the same', () => {
+  const required = createRequire(import.meta.url)('mcpool/adapters/openai');
+  assert.deepEqual(Object.keys(required).sort(), Object.keys(imported).sort());
+});

@@ -1,0 +1,19 @@
+// Compiled only: what a program may write with the Anthropic SDK, and what it may not.
+import Anthropic from '@anthropic-ai/sdk';
+import { Manager } from 'mcpool';
+import { run, runnerTools, tools } from 'mcpool/adapters/anthropic';
+
+const given = { model: 'claude', max_tokens: 100 };
+
+export async function program(client: Anthropic, signal: AbortSignal): Promise<Anthropic.MessageParam[]> {
+  await using manager = new Manager({ mcpServers: {} });
+  const messages: Anthropic.MessageParam[] = [{ role: 'user', content: 'go' }];
+  const message = await client.messages.create({ ...given, messages, tools: tools(manager) });
+  const results: Anthropic.ToolResultBlockParam[] = await run(manager, message, { signal });
+  messages.push({ role: 'assistant', content: message.content }, { role: 'user', content: results });
+  const final = await client.beta.messages.toolRunner({ ...given, messages, tools: runnerTools(manager) });
+  return [...messages, { role: 'assistant', content: final.content[0]?.type ?? '' }];
+}
+
+// @ts-expect-error: a message is no list of blocks
+run(new Manager({ mcpServers: {} }), new Anthropic());

@@ -1,0 +1,17 @@
+// Compiled only: what a program may write with the OpenAI Agents SDK, and what it may not.
+import { Agent, type FunctionTool, type MCPServer, run } from '@openai/agents';
+import { Manager } from 'mcpool';
+import { server, tools } from 'mcpool/adapters/openai-agents';
+
+export async function program(): Promise<string | undefined> {
+  await using manager = new Manager({ mcpServers: {} });
+  const pool: MCPServer = server(manager, { name: 'pool', customDataExtractor: () => ({}) });
+  const list: FunctionTool[] = tools(manager, { needsApproval: true });
+  const agent = new Agent({ name: 'agent', instructions: 'go', mcpServers: [pool], tools: list });
+  return (await run(agent, 'go')).finalOutput;
+}
+
+// @ts-expect-error: a manager is needed
+server();
+// @ts-expect-error: a name is a text
+server(new Manager({ mcpServers: {} }), { name: 7 });

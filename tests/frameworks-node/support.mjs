@@ -1,0 +1,51 @@
+// What the suites share. The fixture's side is that of `tests/node`; the package is the one beside the frameworks.
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Manager, Pool } from 'mcpool';
+
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+const fixture = process.env.MCPOOL_FIXTURE ?? join(root, 'target/debug/mcpool-fixture');
+if (!existsSync(fixture)) throw new Error(`${fixture} is missing: run "cargo build -p mcpool-fixture"`);
+
+/** A fixture over stdio with these knobs. */
+export const server = (...knobs) => ({ command: fixture, args: ['stdio', ...knobs] });
+
+/** A manager of these servers, closed when the test ends, on a pool of its own, which keeps no lists. */
+export function manage(test, mcpServers, options) {
+  const manager = new Manager({ mcpServers }, { pool: new Pool(), cacheDir: false, ...options });
+  test.after(() => manager.close());
+  return manager;
+}
+
+/** A directory that goes with the test. */
+export function directory(test) {
+  const path = mkdtempSync(join(tmpdir(), 'mcpool-'));
+  test.after(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+/** What a fixture has written to its journal. */
+export function journal(path) {
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
+  return lines.filter(Boolean).map((line) => JSON.parse(line));
+}
+
+/** Waits until `condition` gives something, and not for ever. */
+export async function until(condition, what) {
+  const end = Date.now() + 10_000;
+  for (;;) {
+    const found = await condition();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`never happened: ${what}`);
+    await sleep(5);
+  }
+}
+
+/** Media type and data of a `data:` URL. */
+export function imageOf(url) {
+  const [, mimeType, data] = url.match(/^data:([^;]+);base64,(.*)$/s);
+  return { data, mimeType };
+}

@@ -1,0 +1,194 @@
+"""What adapters share, and what they say where their framework is missing: all of it without a framework."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import mcpool
+import mcpool.blocking
+import pytest
+from fixture_server import config, stdio
+from mcpool.adapters import anthropic, openai
+from mcpool.adapters._images import images
+from mcpool.adapters._parts import object_schema, parsed
+from mcpool.adapters._schema import inlined, optional_as_null, properties, without_nulls
+
+FRAMEWORKS = {
+    "langchain": ("langchain_core", "langchain"),
+    "openai_agents": ("agents", "openai-agents"),
+    "pydantic_ai": ("pydantic_ai", "pydantic-ai-slim"),
+    "google_genai": ("google.genai", "google-genai"),
+    "llama_index": ("llama_index", "llama-index-core"),
+    "smolagents": ("smolagents", "smolagents"),
+    "crewai": ("crewai", "crewai"),
+}
+
+
+@pytest.mark.parametrize("adapter", FRAMEWORKS)
+def test_a_missing_framework_is_named_with_the_command_that_installs_it(
+    adapter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, package = FRAMEWORKS[adapter]
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, f"mcpool.adapters.{adapter}", raising=False)
+    with pytest.raises(ImportError, match=rf"mcpool\.adapters\.{adapter} needs {package}.* pip install"):
+        importlib.import_module(f"mcpool.adapters.{adapter}")
+
+
+def test_arguments_are_found_in_alternatives_too() -> None:
+    one, two = {"type": "string"}, {"type": "integer"}
+    schema = {"properties": {"a": one}, "anyOf": [{"properties": {"b": two}}, True, {"oneOf": "odd"}]}
+    assert properties(schema) == {"a": one, "b": two}
+    assert properties({"properties": "odd"}) == {}
+
+
+def test_references_are_followed_into_the_root() -> None:
+    root: dict[str, Any] = {
+        "$defs": {"a/b": {"type": "object", "properties": {"c": {"$ref": "#/definitions/c"}}}},
+        "definitions": {"c": {"type": "string"}},
+    }
+    schema = {"$ref": "#/$defs/a~1b", "description": "beside"}
+    found = {"type": "object", "properties": {"c": {"type": "string"}}, "description": "beside"}
+    assert inlined(schema, root) == found
+    assert inlined({"properties": {"$ref": {"type": "string"}}}, root) == {
+        "properties": {"$ref": {"type": "string"}}
+    }
+    assert inlined({"$ref": "#/nowhere", "title": "t"}, root) == {"title": "t"}
+    assert inlined({"$ref": "https://elsewhere.example/s.json"}, root) == {}
+
+
+def test_a_schema_that_holds_itself_ends_where_it_begins_again() -> None:
+    root = {"$defs": {"tree": {"properties": {"left": {"$ref": "#/$defs/tree"}, "name": {"type": "string"}}}}}
+    found = inlined({"$ref": "#/$defs/tree"}, root)
+    assert found == {"properties": {"left": {}, "name": {"type": "string"}}}
+
+
+def test_a_schema_that_would_fill_the_machine_does_not() -> None:
+    twice = [{"$ref": "#/$defs/%d"}, {"$ref": "#/$defs/%d"}]
+    bomb = {str(n): {"anyOf": [{"$ref": ref["$ref"] % (n + 1)} for ref in twice]} for n in range(60)}
+    assert len(repr(inlined({"$ref": "#/$defs/0"}, {"$defs": bomb}))) < 100_000
+    deep: dict[str, Any] = {}
+    for _ in range(900):
+        deep = {"items": deep}
+    assert repr(inlined(deep, {})).count("items") <= 101
+
+
+def test_what_may_be_left_out_may_be_null_and_is_then_left_out() -> None:
+    inner = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": ["integer", "null"]}}}
+    schema = {
+        "type": "object",
+        "properties": {
+            "needed": {"type": "string"},
+            # A name that is a word of JSON Schema as well
+            "properties": inner,
+            "several": {"type": "array", "items": inner},
+            "anything": {},
+            "one of": {"enum": ["a", None]},
+        },
+        "required": ["needed"],
+    }
+    shown = optional_as_null(schema)["properties"]
+    assert shown["needed"] == {"type": "string"}
+    assert shown["anything"] == {} and shown["one of"] == {"enum": ["a", None]}
+    object_or_null = shown["properties"]["anyOf"]
+    assert object_or_null[1] == {"type": "null"}
+    assert object_or_null[0]["properties"]["x"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    assert object_or_null[0]["properties"]["y"] == {"type": ["integer", "null"]}
+
+    nulls = {"x": None, "y": None}
+    given = {
+        "needed": None,
+        "properties": nulls,
+        "several": [nulls, {"x": 1}],
+        "anything": None,
+        "one of": None,
+        "unknown": None,
+    }
+    assert without_nulls(given, schema) == {
+        "needed": None,
+        "properties": {"y": None},
+        "several": [{"y": None}, {"x": 1}],
+        "anything": None,
+        "one of": None,
+        "unknown": None,
+    }
+    assert without_nulls({"several": None, "properties": None}, schema) == {}
+
+
+def test_images_are_decoded_and_what_is_none_is_not() -> None:
+    blocks: list[dict[str, Any]] = [
+        {"type": "image", "mimeType": "image/png", "data": "AAE="},
+        {"type": "text", "text": "x"},
+        {"type": "resource", "resource": {"uri": "a:b", "mimeType": "image/gif", "blob": "AQ=="}},
+        {"type": "resource", "resource": {"uri": "a:b", "mimeType": "text/plain", "blob": "AQ=="}},
+        {"type": "image", "mimeType": "image/png", "data": "not base64"},
+        {"type": "image", "mimeType": 7, "data": None},
+        {"type": "resource", "resource": "odd"},
+        {},
+    ]
+    assert images(blocks) == [(b"\x00\x01", "image/png"), (b"\x01", "image/gif")]
+
+
+# What a model wrote for `mcp_a_echo`, and what the core has to say of it.
+MISSPELT = {"type": "tool_use", "id": "one", "name": "mcp_a_ecko", "input": {}}
+
+
+async def told(manager: mcpool.Manager, name: str) -> str:
+    with pytest.raises(mcpool.ToolRejectedError) as failed:
+        await manager.call(name)
+    return f"MCP error: {failed.value.message} ({failed.value.hint})"
+
+
+def test_a_name_that_no_tool_has_is_answered_in_the_words_of_the_core() -> None:
+    async def main() -> None:
+        async with mcpool.Manager(config(a=stdio())) as manager:
+            await manager.connect_all()
+            expected = await told(manager, "mcp_a_ecko")
+            assert "mcp_a_echo" in expected
+            (answer,) = await anthropic.run(manager, [MISSPELT])
+            assert answer["is_error"] is True
+            assert answer["content"] == [{"type": "text", "text": expected}]
+            function = {"name": "mcp_a_ecko", "arguments": "{}"}
+            calls = [{"type": "function", "id": "one", "function": function}]
+            assert [message["content"] for message in await openai.run_chat(manager, calls)] == [expected]
+
+    asyncio.run(main())
+
+
+def test_a_name_that_no_tool_has_is_answered_without_a_loop() -> None:
+    with mcpool.blocking.Manager(config(a=stdio())) as manager:
+        manager.connect_all()
+        (answer,) = anthropic.run_blocking(manager, [MISSPELT])
+        (block,) = answer["content"]
+        assert block["text"].startswith('MCP error: There is no tool "mcp_a_ecko" (')
+        assert "mcp_a_echo" in block["text"]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({}, {"type": "object", "properties": {}}),
+        ({"properties": {"a": True}}, {"type": "object", "properties": {"a": True}}),
+        ({"type": "string", "properties": None}, {"type": "object", "properties": {}}),
+        (
+            {"$defs": {}, "type": "object", "properties": {}},
+            {"$defs": {}, "type": "object", "properties": {}},
+        ),
+    ],
+)
+def test_every_schema_is_one_of_an_object(given: dict[str, Any], shown: dict[str, Any]) -> None:
+    tool: Any = SimpleNamespace(name="t", description="", input_schema=given)
+    assert object_schema(tool) == shown
+    manager: Any = SimpleNamespace(get_tools=lambda: [tool])
+    assert anthropic.tools(manager)[0]["input_schema"] == shown
+    assert openai.chat_tools(manager)[0]["function"]["parameters"] == shown
+    assert openai.response_tools(manager)[0]["parameters"] == shown
+
+
+def test_arguments_that_are_no_json_are_passed_on() -> None:
+    deep = "[" * 100_000
+    assert [parsed("{"), parsed(" "), parsed('{"a": 1}'), parsed(deep)] == ["{", None, {"a": 1}, deep]
