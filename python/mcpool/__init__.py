@@ -37,14 +37,17 @@ from ._errors import (
     ToolUnavailableError,
     UntrustedError,
 )
+from ._execute import ToolOutput
 from ._manager import Events, Manager
 from ._native import Pool, Tool, ToolResult, __version__
+from ._tools import ToolList
 from ._trust import trust, trusted, untrust
-from ._types import Calls, ConnectReport, Event, Progress, ReloadReport, ServerStatus, Source
+from ._types import Calls, ConnectReport, Event, Progress, ReloadReport, ServerStatus, Signal, Source
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from ._records import (
+        ApprovalQuestion,
         Discovery,
         DiscoveryError,
         FoundFile,
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
     from ._server import Surroundings
 
 __all__ = [
+    "ApprovalQuestion",
     "AuthFailedError",
     "AuthRequiredError",
     "Calls",
@@ -95,10 +99,13 @@ __all__ = [
     "ServerDisabledError",
     "ServerNotFoundError",
     "ServerStatus",
+    "Signal",
     "Source",
     "Surroundings",
     "Tool",
     "ToolFailedError",
+    "ToolList",
+    "ToolOutput",
     "ToolRejectedError",
     "ToolResult",
     "ToolTimeoutError",

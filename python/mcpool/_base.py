@@ -6,25 +6,42 @@ from os import fspath
 
 from ._native import NativeManager
 from ._surroundings import plain_surroundings
+from ._tools import ToolList
 from ._types import server_status
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
     from typing import Any, Literal, TypeAlias
 
     from typing_extensions import Self
 
-    from ._native import Pool, Tool
+    from ._native import Pool
+    from ._questions import OnApproval
     from ._records import Discovery
     from ._server import Surroundings
+    from ._telemetry import CallSpan
     from ._trust import Trust
     from ._types import Retry, ServerStatus
+    from .widget import StatusWidget
 
     Naming: TypeAlias = str | Callable[[str, str], str]
     """`plain`, `letters`, `double`, `raw`, or a function of server and raw tool name."""
     CacheDir: TypeAlias = str | PathLike[str] | Literal[False]
+
+
+_begin: Callable[..., CallSpan | None] | None = None
+
+
+def begin_span(facts: Callable[..., dict[str, Any] | None], *which: str | None) -> CallSpan | None:
+    """The span of a call that begins now; for callers who have seen that OpenTelemetry is there."""
+    global _begin
+    if _begin is None:
+        from ._telemetry import begin
+
+        _begin = begin
+    return _begin(facts, *which)
 
 
 class ManagerBase:
@@ -43,6 +60,16 @@ class ManagerBase:
         cache_dir: CacheDir | None = None,
         trust: Trust | None = None,
         bare_env_names: bool | None = None,
+        enabled_tools: Sequence[str] | None = None,
+        disabled_tools: Sequence[str] | None = None,
+        drift: Literal["allow", "warn", "block"] | None = None,
+        approval: Literal["always", "annotations", "never"] | None = None,
+        on_approval: OnApproval | None = None,
+        approval_timeout_ms: int | None = None,
+        wrap: bool | None = None,
+        spill: Literal["none", "file"] | None = None,
+        call_events: bool | None = None,
+        telemetry: bool | None = None,
         surroundings: Surroundings | None = None,
         pool: Pool | None = None,
     ) -> None:
@@ -57,6 +84,16 @@ class ManagerBase:
         `trust`: who decides whether a project's definition may start a program: "stored" (what `mcpool.trust`
         was told), "all", "none", or a function, which is asked about what the store does not know.
         `bare_env_names`: a header or variable whose value is the name of a set variable gets its value.
+        `enabled_tools`, `disabled_tools`: globs over raw and catalog names; what is disabled wins.
+        `drift`: what becomes of a tool that is no longer as it was when it was first seen.
+        `approval`: which tools need a person's word: all, those that are not read-only, none.
+        `on_approval`: a function that is asked about each call of such a tool, and gives True, False, or an
+        awaitable of one. Without it, such calls are sent all the same.
+        `approval_timeout_ms`: how long an answer about a call is waited for.
+        `wrap`: whether results for a model are marked as untrusted output of their tool.
+        `spill`: "file" keeps the whole of a result that is cut in a file that only the user can read.
+        `call_events`: whether the begin and the end of each call is an event.
+        `telemetry`: False makes no spans and metrics of calls, also where OpenTelemetry has a provider.
         `surroundings`: environment, home and platform in place of the process's own.
         `pool`: whose connections are shared; without it, the process's.
         """
@@ -68,6 +105,16 @@ class ManagerBase:
             retry=retry,
             cache_dir=cache_dir,
             bare_env_names=bare_env_names,
+            enabled_tools=enabled_tools,
+            disabled_tools=disabled_tools,
+            drift=drift,
+            approval=approval,
+            on_approval=on_approval,
+            approval_timeout_ms=approval_timeout_ms,
+            wrap=wrap,
+            spill=spill,
+            call_events=call_events,
+            telemetry=telemetry,
             surroundings=surroundings,
         )
         self._native = NativeManager(config, naming, options, pool, trust)
@@ -87,6 +134,16 @@ class ManagerBase:
         cache_dir: CacheDir | None = None,
         trust: Trust | None = None,
         bare_env_names: bool | None = None,
+        enabled_tools: Sequence[str] | None = None,
+        disabled_tools: Sequence[str] | None = None,
+        drift: Literal["allow", "warn", "block"] | None = None,
+        approval: Literal["always", "annotations", "never"] | None = None,
+        on_approval: OnApproval | None = None,
+        approval_timeout_ms: int | None = None,
+        wrap: bool | None = None,
+        spill: Literal["none", "file"] | None = None,
+        call_events: bool | None = None,
+        telemetry: bool | None = None,
         surroundings: Surroundings | None = None,
         pool: Pool | None = None,
     ) -> Self:
@@ -103,6 +160,16 @@ class ManagerBase:
             retry=retry,
             cache_dir=cache_dir,
             bare_env_names=bare_env_names,
+            enabled_tools=enabled_tools,
+            disabled_tools=disabled_tools,
+            drift=drift,
+            approval=approval,
+            on_approval=on_approval,
+            approval_timeout_ms=approval_timeout_ms,
+            wrap=wrap,
+            spill=spill,
+            call_events=call_events,
+            telemetry=telemetry,
             surroundings=surroundings,
         )
         return cls._of(NativeManager.open(path, naming, options, pool, trust))
@@ -117,9 +184,16 @@ class ManagerBase:
         manager._native = native
         return manager
 
-    def get_tools(self) -> list[Tool]:
+    def get_tools(self) -> ToolList:
         """The tools of all servers that are up, or will be, sorted by name."""
-        return self._native.get_tools()
+        return ToolList(self._native.get_tools())
+
+    def search_tools(self, query: str, k: int = 5) -> ToolList:
+        """At most `k` tools that serve the need in `query`, best first; for agents with very many tools.
+
+        Names, descriptions and parameters are searched. A query that shares no word with any tool gives [].
+        """
+        return ToolList(self._native.search_tools(query, k))
 
     def status(self) -> list[ServerStatus]:
         """Every server's status, in the order of the config. Starts nothing."""
@@ -137,6 +211,20 @@ class ManagerBase:
 
         found = self._native.discovery()
         return None if found is None else read_discovery(found)
+
+    def widget(self) -> StatusWidget:
+        """The status table for a notebook, kept up to date until it or the manager is closed.
+
+        Needs `mcpool[notebook]`. While it lives, the same one is given again.
+        """
+        from .widget import widget_of
+
+        return widget_of(self)
+
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.status(self.status())
 
 
 def manager_options(

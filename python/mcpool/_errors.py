@@ -54,6 +54,11 @@ class McpoolError(Exception):
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.error(self)
+
 
 class ConfigInvalidError(McpoolError):
     """A server definition or an option cannot be used as written."""

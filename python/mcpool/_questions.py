@@ -5,50 +5,83 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from ._records import TrustQuestion
+from ._records import ApprovalQuestion, TrustQuestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-    from typing import Any
+    from collections.abc import Awaitable, Callable
+    from typing import Any, TypeAlias
 
     from ._native import NativeQuestion
     from ._trust import TrustCallback
 
+    OnApproval: TypeAlias = Callable[[ApprovalQuestion], bool | Awaitable[bool]]
+    """Answers whether a call may be sent."""
+    Callback: TypeAlias = TrustCallback | OnApproval
+
 _logger = logging.getLogger("mcpool")
+_RECORDS: dict[str, type[ApprovalQuestion | TrustQuestion]] = {
+    "approval": ApprovalQuestion,
+    "trust": TrustQuestion,
+}
+_LOOK_UP = 0.05  # Seconds after which a waiting thread sees that nobody wants the answer any more.
 
 
-def answer_later(question: NativeQuestion, callback: TrustCallback) -> asyncio.Task[None]:
-    """Answers in a task of the running loop; if that is cancelled, the question is open again."""
+def answer_later(question: NativeQuestion, callback: Callback) -> asyncio.Task[None]:
+    """Answers in a task of the running loop."""
     return asyncio.get_running_loop().create_task(_answer(question, callback))
 
 
-async def _answer(question: NativeQuestion, callback: TrustCallback) -> None:
+async def _answer(question: NativeQuestion, callback: Callback) -> None:
+    kind, asked = _read(question)
     try:
-        said: Any = callback(_read(question))
+        said: Any = callback(asked)
         yes = _is_yes(await said if _waits(said) else said)
     except Exception:
-        yes = _report()
-    question.answer(yes)
+        _report(kind)
+        question.fail()
+    except BaseException:
+        # Others may still answer about trust; a call has nobody else to ask.
+        if kind == "approval":
+            question.fail()
+        raise
+    else:
+        question.answer(yes)
 
 
-def answer_now(question: NativeQuestion, callback: TrustCallback) -> None:
+def answer_now(question: NativeQuestion, callback: Callback) -> None:
     """Answers on this thread, before it returns; what has to be awaited gets a loop of its own."""
+    kind, asked = _read(question)
     try:
-        said: Any = callback(_read(question))
-        yes = _is_yes(asyncio.run(_wait_for(said)) if _waits(said) else said)
+        said: Any = callback(asked)
+        yes = _is_yes(asyncio.run(_while_wanted(question, said)) if _waits(said) else said)
     except Exception:
-        yes = _report()
-    question.answer(yes)
+        _report(kind)
+        question.fail()
+    else:
+        question.answer(yes)
+
+
+async def _while_wanted(question: NativeQuestion, said: Awaitable[Any]) -> Any:
+    task = asyncio.ensure_future(_wait_for(said))
+    while not task.done():
+        await asyncio.wait([task], timeout=_LOOK_UP)
+        if not question.is_wanted():
+            task.cancel()
+            await asyncio.wait([task])
+            return False
+    return task.result()
 
 
 async def _wait_for(said: Awaitable[Any]) -> Any:
     return await said
 
 
-def _read(question: NativeQuestion) -> TrustQuestion:
+def _read(question: NativeQuestion) -> tuple[str, Any]:
     fields = question.fields()
-    return TrustQuestion(**{name: fields[name] for name in TrustQuestion._fields})
+    kind = fields["kind"]
+    record = _RECORDS[kind]
+    return kind, record(**{name: fields[name] for name in record._fields})
 
 
 def _waits(said: Any) -> bool:
@@ -56,12 +89,11 @@ def _waits(said: Any) -> bool:
 
 
 def _is_yes(said: Any) -> bool:
-    """Only a plain True starts programs: what merely counts as true may be a mistake."""
+    """Only a plain True is a yes: what merely counts as true may be a mistake."""
     if not isinstance(said, bool):
         raise TypeError(f"it gave {type(said).__name__}, neither True nor False")
     return said
 
 
-def _report() -> bool:
-    _logger.warning("The trust callback failed: the answer is no", exc_info=True)
-    return False
+def _report(kind: str) -> None:
+    _logger.warning("The %s callback failed: the answer is no", kind, exc_info=True)

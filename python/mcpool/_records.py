@@ -92,6 +92,11 @@ class Discovery(NamedTuple):
     errors: list[DiscoveryError]
     native: dict[str, list[Secret]]
 
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.discovery(self)
+
 
 class TrustQuestion(NamedTuple):
     """A project's definition that nobody has trusted yet; what may be secret in it is starred."""
@@ -100,6 +105,18 @@ class TrustQuestion(NamedTuple):
     path: str
     fingerprint: str
     definition: dict[str, Any]
+
+
+class ApprovalQuestion(NamedTuple):
+    """A call that waits for a person's word; its arguments are shown whole, as they will be sent."""
+
+    server: str
+    tool: str
+    name: str
+    arguments: dict[str, Any]
+    description: str
+    annotations: dict[str, Any] | None
+    provider: str
 
 
 class Trusted(NamedTuple):

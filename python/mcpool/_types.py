@@ -27,8 +27,31 @@ if TYPE_CHECKING:
     """Why an attempt to connect was made or is due."""
     Retry: TypeAlias = Literal["never", "safe"]
     """Which calls are sent again when their connection is lost; one that provably never left always is."""
-    EventType: TypeAlias = Literal["status", "tools_changed", "log", "config_changed"]
+    EventType: TypeAlias = Literal[
+        "status",
+        "tools_changed",
+        "tool_drift",
+        "call",
+        "progress",
+        "log",
+        "injection",
+        "auth_required",
+        "config_changed",
+    ]
     """What an event tells of."""
+    SignalKind: TypeAlias = Literal[
+        "ignore_previous",
+        "disregard_previous",
+        "fake_system_role",
+        "chat_template",
+        "bracketed_role",
+        "new_instructions",
+        "fake_authorisation",
+        "mode_switch",
+        "hidden_characters",
+        "wrapper_escape",
+    ]
+    """What a text that tries to give orders to a model looks like."""
 
 
 class Progress(NamedTuple):
@@ -37,6 +60,13 @@ class Progress(NamedTuple):
     progress: float
     total: float | None
     message: str | None
+
+
+class Signal(NamedTuple):
+    """A text that looks as if it gave orders to a model; in the excerpt, hidden characters are visible."""
+
+    kind: SignalKind
+    excerpt: str
 
 
 class ConnectReport(NamedTuple):
@@ -49,6 +79,11 @@ class ConnectReport(NamedTuple):
     blocked: list[str]
     disabled: list[str]
     durations_ms: dict[str, float]
+
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.report(self)
 
 
 class ReloadReport(NamedTuple):
@@ -103,6 +138,11 @@ class ServerStatus(NamedTuple):
     source: Source
     calls: Calls
 
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.status([self])
+
 
 class Event(NamedTuple):
     """One thing that happened; `server` is empty when it concerns all, `data` holds what belongs to the type.
@@ -111,6 +151,12 @@ class Event(NamedTuple):
     `tools_changed`: tool_count.
     `log`: origin ("server" or "mcpool"), level, data and, where there is one, logger.
     `config_changed`: added, removed, restarted, updated.
+    `tool_drift`: tool, pinned, fingerprint, blocked and changes, each with path, before and after.
+    `call` (only with call_events): phase ("started" or "finished"), call, tool; at the begin arguments,
+    at the end duration_ms and is_error, error, or cancelled.
+    `progress`: tool, progress, total, message.
+    `injection`: place ("result", "description" or "instructions"), tool, signals (kind and excerpt of each).
+    `auth_required`: error.
     """
 
     seq: int

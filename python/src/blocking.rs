@@ -2,26 +2,28 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use mcpool::{Manager, Question};
+use mcpool::{CallOptions, Manager, Question};
 use pyo3::prelude::*;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::calls::{read_arguments, read_options, read_timeout};
+use crate::calls::{Limits, read_arguments, read_options, read_timeout};
 use crate::errors::OrRaise;
 use crate::json;
 use crate::manager::{NativeEvents, NativeManager};
 use crate::options::read_config;
 use crate::question::{Asking, hand_over};
 use crate::result::ToolResult;
+use crate::tool::Tool;
 use crate::verbs::reload_to;
 
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 /// Waits for what asks nothing.
 pub(crate) fn wait<T: Send>(py: Python<'_>, verb: impl Future<Output = T> + Send) -> PyResult<T> {
-    wait_and_answer(py, None, || verb)
+    wait_and_answer(py, None, |_| verb)
 }
 
 /// Waits for a verb that may start servers; the manager's questions are answered on this thread.
@@ -33,24 +35,62 @@ where
     V: Future<Output = T> + Send,
 {
     let (py, manager) = (manager.py(), manager.get());
-    wait_and_answer(py, manager.asking(py), || verb(&manager.core))
+    wait_and_answer(py, manager.asking(py), |_| verb(&manager.core))
+}
+
+/// The same for a call, about which a person may have to be asked.
+fn wait_for_call<T: Send, V>(
+    py: Python<'_>,
+    asking: Option<Asking>,
+    mut options: CallOptions,
+    call: impl FnOnce(CallOptions) -> V,
+) -> PyResult<T>
+where
+    V: Future<Output = T> + Send,
+{
+    let asks = asking.as_ref().is_some_and(|asking| asking.approval.is_some());
+    wait_and_answer(py, asking, |tell| {
+        if asks {
+            options.on_question = Some(Arc::new(move |question| drop(tell.send(question))));
+        }
+        call(options)
+    })
+}
+
+/// Calls a tool of any manager.
+#[pyfunction]
+#[pyo3(signature = (tool, arguments, timeout, max_total_timeout, retry, meta))]
+pub(crate) fn block_call_for(
+    tool: &Bound<'_, Tool>,
+    arguments: Option<&Bound<'_, PyAny>>,
+    timeout: Option<f64>,
+    max_total_timeout: Option<f64>,
+    retry: Option<&str>,
+    meta: Option<&Bound<'_, PyAny>>,
+) -> PyResult<ToolResult> {
+    let (py, tool) = (tool.py(), tool.get());
+    let arguments = read_arguments(py, arguments)?;
+    let options = read_options(py, Limits { timeout, max_total_timeout, retry }, meta)?;
+    let (server, raw_name) = (tool.of().server(), tool.of().raw_name());
+    let call = |options| tool.manager().call_tool(server, raw_name, arguments, options);
+    wait_for_call(py, tool.asking(py), options, call)?.or_raise(py).map(ToolResult::new)
 }
 
 fn wait_and_answer<T: Send, V>(
     py: Python<'_>,
     asking: Option<Asking>,
-    verb: impl FnOnce() -> V,
+    verb: impl FnOnce(UnboundedSender<Question>) -> V,
 ) -> PyResult<T>
 where
     V: Future<Output = T> + Send,
 {
     let (tell, mut asked) = unbounded_channel();
-    let answers = asking.map(|Asking { questions, callback, watches }| {
-        let tell = move |question| drop(tell.send(question));
-        let listening = if watches { questions.overhear(tell) } else { questions.listen(tell) };
-        (callback, listening)
+    let answers = asking.map(|asking| {
+        let tell = tell.clone();
+        let listening = asking.listen(move |question| drop(tell.send(question)));
+        (asking, listening)
     });
-    let mut verb = pin!(verb());
+    let mut verb = pin!(verb(tell));
     loop {
         let slice = py.detach(|| {
             mcpool::runtime::block_on(async {
@@ -64,8 +104,8 @@ where
         });
         match (slice, &answers) {
             (Slice::Ended(outcome), _) => return Ok(outcome),
-            (Slice::Asked(question), Some((callback, _))) => {
-                hand_over(py, &question, callback, "answer_now")?;
+            (Slice::Asked(question), Some((asking, _))) => {
+                hand_over(py, &question, asking, "answer_now")?;
             }
             _ => py.check_signals()?,
         }
@@ -129,10 +169,13 @@ pub(crate) fn block_call(
     meta: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ToolResult> {
     let arguments = read_arguments(py, arguments)?;
-    let options = read_options(py, timeout, max_total_timeout, retry, meta)?;
+    let options = read_options(py, Limits { timeout, max_total_timeout, retry }, meta)?;
+    let (core, asking) = (&manager.get().core, manager.get().asking(py));
     let outcome = match server {
-        Some(server) => wait_on(manager, |core| core.call_tool(server, tool, arguments, options))?,
-        None => wait_on(manager, |core| core.call(tool, arguments, options))?,
+        Some(server) => wait_for_call(py, asking, options, |options| {
+            core.call_tool(server, tool, arguments, options)
+        })?,
+        None => wait_for_call(py, asking, options, |options| core.call(tool, arguments, options))?,
     };
     outcome.or_raise(py).map(ToolResult::new)
 }
@@ -148,6 +191,17 @@ pub(crate) fn block_reload<'py>(
     let config = config.map(read_config).transpose()?;
     let report = wait_on(manager, |core| reload_to(core.clone(), config))?.or_raise(py)?;
     json::from_serialize(py, &report)
+}
+
+#[pyfunction]
+#[pyo3(signature = (manager, server, tool))]
+pub(crate) fn block_accept_drift(
+    py: Python<'_>,
+    manager: &Bound<'_, NativeManager>,
+    server: &str,
+    tool: Option<&str>,
+) -> PyResult<Vec<String>> {
+    wait(py, manager.get().core.accept_drift(server, tool))?.or_raise(py)
 }
 
 #[pyfunction]
@@ -179,7 +233,7 @@ pub(crate) fn block_next_event<'py>(
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let limit = read_timeout(py, timeout)?;
     let stream = events.get().stream.clone();
-    let next = || async move {
+    let next = |_| async move {
         match limit {
             Some(limit) => tokio::time::timeout(limit, stream.next()).await.ok().flatten(),
             None => stream.next().await,

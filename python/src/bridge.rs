@@ -46,10 +46,12 @@ struct Waiting {
 
 /// What answers the core's questions while something is waited for.
 pub(crate) struct Answers {
-    callback: Py<PyAny>,
+    asking: Asking,
     /// Kept so that none is collected while it waits for a person.
     tasks: Vec<Py<PyAny>>,
-    _listening: Listening,
+    /// The same for questions about the call itself, which end with it.
+    about_the_call: Vec<Py<PyAny>>,
+    _listening: Option<Listening>,
 }
 
 /// How to stop what a future waits for.
@@ -103,11 +105,12 @@ impl Bridge {
             return;
         }
         let waiting = self.waiting().remove(&address_of(future.as_ptr() as u64));
-        match waiting.map(|waiting| waiting.stop) {
-            Some(Stop::Call(handle)) => handle.cancel(),
-            Some(Stop::Task(task)) => task.abort(),
-            None => {}
+        let Some(Waiting { stop, answers, .. }) = waiting else { return };
+        match stop {
+            Stop::Call(handle) => handle.cancel(),
+            Stop::Task(task) => task.abort(),
         }
+        call_off(future.py(), answers);
     }
 }
 
@@ -135,15 +138,11 @@ impl Bridge {
         Ok(future)
     }
 
-    pub(crate) fn listen(
-        &self,
-        key: u64,
-        Asking { questions, callback, watches }: Asking,
-    ) -> Answers {
+    pub(crate) fn listen(&self, key: u64, asking: Asking) -> Answers {
         let mailbox = self.mailbox.clone();
         let tell = move |question| mailbox.post(key, Letter::Question(question));
-        let listening = if watches { questions.overhear(tell) } else { questions.listen(tell) };
-        Answers { callback, tasks: Vec::new(), _listening: listening }
+        let listening = asking.listen(tell);
+        Answers { asking, tasks: vec![], about_the_call: vec![], _listening: listening }
     }
 
     pub(crate) fn key_of(&self, future: &Bound<'_, PyAny>) -> u64 {
@@ -164,11 +163,15 @@ impl Bridge {
     }
 
     fn answer(&self, py: Python<'_>, key: u64, question: &Question) -> PyResult<()> {
-        let callback = self.answers_of(key, |answers| answers.callback.clone_ref(py));
+        let asking = self.answers_of(key, |answers| answers.asking.clone_ref(py));
         // Who waited is gone: the question has gone on to others, or has ended.
-        let Some(callback) = callback else { return Ok(()) };
-        if let Some(task) = hand_over(py, question, &callback, "answer_later")? {
-            self.answers_of(key, |answers| answers.tasks.push(task.unbind()));
+        let Some(asking) = asking else { return Ok(()) };
+        if let Some(task) = hand_over(py, question, &asking, "answer_later")? {
+            let task = task.unbind();
+            self.answers_of(key, |answers| match question.kind() {
+                "approval" => answers.about_the_call.push(task),
+                _ => answers.tasks.push(task),
+            });
         }
         Ok(())
     }
@@ -200,7 +203,9 @@ impl Bridge {
             Entry::Occupied(waiting) if waiting.get().key == key => waiting.remove(),
             _ => return Ok(()),
         };
-        let future = waiting.future.bind(py);
+        let Waiting { future, answers, .. } = waiting;
+        call_off(py, answers);
+        let future = future.bind(py);
         let answer = match letter {
             Letter::Result(result) => Bound::new(py, ToolResult::new(result)).map(Bound::into_any),
             Letter::Json(text) => json::parse(py, &text),
@@ -220,6 +225,16 @@ impl Bridge {
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Nobody wants to know any more what is still being asked about a call.
+fn call_off(py: Python<'_>, answers: Option<Answers>) {
+    for task in answers.into_iter().flat_map(|answers| answers.about_the_call) {
+        // Does nothing to one that is done.
+        if let Err(error) = task.call_method0(py, intern!(py, "cancel")) {
+            error.write_unraisable(py, None);
+        }
     }
 }
 

@@ -2,9 +2,12 @@
 
 use jiter::{PythonParse, StringCacheMode};
 use mcpool::{Error, ErrorKind};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{
+    IntoPyDict, PyBool, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple,
+};
 use serde::Serialize;
 
 use crate::errors::OrRaise;
@@ -19,9 +22,20 @@ pub(crate) fn parse<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyA
         // The fast parser refuses lone surrogates and deep nesting, which Python's own takes.
         Err(_) => {
             static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-            LOADS.import(py, "json", "loads")?.call1((text,))
+            let loads = LOADS.import(py, "json", "loads")?;
+            loads.call1((text,)).or_else(|_| {
+                let whole = PyCFunction::new_closure(py, None, None, whole_number)?;
+                loads.call((text,), Some(&[("parse_int", whole)].into_py_dict(py)?))
+            })
         }
     }
+}
+
+/// What is too long for Python to read as a whole number is read as it reads other numbers that are.
+fn whole_number(given: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
+    let (py, digits) = (given.py(), given.get_item(0)?);
+    let whole = py.get_type::<PyInt>().call1((&digits,));
+    whole.or_else(|_| py.get_type::<PyFloat>().call1((&digits,))).map(Bound::unbind)
 }
 
 /// The Python objects of anything that serialises.
@@ -40,7 +54,13 @@ pub(crate) fn write(value: &Bound<'_, PyAny>, kind: ErrorKind) -> PyResult<Vec<u
     match write_value(value, &mut out, 0) {
         Ok(()) => Ok(out),
         Err(Refused::Because(why)) => Err(Error::new(kind, why)).or_raise(value.py()),
-        Err(Refused::Raised(error)) => Err(error),
+        Err(Refused::Raised(error)) if !error.is_instance_of::<PyException>(value.py()) => {
+            Err(error)
+        }
+        Err(Refused::Raised(error)) => {
+            let why = format!("A value cannot become JSON: {}", error.value(value.py()));
+            Err(Error::new(kind, why)).or_raise(value.py())
+        }
     }
 }
 

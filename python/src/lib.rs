@@ -16,13 +16,14 @@ mod options;
 mod pool;
 mod question;
 mod result;
+mod telemetry;
 mod tool;
 mod verbs;
 
 /// Runs the command line; `restart` is the command that starts it again.
 #[pyfunction]
-fn run_cli(py: Python<'_>, args: Vec<String>, restart: Vec<String>) -> i32 {
-    py.detach(|| mcpool::cli::run(args, restart))
+fn run_cli(py: Python<'_>, args: Vec<std::ffi::OsString>, restart: Vec<String>) -> i32 {
+    py.detach(|| mcpool::cli::run_os(args, restart))
 }
 
 /// Code, whether retryable, and meaning of every kind of error.
@@ -32,6 +33,12 @@ fn error_kinds() -> Vec<(&'static str, bool, &'static str)> {
         .iter()
         .map(|kind| (kind.code(), kind.retryable(), kind.about()))
         .collect()
+}
+
+/// Every type of event.
+#[pyfunction]
+fn event_types() -> Vec<&'static str> {
+    mcpool::EventKind::TYPES.to_vec()
 }
 
 #[pymodule]
@@ -48,11 +55,15 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tool::Tool>()?;
     module.add_function(wrap_pyfunction!(run_cli, module)?)?;
     module.add_function(wrap_pyfunction!(error_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(telemetry::telemetry_words, module)?)?;
+    module.add_function(wrap_pyfunction!(event_types, module)?)?;
     module.add_function(wrap_pyfunction!(calls::call, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::call_for, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::connect_all, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::connect, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::wait_for, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::reload, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::accept_drift, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::disconnect, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::disconnect_all, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::close, module)?)?;
@@ -70,7 +81,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(blocking::block_connect, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_wait_for, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_call, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_call_for, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_reload, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_accept_drift, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_disconnect, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_disconnect_all, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_close, module)?)?;

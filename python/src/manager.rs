@@ -3,17 +3,19 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use mcpool::{Catalog, Events, Manager};
+use mcpool::{Catalog, Events, Failure, Manager};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::calls::reference;
 use crate::errors::OrRaise;
 use crate::json;
 use crate::options::{read_config, read_options};
 use crate::pool::Pool;
 use crate::question::{Asking, Kept};
-use crate::tool::Tool;
+use crate::telemetry::telemetry;
+use crate::tool::{self, Tool};
 
 #[pyclass(frozen, module = "mcpool._native")]
 pub(crate) struct NativeManager {
@@ -26,6 +28,27 @@ pub(crate) struct NativeManager {
 impl NativeManager {
     pub(crate) fn new(core: Manager, asking: Option<Asking>) -> Self {
         NativeManager { core, tools: Mutex::default(), asking: Kept::new(asking) }
+    }
+
+    /// The catalog and its list, which is made once.
+    fn listed<'py>(&self, py: Python<'py>) -> PyResult<(Arc<Catalog>, Bound<'py, PyList>)> {
+        self.core.check_process().or_raise(py)?;
+        let catalog = self.core.get_tools();
+        let cached = self
+            .tools
+            .lock()
+            .expect("nothing panics while it is held")
+            .as_ref()
+            .and_then(|(of, list)| Arc::ptr_eq(of, &catalog).then(|| list.clone_ref(py)));
+        if let Some(list) = cached {
+            return Ok((catalog, list.into_bound(py)));
+        }
+        let tools = catalog.tools().iter().cloned();
+        let tools = tools.map(|tool| Tool::new(tool, self.core.clone(), self.asking(py)));
+        let list = PyList::new(py, tools)?;
+        let remembered = Some((catalog.clone(), list.clone().unbind()));
+        *self.tools.lock().expect("nothing panics while it is held") = remembered;
+        Ok((catalog, list))
     }
 
     /// Who answers the manager's questions.
@@ -81,33 +104,62 @@ impl NativeManager {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.asking.traverse(&visit)
+        self.asking.traverse(&visit)?;
+        match self.tools.try_lock() {
+            Ok(tools) => tools.as_ref().map_or(Ok(()), |(_, list)| visit.call(list)),
+            // Somebody uses it: it is not garbage.
+            Err(_) => Ok(()),
+        }
     }
 
     fn __clear__(&self) {
         self.asking.clear();
+        let tools = self.tools.lock().expect("nothing panics while it is held").take();
+        drop(tools);
     }
 
+    /// The remembered list itself: who gives it on copies it.
     fn get_tools<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.core.check_process().or_raise(py)?;
-        let catalog = self.core.get_tools();
-        let cached = self
-            .tools
-            .lock()
-            .expect("nothing panics while it is held")
-            .as_ref()
-            .and_then(|(of, list)| Arc::ptr_eq(of, &catalog).then(|| list.clone_ref(py)));
-        let list = match cached {
-            Some(list) => list.into_bound(py),
-            None => {
-                let list = PyList::new(py, catalog.tools().iter().cloned().map(Tool))?;
-                let remembered = Some((catalog, list.clone().unbind()));
-                *self.tools.lock().expect("nothing panics while it is held") = remembered;
-                list
-            }
-        };
-        // The caller's own list: changing it changes nobody else's.
-        list.get_slice(0, list.len()).into_any().cast_into().map_err(Into::into)
+        self.listed(py).map(|(_, list)| list)
+    }
+
+    fn search_tools<'py>(
+        &self,
+        py: Python<'py>,
+        query: &str,
+        k: i64,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let (catalog, list) = self.listed(py)?;
+        let k = usize::try_from(k).unwrap_or_default();
+        let found = py.detach(|| catalog.search(query, k));
+        let found: Vec<_> =
+            found.into_iter().map(|place| list.get_item(place)).collect::<PyResult<_>>()?;
+        PyList::new(py, found)
+    }
+
+    /// What telemetry says of a call; None when it is switched off.
+    #[pyo3(signature = (server, tool))]
+    fn telemetry<'py>(
+        &self,
+        py: Python<'py>,
+        server: Option<&str>,
+        tool: &str,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        telemetry(py, &self.core, reference(server, tool))
+    }
+
+    /// What a model is told where a call by name has no result, and what is suspicious in that.
+    #[pyo3(signature = (tool, message, hint, by_server))]
+    fn failure_for_model<'py>(
+        &self,
+        py: Python<'py>,
+        tool: &str,
+        message: &str,
+        hint: Option<&str>,
+        by_server: bool,
+    ) -> PyResult<(String, Bound<'py, PyAny>)> {
+        let failure = Failure { message, hint, by_server };
+        tool::failure_for_model(py, &self.core, ("", tool), &failure)
     }
 
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -125,6 +177,12 @@ impl NativeManager {
         let asking = self.asking(py).map(|asking| Asking { watches: true, ..asking });
         let stream = Arc::new(self.core.events());
         Ok(NativeEvents { stream, asking: Kept::new(asking) })
+    }
+
+    /// Events for somebody who only looks: whoever reads them answers no question.
+    fn observe(&self, py: Python<'_>) -> PyResult<NativeEvents> {
+        self.core.check_process().or_raise(py)?;
+        Ok(NativeEvents { stream: Arc::new(self.core.events()), asking: Kept::default() })
     }
 }
 

@@ -2,29 +2,43 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use mcpool::{Question, Questions, Taken};
+use mcpool::{Listening, Question, Questions, Taken};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::json;
 
-/// Whom a manager asks, and the function that answers.
+/// The functions that answer a manager's questions, and where those about trust are put.
 pub(crate) struct Asking {
-    pub(crate) questions: Questions,
-    pub(crate) callback: Py<PyAny>,
+    pub(crate) trust: Option<(Questions, Py<PyAny>)>,
+    /// Asked about a call by the call itself.
+    pub(crate) approval: Option<Py<PyAny>>,
     /// It answers only where no verb does.
     pub(crate) watches: bool,
 }
 
 impl Asking {
-    pub(crate) fn new(callback: Py<PyAny>) -> Asking {
-        Asking { questions: Questions::default(), callback, watches: false }
+    /// Hears of questions that are put to whoever is there, while the answer is held.
+    pub(crate) fn listen(&self, tell: impl Fn(Question) + Send + 'static) -> Option<Listening> {
+        let (questions, _) = self.trust.as_ref()?;
+        Some(if self.watches { questions.overhear(tell) } else { questions.listen(tell) })
     }
 
-    fn clone_ref(&self, py: Python<'_>) -> Asking {
-        let (questions, callback) = (self.questions.clone(), self.callback.clone_ref(py));
-        Asking { questions, callback, watches: self.watches }
+    fn callback(&self, question: &Question) -> Option<&Py<PyAny>> {
+        match question.kind() {
+            "approval" => self.approval.as_ref(),
+            _ => self.trust.as_ref().map(|(_, callback)| callback),
+        }
+    }
+
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Asking {
+        let trust = self.trust.as_ref();
+        Asking {
+            trust: trust.map(|(questions, callback)| (questions.clone(), callback.clone_ref(py))),
+            approval: self.approval.as_ref().map(|callback| callback.clone_ref(py)),
+            watches: self.watches,
+        }
     }
 }
 
@@ -44,7 +58,10 @@ impl Kept {
 
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.0.try_lock() {
-            Ok(kept) => kept.as_ref().map_or(Ok(()), |asking| visit.call(&asking.callback)),
+            Ok(kept) => kept.as_ref().map_or(Ok(()), |asking| {
+                let trust = asking.trust.iter().map(|(_, callback)| callback);
+                trust.chain(&asking.approval).try_for_each(|callback| visit.call(callback))
+            }),
             // Somebody uses it: it is not garbage.
             Err(_) => Ok(()),
         }
@@ -70,14 +87,28 @@ impl NativeQuestion {
 
     /// Answers; only the first answer counts.
     fn answer(&self, yes: bool) {
-        let taken = self.held().take();
-        if let Some(taken) = taken {
-            taken.answer(if yes { "true" } else { "false" });
-        }
+        self.reply(if yes { "true" } else { "false" });
+    }
+
+    /// There is no answer, and the log says why.
+    fn fail(&self) {
+        self.reply("null");
+    }
+
+    /// Whether somebody still waits for the answer.
+    fn is_wanted(&self) -> bool {
+        self.held().as_ref().is_some_and(Taken::is_wanted)
     }
 }
 
 impl NativeQuestion {
+    fn reply(&self, json: &str) {
+        let taken = self.held().take();
+        if let Some(taken) = taken {
+            taken.answer(json);
+        }
+    }
+
     fn held(&self) -> std::sync::MutexGuard<'_, Option<Taken>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,10 +118,11 @@ impl NativeQuestion {
 pub(crate) fn hand_over<'py>(
     py: Python<'py>,
     question: &Question,
-    callback: &Py<PyAny>,
+    asking: &Asking,
     answering: &str,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let Some(callback) = asking.callback(question) else { return Ok(None) };
     let Some(taken) = question.take() else { return Ok(None) };
     let module =
         MODULE.get_or_try_init(py, || py.import("mcpool._questions").map(Bound::unbind))?;

@@ -1,5 +1,6 @@
 //! Owns the Python view of a call's result: parsed when looked at, once.
 
+use mcpool::Signal;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
@@ -24,6 +25,15 @@ impl ToolResult {
             Err(_) => Ok(None),
         }
     }
+}
+
+/// A list of the Python records.
+pub(crate) fn signals<'py>(py: Python<'py>, found: &[Signal]) -> PyResult<Bound<'py, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let class = CLASS.import(py, "mcpool._types", "Signal")?;
+    let record = |signal: &Signal| class.call1((signal.kind.name(), &signal.excerpt));
+    let records = found.iter().map(record).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyList::new(py, records)?.into_any())
 }
 
 #[pymethods]
@@ -67,6 +77,22 @@ impl ToolResult {
     #[getter]
     fn text(&self) -> String {
         self.core.text()
+    }
+
+    /// The text to give to a model: cut to the server's `maxResultChars`, scanned, and marked as untrusted output.
+    fn for_model(&self, py: Python<'_>) -> &str {
+        py.detach(|| self.core.for_model())
+    }
+
+    /// What in that text looks as if it were written to give orders to a model.
+    #[getter]
+    fn signals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let found = py.detach(|| self.core.signals());
+        signals(py, found)
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("mcpool._html")?.call_method1("result", (slf,))
     }
 
     fn __repr__(&self) -> String {

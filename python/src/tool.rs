@@ -1,12 +1,56 @@
 //! Owns the Python view of a tool: parts are read when looked at.
 
+use mcpool::{Failure, Manager, ServerTool, ToolRef};
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::json;
+use crate::question::{Asking, Kept};
+use crate::result::signals;
+use crate::telemetry::telemetry;
 
-/// A tool under the name that agents use.
+/// A tool under the name that agents use; it keeps its manager alive.
 #[pyclass(frozen, module = "mcpool")]
-pub(crate) struct Tool(pub(crate) mcpool::Tool);
+pub(crate) struct Tool {
+    core: mcpool::Tool,
+    manager: Manager,
+    asking: Kept,
+}
+
+impl Tool {
+    pub(crate) fn new(core: mcpool::Tool, manager: Manager, asking: Option<Asking>) -> Tool {
+        Tool { core, manager, asking: Kept::new(asking) }
+    }
+
+    pub(crate) fn of(&self) -> &ServerTool {
+        &self.core.of
+    }
+
+    pub(crate) fn manager(&self) -> &Manager {
+        &self.manager
+    }
+
+    /// The tool by its server's own name for it, which outlives changes of the catalog.
+    pub(crate) fn reference(&self) -> ToolRef<'_> {
+        ToolRef::Of { server: self.of().server(), tool: self.of().raw_name() }
+    }
+
+    /// Who answers its manager's questions.
+    pub(crate) fn asking(&self, py: Python<'_>) -> Option<Asking> {
+        self.asking.get(py)
+    }
+}
+
+/// What a model is told where there is no result, and what is suspicious in that.
+pub(crate) fn failure_for_model<'py>(
+    py: Python<'py>,
+    manager: &Manager,
+    (server, tool): (&str, &str),
+    failure: &Failure<'_>,
+) -> PyResult<(String, Bound<'py, PyAny>)> {
+    let told = manager.failure_for_model(server, tool, *failure);
+    Ok((told.text, signals(py, &told.signals)?))
+}
 
 fn parsed<'py>(py: Python<'py>, text: Option<&str>) -> PyResult<Option<Bound<'py, PyAny>>> {
     text.map(|text| json::parse(py, text)).transpose()
@@ -17,75 +61,110 @@ impl Tool {
     /// The name in the catalog.
     #[getter]
     fn name(&self) -> &str {
-        &self.0.name
+        &self.core.name
     }
     /// The server it belongs to.
     #[getter]
     fn server(&self) -> &str {
-        self.0.of.server()
+        self.of().server()
     }
     /// The server's name for it.
     #[getter]
     fn raw_name(&self) -> &str {
-        self.0.of.raw_name()
+        self.of().raw_name()
     }
     /// Its title for people, or None.
     #[getter]
     fn title(&self) -> Option<String> {
-        self.0.of.title()
+        self.of().title()
     }
     /// Its description for the model.
     #[getter]
     fn description(&self) -> String {
-        self.0.of.description()
+        self.of().description()
     }
     /// The JSON Schema of its arguments.
     #[getter]
     fn input_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::parse(py, &self.0.of.input_schema())
+        json::parse(py, &self.of().input_schema())
     }
     /// The JSON Schema of its structured results, or None.
     #[getter]
     fn output_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        parsed(py, self.0.of.output_schema())
+        parsed(py, self.of().output_schema())
     }
     /// The server's hints about it, or None.
     #[getter]
     fn annotations<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        parsed(py, self.0.of.annotations())
+        parsed(py, self.of().annotations())
     }
     /// Its icons, or None.
     #[getter]
     fn icons<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        parsed(py, self.0.of.icons())
+        parsed(py, self.of().icons())
     }
     /// The whole entry as the server sent it, parsed.
     #[getter]
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::parse(py, self.0.of.json())
+        json::parse(py, self.of().json())
     }
     /// Whether a person should approve its calls.
     #[getter]
     fn requires_approval(&self) -> bool {
-        self.0.requires_approval
+        self.core.requires_approval
     }
     /// Where it comes from, for people.
     #[getter]
     fn provider(&self) -> String {
-        self.0.provider()
+        self.core.provider()
     }
     /// Changes when name, description, schema or annotations change.
     #[getter]
     fn fingerprint(&self) -> String {
-        self.0.of.fingerprint()
+        self.of().fingerprint()
+    }
+    /// What in its texts looks as if it were written to give orders to a model.
+    #[getter]
+    fn signals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        signals(py, self.of().signals())
     }
     /// `live`: its server is connected; `deferred`: known from before, a call waits for the server.
     #[getter]
     fn state(&self) -> &'static str {
-        self.0.state.name()
+        self.core.state.name()
+    }
+
+    /// What telemetry says of a call of it; None when it is switched off.
+    #[pyo3(name = "_telemetry")]
+    fn telemetry<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        telemetry(py, &self.manager, self.reference())
+    }
+
+    /// What a model is told where a call of it has no result, and what is suspicious in that.
+    fn failure_for_model<'py>(
+        &self,
+        py: Python<'py>,
+        message: &str,
+        hint: Option<&str>,
+        by_server: bool,
+    ) -> PyResult<(String, Bound<'py, PyAny>)> {
+        let of = (self.of().server(), self.of().raw_name());
+        failure_for_model(py, &self.manager, of, &Failure { message, hint, by_server })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.asking.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.asking.clear();
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("mcpool._html")?.call_method1("tool", (slf,))
     }
 
     fn __repr__(&self) -> String {
-        format!("<Tool {}>", self.0.name)
+        format!("<Tool {}>", self.core.name)
     }
 }

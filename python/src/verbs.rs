@@ -99,6 +99,17 @@ pub(crate) async fn reload_to(
     }
 }
 
+/// Takes tools that are not as they were for what they are now; gives their names.
+#[pyfunction]
+#[pyo3(signature = (manager, server, tool))]
+pub(crate) fn accept_drift<'py>(
+    manager: &Bound<'py, NativeManager>,
+    server: &str,
+    tool: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    start(manager.py(), reported(manager.get().core.accept_drift(server, tool)))
+}
+
 #[pyfunction]
 pub(crate) fn disconnect<'py>(
     manager: &Bound<'py, NativeManager>,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from fixture_server import PROGRAM
+from fixture_server import PROGRAM, ROOT
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -21,3 +22,15 @@ def cache() -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="mcpool-test-cache-") as folder:
         os.environ["MCPOOL_CACHE_DIR"] = folder
         yield
+
+
+@pytest.fixture(scope="session")
+def tour(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The tour of `examples`, executed in a kernel."""
+    import nbformat
+    from notebooks import execute, use_kernel
+
+    content = nbformat.read(ROOT / "examples" / "tour.ipynb", 4)  # type: ignore[no-untyped-call]
+    with pytest.MonkeyPatch.context() as patch:
+        use_kernel(tmp_path_factory.mktemp("tour"), patch)
+        return execute(content, ROOT / "examples")

@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 
 import mcpool
 from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until, web
-from scenario_place import PLACE_KEYS, Place, described, holds, scripted, text_of
+from scenario_place import PLACE_KEYS, Place, approving, described, holds, scripted, text_of
 from scenario_values import check, fill, is_subsequence, matches, plain
 
 LIMIT = 120.0
 MAIN = "main"
 COMMON_KEYS = {"do", "on", "expect", "error"}
-CALL_KEYS = {"arguments", "timeout_ms", "max_total_timeout_ms", "retry", "meta", "progress"}
+CALL_KEYS = {"arguments", "timeout_ms", "max_total_timeout_ms", "retry", "meta", "progress", "for_model"}
 TOOL_FIELDS = (
     "name",
     "server",
@@ -35,6 +35,7 @@ TOOL_FIELDS = (
     "requires_approval",
     "provider",
     "state",
+    "signals",
 )
 
 
@@ -124,6 +125,8 @@ class Steps:
         questions: list[Any] = []
         if isinstance(options.get("trust"), dict):
             options["trust"] = scripted(options["trust"]["answers"], questions)
+        if "on_approval" in options:
+            options["on_approval"] = approving(options["on_approval"]["answers"], questions)
         try:
             if "discover" in description:
                 manager = await mcpool.Manager.discover(
@@ -177,6 +180,15 @@ class Steps:
                 assert await eventually(lambda: is_subsequence(step["expect"], seen)), (
                     f"not in this order: {seen}"
                 )
+            case "no_events":
+                only(step)
+                seen = self.on(step).seen
+                assert not is_subsequence(step["expect"], seen), f"came all the same: {seen}"
+            case "questions":
+                only(step)
+                asked = self.on(step).questions
+                await eventually(lambda: matches(step["expect"], asked))
+                check(step["expect"], asked)
             case "journal":
                 await journal(step)
             case "open":
@@ -220,19 +232,29 @@ class Steps:
             case "tools":
                 only(step)
                 return [tool.name for tool in manager.get_tools()]
+            case "search_tools":
+                only(step, "query", "k")
+                limit = {"k": step["k"]} if "k" in step else {}
+                return [tool.name for tool in manager.search_tools(step["query"], **limit)]
             case "tool":
                 only(step, "name")
                 found = [tool for tool in manager.get_tools() if tool.name == step["name"]]
-                return {field: getattr(found[0], field) for field in TOOL_FIELDS} if found else None
+                return {field: plain(getattr(found[0], field)) for field in TOOL_FIELDS} if found else None
             case "call_tool":
                 only(step, "server", "tool", *CALL_KEYS)
                 options, told = call_options(step, limit)
                 target = (step["server"], step["tool"])
-                return answer(await manager.call_tool(*target, step.get("arguments"), **options), told)
+                result = await manager.call_tool(*target, step.get("arguments"), **options)
+                return answer(result, told, for_model=step.get("for_model", False))
             case "call":
                 only(step, "name", *CALL_KEYS)
                 options, told = call_options(step, limit)
-                return answer(await manager.call(step["name"], step.get("arguments"), **options), told)
+                result = await manager.call(step["name"], step.get("arguments"), **options)
+                return answer(result, told, for_model=step.get("for_model", False))
+            case "execute":
+                only(step, "name", "server", "tool", *CALL_KEYS)
+                options, told = call_options(step, limit)
+                return output(await chosen(manager, step).execute(step.get("arguments"), **options), told)
             case "status":
                 only(step)
                 return {status.name: plain(status) for status in manager.status()}
@@ -242,9 +264,6 @@ class Steps:
             case "discovery":
                 only(step)
                 return described(manager.discovery)
-            case "questions":
-                only(step)
-                return self.on(step).questions
             case "kill":
                 only(step, "server")
                 (pid,) = (status.pid for status in manager.status() if status.name == step["server"])
@@ -256,6 +275,9 @@ class Steps:
             case "reload":
                 only(step, "config")
                 return plain(await manager.reload(step.get("config")))
+            case "accept_drift":
+                only(step, "server", "tool")
+                return await manager.accept_drift(step["server"], step.get("tool"))
             case "disconnect":
                 only(step, "server")
                 await manager.disconnect(step["server"])
@@ -289,10 +311,27 @@ def call_options(step: dict[str, Any], limit: float | None) -> tuple[dict[str, A
     return options, told
 
 
-def answer(result: mcpool.ToolResult, told: list[Any]) -> dict[str, Any]:
+def answer(result: mcpool.ToolResult, told: list[Any], *, for_model: bool = False) -> dict[str, Any]:
     """A result as the files see it."""
     fields = ("text", "is_error", "content", "structured", "raw", "json")
-    return {**{field: getattr(result, field) for field in fields}, "progress": told}
+    shown = {"for_model": result.for_model(), "signals": plain(result.signals)} if for_model else {}
+    return {**{field: getattr(result, field) for field in fields}, **shown, "progress": told}
+
+
+def chosen(manager: mcpool.Manager, step: dict[str, Any]) -> mcpool.Tool:
+    """The tool that a step means."""
+    if "name" in step:
+        (tool,) = (tool for tool in manager.get_tools() if tool.name == step["name"])
+    else:
+        wanted = (step["server"], step["tool"])
+        (tool,) = (tool for tool in manager.get_tools() if (tool.server, tool.raw_name) == wanted)
+    return tool
+
+
+def output(told_by: mcpool.ToolOutput, told: list[Any]) -> dict[str, Any]:
+    """An output as the files see it."""
+    fields = ("text", "is_error", "server", "tool", "provider", "content", "structured", "signals", "error")
+    return {**{field: plain(getattr(told_by, field)) for field in fields}, "progress": told}
 
 
 async def judge(step: dict[str, Any], task: asyncio.Task[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Callable
@@ -81,6 +82,21 @@ def scripted(answers: dict[str, Any], questions: list[Any]) -> Callable[[mcpool.
         answer = answers.get(question.server, False)
         if answer == "fail":
             raise RuntimeError("the script says so")
+        return bool(answer)
+
+    return answer
+
+
+def approving(answers: dict[str, Any], questions: list[Any]) -> Callable[[mcpool.ApprovalQuestion], Any]:
+    """A callback that answers by the script: true, false, `fail`, `hang`; it refuses what is not named."""
+
+    async def answer(question: mcpool.ApprovalQuestion) -> bool:
+        questions.append(plain(question))
+        answer = answers.get(question.tool, False)
+        if answer == "fail":
+            raise RuntimeError("the script says so")
+        if answer == "hang":
+            await asyncio.Event().wait()
         return bool(answer)
 
     return answer

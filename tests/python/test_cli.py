@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -82,3 +83,9 @@ def test_an_interrupt_ends_it_with_130_and_leaves_nothing(
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 130
     assert all_gone(journal)
+
+
+def test_words_that_are_no_text_are_refused(command: list[str], env: dict[str, str]) -> None:
+    line = [*map(os.fsencode, command), b"tools", b"--search", b"\xff"]
+    ran = subprocess.run(line, env=env, capture_output=True, text=True, timeout=PATIENCE)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", "error: an argument is not UTF-8\n")

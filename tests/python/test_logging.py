@@ -116,6 +116,49 @@ def test_stderr_of_a_server_is_logged_at_debug(memory: Memory) -> None:
     assert until(lambda: memory.of("mcpool.server.a", logging.DEBUG)[:2] == expected)
 
 
+LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "notice": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.ERROR,
+    "alert": logging.ERROR,
+    "emergency": logging.ERROR,
+}
+
+
+def test_what_a_server_logs_has_its_level(memory: Memory) -> None:
+    logging.getLogger("mcpool").setLevel(logging.DEBUG)
+    with mcpool.blocking.Manager(config(a=stdio())) as manager:
+        manager.connect_all()
+        for level in LEVELS:
+            manager.call_tool("a", "log", {"level": level, "text": f"it is {level}"})
+        for level, ours in LEVELS.items():
+            expected = f"fixture: it is {level}"
+            assert until(lambda: expected in memory.of("mcpool.server.a", ours)), level  # noqa: B023
+
+
+def test_what_a_server_logs_is_bounded_and_harmless(memory: Memory) -> None:
+    secret = {"env": {"SECRET_OF_A": "hunter2-hunter2"}}
+    with mcpool.blocking.Manager(config(a=stdio(**secret))) as manager:
+        manager.connect_all()
+        words = "\x1b[2J hunter2-hunter2 " + "x" * 1_000_000
+        manager.call_tool("a", "log", {"level": "error", "text": words})
+        assert until(lambda: memory.of("mcpool.server.a", logging.ERROR))
+    (line,) = memory.of("mcpool.server.a", logging.ERROR)
+    assert line.startswith("fixture: \\u{1b}[2J *** xxx") and len(line) < 5000
+
+
+def test_what_a_server_logs_below_the_level_is_not_made(memory: Memory) -> None:
+    with mcpool.blocking.Manager(config(a=stdio())) as manager:
+        manager.connect_all()
+        for level in ("debug", "info", "warning"):
+            manager.call_tool("a", "log", {"level": level, "text": level})
+        assert until(lambda: memory.records)
+    assert [record.getMessage() for record in memory.records] == ["fixture: warning"]
+
+
 def test_stderr_of_a_server_is_not_logged_above_debug(memory: Memory) -> None:
     logging.getLogger("mcpool").setLevel(logging.INFO)
     connect(config(a=stdio("--stderr", "quiet please"), gone=GONE))

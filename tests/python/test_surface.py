@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pickle
 import subprocess
@@ -12,11 +13,12 @@ import mcpool
 import mcpool.blocking
 import pytest
 from fixture_server import ROOT
-from mcpool import _errors, _native
+from mcpool import _errors, _native, _types
 
 PACKAGE = Path(mcpool.__file__).parent
 ALLOWED = Path(__file__).with_name("stubtest_allowed.txt")
 EXPORTS = [
+    "ApprovalQuestion",
     "AuthFailedError",
     "AuthRequiredError",
     "Calls",
@@ -55,10 +57,13 @@ EXPORTS = [
     "ServerDisabledError",
     "ServerNotFoundError",
     "ServerStatus",
+    "Signal",
     "Source",
     "Surroundings",
     "Tool",
     "ToolFailedError",
+    "ToolList",
+    "ToolOutput",
     "ToolRejectedError",
     "ToolResult",
     "ToolTimeoutError",
@@ -75,6 +80,7 @@ EXPORTS = [
 ]
 BLOCKING = ["Events", "Manager", "config", "discover", "trust", "trusted", "untrust"]
 VERBS = [
+    "accept_drift",
     "call",
     "call_tool",
     "child",
@@ -89,9 +95,11 @@ VERBS = [
     "from_file",
     "get_tools",
     "reload",
+    "search_tools",
     "status",
     "wait_for",
     "warnings",
+    "widget",
 ]
 
 
@@ -135,6 +143,7 @@ def test_both_managers_take_the_same_arguments() -> None:
         "connect",
         "wait_for",
         "get_tools",
+        "search_tools",
         "status",
         "reload",
         "disconnect",
@@ -170,6 +179,17 @@ def test_the_error_classes_are_the_cores_list() -> None:
         # A class may say more than the core does.
         assert cls.__doc__.startswith(about.removesuffix(".")), code
         assert getattr(mcpool, cls.__name__) is cls
+
+
+def test_the_event_types_are_the_cores_list() -> None:
+    module = ast.parse(Path(_types.__file__).read_text())
+    words = [node for node in ast.walk(module) if isinstance(node, ast.AnnAssign)]
+    (alias,) = [node for node in words if ast.unparse(node.target) == "EventType"]
+    assert isinstance(alias.value, ast.Subscript)
+    assert list(ast.literal_eval(alias.value.slice)) == _native.event_types()
+    assert mcpool.Event.__doc__ is not None
+    for name in _native.event_types():
+        assert f"`{name}`" in mcpool.Event.__doc__, name
 
 
 def test_the_specifications_codes_are_all_there() -> None:
@@ -250,7 +270,8 @@ def test_the_package_passes_mypy_strict() -> None:
 
 
 def test_the_stub_of_the_native_module_is_true() -> None:
-    checked = python("-m", "mypy.stubtest", "mcpool", "--allowlist", str(ALLOWED))
+    settings = ("--allowlist", str(ALLOWED), "--mypy-config-file", str(ROOT / "pyproject.toml"))
+    checked = python("-m", "mypy.stubtest", "mcpool", *settings)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 

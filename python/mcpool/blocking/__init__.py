@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from sys import modules
+
 from .. import _native
-from .._base import ManagerBase, manager_options
+from .._base import ManagerBase, begin_span, manager_options
 from .._discover import discover_request
 from .._trust import trust_request
 from .._types import connect_report, event, reload_report
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from .._base import CacheDir, Naming
     from .._native import NativeEvents, Pool, ToolResult
+    from .._questions import OnApproval
     from .._records import Discovery, Trusted
     from .._server import Surroundings
     from .._trust import Trust
@@ -113,6 +116,16 @@ class Manager(ManagerBase):
         cache_dir: CacheDir | None = None,
         trust: Trust | None = None,
         bare_env_names: bool | None = None,
+        enabled_tools: Sequence[str] | None = None,
+        disabled_tools: Sequence[str] | None = None,
+        drift: Literal["allow", "warn", "block"] | None = None,
+        approval: Literal["always", "annotations", "never"] | None = None,
+        on_approval: OnApproval | None = None,
+        approval_timeout_ms: int | None = None,
+        wrap: bool | None = None,
+        spill: Literal["none", "file"] | None = None,
+        call_events: bool | None = None,
+        telemetry: bool | None = None,
         surroundings: Surroundings | None = None,
         pool: Pool | None = None,
     ) -> Self:
@@ -141,6 +154,16 @@ class Manager(ManagerBase):
             retry=retry,
             cache_dir=cache_dir,
             bare_env_names=bare_env_names,
+            enabled_tools=enabled_tools,
+            disabled_tools=disabled_tools,
+            drift=drift,
+            approval=approval,
+            on_approval=on_approval,
+            approval_timeout_ms=approval_timeout_ms,
+            wrap=wrap,
+            spill=spill,
+            call_events=call_events,
+            telemetry=telemetry,
             surroundings=surroundings,
         )
         return cls._of(_native.block_discover_manager(request, naming, options, pool, trust))
@@ -173,6 +196,12 @@ class Manager(ManagerBase):
         `timeout` is how many seconds may pass without an answer, `max_total_timeout` how many in all; `retry`
         overrides the manager's. A tool that fails by its own word is a result with `is_error`.
         """
+        if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, server, tool)):
+            return span.run(
+                _native.block_call,
+                (self._native, server, tool, arguments, timeout, max_total_timeout, retry),
+                meta,
+            )
         return _native.block_call(
             self._native, server, tool, arguments, timeout, max_total_timeout, retry, meta
         )
@@ -188,6 +217,12 @@ class Manager(ManagerBase):
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
         """Calls a tool by its name in the catalog; otherwise as `call_tool`."""
+        if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, None, name)):
+            return span.run(
+                _native.block_call,
+                (self._native, None, name, arguments, timeout, max_total_timeout, retry),
+                meta,
+            )
         return _native.block_call(
             self._native, None, name, arguments, timeout, max_total_timeout, retry, meta
         )
@@ -202,6 +237,13 @@ class Manager(ManagerBase):
         Servers that are the same keep their connections and calls; others are closed, connected or restarted.
         """
         return reload_report(_native.block_reload(self._native, config))
+
+    def accept_drift(self, server: str, tool: str | None = None) -> list[str]:
+        """Takes tools that are not as they were when they were first seen for what they are now.
+
+        One tool, by its server's name for it, or all of the server's. Gives the names of those that changed.
+        """
+        return _native.block_accept_drift(self._native, server, tool)
 
     def disconnect(self, server: str) -> None:
         """Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent."""

@@ -1,0 +1,162 @@
+"""Calls for agents: text for the model whatever happens, and the details behind it."""
+
+from __future__ import annotations
+
+from sys import modules
+
+from ._base import begin_span
+from ._errors import McpoolError
+from ._loop import give_up
+from ._native import Tool, block_call_for, call_for
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from ._native import NativeManager, ToolResult
+    from ._types import Progress, Retry, Signal
+
+
+class Named:
+    """A tool of which no more is known than the name by which it was called."""
+
+    __slots__ = ("_manager", "raw_name")
+
+    server = provider = ""
+
+    def __init__(self, manager: NativeManager, name: str) -> None:
+        self._manager = manager
+        self.raw_name = name
+
+    def failure_for_model(self, message: str, hint: str | None, by_server: bool) -> tuple[str, list[Signal]]:
+        return self._manager.failure_for_model(self.raw_name, message, hint, by_server)
+
+
+class ToolOutput:
+    """How a call went, for an agent: `text` is what the model is given.
+
+    `result` is the whole result; where there is none, `error` says why.
+    """
+
+    __slots__ = ("_failure", "error", "provider", "result", "server", "tool")
+
+    server: str
+    """The server that was called."""
+    tool: str
+    """The server's name for the tool."""
+    provider: str
+    """Where the tool comes from, for people."""
+    result: ToolResult | None
+    error: McpoolError | None
+
+    def __init__(self, tool: Tool | Named, result: ToolResult | None, error: McpoolError | None) -> None:
+        self.server = tool.server
+        self.tool = tool.raw_name
+        self.provider = tool.provider
+        self.result = result
+        self.error = error
+        self._failure: Tool | Named | tuple[str, list[Signal]] = tool
+
+    @property
+    def text(self) -> str:
+        """What the model is given: the result as `for_model()` shows it, or why there is none."""
+        return self._told()[0] if self.result is None else self.result.for_model()
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the tool says that it failed, or there is no result."""
+        return self.result is None or self.result.is_error
+
+    @property
+    def content(self) -> list[dict[str, Any]]:
+        """The content blocks as the server sent them."""
+        return [] if self.result is None else self.result.content
+
+    @property
+    def structured(self) -> Any:
+        """The structured content, or None."""
+        return None if self.result is None else self.result.structured
+
+    @property
+    def signals(self) -> list[Signal]:
+        """What in the text looks as if it were written to give orders to a model."""
+        return list(self._told()[1]) if self.result is None else self.result.signals
+
+    def _told(self) -> tuple[str, list[Signal]]:
+        if not isinstance(self._failure, tuple):
+            error = self.error or McpoolError()
+            self._failure = self._failure.failure_for_model(error.message, error.hint, error.rpc is not None)
+        return self._failure
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<ToolOutput of {self.server}.{self.tool}{' (error)' if self.is_error else ''}>"
+
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.output(self)
+
+
+async def execute(
+    self: Tool,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    timeout: float | None = None,
+    max_total_timeout: float | None = None,
+    retry: Retry | None = None,
+    on_progress: Callable[[Progress], object] | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> ToolOutput:
+    """Calls it for an agent: a failure is told in the output's text, and only cancellation is raised.
+
+    The options are those of `Manager.call_tool`.
+    """
+    future = None
+    try:
+        if "opentelemetry" in modules and (span := begin_span(self._telemetry)):
+            result = await span.follow(
+                call_for, (self, arguments, timeout, max_total_timeout, retry, on_progress), meta
+            )
+            return ToolOutput(self, result, None)
+        future = call_for(self, arguments, timeout, max_total_timeout, retry, on_progress, meta)
+        return ToolOutput(self, await future, None)
+    except McpoolError as error:
+        return ToolOutput(self, None, error)
+    except BaseException:
+        if future is not None:
+            give_up(future)
+        raise
+
+
+def execute_blocking(
+    self: Tool,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    timeout: float | None = None,
+    max_total_timeout: float | None = None,
+    retry: Retry | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> ToolOutput:
+    """The same for a thread without an event loop; it waits, and Ctrl-C works while it does."""
+    try:
+        if "opentelemetry" in modules and (span := begin_span(self._telemetry)):
+            result = span.run(block_call_for, (self, arguments, timeout, max_total_timeout, retry), meta)
+            return ToolOutput(self, result, None)
+        result = block_call_for(self, arguments, timeout, max_total_timeout, retry, meta)
+        return ToolOutput(self, result, None)
+    except McpoolError as error:
+        return ToolOutput(self, None, error)
+
+
+def _give(function: Callable[..., object]) -> None:
+    """Makes the function a method of every tool, whichever manager it comes from."""
+    function.__qualname__ = f"Tool.{function.__name__}"
+    setattr(Tool, function.__name__, function)
+
+
+_give(execute)
+_give(execute_blocking)

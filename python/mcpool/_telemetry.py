@@ -1,0 +1,189 @@
+"""Spans and metrics of calls, where the user has a provider for them.
+
+Nothing here imports what the user has not. The words are the core's; this says them to OpenTelemetry's API.
+Whatever a provider raises is its own affair: it is logged once, and the call goes on.
+"""
+
+from __future__ import annotations
+
+from sys import modules
+from time import perf_counter
+
+from ._errors import McpoolError
+from ._loop import finish
+from ._native import telemetry_words
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from asyncio import Future
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any
+
+    from ._native import ToolResult
+
+_WORDS = telemetry_words()
+_made: dict[str, tuple[Any, Any]] = {}  # What was made of a provider, with the provider.
+_MOST_FAILURES = 20
+_failures: set[str] = set()  # What was logged.
+
+
+def begin(facts: Callable[..., dict[str, Any] | None], *which: str | None) -> CallSpan | None:
+    """The span of a call that begins now; None where nobody would hear of it."""
+    span: CallSpan | None = _spared(_begin, facts, which)
+    return span
+
+
+def _begin(facts: Callable[..., dict[str, Any] | None], which: tuple[str | None, ...]) -> CallSpan | None:
+    tracer = _of("opentelemetry.trace", "get_tracer_provider", _tracer)
+    duration = _of("opentelemetry.metrics", "get_meter_provider", _histogram)
+    if tracer is None and duration is None:
+        return None
+    told = facts(*which)
+    return None if told is None else CallSpan(tracer, duration, told, lambda: facts(*which))
+
+
+def _spared(tell: Callable[..., Any], *told: object) -> Any:
+    """What the function gives; None where it fails."""
+    try:
+        return tell(*told)
+    except Exception as error:
+        import logging
+
+        what = f"{type(error).__name__}: {error}"
+        # A provider that puts something new into each message does not fill the memory.
+        if what not in _failures and len(_failures) < _MOST_FAILURES:
+            _failures.add(what)
+            logging.getLogger("mcpool").warning("OpenTelemetry failed: %s", what, exc_info=True)
+        return None
+
+
+def _of(part: str, getter: str, make: Callable[[Any], Any]) -> Any:
+    """What is made of the user's provider, once for each; None without one."""
+    api = modules.get(part)
+    provider = None if api is None else getattr(api, getter)()
+    # A provider of the API itself stands for none.
+    if provider is None or type(provider).__module__.startswith(part):
+        return None
+    known = _made.get(part)
+    if known is None or known[0] is not provider:
+        known = _made[part] = (provider, make(provider))
+    return known[1]
+
+
+def _tracer(provider: Any) -> Any:
+    return provider.get_tracer(_WORDS["scope"], _WORDS["version"])
+
+
+def _histogram(provider: Any) -> Any:
+    words = _WORDS["duration"]
+    return provider.get_meter(_WORDS["scope"], _WORDS["version"]).create_histogram(
+        words["name"],
+        unit=words["unit"],
+        description=words["description"],
+        explicit_bucket_boundaries_advisory=words["boundaries"],
+    )
+
+
+class CallSpan:
+    """A call as telemetry sees it: begins when it is made, ends with `follow` or `run`."""
+
+    def __init__(
+        self, tracer: Any, duration: Any, told: dict[str, Any], again: Callable[[], dict[str, Any] | None]
+    ) -> None:
+        self._duration = duration
+        self._told = told
+        self._again = again
+        self._begun = perf_counter()
+        self._span: Any = None
+        if tracer is not None:
+            kind = modules["opentelemetry.trace"].SpanKind.CLIENT
+            self._span = tracer.start_span(told["span"], kind=kind, attributes=told["attributes"])
+
+    async def follow(
+        self,
+        start: Callable[..., Future[ToolResult]],
+        given: tuple[object, ...],
+        meta: Mapping[str, Any] | None,
+    ) -> ToolResult:
+        """Starts the call with what it is given and the meta that carries the span, and waits for its end."""
+        with self:
+            result: ToolResult = await finish(start(*given, self._with_span(meta)))
+            self._answered(result)
+            return result
+
+    def run(
+        self,
+        call: Callable[..., ToolResult],
+        given: tuple[object, ...],
+        meta: Mapping[str, Any] | None,
+    ) -> ToolResult:
+        """The same for a call that waits by itself."""
+        with self:
+            result = call(*given, self._with_span(meta))
+            self._answered(result)
+            return result
+
+    def _with_span(self, meta: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """The meta of the request; what the caller says in it comes first."""
+        carrier: dict[str, Any] | None = None if self._span is None else _spared(self._carrier)
+        if not carrier:
+            return meta
+        if meta is None:
+            return carrier
+        # What is no mapping is left to the core to refuse.
+        return {**carrier, **meta} if hasattr(meta, "keys") else meta
+
+    def _carrier(self) -> dict[str, Any]:
+        from opentelemetry import propagate, trace
+
+        carrier: dict[str, Any] = {}
+        propagate.inject(carrier, trace.set_span_in_context(self._span))
+        return carrier
+
+    def _answered(self, result: ToolResult) -> None:
+        self._end({_WORDS["error_type"]: _WORDS["tool_error"]} if result.is_error else {}, None)
+
+    def _end(self, failure: dict[str, str], message: str | None) -> None:
+        seconds = perf_counter() - self._begun
+        told = self._told if self._told["complete"] else self._again() or self._told
+        if self._duration is not None:
+            _spared(self._measure, seconds, {**told["measured"], **failure})
+        if self._span is not None:
+            _spared(self._describe, told, failure, message)
+            _spared(self._span.end)
+
+    def _measure(self, seconds: float, attributes: dict[str, Any]) -> None:
+        self._duration.record(seconds, attributes, *self._context())
+
+    def _describe(self, told: dict[str, Any], failure: dict[str, str], message: str | None) -> None:
+        self._span.set_attributes({**told["attributes"], **failure})
+        self._span.update_name(told["span"])
+        if failure:
+            self._span.set_status(modules["opentelemetry.trace"].StatusCode.ERROR, message)
+
+    def _context(self) -> tuple[Any, ...]:
+        """The context of the span, so that a measurement can point to it."""
+        return () if self._span is None else (modules["opentelemetry.trace"].set_span_in_context(self._span),)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            return
+        if isinstance(error, McpoolError):
+            failure = {_WORDS["error_type"]: error.code}
+            if error.rpc is not None:
+                status = str(error.rpc.code)
+                failure = {_WORDS["error_type"]: status, _WORDS["status_code"]: status}
+            self._end(failure, error.message)
+        else:
+            # Not raised by us: somebody gave up, unless what was handed in cannot be used.
+            given_up = not isinstance(error, Exception)
+            self._end({_WORDS["error_type"]: _WORDS["cancelled" if given_up else "other"]}, None)
