@@ -13,7 +13,7 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 export declare class Bridge {
   /**
    * `deliver` gets `(tag, text, tag, text, …)`. A tag is eight times the key, plus 0 for a call's result, 1 for
-   * a verb's answer, 2 for an error, 3 for progress, 4 for a question: its number and its fields. The low 24 bits of a key are free to be used again when its letter
+   * a verb's answer, 2 for an error, 3 for progress, 4 for a question: its number and its fields, 5 for server and raw name of the tool whose result comes next. The low 24 bits of a key are free to be used again when its letter
    * has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
    */
   constructor(deliver: (...letters: (number | string)[]) => void, watch: boolean)
@@ -41,10 +41,13 @@ export declare class NativeCatalog {
   outputSchema(index: number): string | null
   annotations(index: number): string | null
   icons(index: number): string | null
+  json(index: number): string | null
   requiresApproval(index: number): boolean | null
   state(index: number): string | null
   provider(index: number): string | null
   fingerprint(index: number): string | null
+  /** JSON of what in its texts looks as if it were written to give orders to a model. */
+  signals(index: number): string
 }
 
 /** A stream of events from the moment it was asked for. */
@@ -58,7 +61,7 @@ export declare class NativeEvents {
 /** Where a manager is put once it is made; letters carry only text. */
 export declare class NativeFound {
   /** Makes a manager by discovery; `key` gets a letter when it is there. */
-  static begin(bridge: Bridge, key: number, request: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean): NativeFound
+  static begin(bridge: Bridge, key: number, request: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeFound
   /** The manager, once. */
   take(): NativeManager | null
 }
@@ -66,9 +69,9 @@ export declare class NativeFound {
 /** A manager of the core. */
 export declare class NativeManager {
   /** `config` and `options` are JSON. */
-  constructor(bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean)
+  constructor(bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean)
   /** On a config file. */
-  static open(bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean): NativeManager
+  static open(bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeManager
   /** For a sub-agent, on the same connections. */
   child(): NativeManager
   /** JSON of what discovery found, `null` for a manager that was not made by it. */
@@ -78,6 +81,7 @@ export declare class NativeManager {
   connectAll(key: number): void
   connect(key: number, server: string): void
   waitFor(key: number, server: string, timeoutMs?: number | undefined | null): void
+  acceptDrift(key: number, server: string, tool?: string | undefined | null): void
   disconnect(key: number, server: string): void
   disconnectAll(key: number): void
   close(key: number): void
@@ -85,6 +89,14 @@ export declare class NativeManager {
   reload(key: number, config?: string | undefined | null): void
   /** The catalog, when it is another than the last time. */
   newCatalog(): NativeCatalog | null
+  /** The places, in the catalog that was given last, of the tools that serve a need. */
+  searchTools(query: string, k: number): Array<number>
+  /** What a model is given of a result, and JSON of what is suspicious in it. */
+  forModel(server: string, tool: string, json: string): ForModel
+  /** The same where there is no result. */
+  failureForModel(server: string, tool: string, message: string, hint: string | undefined | null, byServer: boolean): ForModel
+  /** JSON of what telemetry says of a call; null when it is switched off. Without a server, `tool` is a name of the catalog. */
+  telemetry(server: string | undefined | null, tool: string): string | null
   /** JSON of every server's status. */
   status(): string
   warnings(): Array<string>
@@ -110,6 +122,16 @@ export interface ErrorRow {
   retryable: boolean
 }
 
+/** Every type of event. */
+export declare function eventTypes(): Array<string>
+
+/** What a model is given. */
+export interface ForModel {
+  text: string
+  /** JSON array. */
+  signals: string
+}
+
 /** The text of a result, given its JSON. */
 export declare function renderText(json: string): string
 
@@ -118,3 +140,6 @@ export declare function runCommand(words: Array<string>, itself: Array<string>):
 
 /** JSON of the JSON Schema of a config file. */
 export declare function schema(): string
+
+/** JSON of the words of telemetry that do not depend on a call. */
+export declare function telemetryWords(): string

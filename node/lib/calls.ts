@@ -3,6 +3,7 @@ import type { NativeManager } from '../native.js';
 import { InvalidArgumentsError } from './errors.js';
 import { type Answering, bridge, cancel, enter, throwLater, type Waiting, withdraw } from './post.js';
 import type { ToolResult } from './result.js';
+import { begin } from './telemetry.js';
 
 /** How far a call has come, in the server's own measure. */
 export interface Progress {
@@ -38,22 +39,53 @@ export type Arguments = Record<string, unknown>;
 
 type Submit = NativeManager['submit'];
 
+/** What it takes to call a tool of a manager. */
+export interface Caller {
+  readonly manager: NativeManager;
+  /** The manager's `submit`, got once. */
+  readonly submit: Submit;
+  readonly asked: Answering;
+}
+
 const flush = () => bridge().flush();
 
 /** Calls a tool; without a server, `tool` is a name of the catalog. */
 export function call(
-  submit: Submit,
+  caller: Caller,
   server: string | undefined,
   tool: string,
   args: Arguments | undefined,
   options: CallOptions | undefined,
-  asked: Answering,
+): Promise<ToolResult> {
+  const span = begin(caller.manager, server, tool);
+  if (span === undefined) return send(caller, server, tool, args, options);
+  return span.follow(send(caller, server, tool, args, carrying(span.carrier(), options)));
+}
+
+/** The options with a meta that carries the span; what the caller says in it comes first. */
+function carrying(
+  carrier: Record<string, unknown>,
+  options: CallOptions | undefined,
+): CallOptions | undefined {
+  const meta = options?.meta;
+  // What is no plain object is left to the core to refuse.
+  const usable = meta === undefined || isPlain(meta);
+  return usable && Object.keys(carrier).length > 0 ? { ...options, meta: { ...carrier, ...meta } } : options;
+}
+
+function send(
+  { submit, manager, asked }: Caller,
+  server: string | undefined,
+  tool: string,
+  args: Arguments | undefined,
+  options: CallOptions | undefined,
 ): Promise<ToolResult> {
   return new Promise((resolve, reject) => {
     const json = args === undefined ? undefined : write(args, 'arguments');
     // The function keeps its manager: a manager stays while its calls are under way.
-    const waiter = { resolve, reject, owner: submit, asked } as Waiting;
-    if (options !== undefined) return callWith(submit, server, tool, json, options, waiter);
+    const called = { manager, server, name: tool };
+    const waiter = { resolve, reject, owner: submit, asked, tool: called } as Waiting;
+    if (options) return callWith(submit, server, tool, json, options, waiter);
     if (submit(enter(waiter), server, tool, json)) queueMicrotask(flush);
   });
 }
@@ -137,9 +169,8 @@ function aborted(signal: AbortSignal): Error {
 
 /** The JSON of a plain object. What is none is left to the core to refuse. */
 function write(value: object, what: string): string {
-  if (!isPlain(value)) return 'null';
   try {
-    return JSON.stringify(value);
+    return isPlain(value) ? JSON.stringify(value) : 'null';
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new InvalidArgumentsError(`The ${what} cannot become JSON: ${why}`, { executed: 'no', cause });

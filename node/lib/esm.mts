@@ -30,6 +30,7 @@ export {
   ServerNotFoundError,
   Tool,
   ToolFailedError,
+  ToolOutput,
   ToolRejectedError,
   ToolResult,
   ToolTimeoutError,

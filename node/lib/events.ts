@@ -52,8 +52,97 @@ export interface ConfigChangedEvent extends Happening {
   updated: string[];
 }
 
+/** A tool is no longer as it was when it was first seen. */
+export interface ToolDriftEvent extends Happening {
+  type: 'tool_drift';
+  /** The server's name for it. */
+  tool: string;
+  /** What it was: the fingerprint. */
+  pinned: string;
+  /** What it is: the fingerprint. */
+  fingerprint: string;
+  /** What is different: JSON pointers into the tool's entry, what stood there, what stands there now. */
+  changes: { path: string; before?: unknown; after?: unknown }[];
+  /** Whether it is kept from agents for it. */
+  blocked: boolean;
+}
+
+/** A call was begun, or has ended. Only with `callEvents`. */
+export interface CallEvent extends Happening {
+  type: 'call';
+  phase: 'started' | 'finished';
+  /** Counts the calls of a manager; the same at begin and end. */
+  call: number;
+  /** The server's name for the tool. */
+  tool: string;
+  /** What it was called with, at the begin, without what looks secret. */
+  arguments?: unknown;
+  /** How long it took, at the end. */
+  durationMs?: number;
+  /** Whether the tool says that it failed, where it has answered. */
+  isError?: boolean;
+  /** Why there is no answer. */
+  error?: McpoolError;
+  /** The caller gave it up: there is neither an answer nor an error. */
+  cancelled?: true;
+}
+
+/** A call that asked for progress has made some. */
+export interface ProgressEvent extends Happening {
+  type: 'progress';
+  /** The server's name for the tool. */
+  tool: string;
+  progress: number;
+  total?: number;
+  message?: string;
+}
+
+/** What a text that tries to give orders to a model looks like. */
+export type SignalKind =
+  | 'ignore_previous'
+  | 'disregard_previous'
+  | 'fake_system_role'
+  | 'chat_template'
+  | 'bracketed_role'
+  | 'new_instructions'
+  | 'fake_authorisation'
+  | 'mode_switch'
+  | 'hidden_characters'
+  | 'wrapper_escape';
+
+/** A text that looks as if it were written to give orders to a model. */
+export interface Signal {
+  kind: SignalKind;
+  /** The place, shortened, with hidden characters made visible. */
+  excerpt: string;
+}
+
+/** A text from a server tries to give orders to a model. */
+export interface InjectionEvent extends Happening {
+  type: 'injection';
+  place: 'result' | 'description' | 'instructions';
+  /** The server's name for the tool; none for a server's instructions. */
+  tool?: string;
+  signals: Signal[];
+}
+
+/** A server wants to know who we are. */
+export interface AuthRequiredEvent extends Happening {
+  type: 'auth_required';
+  error: McpoolError;
+}
+
 /** One thing that happened. */
-export type McpoolEvent = StatusEvent | ToolsChangedEvent | LogEvent | ConfigChangedEvent;
+export type McpoolEvent =
+  | StatusEvent
+  | ToolsChangedEvent
+  | ToolDriftEvent
+  | CallEvent
+  | ProgressEvent
+  | LogEvent
+  | InjectionEvent
+  | AuthRequiredEvent
+  | ConfigChangedEvent;
 
 /** What a listener of `type` hears. */
 export type EventOf<T extends McpoolEvent['type']> = Extract<McpoolEvent, { type: T }>;

@@ -43,12 +43,19 @@ export {
   UntrustedError,
 } from './errors.js';
 export type {
+  AuthRequiredEvent,
+  CallEvent,
   ConfigChangedEvent,
   EventOf,
   EventStream,
+  InjectionEvent,
   LogEvent,
   McpoolEvent,
+  ProgressEvent,
+  Signal,
+  SignalKind,
   StatusEvent,
+  ToolDriftEvent,
   ToolsChangedEvent,
 } from './events.js';
 export {
@@ -60,7 +67,9 @@ export {
   type Naming,
   type ServerConfig,
 } from './manager.js';
+export { ToolOutput } from './output.js';
 export { Pool, type PoolOptions } from './pool.js';
+export type { ApprovalQuestion, OnApproval } from './questions.js';
 export { type ContentBlock, ToolResult } from './result.js';
 export { Secret } from './secret.js';
 export type {

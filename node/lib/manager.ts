@@ -1,11 +1,13 @@
 // Owns the manager that JavaScript sees: types and verbs; whatever is decided is decided in the core.
 import { NativeFound, NativeManager } from '../native.js';
-import { type Arguments, type CallOptions, call, type Retry } from './calls.js';
+import { type Arguments, type Caller, type CallOptions, call, type Retry } from './calls.js';
 import { type DiscoverOptions, type Discovery, readDiscovery, requestOf } from './discover.js';
-import { restoring } from './errors.js';
+import { McpoolError, restoring } from './errors.js';
 import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
+import { byName, ToolOutput } from './output.js';
 import { nativeOf, type Pool } from './pool.js';
 import { type Answering, ask, bridge } from './post.js';
+import { type Asked, answering, type OnApproval } from './questions.js';
 import type { ToolResult } from './result.js';
 import { pathOf, restoringWrite, write, writeOptions } from './shape.js';
 import {
@@ -18,7 +20,7 @@ import {
 } from './status.js';
 import type { Surroundings } from './surroundings.js';
 import { type Tool, toolsOf } from './tool.js';
-import { answering, type Trust } from './trust.js';
+import type { Trust } from './trust.js';
 
 /** One server: a `command` to start, or a `url` to reach. */
 export interface ServerConfig {
@@ -107,6 +109,29 @@ export interface ManagerOptions {
   trust?: Trust | undefined;
   /** Whether a header or variable whose value is the name of a set variable gets that variable's value. */
   bareEnvNames?: boolean | undefined;
+  /** Globs over raw names and names in the catalog: the only tools that are offered. */
+  enabledTools?: string[] | undefined;
+  /** Globs over raw names and names in the catalog of tools that are not offered; they win. */
+  disabledTools?: string[] | undefined;
+  /** What becomes of a tool that is no longer as it was when it was first seen. */
+  drift?: 'allow' | 'warn' | 'block' | undefined;
+  /** Which tools need a person's word: all, those that are not read-only, none. */
+  approval?: 'always' | 'annotations' | 'never' | undefined;
+  /**
+   * Is asked about each call of a tool that needs a person's word, which then waits for the answer. Without it such
+   * calls are sent all the same.
+   */
+  onApproval?: OnApproval | undefined;
+  /** How long an answer about a call is waited for. */
+  approvalTimeoutMs?: number | undefined;
+  /** Whether results for a model are marked as untrusted output of their tool. */
+  wrap?: boolean | undefined;
+  /** `file` keeps the whole of a result that is cut in a file that only the user can read. */
+  spill?: 'none' | 'file' | undefined;
+  /** Whether the begin and the end of each call is an event. */
+  callEvents?: boolean | undefined;
+  /** `false` makes no spans and metrics of calls, also where OpenTelemetry has a provider. */
+  telemetry?: boolean | undefined;
   /** Environment, home and platform in place of the process's own. */
   surroundings?: Surroundings | undefined;
   /** Whose connections are shared; the process-wide pool when not set. */
@@ -130,9 +155,9 @@ const nothing = () => undefined;
 /** Connects to many servers, lists their tools, routes calls. Managers of a process share their connections. */
 export class Manager implements AsyncDisposable {
   readonly #native: NativeManager;
-  readonly #submit: NativeManager['submit'];
+  readonly #caller: Caller;
   readonly #listeners: Listeners;
-  readonly #trust: Trust | undefined;
+  readonly #owner: Asked;
   readonly #asked: Answering;
   #tools: Tool[] = [];
 
@@ -142,16 +167,16 @@ export class Manager implements AsyncDisposable {
       config instanceof NativeManager
         ? config
         : restoring(() => new NativeManager(bridge(), textOf(config), ...written(options)));
-    this.#submit = this.#native.submit;
-    this.#trust = options.trust;
-    this.#asked = answering(options.trust);
+    this.#owner = { trust: options.trust, onApproval: options.onApproval };
+    this.#asked = answering(this.#owner);
+    this.#caller = { manager: this.#native, submit: this.#native.submit, asked: this.#asked };
     this.#listeners = new Listeners(this.#asked);
   }
 
   /** A manager for the servers of a config file: JSON, JSONC, YAML or TOML. */
   static fromFile(path: string | URL, options: FileOptions = {}): Manager {
     const native = restoring(() => NativeManager.open(bridge(), pathOf(path), ...written(options)));
-    return around(native, options.trust);
+    return around(native, options);
   }
 
   /** A manager for the servers that the user already has. Files are read off this thread, nothing is started. */
@@ -163,7 +188,7 @@ export class Manager implements AsyncDisposable {
       const begin = (request: string) => NativeFound.begin(bridge(), key, request, ...written(others));
       found = restoringWrite(requestOf(options), begin);
     }, nothing);
-    return around(found?.take() as NativeManager, options.trust);
+    return around(found?.take() as NativeManager, options);
   }
 
   /** What discovery found, for a manager that was made by it. */
@@ -176,7 +201,7 @@ export class Manager implements AsyncDisposable {
   child(): Manager {
     return around(
       restoring(() => this.#native.child()),
-      this.#trust,
+      this.#owner,
     );
   }
 
@@ -210,18 +235,41 @@ export class Manager implements AsyncDisposable {
   /** The tools of all servers that are up, or will be, sorted by name. */
   getTools(): Tool[] {
     const catalog = this.#native.newCatalog();
-    if (catalog) this.#tools = toolsOf(catalog);
+    if (catalog) this.#tools = toolsOf(catalog, this.#caller);
     return this.#tools.slice();
+  }
+
+  /**
+   * At most `k` tools that serve the need in `query`, best first: for agents with more tools than they can read. Names, descriptions
+   * and parameters are searched; a query that shares no word with any tool gives `[]`.
+   */
+  searchTools(query: string, k = 5): Tool[] {
+    const tools = this.getTools();
+    const places = this.#native.searchTools(String(query), Number(k));
+    return places.flatMap((place) => tools[place] ?? []);
   }
 
   /** Calls a tool by its server's own name for it. A result with `isError` resolves: the tool has answered. */
   callTool(server: string, tool: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
-    return call(this.#submit, String(server), String(tool), args, options, this.#asked);
+    return call(this.#caller, String(server), String(tool), args, options);
   }
 
   /** Calls a tool by its name in the catalog. */
   call(name: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
-    return call(this.#submit, undefined, String(name), args, options, this.#asked);
+    return call(this.#caller, undefined, String(name), args, options);
+  }
+
+  /** @internal As `Tool.execute`, by a name of the catalog or one that was there; for the adapters. */
+  async [byName](name: string, args?: Arguments, options?: CallOptions): Promise<ToolOutput> {
+    const tool = this.getTools().find((tool) => tool.name === name);
+    if (tool) return tool.execute(args, options);
+    const of = { server: '', tool: name, provider: '', manager: this.#native };
+    try {
+      return new ToolOutput(of, await this.call(name, args, options));
+    } catch (error) {
+      if (!(error instanceof McpoolError)) throw error;
+      return new ToolOutput(of, error);
+    }
   }
 
   /** Every server's status, in the order of the config. Starts nothing. */
@@ -255,6 +303,17 @@ export class Manager implements AsyncDisposable {
     return ask((key) => this.#native.reload(key, text()), readReloadReport, this.#asked);
   }
 
+  /**
+   * Takes tools that are not as they were when they were first seen for what they are now: one, by its server's name for
+   * it, or all of the server's. Gives the names of those that had changed.
+   */
+  acceptDrift(server: string, tool?: string): Promise<string[]> {
+    return ask(
+      (key) => this.#native.acceptDrift(key, String(server), tool),
+      (names) => JSON.parse(names) as string[],
+    );
+  }
+
   /** Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent, bounded. */
   disconnect(name: string): Promise<void> {
     return ask((key) => this.#native.disconnect(key, String(name)), nothing);
@@ -276,14 +335,18 @@ export class Manager implements AsyncDisposable {
 }
 
 /** The manager around a native one. Not for others: what it is given instead of a config is no public type. */
-const around = (native: NativeManager, trust: Trust | undefined) => new Manager(native as never, { trust });
+const around = (native: NativeManager, { trust, onApproval }: Asked) =>
+  new Manager(native as never, { trust, onApproval });
 
 /** The options as the native side takes them. */
-function written({ naming, pool, trust, ...plain }: ManagerOptions) {
+function written({ naming, pool, trust, onApproval, ...plain }: ManagerOptions) {
   const named = typeof naming === 'function' ? sound(naming) : naming;
-  const asks = typeof trust === 'function';
-  const json = writeOptions(asks ? plain : { ...plain, trust });
-  return [json, named, pool && nativeOf(pool), asks] as const;
+  const asksTrust = typeof trust === 'function';
+  const asksApproval = typeof onApproval === 'function';
+  // What is no function is left to the core to read, or to refuse.
+  const rest = { trust: asksTrust ? undefined : trust, onApproval: asksApproval ? undefined : onApproval };
+  const json = writeOptions({ ...plain, ...rest });
+  return [json, named, pool && nativeOf(pool), asksTrust, asksApproval] as const;
 }
 
 const textOf = (config: Config | string) => (typeof config === 'string' ? config : write('config', config));

@@ -1,5 +1,5 @@
 // Owns this thread's side of the post: promises wait under a key, letters settle them in batches.
-import { Bridge } from '../native.js';
+import { Bridge, type NativeManager } from '../native.js';
 import { restore } from './errors.js';
 import { ToolResult } from './result.js';
 
@@ -17,6 +17,15 @@ export interface Waiting {
   leave?: () => void;
   /** Stays as long as this waits. */
   owner?: unknown;
+  /** Which tool was called, for whoever asks its manager about the result. */
+  tool?: Called;
+}
+
+/** A tool that was called. Without a server it was meant by its name in the catalog, until the answer comes. */
+export interface Called {
+  manager: NativeManager;
+  server?: string | undefined;
+  name: string;
 }
 
 enum Kind {
@@ -25,6 +34,7 @@ enum Kind {
   Failed,
   Progress,
   Question,
+  Tool,
 }
 
 /** The low bits of a key are its place in the table. */
@@ -56,9 +66,13 @@ function deliver(...letters: (number | string)[]): void {
       waiter.asked?.(text);
       continue;
     }
+    if (kind === Kind.Tool) {
+      if (waiter.tool) [waiter.tool.server, waiter.tool.name] = JSON.parse(text);
+      continue;
+    }
     leave(key, key);
     waiter.leave?.();
-    if (kind === Kind.Result) waiter.resolve(new ToolResult(text));
+    if (kind === Kind.Result) waiter.resolve(new ToolResult(text, waiter.tool));
     else if (kind === Kind.Failed) waiter.reject(restore(JSON.parse(text)));
     else waiter.resolve(waiter.read?.(text));
   }

@@ -1,6 +1,8 @@
 // Owns a call's result: the server's JSON as it came, parsed when somebody looks.
 import { inspect } from 'node:util';
 import { renderText } from '../native.js';
+import type { Signal } from './events.js';
+import type { Called } from './post.js';
 
 /** One block of a result; which fields it has depends on its type. */
 export interface ContentBlock {
@@ -17,16 +19,31 @@ export interface ContentBlock {
   [field: string]: unknown;
 }
 
+/** What a model is given, and what is suspicious in it. */
+export interface Shown {
+  text: string;
+  signals: Signal[];
+}
+
+/** The same as the native side gives it. */
+export const readShown = ({ text, signals }: { text: string; signals: string }): Shown => ({
+  text,
+  signals: JSON.parse(signals),
+});
+
 /** What a tool answered. */
 export class ToolResult {
   /** The whole result as the server wrote it; numbers too big for JavaScript are exact here. */
   readonly json: string;
   #raw: Record<string, unknown> | undefined;
   #text: string | undefined;
+  readonly #called: Called | undefined;
+  #shown: Shown | undefined;
 
   /** @internal */
-  constructor(json: string) {
+  constructor(json: string, called?: Called) {
     this.json = json;
+    this.#called = called;
   }
 
   /** The whole result, parsed. */
@@ -55,6 +72,30 @@ export class ToolResult {
   get text(): string {
     this.#text ??= renderText(this.json);
     return this.#text;
+  }
+
+  /**
+   * The text to give to a model: cut to the server's `maxResultChars`, looked through for orders to the model, and
+   * marked as the untrusted output of its tool. Made once, when first asked for.
+   */
+  forModel(): string {
+    return this.#present().text;
+  }
+
+  /** What in that text looks as if it were written to give orders to a model. */
+  get signals(): Signal[] {
+    return this.#present().signals.slice();
+  }
+
+  #present(): Shown {
+    this.#shown ??= this.#ask();
+    return this.#shown;
+  }
+
+  #ask(): Shown {
+    if (!this.#called) throw new TypeError('A ToolResult comes from a call');
+    const { manager, server = '', name } = this.#called;
+    return readShown(manager.forModel(server, name, this.json));
   }
 
   toJSON(): Record<string, unknown> {

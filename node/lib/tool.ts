@@ -1,6 +1,10 @@
 // Owns the tools of a catalog: a tool knows its names, the rest is read when looked at.
 import { inspect } from 'node:util';
 import type { NativeCatalog } from '../native.js';
+import { type Arguments, type Caller, type CallOptions, call } from './calls.js';
+import { McpoolError } from './errors.js';
+import type { Signal } from './events.js';
+import { ToolOutput } from './output.js';
 
 /** The server's hints about a tool. */
 export interface ToolAnnotations {
@@ -29,11 +33,16 @@ export class Tool {
   readonly rawName: string;
   readonly #catalog: NativeCatalog;
   readonly #index: number;
+  readonly #caller: Caller;
 
   /** @internal */
-  constructor(catalog: NativeCatalog, index: number, name: string, server: string, rawName: string) {
+  constructor(
+    [catalog, index, caller]: [NativeCatalog, number, Caller],
+    [name, server, rawName]: [string, string, string],
+  ) {
     this.#catalog = catalog;
     this.#index = index;
+    this.#caller = caller;
     this.name = name;
     this.server = server;
     this.rawName = rawName;
@@ -49,7 +58,7 @@ export class Tool {
     return this.#catalog.description(this.#index) ?? '';
   }
 
-  /** The JSON Schema of its arguments; always an object schema with `properties`. */
+  /** The JSON Schema of its arguments as the server has it; one of an object has `properties`. */
   get inputSchema(): Schema {
     return parse(this.#catalog.inputSchema(this.#index));
   }
@@ -67,6 +76,11 @@ export class Tool {
     return parse(this.#catalog.icons(this.#index));
   }
 
+  /** The whole entry as the server wrote it: a number that JavaScript cannot hold is exact only here. */
+  get json(): string {
+    return this.#catalog.json(this.#index) ?? '';
+  }
+
   /** Changes when name, description, schema or annotations change, and only then. */
   get fingerprint(): string {
     return this.#catalog.fingerprint(this.#index) ?? '';
@@ -77,6 +91,11 @@ export class Tool {
     return this.#catalog.requiresApproval(this.#index) ?? true;
   }
 
+  /** What in its texts, its schemas included, looks as if it were written to give orders to a model. */
+  get signals(): Signal[] {
+    return JSON.parse(this.#catalog.signals(this.#index));
+  }
+
   /** Where it comes from, for people. */
   get provider(): string {
     return this.#catalog.provider(this.#index) ?? '';
@@ -85,6 +104,21 @@ export class Tool {
   /** `live`: its server is connected. `deferred`: known from before; a call waits for the server. */
   get state(): ToolState {
     return this.#catalog.state(this.#index) as ToolState;
+  }
+
+  /**
+   * Calls it for an agent: a failure is told in the output's text, and only giving up (`options.signal`) rejects, with
+   * an `AbortError`. The call goes to the tool by its server and raw name, so a tool stays good over restarts.
+   */
+  async execute(args?: Arguments, options?: CallOptions): Promise<ToolOutput> {
+    const { server, rawName, provider } = this;
+    const of = { server, tool: rawName, provider, manager: this.#caller.manager };
+    try {
+      return new ToolOutput(of, await call(this.#caller, server, rawName, args, options));
+    } catch (error) {
+      if (!(error instanceof McpoolError)) throw error;
+      return new ToolOutput(of, error);
+    }
   }
 
   toJSON(): Record<string, unknown> {
@@ -102,12 +136,12 @@ export class Tool {
 }
 
 /** The tools of `catalog`, sorted by name. */
-export function toolsOf(catalog: NativeCatalog): Tool[] {
+export function toolsOf(catalog: NativeCatalog, caller: Caller): Tool[] {
   const names: string[] = JSON.parse(catalog.names());
   const tools: Tool[] = new Array(names.length / 3);
   for (let index = 0; index < tools.length; index++) {
     const [name = '', server = '', rawName = ''] = names.slice(index * 3, index * 3 + 3);
-    tools[index] = new Tool(catalog, index, name, server, rawName);
+    tools[index] = new Tool([catalog, index, caller], [name, server, rawName]);
   }
   return tools;
 }

@@ -1,5 +1,5 @@
-// Owns which definitions of a project may start programs: the store, and answering the core's questions.
-import { type Answering, ask, bridge } from './post.js';
+// Owns which definitions of a project may start programs: the store, and who is asked.
+import { ask, bridge } from './post.js';
 import { pathOf, restoringWrite } from './shape.js';
 import type { Surroundings } from './surroundings.js';
 
@@ -53,26 +53,4 @@ export function trusted(options: { surroundings?: Surroundings | undefined } = {
 
 function about(verb: string, request: object): Promise<Trusted[]> {
   return ask((key) => restoringWrite(request, (json) => bridge().trust(key, verb, json)), JSON.parse);
-}
-
-/** What answers the questions of a manager that was given this; undefined when there is nothing to ask. */
-export function answering(trust: Trust | undefined): Answering {
-  if (typeof trust !== 'function') return undefined;
-  return (json) => {
-    const [id, { kind: _, ...question }] = JSON.parse(json);
-    void answer(trust, question).then((said) => bridge().answer(id, JSON.stringify(said)));
-  };
-}
-
-/** The answer, or what went wrong: then the core says no, and logs it. */
-async function answer(
-  trust: (question: TrustQuestion) => boolean | Promise<boolean>,
-  question: TrustQuestion,
-): Promise<boolean | string> {
-  try {
-    const said: unknown = await trust(question);
-    return typeof said === 'boolean' ? said : `it gave ${typeof said}, neither true nor false`;
-  } catch (error) {
-    return String(error);
-  }
 }

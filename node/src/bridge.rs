@@ -20,7 +20,7 @@ pub struct Bridge(pub(crate) Rc<Post>);
 #[napi]
 impl Bridge {
     /// `deliver` gets `(tag, text, tag, text, …)`. A tag is eight times the key, plus 0 for a call's result, 1 for
-    /// a verb's answer, 2 for an error, 3 for progress, 4 for a question: its number and its fields. The low 24 bits of a key are free to be used again when its letter
+    /// a verb's answer, 2 for an error, 3 for progress, 4 for a question: its number and its fields, 5 for server and raw name of the tool whose result comes next. The low 24 bits of a key are free to be used again when its letter
     /// has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
     #[napi(
         constructor,
@@ -85,5 +85,5 @@ pub(crate) fn start_listening<V>(
         mailbox.post(key, verb.await.map_or_else(Letter::Failed, Letter::Json));
     });
     let stop = Stop::Verb(Box::new(move || task.abort()));
-    post.expect(key, Waiting { stop, holds, _listening: listening });
+    post.expect(key, Waiting { stop, holds, by_name: false, _listening: listening });
 }

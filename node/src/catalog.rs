@@ -52,6 +52,11 @@ impl NativeCatalog {
     }
 
     #[napi]
+    pub fn json(&self, index: u32) -> Option<&str> {
+        Some(self.tool(index)?.json())
+    }
+
+    #[napi]
     pub fn requires_approval(&self, index: u32) -> Option<bool> {
         Some(self.shown(index)?.requires_approval)
     }
@@ -69,6 +74,12 @@ impl NativeCatalog {
     #[napi]
     pub fn fingerprint(&self, index: u32) -> Option<String> {
         Some(self.tool(index)?.fingerprint())
+    }
+
+    /// JSON of what in its texts looks as if it were written to give orders to a model.
+    #[napi]
+    pub fn signals(&self, index: u32) -> String {
+        to_json(&self.tool(index).map(ServerTool::signals).unwrap_or_default())
     }
 
     fn shown(&self, index: u32) -> Option<&Tool> {

@@ -41,7 +41,7 @@ impl NativeFound {
     /// Makes a manager by discovery; `key` gets a letter when it is there.
     #[napi(
         factory,
-        ts_args_type = "bridge: Bridge, key: number, request: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean"
+        ts_args_type = "bridge: Bridge, key: number, request: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean"
     )]
     #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
     pub fn begin(
@@ -52,9 +52,11 @@ impl NativeFound {
         options: String,
         naming: Option<Chosen<'_>>,
         pool: Option<&NativePool>,
-        asks: Option<bool>,
+        asks_trust: Option<bool>,
+        asks_approval: Option<bool>,
     ) -> napi::Result<Self> {
-        let (options, kept) = read_options(env, &options, naming, pool, asks)?;
+        let (options, kept) =
+            read_options(env, &options, naming, pool, (asks_trust, asks_approval))?;
         let request = DiscoverOptions::from_json(&request).map_err(thrown)?;
         let looking = Manager::discover(request, options);
         let made: Arc<Mutex<Option<Manager>>> = Arc::default();

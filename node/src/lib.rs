@@ -16,7 +16,7 @@ mod text;
 mod waiting;
 mod wake;
 
-use mcpool::{ErrorKind, ToolResult};
+use mcpool::{ErrorKind, EventKind, ToolResult};
 use napi_derive::napi;
 
 /// One kind of error, as the core lists it.
@@ -35,10 +35,22 @@ pub fn error_kinds() -> Vec<ErrorRow> {
     ErrorKind::ALL.iter().map(row).collect()
 }
 
+/// Every type of event.
+#[napi]
+pub fn event_types() -> Vec<&'static str> {
+    EventKind::TYPES.to_vec()
+}
+
 /// The text of a result, given its JSON.
 #[napi]
 pub fn render_text(json: String) -> String {
     ToolResult::from_json(json).text()
+}
+
+/// JSON of the words of telemetry that do not depend on a call.
+#[napi]
+pub fn telemetry_words() -> String {
+    mcpool::telemetry_words().to_string()
 }
 
 /// JSON of the JSON Schema of a config file.

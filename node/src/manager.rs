@@ -5,7 +5,9 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{CallOptions, Catalog, Config, Manager, ManagerOptions, Questions};
+use mcpool::{
+    CallOptions, Catalog, Config, Failure, Manager, ManagerOptions, OnApproval, Questions, ToolRef,
+};
 use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;
 
@@ -34,8 +36,16 @@ pub struct NativeManager {
 #[derive(Clone)]
 pub(crate) struct Kept {
     _namer: Option<Rc<Namer>>,
-    /// The core's questions, when JavaScript answers some.
+    /// The core's questions about trust, when JavaScript answers them.
     questions: Option<Questions>,
+}
+
+/// What a model is given.
+#[napi(object)]
+pub struct ForModel {
+    pub text: String,
+    /// JSON array.
+    pub signals: String,
 }
 
 #[napi]
@@ -43,8 +53,9 @@ impl NativeManager {
     /// `config` and `options` are JSON.
     #[napi(
         constructor,
-        ts_args_type = "bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean"
+        ts_args_type = "bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean"
     )]
+    #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
     pub fn new(
         env: Env,
         bridge: &Bridge,
@@ -52,18 +63,21 @@ impl NativeManager {
         options: String,
         naming: Option<Chosen<'_>>,
         pool: Option<&NativePool>,
-        asks: Option<bool>,
+        asks_trust: Option<bool>,
+        asks_approval: Option<bool>,
     ) -> napi::Result<Self> {
         let config = Config::from_json(&config).map_err(thrown)?;
-        let (options, kept) = read_options(env, &options, naming, pool, asks)?;
+        let (options, kept) =
+            read_options(env, &options, naming, pool, (asks_trust, asks_approval))?;
         Ok(Self::around(Manager::new(config, options), bridge.0.clone(), kept))
     }
 
     /// On a config file.
     #[napi(
         factory,
-        ts_args_type = "bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asks?: boolean"
+        ts_args_type = "bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean"
     )]
+    #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
     pub fn open(
         env: Env,
         bridge: &Bridge,
@@ -71,9 +85,11 @@ impl NativeManager {
         options: String,
         naming: Option<Chosen<'_>>,
         pool: Option<&NativePool>,
-        asks: Option<bool>,
+        asks_trust: Option<bool>,
+        asks_approval: Option<bool>,
     ) -> napi::Result<Self> {
-        let (options, kept) = read_options(env, &options, naming, pool, asks)?;
+        let (options, kept) =
+            read_options(env, &options, naming, pool, (asks_trust, asks_approval))?;
         let core = Manager::open(path, options).map_err(thrown)?;
         Ok(Self::around(core, bridge.0.clone(), kept))
     }
@@ -125,6 +141,13 @@ impl NativeManager {
             let verb = limit.map(|limit| core.wait_for(&server, limit));
             async move { verb?.await }
         });
+    }
+
+    #[napi]
+    pub fn accept_drift(&self, key: i64, server: String, tool: Option<String>) {
+        let verb = self.core.accept_drift(&server, tool.as_deref());
+        let verb = async move { verb.await.map(|names| to_json(&names)) };
+        start_listening(&self.post, key, true, None, || verb);
     }
 
     #[napi]
@@ -190,6 +213,46 @@ impl NativeManager {
         (!same).then(|| NativeCatalog(catalog))
     }
 
+    /// The places, in the catalog that was given last, of the tools that serve a need.
+    #[napi]
+    pub fn search_tools(&self, query: String, k: f64) -> Vec<u32> {
+        let catalog = self.catalog.borrow();
+        let found = catalog.as_ref().map(|catalog| catalog.search(&query, k as usize));
+        found.unwrap_or_default().into_iter().map(|place| place as u32).collect()
+    }
+
+    /// What a model is given of a result, and JSON of what is suspicious in it.
+    #[napi]
+    pub fn for_model(&self, server: String, tool: String, json: String) -> ForModel {
+        let result = self.core.result(&server, &tool, json);
+        ForModel { text: result.for_model().to_owned(), signals: to_json(&result.signals()) }
+    }
+
+    /// The same where there is no result.
+    #[napi]
+    pub fn failure_for_model(
+        &self,
+        server: String,
+        tool: String,
+        message: String,
+        hint: Option<String>,
+        by_server: bool,
+    ) -> ForModel {
+        let failure = Failure { message: &message, hint: hint.as_deref(), by_server };
+        let told = self.core.failure_for_model(&server, &tool, failure);
+        ForModel { text: told.text, signals: to_json(&told.signals) }
+    }
+
+    /// JSON of what telemetry says of a call; null when it is switched off. Without a server, `tool` is a name of the catalog.
+    #[napi]
+    pub fn telemetry(&self, server: Option<String>, tool: String) -> Option<String> {
+        let of = match &server {
+            Some(server) => ToolRef::Of { server, tool: &tool },
+            None => ToolRef::Named(&tool),
+        };
+        self.core.telemetry(of).map(|told| to_json(&told))
+    }
+
     /// JSON of every server's status.
     #[napi]
     pub fn status(&self) -> String {
@@ -217,12 +280,15 @@ pub(crate) fn read_options(
     json: &str,
     naming: Option<Chosen<'_>>,
     pool: Option<&NativePool>,
-    asks: Option<bool>,
+    (asks_trust, asks_approval): (Option<bool>, Option<bool>),
 ) -> napi::Result<(ManagerOptions, Kept)> {
     let mut options = ManagerOptions::from_json(json).map_err(thrown)?;
-    let questions = (asks == Some(true)).then(Questions::default);
+    let questions = (asks_trust == Some(true)).then(Questions::default);
     if let Some(questions) = &questions {
         options.trust = questions.trust();
+    }
+    if asks_approval == Some(true) {
+        options.on_approval = Some(OnApproval::of_caller());
     }
     let (naming, namer) = naming::read(env, naming)?;
     let pool = pool.map(|pool| pool.0.clone());

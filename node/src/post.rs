@@ -96,12 +96,20 @@ impl Post {
     }
 
     fn unfold(&self, key: u64, letter: Letter, arguments: &mut Vec<sys::napi_value>) {
-        let known = match letter {
-            Letter::Progress(_) | Letter::Question(_) => self.waiting.knows(key),
-            _ => self.forget(key).is_some(),
+        let waiting = match letter {
+            Letter::Progress(_) | Letter::Question(_) if self.waiting.knows(key) => None,
+            Letter::Progress(_) | Letter::Question(_) => return,
+            _ => match self.forget(key) {
+                Some(waiting) => Some(waiting),
+                None => return,
+            },
         };
-        if !known {
-            return;
+        if let Letter::Result(result) = &letter
+            && waiting.is_some_and(|waiting| waiting.by_name)
+            && let Some(of) = result.tool()
+        {
+            let text = text::to_js(self.env, &text::to_json(&of));
+            arguments.extend([self.tag(key, 5), text]);
         }
         let (kind, text) = match letter {
             Letter::Result(result) => (0, text::to_js(self.env, result.json())),
@@ -114,10 +122,14 @@ impl Post {
                 None => return,
             },
         };
+        arguments.extend([self.tag(key, kind), text]);
+    }
+
+    fn tag(&self, key: u64, kind: u64) -> sys::napi_value {
         let mut tag = null_mut();
         // SAFETY: numbers can always be made on the environment's thread.
         unsafe { sys::napi_create_int64(self.env, (key * 8 + kind) as i64, &mut tag) };
-        arguments.extend([tag, text]);
+        tag
     }
 
     /// Takes a question under a number; gives both as JSON.
@@ -125,7 +137,10 @@ impl Post {
         let taken = question.take()?;
         let id = self.next_question.replace(self.next_question.get() + 1);
         let text = format!("[{id},{}]", taken.text());
-        self.asked.borrow_mut().insert(id, taken);
+        let mut asked = self.asked.borrow_mut();
+        // A promise that never settles must not keep the question of a call that has ended.
+        asked.retain(|_, taken| taken.is_wanted());
+        asked.insert(id, taken);
         Some(text)
     }
 

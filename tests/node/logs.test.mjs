@@ -28,6 +28,7 @@ test('one line for each record is written when it is asked for', async () => {
   const heads = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (ERROR|WARN |INFO |DEBUG) /;
   for (const line of lines) assert.match(line, heads);
   assert.ok(lines.some((line) => line.endsWith('DEBUG a: from a')));
+  assert.ok(lines.some((line) => line.endsWith('INFO  a: fixture: ***-said \\u{1b}[2J')));
   assert.ok(lines.some((line) => /ERROR ill: attempt 1 failed .*code 7/.test(line)));
   assert.ok(!lines.some((line) => line.includes('hunter2')));
 });

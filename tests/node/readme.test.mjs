@@ -1,20 +1,27 @@
-// Executes the JavaScript of README.md: every block that begins with `// run`.
+// Executes the JavaScript of README.md and of docs/: every block that begins with `// run`.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { root } from './support.mjs';
+import { directory, root } from './support.mjs';
 
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
-const blocks = [...readme.matchAll(/^```js\n(\/\/ run\n[\s\S]*?)^```$/gm)].map((found) => found[1]);
-assert.ok(blocks.length > 0, 'README.md has no runnable JavaScript');
+const docs = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
+const blocks = ['README.md', ...docs.map((name) => join('docs', name))].flatMap((page) => {
+  const text = readFileSync(join(root, page), 'utf8');
+  const found = [...text.matchAll(/^```js\n(\/\/ run\n[\s\S]*?)^```$/gm)];
+  return found.map(([, code], index) => [`block ${index + 1} of ${page}`, code]);
+});
+assert.ok(blocks.length > 0, 'there is no runnable JavaScript');
 
-for (const [index, code] of blocks.entries()) {
-  test(`JavaScript block ${index + 1} of the README runs`, async () => {
+for (const [name, code] of blocks) {
+  test(`JavaScript ${name} runs`, async (t) => {
+    // What the machine's user has, and what was remembered before, is nobody's business here.
+    const { PATH } = process.env;
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {
       cwd: root,
+      env: { PATH, HOME: directory(t) },
     });
     assert.match(stdout, /demo/);
   });

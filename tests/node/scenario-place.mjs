@@ -77,6 +77,17 @@ export function scripted(answers, questions) {
   };
 }
 
+/** A callback that answers by the script: true, false, `fail` or `hang`; what it does not name is refused. */
+export function approving(answers, questions) {
+  return async (question) => {
+    questions.push({ annotations: null, ...question });
+    const answer = answers[question.tool] ?? false;
+    if (answer === 'fail') throw new Error('the script says so');
+    if (answer === 'hang') await new Promise(() => {});
+    return answer;
+  };
+}
+
 /** The text of a file: a string as it is, everything else as JSON. */
 export const textOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 

@@ -3,12 +3,20 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Manager, McpoolError, Pool } from 'mcpool';
 import { camel, check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
-import { described, holds, PLACE_KEYS, Place, scripted, textOf } from './scenario-place.mjs';
+import { approving, described, holds, PLACE_KEYS, Place, scripted, textOf } from './scenario-place.mjs';
 import { fixture, journal, until } from './support.mjs';
 import { Web } from './web.mjs';
 
 const COMMON_KEYS = ['do', 'on', 'expect', 'error'];
-const CALL_KEYS = ['arguments', 'timeout_ms', 'max_total_timeout_ms', 'retry', 'meta', 'progress'];
+const CALL_KEYS = [
+  'arguments',
+  'timeout_ms',
+  'max_total_timeout_ms',
+  'retry',
+  'meta',
+  'progress',
+  'for_model',
+];
 const MAIN = 'main';
 process.env.MCPOOL_SCENARIO = 'outside';
 
@@ -65,6 +73,7 @@ class Steps {
     const chosen = { ...given, pool: this.pool, surroundings: this.place.surroundings };
     const questions = [];
     if (typeof chosen.trust === 'object') chosen.trust = scripted(chosen.trust.answers, questions);
+    if (chosen.onApproval) chosen.onApproval = approving(chosen.onApproval.answers, questions);
     const made = await settled(
       (async () => {
         if (discover) return Manager.discover({ ...this.place.looking(discover), ...chosen });
@@ -117,6 +126,18 @@ class Steps {
       case 'events':
         only(step);
         return hears(step, this.on(step));
+      case 'no_events': {
+        only(step);
+        const { seen } = this.on(step);
+        if (isSubsequence(step.expect, seen)) throw new Error(`came all the same: ${JSON.stringify(seen)}`);
+        return;
+      }
+      case 'questions': {
+        only(step);
+        const { questions } = this.on(step);
+        await until(() => matches(step.expect, questions), 'the questions').catch(() => {});
+        return check(step.expect, questions);
+      }
       case 'journal':
         return readsJournal(step);
       case 'open':
@@ -174,17 +195,17 @@ class Steps {
       case 'tools':
         only(step);
         return manager.getTools().map((tool) => tool.name);
+      case 'search_tools':
+        only(step, 'query', 'k');
+        return manager.searchTools(step.query, step.k).map((tool) => tool.name);
       case 'tool':
         only(step, 'name');
-        return snake(
-          manager
-            .getTools()
-            .find((tool) => tool.name === step.name)
-            ?.toJSON(),
-        );
+        return describe(manager.getTools().find((tool) => tool.name === step.name));
       case 'call_tool':
       case 'call':
         return await call(manager, step, signal);
+      case 'execute':
+        return await execute(manager, step, signal);
       case 'status':
         only(step);
         return Object.fromEntries(manager.status().map((status) => [status.name, statusFields(status)]));
@@ -194,9 +215,6 @@ class Steps {
       case 'discovery':
         only(step);
         return described(manager.discovery);
-      case 'questions':
-        only(step);
-        return questions;
       case 'kill':
         only(step, 'server');
         process.kill(manager.status().find((status) => status.name === step.server).pid, 'SIGKILL');
@@ -209,6 +227,9 @@ class Steps {
         const { connect, ...changes } = await manager.reload(step.config);
         return { ...changes, connect: plain(snake(connect)) };
       }
+      case 'accept_drift':
+        only(step, 'server', 'tool');
+        return await manager.acceptDrift(step.server, step.tool);
       case 'disconnect':
         only(step, 'server');
         return await manager.disconnect(step.server);
@@ -224,18 +245,39 @@ class Steps {
   }
 }
 
+const describe = (tool) => tool && snake({ ...tool.toJSON(), signals: tool.signals });
+
 async function call(manager, step, signal) {
   const byName = step.do === 'call';
   only(step, ...(byName ? ['name'] : ['server', 'tool']), ...CALL_KEYS);
-  const { timeout_ms: timeoutMs, max_total_timeout_ms: maxTotalTimeoutMs, retry, meta } = step;
-  const progress = [];
-  const options = { timeoutMs, maxTotalTimeoutMs, retry, meta, signal };
-  if (step.progress) options.onProgress = (told) => progress.push(told);
+  const { options, progress } = callOptions(step, signal);
   const result = byName
     ? await manager.call(step.name, step.arguments, options)
     : await manager.callTool(step.server, step.tool, step.arguments, options);
   const { text, isError: is_error, content, structured, raw, json } = result;
-  return { text, is_error, content, structured, raw, json, progress };
+  const shown = step.for_model && { for_model: result.forModel(), signals: result.signals };
+  return { text, is_error, content, structured, raw, json, ...shown, progress };
+}
+
+async function execute(manager, step, signal) {
+  only(step, 'name', 'server', 'tool', ...CALL_KEYS);
+  const { options, progress } = callOptions(step, signal);
+  const isMeant = ({ name, server, rawName }) =>
+    step.name === undefined ? server === step.server && rawName === step.tool : name === step.name;
+  const tool = manager.getTools().find(isMeant);
+  if (!tool) throw new Error('there is no such tool');
+  const output = await tool.execute(step.arguments, options);
+  const { text, isError: is_error, server, provider, content, structured, signals, error } = output;
+  const details = { server, tool: output.tool, provider, content, structured, signals };
+  return { text, is_error, ...details, error: plain(error), progress };
+}
+
+function callOptions(step, signal) {
+  const { timeout_ms: timeoutMs, max_total_timeout_ms: maxTotalTimeoutMs, retry, meta } = step;
+  const progress = [];
+  const options = { timeoutMs, maxTotalTimeoutMs, retry, meta, signal };
+  if (step.progress) options.onProgress = (told) => progress.push(told);
+  return { options, progress };
 }
 
 async function collect({ events, seen }) {

@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url);
 const required = require('mcpool');
 const native = require('../../node/native.js');
 
-const nouns = ['Manager', 'McpoolError', 'Pool', 'Secret', 'Tool', 'ToolResult'];
+const nouns = ['Manager', 'McpoolError', 'Pool', 'Secret', 'Tool', 'ToolOutput', 'ToolResult'];
 const verbs = ['config', 'discover', 'trust', 'trusted', 'untrust'];
 const errors = {
   CONFIG_INVALID: 'ConfigInvalidError',
@@ -65,6 +65,7 @@ test('there is one error class for each kind of the core', () => {
 test('the verbs of a manager are the list', () => {
   const names = Object.getOwnPropertyNames(required.Manager.prototype);
   assert.deepEqual(names.sort(), [
+    'acceptDrift',
     'call',
     'callTool',
     'child',
@@ -80,6 +81,7 @@ test('the verbs of a manager are the list', () => {
     'off',
     'on',
     'reload',
+    'searchTools',
     'status',
     'waitFor',
     'warnings',

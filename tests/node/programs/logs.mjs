@@ -1,4 +1,4 @@
-// Connects a server that talks on stderr and one that fails, then ends; prints nothing itself.
+// Connects a server that talks on stderr and by log messages and one that fails, then ends; prints nothing itself.
 import { Manager } from 'mcpool';
 
 const [fixture] = process.argv.slice(2);
@@ -11,4 +11,5 @@ const manager = new Manager({
 });
 const report = await manager.connectAll();
 if (Object.keys(report.failed).join() !== 'ill') throw new Error(JSON.stringify(report));
+await manager.callTool('a', 'log', { level: 'notice', text: 'hunter2-said \u001b[2J' });
 await manager.close();

@@ -1,0 +1,92 @@
+// Owns what an agent gets of a call: text for its model, whatever happened, and the details behind it.
+import { inspect } from 'node:util';
+import type { NativeManager } from '../native.js';
+import { McpoolError } from './errors.js';
+import type { Signal } from './events.js';
+import { type ContentBlock, readShown, type Shown, type ToolResult } from './result.js';
+
+interface Of {
+  server: string;
+  tool: string;
+  provider: string;
+  manager: NativeManager;
+}
+
+/** The key of what the adapters ask of a manager, which is no copy of the class that they know. */
+export const byName: unique symbol = Symbol.for('mcpool.execute');
+
+/** How a call went, for an agent: `text` is what the model is given. */
+export class ToolOutput {
+  /** The server that was called. */
+  readonly server: string;
+  /** The server's name for the tool. */
+  readonly tool: string;
+  /** Where the tool comes from, for people. */
+  readonly provider: string;
+  /** The whole result, where there is one. */
+  readonly result: ToolResult | undefined;
+  /** Why there is no result. */
+  readonly error: McpoolError | undefined;
+  readonly #manager: NativeManager;
+  #failure: Shown | undefined;
+
+  /** @internal */
+  constructor({ server, tool, provider, manager }: Of, outcome: ToolResult | McpoolError) {
+    this.server = server;
+    this.tool = tool;
+    this.provider = provider;
+    this.#manager = manager;
+    if (outcome instanceof McpoolError) this.error = outcome;
+    else this.result = outcome;
+  }
+
+  /** What the model is given: the result as `forModel()` shows it, or why there is none. */
+  get text(): string {
+    return this.result ? this.result.forModel() : this.#told().text;
+  }
+
+  /** Whether the tool says that it failed, or there is no result. */
+  get isError(): boolean {
+    return this.result?.isError ?? true;
+  }
+
+  /** The content blocks as the server sent them; empty when there is no result. */
+  get content(): ContentBlock[] {
+    return this.result?.content ?? [];
+  }
+
+  /** The structured content, where the tool gave some. */
+  get structured(): unknown {
+    return this.result?.structured;
+  }
+
+  /** What in the text looks as if it were written to give orders to a model. */
+  get signals(): Signal[] {
+    return this.result ? this.result.signals : this.#told().signals.slice();
+  }
+
+  #told(): Shown {
+    this.#failure ??= this.#tell();
+    return this.#failure;
+  }
+
+  #tell(): Shown {
+    const { message = '', hint, rpc } = this.error ?? {};
+    const byServer = rpc !== undefined;
+    return readShown(this.#manager.failureForModel(this.server, this.tool, message, hint, byServer));
+  }
+
+  toString(): string {
+    return this.text;
+  }
+
+  toJSON(): Record<string, unknown> {
+    const { text, isError, server, tool, provider, content, structured, signals, error } = this;
+    return { text, isError, server, tool, provider, content, structured, signals, error };
+  }
+
+  [inspect.custom](): unknown {
+    const { server, tool, isError } = this;
+    return { server, tool, isError };
+  }
+}

@@ -1,0 +1,173 @@
+// Owns spans and metrics of calls, where the user has a provider for them. The words are the core's; this says them to
+// OpenTelemetry's API, which is loaded only when somebody has registered a provider with it. Whatever a provider throws
+// is its own affair: it is a warning of the process, once, and the call goes on.
+import type * as Api from '@opentelemetry/api';
+import { type NativeManager, telemetryWords } from '../native.js';
+import { McpoolError } from './errors.js';
+import type { ToolResult } from './result.js';
+
+/** What the API of every copy keeps its providers under. */
+const REGISTRY = Symbol.for('opentelemetry.js.api.1');
+
+interface Registered {
+  trace?: object;
+  metrics?: object;
+}
+
+/** What the core says of a call. */
+interface Told {
+  span: string;
+  attributes: Api.Attributes;
+  measured: Api.Attributes;
+  complete: boolean;
+}
+
+interface Words {
+  scope: string;
+  version: string;
+  duration: { name: string; unit: string; description: string; boundaries: number[] };
+  error_type: string;
+  status_code: string;
+  tool_error: string;
+  cancelled: string;
+  other: string;
+}
+
+let read: Words | undefined;
+let warned = false;
+let loaded: typeof Api | null | undefined;
+const tracers = new WeakMap<object, Api.Tracer>();
+const durations = new WeakMap<object, Api.Histogram>();
+
+/** The span of a call that begins now; nothing where nobody would hear of it. */
+export function begin(
+  manager: NativeManager,
+  server: string | undefined,
+  tool: string,
+): CallSpan | undefined {
+  const registered = (globalThis as { [REGISTRY]?: Registered })[REGISTRY];
+  if (registered === undefined || !(registered.trace || registered.metrics)) return undefined;
+  return spared(() => {
+    const api = load();
+    const facts = () => JSON.parse(manager.telemetry(server, tool) ?? 'null') as Told | null;
+    const told = api && facts();
+    return told ? new CallSpan(api, registered, told, facts) : undefined;
+  });
+}
+
+/** What the function gives; nothing where it fails. */
+function spared<T>(tell: () => T): T | undefined {
+  try {
+    return tell();
+  } catch (error) {
+    if (!warned) {
+      warned = true;
+      process.emitWarning(`OpenTelemetry failed: ${error}`, 'McpoolWarning');
+    }
+    return undefined;
+  }
+}
+
+function load(): typeof Api | null {
+  if (loaded === undefined) {
+    try {
+      loaded = require('@opentelemetry/api') as typeof Api;
+    } catch {
+      loaded = null;
+    }
+  }
+  return loaded;
+}
+
+function words(): Words {
+  read ??= JSON.parse(telemetryWords()) as Words;
+  return read;
+}
+
+/** What is made of a provider, once for each. */
+function made<T>(known: WeakMap<object, T>, provider: object | undefined, make: () => T): T | undefined {
+  if (provider === undefined) return undefined;
+  const before = known.get(provider);
+  if (before !== undefined) return before;
+  const now = make();
+  known.set(provider, now);
+  return now;
+}
+
+/** A call as telemetry sees it: begins when it is made, ends with `follow`. */
+export class CallSpan {
+  readonly #api: typeof Api;
+  readonly #told: Told;
+  readonly #again: () => Told | null;
+  readonly #context: Api.Context;
+  readonly #span: Api.Span | undefined;
+  readonly #duration: Api.Histogram | undefined;
+  readonly #begun = performance.now();
+
+  constructor(api: typeof Api, { trace, metrics }: Registered, told: Told, again: () => Told | null) {
+    this.#api = api;
+    this.#told = told;
+    this.#again = again;
+    const { scope, version, duration } = words();
+    const { name, unit, description, boundaries } = duration;
+    const advice = { explicitBucketBoundaries: boundaries };
+    this.#duration = made(durations, metrics, () =>
+      api.metrics.getMeter(scope, version).createHistogram(name, { unit, description, advice }),
+    );
+    const context = api.context.active();
+    const tracer = made(tracers, trace, () => api.trace.getTracer(scope, version));
+    const options = { kind: api.SpanKind.CLIENT, attributes: told.attributes };
+    this.#span = tracer?.startSpan(told.span, options, context);
+    this.#context = this.#span ? api.trace.setSpan(context, this.#span) : context;
+  }
+
+  /** What the request carries of the span. */
+  carrier(): Record<string, unknown> {
+    const carrier: Record<string, unknown> = {};
+    if (this.#span) spared(() => this.#api.propagation.inject(this.#context, carrier));
+    return carrier;
+  }
+
+  /** Waits for the call's end. */
+  async follow(call: Promise<ToolResult>): Promise<ToolResult> {
+    let result: ToolResult;
+    try {
+      result = await call;
+    } catch (error) {
+      this.#fail(error);
+      throw error;
+    }
+    this.#end(result.isError ? { [words().error_type]: words().tool_error } : undefined);
+    return result;
+  }
+
+  #fail(error: unknown): void {
+    const { error_type, status_code, cancelled, other } = words();
+    if (!(error instanceof McpoolError)) {
+      const aborted = error instanceof Error && error.name === 'AbortError';
+      this.#end({ [error_type]: aborted ? cancelled : other });
+    } else if (error.rpc === undefined) {
+      this.#end({ [error_type]: error.code }, error.message);
+    } else {
+      const status = String(error.rpc.code);
+      this.#end({ [error_type]: status, [status_code]: status }, error.message);
+    }
+  }
+
+  #end(failure: Api.Attributes | undefined, message?: string): void {
+    const seconds = (performance.now() - this.#begun) / 1000;
+    const told = this.#told.complete ? this.#told : (this.#again() ?? this.#told);
+    spared(() => this.#duration?.record(seconds, { ...told.measured, ...failure }, this.#context));
+    const span = this.#span;
+    if (span === undefined) return;
+    spared(() => {
+      span.setAttributes({ ...told.attributes, ...failure });
+      span.updateName(told.span);
+      if (failure) {
+        const code = this.#api.SpanStatusCode.ERROR;
+        span.setStatus(message === undefined ? { code } : { code, message });
+      }
+    });
+    spared(() => span.end());
+  }
+}
