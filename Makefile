@@ -1,4 +1,5 @@
-# Everything beyond Rust, Python 3.10+, Node 20+, a C compiler and make is installed from the package registries.
+# Everything beyond Rust, Python 3.11+ (3.10 but for test-frameworks), Node 20+, a C compiler and make is installed from
+# the package registries.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +8,15 @@ export CARGO_TARGET_DIR := $(CURDIR)/target
 # Where a user's pip would make a release build, the tests make a development build of the same package.
 DEV_WHEEL := PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS="--profile dev"
 
-.PHONY: demo test lint soak fuzz bench build python node test-rust test-python test-node clean
+# The wheel that `make python` builds once and every environment installs
+WHEELS := $(CURDIR)/target/python-wheel
+# Python frameworks that agree on their requirements share an environment; each has its list in tests/frameworks.
+FRAMEWORK_GROUPS := current crewai
+FRAMEWORK_VENVS := .venv-frameworks
+
+.PHONY: demo test lint soak fuzz bench build python node browser test-rust test-python test-node test-frameworks \
+	test-frameworks-node reference test-reference \
+	$(FRAMEWORK_GROUPS:%=test-frameworks-%) clean
 
 demo: python node
 	$(BIN)/mcpool demo
@@ -17,20 +26,58 @@ demo: python node
 build: python node
 	cargo build -p mcpool -p mcpool-fixture
 
-test: build test-rust test-python test-node
+test: build test-rust test-python test-node test-reference test-frameworks test-frameworks-node
 
 test-rust: tests/servers/node_modules
 	cargo build -p mcpool-fixture
 	cargo test -p mcpool -p mcpool-fixture
 
-test-python: python tests/servers/node_modules
+test-python: python tests/servers/node_modules browser
 	cargo build -p mcpool-fixture
 	$(BIN)/python -m pytest
+
+# The registries are far and the environments large: they are made side by side.
+test-frameworks: python
+	cargo build -p mcpool-fixture
+	$(MAKE) -j$(words $(FRAMEWORK_GROUPS)) $(FRAMEWORK_GROUPS:%=$(FRAMEWORK_VENVS)/%/ready)
+	$(MAKE) $(FRAMEWORK_GROUPS:%=test-frameworks-%)
+
+test-frameworks-current: TESTS = tests/frameworks --ignore tests/frameworks/test_crewai.py
+test-frameworks-crewai: TESTS = tests/frameworks/test_crewai.py tests/frameworks/test_docs.py
+# Without `python` as a requirement: for a run of one group, after `make python`. Bytecode is written for what is
+# imported, which is a small part of what pip installs.
+$(FRAMEWORK_GROUPS:%=test-frameworks-%): test-frameworks-%: $(FRAMEWORK_VENVS)/%/ready
+	$(FRAMEWORK_VENVS)/$*/bin/pip install --quiet --force-reinstall --no-deps $(WHEELS)/*.whl
+	PYTHONDONTWRITEBYTECODE= $(FRAMEWORK_VENVS)/$*/bin/python -m pytest $(TESTS)
+
+$(FRAMEWORK_VENVS)/%/ready: tests/frameworks/%.txt
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-compile --only-binary :all: -r $<
+	touch $@
 
 test-node: node $(VENV)/ready tests/servers/node_modules
 	npm run check:generated
 	cargo build -p mcpool-fixture
 	npm test
+
+# Some frameworks want a newer Node than the others and we do; it comes from the registry.
+NODE_FRAMEWORKS := tests/frameworks-node
+NODE_FRAMEWORK_TESTS := missing types langchain anthropic
+NEW_NODE_FRAMEWORK_TESTS := docs ai-sdk mastra openai openai-agents
+
+test-frameworks-node: node $(NODE_FRAMEWORKS)/node_modules
+	cargo build -p mcpool-fixture
+	node $(NODE_FRAMEWORKS)/place.mjs
+	cd $(NODE_FRAMEWORKS) && node --test $(NODE_FRAMEWORK_TESTS:%=%.test.mjs)
+	cd $(NODE_FRAMEWORKS) && node_modules/.bin/node --test $(NEW_NODE_FRAMEWORK_TESTS:%=%.test.mjs)
+
+# What docs/reference says is made from stubs and comments.
+reference: python node_modules/ready docs/reference/node_modules
+	$(BIN)/python docs/reference/python.py > docs/reference/python.md
+	node docs/reference/node.mjs > docs/reference/node.md
+
+test-reference: reference
+	git diff --exit-code -- docs/reference
 
 lint: $(VENV)/ready node_modules/ready
 	cargo fmt --check
@@ -73,7 +120,9 @@ bench: node_modules/ready
 	bench/run $(BENCH)
 
 python: $(VENV)/ready
-	$(DEV_WHEEL) $(BIN)/pip install --quiet --force-reinstall --no-deps --no-build-isolation .
+	rm -rf $(WHEELS)
+	$(DEV_WHEEL) $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(WHEELS) .
+	$(BIN)/pip install --quiet --force-reinstall --no-deps $(WHEELS)/*.whl
 
 node: node_modules/ready
 	npm run build:debug
@@ -87,10 +136,29 @@ node_modules/ready: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	touch $@
 
+docs/reference/node_modules: docs/reference/package.json
+	cd docs/reference && npm install --no-package-lock --no-audit --no-fund
+	touch $@
+
 tests/servers/node_modules: tests/servers/package.json
 	cd tests/servers && npm install --no-package-lock --no-audit --no-fund
 	touch $@
 
+# No framework needs a script to be installed.
+$(NODE_FRAMEWORKS)/node_modules: $(NODE_FRAMEWORKS)/package.json
+	cd $(NODE_FRAMEWORKS) && npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
+	touch $@
+
+# The browser that looks at notebooks, for Linux on x86-64; elsewhere MCPOOL_BROWSER names one.
+browser: $(if $(MCPOOL_BROWSER),,target/browser/ready)
+
+target/browser/ready: tests/browser/package.json tests/browser/unpack.mjs
+	cd tests/browser && npm install --no-package-lock --no-audit --no-fund
+	node tests/browser/unpack.mjs target/browser
+	touch $@
+
 clean:
 	cargo clean
-	rm -rf $(VENV) node_modules tests/servers/node_modules node/dist bench/.peers
+	rm -rf $(VENV) $(FRAMEWORK_VENVS) node_modules tests/servers/node_modules tests/browser/node_modules \
+		docs/reference/node_modules \
+		$(NODE_FRAMEWORKS)/node_modules node/dist bench/.peers

@@ -69,6 +69,18 @@ class Big(Kind):
         return {"peak_mb": self.peak_mb, "peak_later_mb": self.above_idle(self.burst(20))}
 
 
+class Showing(Kind):
+    """A large text made fit for a model, less what it takes to get at the bare text; no limit cuts it."""
+
+    def start(self) -> None:
+        self.connected = self.worker({**self.stdio(), "maxResultChars": 2 * BIG})
+        self.sample()
+
+    def sample(self) -> Sample:
+        took = self.connected.ask({"work": "for_model", "bytes": BIG, "count": 20})
+        return {"chain_ms": took["for_model_ms"] - took["text_ms"]}
+
+
 class Listing(Kind):
     """A fresh list. mcpool lists when it connects and keeps the list, so a fresh one needs a new connection; and
     so that all do the same, everybody connects anew: the sample is connect + list of 1 000 tools less connect +
@@ -140,6 +152,7 @@ class Idling(Kind):
 KINDS: dict[str, type[Kind]] = {
     "calls": Calls,
     "big": Big,
+    "showing": Showing,
     "listing": Listing,
     "importing": Importing,
     "gathering": Gathering,

@@ -4,6 +4,7 @@
 // `openServers(servers)`, which connects to and lists all servers at once and resolves to a pool:
 //   calls: [(tool, args) => Promise<result>]   one per server
 //   text(result)  tools()  name(tool)  schema(tool)  close()
+//   forModel(result)                           where there is such a thing
 // For servers in trouble it also gives `connectAll`, see `life.mjs`. Everything that is timed runs the same code for
 // every contestant.
 import { Console } from 'node:console';
@@ -75,6 +76,24 @@ async function burst(pool, tool, args, size, { count, concurrency = 1 }) {
   };
 }
 
+/** Medians of what a large result's text costs, and of the same made fit for a model. */
+async function showing(pool, { bytes, count }) {
+  const plain = [];
+  const shown = [];
+  for (let time = 0; time < count; time++) {
+    const result = await pool.calls[0]('big', { bytes, shape: 'text' });
+    const begin = performance.now();
+    const { text } = result;
+    const middle = performance.now();
+    const forModel = pool.forModel(result);
+    shown.push(performance.now() - middle);
+    plain.push(middle - begin);
+    if (text.length !== bytes || forModel.length <= bytes) throw new Error('the text has the wrong length');
+  }
+  const median = (times) => times.sort((a, b) => a - b)[count >> 1];
+  return { text_ms: median(plain), for_model_ms: median(shown) };
+}
+
 /** CPU of a connect with its list, the tools touched; the closing is not counted. */
 async function listing(openServers, { server, count, touch }) {
   const costs = [];
@@ -124,6 +143,7 @@ function perform(openServers, connectAll, pool, work) {
   if (work.work === 'big') {
     return burst(pool, 'big', { bytes: work.bytes, shape: 'text' }, work.bytes, work);
   }
+  if (work.work === 'for_model') return showing(pool, work);
   if (work.work === 'list') return listing(openServers, work);
   if (work.work === 'recover') return recover(openServers, work);
   if (work.work === 'trouble') return trouble(connectAll, work);

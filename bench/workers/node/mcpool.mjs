@@ -16,6 +16,7 @@ async function openServers(servers) {
   return {
     calls: names.map((name) => (tool, args) => manager.callTool(name, tool, args)),
     text: (result) => result.content[0].text,
+    forModel: (result) => result.forModel(),
     tools: () => manager.getTools(),
     name: (tool) => tool.name,
     schema: (tool) => tool.inputSchema,

@@ -32,6 +32,7 @@ class Pool:
     tools: Callable[[], list[Any]]  # the tools of all servers
     name: Callable[[Any], str]
     schema: Callable[[Any], Any]
+    for_model: Callable[[Any], str] | None = None  # a result made fit for a model, where there is such a thing
 
 
 Open = Callable[[list[Server]], AbstractAsyncContextManager[Pool]]
@@ -87,6 +88,24 @@ async def burst(pool: Pool, tool: str, args: dict[str, Any], size: int, work: di
         "rss_kb": rss,
         "peak_kb": peak,
     }
+
+
+async def showing(pool: Pool, work: dict[str, Any]) -> dict[str, Any]:
+    """Medians of what a large result's text costs, and of the same made fit for a model."""
+    assert pool.for_model
+    clock, plain, shown = time.perf_counter_ns, [], []
+    for _ in range(work["count"]):
+        result = await pool.calls[0]("big", {"bytes": work["bytes"], "shape": "text"})
+        begin = clock()
+        text = result.text
+        middle = clock()
+        for_model = pool.for_model(result)
+        shown.append(clock() - middle)
+        plain.append(middle - begin)
+        if not len(for_model) > len(text) == work["bytes"]:
+            raise RuntimeError("the text has the wrong length")
+    half = work["count"] // 2
+    return {"text_ms": sorted(plain)[half] / 1e6, "for_model_ms": sorted(shown)[half] / 1e6}
 
 
 async def listing(open_servers: Open, work: dict[str, Any]) -> dict[str, Any]:
@@ -145,6 +164,9 @@ async def serve(open_servers: Open | None, connect_all: life.ConnectAll | None) 
                     assert pool
                     args = {"bytes": work["bytes"], "shape": "text"}
                     answer = await burst(pool, "big", args, work["bytes"], work)
+                elif work["work"] == "for_model":
+                    assert pool
+                    answer = await showing(pool, work)
                 elif work["work"] == "trouble":
                     assert connect_all
                     answer = await life.trouble(connect_all, work)

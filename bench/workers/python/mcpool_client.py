@@ -24,6 +24,7 @@ async def open_servers(servers: list[Server]) -> AsyncIterator[Pool]:
             tools=manager.get_tools,
             name=lambda tool: tool.name,
             schema=lambda tool: tool.input_schema,
+            for_model=lambda result: result.for_model(),
         )
 
 
