@@ -100,6 +100,9 @@ function callWith(
 ): void {
   const { timeoutMs, maxTotalTimeoutMs, retry, signal, onProgress, meta } = options;
   if (signal?.aborted) throw aborted(signal);
+  if (signal && typeof signal.addEventListener !== 'function') {
+    throw new InvalidArgumentsError('The signal of a call must be an AbortSignal', { executed: 'no' });
+  }
   const limit = timeoutMs === undefined ? undefined : Number(timeoutMs);
   const wall = maxTotalTimeoutMs === undefined ? undefined : Number(maxTotalTimeoutMs);
   const again = retry === undefined ? undefined : String(retry);

@@ -38,6 +38,7 @@ test('failures are told and do not reject', async (t) => {
   revoke();
   assert.ok((await echo.execute(proxy)).error instanceof InvalidArgumentsError);
   assert.equal((await echo.execute({ text: 'x' }, null)).result.text, 'x');
+  assert.equal((await echo.execute({ text: 'x' }, { signal: {} })).error.code, 'INVALID_ARGUMENTS');
   const refused = await toolOf(manager, 'rpc_error').execute({ code: -7, message: ORDER });
   assert.equal(refused.text, marked('rpc_error', `MCP error: ${ORDER}`, refused.server));
   assert.deepEqual(refused.signals, [{ kind: 'ignore_previous', excerpt: ORDER }]);
