@@ -147,7 +147,7 @@ def member(owner: str, item: ast.FunctionDef | ast.AsyncFunctionDef, live: objec
 
 def is_made_by_us(maker: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether only the package itself can make such an object."""
-    return bool(re.search(r"\bNative|\bmake\b", one_line(maker.args)))
+    return bool(re.search(r"\bNative|\bNamed\b|\bmake\b", one_line(maker.args)))
 
 
 def is_error(where: str, name: str) -> bool:

@@ -9,9 +9,9 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::ServerTool;
 use super::cache::Remembered;
 use super::listed::Tools;
-use super::{ServerTool, sorted};
 use crate::event::DriftChange;
 use crate::redact::Mask;
 use crate::sync::lock;
@@ -307,7 +307,10 @@ fn short(text: &str) -> String {
 /// The text that a part counts as, whatever the order of its keys.
 pub(super) fn canonical(raw: &str) -> String {
     match serde_json::from_str::<Value>(raw) {
-        Ok(value) => sorted(value).to_string(),
+        Ok(mut value) => {
+            value.sort_all_objects();
+            value.to_string()
+        }
         // Numbers and depths that we cannot read must not hide a change.
         Err(_) => raw.to_owned(),
     }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use indexmap::IndexSet;
 use serde_json::Value;
 
-use super::{ServerTool, as_text};
+use super::ServerTool;
+use super::entry::as_text;
 
 mod kin;
 mod words;
