@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import mcpool
 import mcpool.blocking
+import pytest
 from fixture_server import read_journal, until
 
 Call: TypeAlias = tuple[str, dict[str, Any]]
@@ -65,6 +67,16 @@ def once_listed(manager: AnyManager, name: str, *calls: Call) -> Callable[[], Sa
 def received(journal: Path, method: str, times: int = 1) -> bool:
     """Whether the server is told this, so many times, in good time."""
     return until(lambda: [entry.get("method") for entry in read_journal(journal)].count(method) >= times)
+
+
+async def give_up_in_mid_call(run: Coroutine[Any, Any, object], journal: Path, times: int = 1) -> None:
+    """Cancels a run while the server is at work: the run must end as cancelled, and the server be told."""
+    task = asyncio.ensure_future(run)
+    assert await asyncio.to_thread(received, journal, "tools/call", times)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.to_thread(received, journal, "notifications/cancelled", times)
 
 
 def odd_tool() -> Any:

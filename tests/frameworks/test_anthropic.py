@@ -17,7 +17,7 @@ import pytest
 from anthropic import Anthropic, AsyncAnthropic
 from fixture_server import all_gone, config, stdio
 from mcpool.adapters.anthropic import run, run_blocking, runner_tools, tools
-from script import SLEEP, Script, Turn, after_restart, echo, once_listed, received
+from script import SLEEP, Script, Turn, after_restart, echo, give_up_in_mid_call, once_listed, received
 
 TO: dict[str, Any] = {"model": "claude", "max_tokens": 100}
 ASK = {"role": "user", "content": "go"}
@@ -227,12 +227,7 @@ def test_cancelling_a_run_cancels_the_call(loop: Any, tmp_path: Path) -> None:
 
     async def main() -> None:
         async with connected(journal=journal) as manager:
-            task = asyncio.create_task(loop(manager, Api([SLEEP], "never")))
-            assert await asyncio.to_thread(received, journal, "tools/call")
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert await asyncio.to_thread(received, journal, "notifications/cancelled")
+            await give_up_in_mid_call(loop(manager, Api([SLEEP], "never")), journal)
             assert manager.status()[0].state == "connected"
 
     asyncio.run(main())

@@ -18,7 +18,7 @@ import pytest
 from fixture_server import all_gone, config, stdio
 from mcpool.adapters import openai as adapter
 from openai import AsyncOpenAI, OpenAI
-from script import SLEEP, Script, Turn, after_restart, echo, once_listed, received
+from script import SLEEP, Script, Turn, after_restart, echo, give_up_in_mid_call, once_listed, received
 
 ASK = {"role": "user", "content": "go"}
 
@@ -214,12 +214,7 @@ def test_cancelling_a_run_cancels_every_call(loop: Any, tmp_path: Path) -> None:
 
     async def main() -> None:
         async with connected(journal=journal) as manager:
-            task = asyncio.create_task(loop(manager, Api([SLEEP, SLEEP], "never")))
-            assert await asyncio.to_thread(received, journal, "tools/call", 2)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert await asyncio.to_thread(received, journal, "notifications/cancelled", 2)
+            await give_up_in_mid_call(loop(manager, Api([SLEEP, SLEEP], "never")), journal, times=2)
             assert manager.status()[0].state == "connected"
 
     asyncio.run(main())

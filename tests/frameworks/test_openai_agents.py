@@ -15,7 +15,7 @@ from agents import Agent, FunctionTool, Model, ModelResponse, Runner, RunResult,
 from fixture_server import all_gone, config, stdio
 from mcpool.adapters.openai_agents import server, tools
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
-from script import SLEEP, Script, Turn, after_restart, echo, once_listed, received
+from script import SLEEP, Script, Turn, after_restart, echo, give_up_in_mid_call, once_listed
 
 
 class Scripted(Model):
@@ -171,12 +171,7 @@ def test_cancelling_a_run_cancels_the_call(make: Making, tmp_path: Path) -> None
 
     async def main() -> None:
         async with connected(journal=journal) as manager:
-            task = asyncio.create_task(run(manager, make, [SLEEP], "never"))
-            assert await asyncio.to_thread(received, journal, "tools/call")
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert await asyncio.to_thread(received, journal, "notifications/cancelled")
+            await give_up_in_mid_call(run(manager, make, [SLEEP], "never"), journal)
             assert manager.status()[0].state == "connected"
 
     asyncio.run(main())

@@ -18,7 +18,7 @@ from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, DeferredTool
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
-from script import SLEEP, Script, Turn, after_restart, echo, once_listed, received
+from script import SLEEP, Script, Turn, after_restart, echo, give_up_in_mid_call, once_listed
 
 
 class Model(FunctionModel):
@@ -131,12 +131,7 @@ def test_cancelling_a_run_cancels_the_call(tmp_path: Path) -> None:
 
     async def main() -> None:
         async with connected(journal=journal) as manager:
-            task = asyncio.create_task(run(manager, [SLEEP], "never"))
-            assert await asyncio.to_thread(received, journal, "tools/call")
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert await asyncio.to_thread(received, journal, "notifications/cancelled")
+            await give_up_in_mid_call(run(manager, [SLEEP], "never"), journal)
             assert manager.status()[0].state == "connected"
 
     asyncio.run(main())

@@ -114,6 +114,17 @@ def object_schema(tool: Tool) -> dict[str, Any]:
     return {**schema, "type": "object", "properties": properties if isinstance(properties, dict) else {}}
 
 
+def about(tool: Tool) -> dict[str, Any]:
+    """What a framework may keep beside a tool, for hooks and filters of its own."""
+    return {
+        "server": tool.server,
+        "tool": tool.raw_name,
+        "provider": tool.provider,
+        "annotations": tool.annotations,
+        "requires_approval": tool.requires_approval,
+    }
+
+
 def handles(manager: ManagerBase) -> dict[str, Tool]:
     """The tools as they are now, by name."""
     return {tool.name: tool for tool in manager.get_tools()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import missing, object_schema, pictures, record
+from ._parts import about, missing, object_schema, pictures, record
 
 try:
     from langchain_core.messages import ToolMessage
@@ -70,13 +70,7 @@ def _tool(tool: Tool) -> PoolTool:
         coroutine=call,
         func=call_blocking,
         response_format="content_and_artifact",
-        metadata={
-            "server": tool.server,
-            "tool": tool.raw_name,
-            "provider": tool.provider,
-            "annotations": tool.annotations,
-            "requires_approval": tool.requires_approval,
-        },
+        metadata=about(tool),
     )
 
 

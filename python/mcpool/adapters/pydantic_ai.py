@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
-from ._parts import execute, handles, missing, object_schema, pictures, record
+from ._parts import about, execute, handles, missing, object_schema, pictures, record
 
 try:
     from pydantic_ai import BinaryContent, ToolDefinition, ToolFailed, ToolReturn
@@ -90,11 +90,5 @@ class PoolToolset(AbstractToolset[Any]):
             return_schema=tool.output_schema,
             strict=False,  # The strict kind is a rewritten schema.
             kind="unapproved" if self._needs_approval and tool.requires_approval else "function",
-            metadata={
-                "server": tool.server,
-                "tool": tool.raw_name,
-                "provider": tool.provider,
-                "annotations": tool.annotations,
-                "requires_approval": tool.requires_approval,
-            },
+            metadata=about(tool),
         )
