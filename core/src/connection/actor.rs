@@ -131,7 +131,7 @@ impl Actor {
                 (event, error) = finished(self.vigil.as_mut()) => self.watched(event, error),
                 () = due(self.refresh_at) => self.begin_refresh(),
                 tools = finished(self.refresh.as_mut()) => self.refreshed(tools),
-                () = due(self.store.as_ref().map(|store| store.at)) => drop(self.store_now()),
+                () = due(self.store.as_ref().map(|store| store.at)) => self.store_now(),
             }
         }
         self.move_on(Event::Close);
@@ -177,6 +177,10 @@ impl Actor {
         if !settings.is_empty() && audience.len() > 1 {
             let line = format!("one of its managers changed {} for all", settings.join(", "));
             audience.say(Weight::Warning, server, &line);
+        }
+        if other_server {
+            // Under the old definition, whose tools they are.
+            self.store_now();
         }
         self.config = config;
         if other_server {

@@ -25,9 +25,7 @@ pub(super) fn ended() -> Ending {
 impl Actor {
     /// Ends whatever belongs to the link or the attempt that was.
     pub(super) fn forget(&mut self) -> Option<Arc<Session>> {
-        if let Some(stored) = self.store_now() {
-            self.end_with(async move { drop(stored.await) });
-        }
+        self.store_now();
         self.early_news.clear();
         self.refresh_at = None;
         self.refresh = None;

@@ -80,16 +80,17 @@ impl Actor {
         self.store = Some(Store { at, caches, views });
     }
 
-    /// Looks through the tools and writes them to the caches, if that is still to be done.
-    pub(super) fn store_now(&mut self) -> Option<tokio::task::JoinHandle<()>> {
-        let Store { caches, views, .. } = self.store.take()?;
-        let live = self.live.as_ref()?;
+    /// Looks through the tools and writes them to the caches, if that is still to be done. Whoever disconnects waits for
+    /// it, also when it has begun long before.
+    pub(super) fn store_now(&mut self) {
+        let Some(Store { caches, views, .. }) = self.store.take() else { return };
+        let Some(live) = &self.live else { return };
         let version = live.greeting.protocol_version.clone();
         let instructions = live.greeting.instructions.clone();
         let (tools, seen) = (self.tools.clone(), self.seen.clone());
         let mask = live.session.mask();
         let fingerprint = self.config.fingerprint();
-        Some(runtime::handle().spawn_blocking(move || {
+        let stored = runtime::handle().spawn_blocking(move || {
             seen.inspect(&tools, instructions.as_deref(), &mask);
             if caches.is_empty() {
                 return;
@@ -104,7 +105,8 @@ impl Actor {
             for cache in caches {
                 cache.store(&seen.server, &fingerprint, Some(&version), &listed, &warned, now_ms);
             }
-        }))
+        });
+        self.end_with(async move { drop(stored.await) });
     }
 
     /// Looks up how the tools were in earlier sessions, for those who offer none before that is known.
