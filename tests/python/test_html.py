@@ -176,6 +176,11 @@ def test_an_odd_result_is_shown_too(manager: mcpool.blocking.Manager, raw: objec
     assert show(manager.call_tool("a", "raw", {"json": json.dumps(raw)})).text()
 
 
+def test_content_that_is_no_list_is_shown_as_it_came(manager: mcpool.blocking.Manager) -> None:
+    markup = show(manager.call_tool("a", "raw", {"json": '{"content": {"alone": "on its own"}}'}))
+    assert "on its own" in markup.text()
+
+
 def test_an_output_shows_what_the_model_is_given(manager: mcpool.blocking.Manager) -> None:
     tools = {(tool.server, tool.raw_name): tool for tool in manager.get_tools()}
     given = tools["a", "echo"].execute_blocking({"text": "hello"})

@@ -32,14 +32,12 @@ pub(super) fn plain_text(json: &[u8]) -> Option<String> {
 
 /// `content` and `structured` are the raw JSON of the result's fields.
 pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bool) -> String {
-    let blocks: Vec<&RawValue> =
-        content.and_then(|content| serde_json::from_str(content).ok()).unwrap_or_default();
     let mut out = String::new();
     if is_error {
         out.push_str("Error: ");
     }
     let start = out.len();
-    for raw in blocks {
+    for raw in content.map(blocks).unwrap_or_default() {
         if out.len() > start {
             out.push_str(BETWEEN);
         }
@@ -52,6 +50,12 @@ pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bo
         out.push_str(structured.unwrap_or(NOTHING));
     }
     out
+}
+
+/// What should be a list but is not is taken for its only block.
+fn blocks(content: &str) -> Vec<&RawValue> {
+    let only = || serde_json::from_str(content).map(|block| vec![block]);
+    serde_json::from_str(content).or_else(|_| only()).unwrap_or_default()
 }
 
 /// The common block, without copies where the text has no escapes.
@@ -96,7 +100,7 @@ fn render_block(raw: &str, out: &mut String) {
             }
         }
         // A kind that nobody here knows is shown as it came.
-        _ => out.push_str(raw),
+        _ => *out += &string(raw).unwrap_or(raw.into()),
     }
 }
 

@@ -35,9 +35,13 @@ def _body(one: ToolResult) -> str:
     if structured is not None:
         parts.append(document("structured", structured, budget))
     if not blocks and structured is None:
-        parts.append(note("Empty."))
+        parts.append(_without_blocks(one.raw.get("content"), budget))
     kind = "mcpool-result mcpool-problem" if one.is_error else "mcpool-result"
     return f'<div class="{kind}">{"".join(parts)}</div>'
+
+
+def _without_blocks(content: Any, budget: Budget) -> str:
+    return document("content that is no list", content, budget) if content else note("Empty.")
 
 
 def output(one: ToolOutput) -> str:
