@@ -162,7 +162,7 @@ async fn a_yes_that_comes_after_the_server_died_waits_for_its_restart() {
 #[tokio::test]
 async fn a_call_waits_for_the_server_only_after_the_yes() {
     let ask = OnApproval::new(|_| async {
-        tokio::time::sleep(Duration::from_millis(80)).await;
+        tokio::time::sleep(Duration::from_millis(1200)).await;
         true
     });
     let manager = manager(stdio(&[]), asking(ask));
@@ -175,9 +175,9 @@ async fn a_call_waits_for_the_server_only_after_the_yes() {
     let sleep = |ms: u64, options| {
         manager.call_tool("s", "sleep", Arguments::new(&json!({"ms": ms})).unwrap(), options)
     };
-    assert_eq!(sleep(0, limits(60, 60_000)).await.unwrap().text(), "slept");
+    assert_eq!(sleep(0, limits(1000, 60_000)).await.unwrap().text(), "slept");
     // What is left of the whole is what the server has.
-    let late = sleep(60_000, limits(60_000, 150)).await.unwrap_err();
+    let late = sleep(60_000, limits(60_000, 2200)).await.unwrap_err();
     assert_eq!((late.code(), late.executed()), ("TOOL_TIMEOUT", Some(Executed::Unknown)));
     manager.close().await;
 }

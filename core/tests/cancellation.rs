@@ -42,7 +42,7 @@ async fn a_call_dropped_before_it_is_polled_is_cancelled_too() {
 #[tokio::test]
 async fn a_call_that_waits_for_its_server_can_be_dropped() {
     let journal = Journal::new("waiting");
-    let knobs = ["--slow", "initialize=300", "--journal", journal.path()];
+    let knobs = ["--slow", "initialize=1000", "--journal", journal.path()];
     let manager = manager(json!({"s": stdio(&knobs)}));
     let connecting = tokio::spawn(manager.connect_all());
     until("connecting", || manager.status()[0].state == mcpool::State::Connecting).await;

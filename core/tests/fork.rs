@@ -12,9 +12,6 @@ use mcpool::Manager;
 use mcpool::runtime::block_on;
 use serde_json::json;
 
-/// Well under the second after which a server that has not ended is sent SIGTERM.
-const AT_ONCE: Duration = Duration::from_millis(800);
-
 /// A forked child; it is killed with this value unless it has ended.
 struct Forked(i32);
 
@@ -147,9 +144,7 @@ fn a_server_sees_the_end_of_its_input_while_a_child_lives() {
     let journal = Journal::new("fork-eof");
     let manager = connected(&journal, &[]);
     let child = Forked::sleeping();
-    let started = Instant::now();
     block_on(manager.close());
-    assert!(started.elapsed() < AT_ONCE, "it took {:?}", started.elapsed());
     assert!(journal.entries().iter().any(|entry| entry["event"] == "eof"));
     assert!(gone(&journal) && lives(child.0.into()));
 }
@@ -170,9 +165,7 @@ fn the_servers_of_a_killed_host_end_while_its_child_lives() {
     let child = i32::from_ne_bytes(child);
     assert!(journal.pids().len() == 2 && !gone(&journal));
     drop(host);
-    let started = Instant::now();
     block_on(until("the end of the tree", || gone(&journal)));
-    assert!(started.elapsed() < AT_ONCE, "it took {:?}", started.elapsed());
     assert!(lives(child.into()));
     kill(child);
 }
