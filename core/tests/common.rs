@@ -12,7 +12,7 @@ use mcpool::{
 };
 use serde_json::{Value, json};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The fixture's program; `make test` builds it first.
 pub(crate) fn fixture() -> PathBuf {

@@ -14,7 +14,7 @@ from ._native import LogReader
 _LEVELS = (5, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 _SILENCE = logging.CRITICAL
 _LOOK_UP = 60.0  # Seconds after which a new level is noticed though nothing happens.
-_FAREWELL = 0.2  # Seconds that handlers have for the last records when the interpreter ends.
+_FAREWELL = 1.0  # Seconds that handlers have for the last records when the interpreter ends.
 
 _logger = logging.getLogger("mcpool")
 # Where nobody has set up logging, Python would print warnings to stderr.

@@ -23,7 +23,8 @@ export function manage(test, mcpServers, options) {
 /** A directory that goes with the test. */
 export function directory(test) {
   const path = mkdtempSync(join(tmpdir(), 'mcpool-'));
-  test.after(() => rmSync(path, { recursive: true }));
+  // Who is not gone yet may still write to it.
+  test.after(() => rmSync(path, { recursive: true, maxRetries: 10 }));
   return path;
 }
 

@@ -55,7 +55,7 @@ def after_restart(manager: AnyManager, *calls: Call) -> Callable[[], Said]:
 
 
 def once_listed(manager: AnyManager, name: str, *calls: Call) -> Callable[[], Said]:
-    """A turn that is not taken before the catalog holds this tool."""
+    """A turn that is not taken before the catalog holds this tool, which may be offered in it already."""
 
     def turn() -> Said:
         assert until(lambda: name in [tool.name for tool in manager.get_tools()])

@@ -195,7 +195,7 @@ def test_closing_the_manager_ends_the_call_and_not_the_agent(tmp_path: Path) -> 
         thread.start()
         assert received(journal, "tools/call")
         manager.close()
-        thread.join(20)
+        thread.join(60)
         assert answers == ["done"]
         assert (steps(agent)[0].observations or "").startswith("MCP error: ")
 
@@ -228,8 +228,10 @@ def test_a_new_tool_is_offered_on_the_next_turn() -> None:
     with connected() as manager:
         change, fresh = ("mcp_a_change_tools", {"name": "fresh"}), "mcp_a_fresh"
         model, _ = run(manager, [change], once_listed(manager, fresh, echo("wait")), [(fresh, {})])
-        assert [fresh in offered for offered in model.offered] == [False, False, True, True]
-        assert [fresh in str(told[0]) for told in model.told][:3] == [False, False, True]
+        first, _, *later = (fresh in offered for offered in model.offered)
+        assert not first and later == [True, True]
+        first, _, third, _ = (fresh in str(told[0]) for told in model.told)
+        assert not first and third
 
 
 def test_code_sees_a_new_tool_in_the_next_step_and_a_further_run_in_its_first() -> None:

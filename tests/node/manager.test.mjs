@@ -1,5 +1,6 @@
 // The manager as JavaScript sees it: what the shared scenarios cannot say in every language.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -401,13 +402,14 @@ test('waitFor starts nothing, and tells when it is up or too late', async (t) =>
 });
 
 test('a call made while its server comes up waits for it', async (t) => {
-  const manager = manage(t, { a: server('--slow', 'initialize=30') });
+  const mode = join(directory(t), 'mode');
+  writeFileSync(mode, 'hold');
+  const manager = manage(t, { a: server('--hold', `initialize=${mode}`) });
   const connecting = manager.connectAll();
-  const { text } = await until(
-    () => manager.status()[0].state === 'connecting' && manager.callTool('a', 'echo', { text: 'early' }),
-    'the connecting',
-  );
-  assert.equal(text, 'early');
+  await until(() => manager.status()[0].state === 'connecting', 'the connecting');
+  const call = manager.callTool('a', 'echo', { text: 'early' });
+  writeFileSync(mode, 'go');
+  assert.equal((await call).text, 'early');
   await connecting;
 });
 

@@ -22,7 +22,7 @@ function record(manager) {
 function open(t, mcpServers, options) {
   const file = join(directory(t), 'mcp.json');
   writeFileSync(file, text(mcpServers));
-  const manager = Manager.fromFile(file, { pool: new Pool(), ...options });
+  const manager = Manager.fromFile(file, { pool: new Pool(), cacheDir: false, ...options });
   t.after(() => manager.close());
   return { file, manager };
 }

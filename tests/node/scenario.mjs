@@ -301,7 +301,7 @@ const settled = (promise) =>
 async function within(outcome, problem) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(problem)), 10_000);
+    timer = setTimeout(() => reject(new Error(problem)), 60_000);
   });
   try {
     return await Promise.race([outcome, late]);

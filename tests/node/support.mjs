@@ -19,9 +19,12 @@ process.once('exit', () => rmSync(process.env.MCPOOL_CACHE_DIR, { recursive: tru
 /** A fixture over stdio with these knobs. */
 export const server = (...knobs) => ({ command: fixture, args: ['stdio', ...knobs] });
 
-/** A manager of these servers, closed when the test ends; on a pool of its own unless one is given. */
+/**
+ * A manager of these servers, closed when the test ends; on a pool of its own unless one is given. It keeps no lists: one
+ * of another test would stand in for a server that is late.
+ */
 export function manage(test, mcpServers, options) {
-  const manager = new Manager({ mcpServers }, { pool: new Pool(), ...options });
+  const manager = new Manager({ mcpServers }, { pool: new Pool(), cacheDir: false, ...options });
   test.after(() => manager.close());
   return manager;
 }
@@ -37,7 +40,8 @@ export async function connected(test, ...knobs) {
 /** A directory that goes with the test. */
 export function directory(test) {
   const path = mkdtempSync(join(tmpdir(), 'mcpool-'));
-  test.after(() => rmSync(path, { recursive: true }));
+  // Who is not gone yet may still write to it.
+  test.after(() => rmSync(path, { recursive: true, maxRetries: 10 }));
   return path;
 }
 
@@ -71,7 +75,7 @@ export function alive(pid) {
 
 /** Waits until `condition` gives something, and not for ever. */
 export async function until(condition, what) {
-  const end = Date.now() + 10_000;
+  const end = Date.now() + 60_000;
   for (;;) {
     const found = await condition();
     if (found) return found;

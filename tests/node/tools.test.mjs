@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ServerNotFoundError, ToolRejectedError } from 'mcpool';
-import { directory, manage, server } from './support.mjs';
+import { directory, manage, server, until } from './support.mjs';
 
 /** A server that lists these entries too, and what writes others in their place. */
 function listing(t, ...entries) {
@@ -27,6 +27,7 @@ test('drift is told with what changed, blocks, and is accepted', async (t) => {
   assert.deepEqual(await manager.acceptDrift('s', 'x'), ['x']);
   assert.deepEqual(await manager.acceptDrift('s'), []);
   assert.equal((await manager.callTool('s', 'x')).text, 'x ran');
+  await until(() => told.length > 0, 'the drift');
   const changes = [{ path: '/description', before: 'first', after: 'second' }];
   assert.deepEqual(told, [{ tool: 'x', blocked: true, changes }]);
   await assert.rejects(manager.acceptDrift('nobody'), ServerNotFoundError);

@@ -98,10 +98,10 @@ def watched(home: str, scheme: Literal["light", "dark"] = "light") -> Iterator[W
     if PROGRAM.parent == FOLDER:
         env |= {"LD_LIBRARY_PATH": str(FOLDER / "al2023" / "lib"), "FONTCONFIG_PATH": str(FOLDER / "fonts")}
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=PROGRAM, args=FLAGS, env=env)
+        browser = playwright.chromium.launch(executable_path=PROGRAM, args=FLAGS, env=env, timeout=180_000)
         try:
             page = browser.new_page(color_scheme=scheme, viewport={"width": 1100, "height": 900})
-            page.set_default_timeout(60_000)
+            page.set_default_timeout(180_000)
             seen = Watched(page, home)
             try:
                 yield seen

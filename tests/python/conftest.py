@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +18,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache() -> Iterator[None]:
+def caches() -> Iterator[Path]:
     """No test reads or writes the user's own cache, nor does any process that a test starts."""
-    with tempfile.TemporaryDirectory(prefix="mcpool-test-cache-") as folder:
+    # A host that a test has left behind may still be writing.
+    with tempfile.TemporaryDirectory(prefix="mcpool-test-cache-", ignore_cleanup_errors=True) as folder:
         os.environ["MCPOOL_CACHE_DIR"] = folder
-        yield
+        yield Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def cache(caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each test: a server that another test has left there is not waited for when it is late."""
+    monkeypatch.setenv("MCPOOL_CACHE_DIR", tempfile.mkdtemp(dir=caches))
 
 
 @pytest.fixture(scope="session")

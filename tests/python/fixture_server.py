@@ -13,7 +13,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("MCPOOL_FIXTURE") or ROOT / "target" / "debug" / "mcpool-fixture")
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 def stdio(*knobs: str, journal: Path | None = None, **fields: Any) -> dict[str, Any]:

@@ -150,11 +150,20 @@ def width(text: str) -> int:
     return sum(2 if "\u2e80" <= letter <= "\u9fff" else 1 for letter in text)
 
 
-def test_progress_is_shown_and_wiped(terminal: Open, write: Callable[..., str]) -> None:
-    file = write(fast=stdio(), slow=stdio("--slow", "initialize=3000"))
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """A server that is held by it connects once it says something else."""
+    gate = tmp_path / "gate"
+    gate.write_text("hold")
+    return gate
+
+
+def test_progress_is_shown_and_wiped(terminal: Open, write: Callable[..., str], gate: Path) -> None:
+    file = write(fast=stdio(), slow=stdio("--hold", f"initialize={gate}"))
     one = terminal("tools", "--config", file)
     one.read(lambda seen: "connecting 1/2 …" in seen)
     one.read(lambda seen: "slow: slow" in seen)
+    gate.write_text("go")
     assert one.end() == 0
     assert not any("connecting" in line for line in on_screen(one.text())), one.text()
     assert "echo" in one.text()
@@ -165,7 +174,7 @@ def test_progress_is_not_for_pipes_nor_for_programs(
 ) -> None:
     file = write(slow=stdio("--slow", "initialize=400"))
     piped = subprocess.run(
-        [*MCPOOL, "tools", "-c", file], env=env, capture_output=True, text=True, timeout=PATIENCE
+        [*MCPOOL, "tools", "-c", file], env=env, capture_output=True, text=True, timeout=6 * PATIENCE
     )
     assert (piped.returncode, piped.stderr) == (0, "")
     assert "\x1b" not in piped.stdout
@@ -176,13 +185,14 @@ def test_progress_is_not_for_pipes_nor_for_programs(
 
 
 def test_stdout_may_be_a_file_while_progress_is_at_the_terminal(
-    terminal: Open, write: Callable[..., str], tmp_path: Path
+    terminal: Open, write: Callable[..., str], gate: Path, tmp_path: Path
 ) -> None:
-    file = write(slow=stdio("--slow", "initialize=1500"))
+    file = write(slow=stdio("--hold", f"initialize={gate}"))
     with (tmp_path / "out").open("wb") as out:
         one = terminal("tools", "-c", file, stdout=out.fileno())
+        one.read(lambda seen: "connecting slow" in seen)
+        gate.write_text("go")
         assert one.end() == 0
-    assert "connecting slow" in one.text()
     assert on_screen(one.text()) == []
     assert "\x1b" not in (tmp_path / "out").read_text()
 
@@ -230,7 +240,9 @@ def test_termination_is_orderly_too(terminal: Open, write: Callable[..., str], t
 def test_a_reader_that_has_had_enough_is_no_failure(write: Callable[..., str], env: dict[str, str]) -> None:
     file = write(many=stdio("--tools", "2000", "--tool-bytes", "400"))
     command = " ".join(["set -o pipefail;", *MCPOOL, "tools", "-c", file, "--json | head -1"])
-    ran = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True, timeout=PATIENCE)
+    ran = subprocess.run(
+        ["bash", "-c", command], env=env, capture_output=True, text=True, timeout=6 * PATIENCE
+    )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "{\n", "")
 
 

@@ -13,7 +13,7 @@ import mcpool
 import pytest
 from fixture_server import PROGRAM, all_gone, processes
 
-PATIENCE = 30
+PATIENCE = 120
 HEAD = """
 import asyncio, gc, multiprocessing, os, sys, threading, time, warnings
 import mcpool, mcpool.blocking

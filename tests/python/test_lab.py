@@ -59,7 +59,7 @@ def lab(folder: Path) -> Iterator[str]:
         try:
             said = folder / "lab.log"
             address = re.compile(r"http://(?:localhost|127\.0\.0\.1):(\d+)/")
-            assert until(lambda: address.search(said.read_text()), 60), said.read_text()
+            assert until(lambda: address.search(said.read_text()), 180), said.read_text()
             found = address.search(said.read_text())
             assert found is not None
             yield f"http://127.0.0.1:{found[1]}/"
@@ -67,7 +67,7 @@ def lab(folder: Path) -> Iterator[str]:
             server.send_signal(signal.SIGINT)
             server.send_signal(signal.SIGINT)
             server.terminate()
-            server.wait(30)
+            server.wait(60)
 
 
 def run(seen: Watched, command: str, **arguments: object) -> None:
@@ -111,10 +111,8 @@ def test_the_widget_lives_in_jupyterlab(tmp_path: Path) -> None:
         assert until(lambda: first.get_by_text("connected", exact=True).count() == 1)
         assert widget.get_by_label("Search").input_value() == "echo"
         assert widget.locator("details tbody > tr:visible").count() == 1
-        sizes = seen.page.evaluate(
-            "() => [...document.querySelectorAll('.mcpool img')].map((i) => i.naturalWidth)"
-        )
-        assert sizes == [1]
+        sizes = "() => [...document.querySelectorAll('.mcpool img')].map((i) => i.naturalWidth)"
+        assert until(lambda: seen.page.evaluate(sizes) == [1])
         widget.scroll_into_view_if_needed()
         for theme in ("JupyterLab Light", "JupyterLab Dark"):
             run(seen, "apputils:change-theme", theme=theme)

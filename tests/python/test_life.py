@@ -12,7 +12,7 @@ from pathlib import Path
 import mcpool
 import mcpool.blocking
 import pytest
-from fixture_server import all_gone, config, lives, processes, stdio, until
+from fixture_server import PATIENCE, all_gone, config, lives, processes, stdio, until
 
 CAPACITY = 1024
 
@@ -43,7 +43,7 @@ def test_a_killed_server_comes_back_before_anybody_asks(journal: Path) -> None:
             assert after.pid != before.pid
             assert (await manager.call_tool("a", "echo", {"text": "again"})).text == "again"
 
-    asyncio.run(asyncio.wait_for(main(), 20))
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))
     assert all_gone(journal)
 
 
@@ -51,7 +51,7 @@ def test_a_call_finds_its_server_between_two_attempts(tmp_path: Path) -> None:
     pool = mcpool.Pool(clock="manual")
     servers = config(a=stdio("--fail-init", "99", "--state", str(tmp_path / "state")))
     with mcpool.blocking.Manager(servers, pool=pool, restart_wait_ms=0) as manager:
-        events = manager.events(timeout=10)
+        events = manager.events(timeout=PATIENCE)
         assert manager.connect_all().failed["a"].restart is None
         assert any(event.type == "status" and event.data.get("next_retry_ms") == 1000 for event in events)
         (status,) = manager.status()
@@ -119,4 +119,4 @@ def test_a_slow_reader_loses_the_oldest_and_is_told(journal: Path) -> None:
             assert len(seen) + slow.lost == flood
             assert {event.data["origin"] for event in seen} == {"server"}
 
-    asyncio.run(asyncio.wait_for(main(), 60))
+    asyncio.run(asyncio.wait_for(main(), 300))

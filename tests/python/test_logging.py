@@ -75,7 +75,7 @@ def run(tmp_path: Path) -> Run:
             env={**clean, "PYTHONPATH": path, **env},
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=120,
         )
 
     return begin
@@ -270,6 +270,8 @@ def test_the_variable_brings_the_records_to_stderr(run: Run) -> None:
 @pytest.mark.parametrize("time", range(10))
 def test_the_last_records_before_the_exit_are_delivered(run: Run, time: int) -> None:
     ran = run("""
+        import mcpool._logs
+        mcpool._logs._FAREWELL = 60  # For a machine that is busy with other things.
         layout = "%(levelname)s %(name)s %(message)s"
         logging.basicConfig(stream=sys.stdout, level=logging.DEBUG, format=layout)
         manager = mcpool.blocking.Manager(servers(a=["--stderr", "x"], ill=["--exit-at", "initialize:7"]))
@@ -292,18 +294,20 @@ def test_a_flood_of_records_ends_with_the_interpreter(run: Run) -> None:
 
 
 def test_a_handler_that_hangs_does_not_hold_up_the_exit(run: Run) -> None:
-    begun = time.monotonic()
+    # Those who run it wait for less than the handler does.
     ran = run("""
+        stuck = threading.Event()
+
         class Stuck(logging.Handler):
             def handle(self, record):  # Not in `emit`: its lock would stop the shutdown of `logging` itself.
-                print("stuck", flush=True)
-                time.sleep(60)
+                stuck.set()
+                time.sleep(600)
 
         logging.getLogger("mcpool").addHandler(Stuck())
         mcpool.blocking.Manager(servers(ill=["--exit-at", "initialize:7"])).connect_all()
+        assert stuck.wait(60)
     """)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "stuck\n", "")
-    assert time.monotonic() - begun < 10
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
 def test_a_manager_made_at_exit_is_a_manager(run: Run) -> None:
@@ -318,6 +322,8 @@ def test_a_manager_made_at_exit_is_a_manager(run: Run) -> None:
 def test_a_forked_child_logs_for_itself(run: Run) -> None:
     ran = run("""
         import warnings
+        import mcpool._logs
+        mcpool._logs._FAREWELL = 60  # For a machine that is busy with other things.
         warnings.simplefilter("ignore", DeprecationWarning)
         logging.basicConfig(stream=sys.stdout, format=f"%(process)d %(message)s")
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import mcpool
 import mcpool.blocking
 import pytest
-from fixture_server import config, read_journal, stdio, until
+from fixture_server import PATIENCE, config, read_journal, stdio, until
 
 Manager = mcpool.blocking.Manager
 
@@ -52,14 +51,16 @@ def test_a_pool_that_means_nothing_is_refused(options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", [str, Path])
 def test_tools_are_remembered_where_they_are_wanted(kind: type, tmp_path: Path, journal: Path) -> None:
-    servers = config(a=stdio("--slow", "initialize=1000", journal=journal))
-    cache = tmp_path / "cache"
+    gate, cache = tmp_path / "gate", tmp_path / "cache"
+    servers = config(a=stdio("--hold", f"initialize={gate}", journal=journal))
     with Manager(servers, cache_dir=kind(cache), pool=mcpool.Pool()) as manager:
         assert manager.connect_all().connected == ["a"]
         assert until(lambda: any(cache.rglob("*.json")))
+    gate.write_text("hold")
     with Manager(servers, cache_dir=kind(cache), pool=mcpool.Pool(), gate_ms=0) as manager:
         assert manager.connect_all().deferred == ["a"]
         assert {tool.state for tool in manager.get_tools()} == {"deferred"}
+        gate.write_text("go")
         assert manager.call_tool("a", "echo", {"text": "x"}).text == "x"
         assert {tool.state for tool in manager.get_tools()} == {"live"}
 
@@ -71,21 +72,22 @@ def test_tools_are_not_remembered_where_they_are_not_wanted(journal: Path) -> No
             assert manager.connect_all().connected == ["a"]
 
 
-def test_a_late_server_of_which_nothing_is_known_may_be_skipped(journal: Path) -> None:
-    servers = config(a=stdio("--slow", "initialize=500", journal=journal))
+def test_a_late_server_of_which_nothing_is_known_may_be_skipped(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    gate.write_text("hold")
+    servers = config(a=stdio("--hold", f"initialize={gate}"))
     options: dict[str, Any] = {"pending_without_cache": "skip", "gate_ms": 0}
     with Manager(servers, cache_dir=False, pool=mcpool.Pool(), **options) as manager:
         assert manager.connect_all().pending == ["a"]
-        manager.wait_for("a", timeout=10)
+        gate.write_text("go")
+        manager.wait_for("a", timeout=PATIENCE)
 
 
 def test_a_call_may_be_limited_in_all(journal: Path) -> None:
     with Manager(config(a=stdio(journal=journal)), pool=mcpool.Pool()) as manager:
         manager.connect_all()
-        begun = time.monotonic()
         with pytest.raises(TimeoutError):
-            manager.call_tool("a", "sleep", {"ms": 60_000}, timeout=50, max_total_timeout=0.1)
-        assert time.monotonic() - begun < 30
+            manager.call_tool("a", "sleep", {"ms": 20_000}, timeout=600, max_total_timeout=0.1)
         for mistake in (0, -1, float("nan")):
             with pytest.raises(mcpool.InvalidArgumentsError):
                 manager.call_tool("a", "echo", {"text": "x"}, max_total_timeout=mistake)
@@ -105,7 +107,7 @@ def test_a_safe_call_is_sent_again_when_asked_to(of_manager: Any, of_call: Any, 
         manager.connect_all()
         with pytest.raises(mcpool.ConnectionLostError):
             manager.call_tool("a", "read_only_count", retry="never")
-        manager.wait_for("a", timeout=10)
+        manager.wait_for("a", timeout=PATIENCE)
         before = started()
         with pytest.raises(mcpool.ConnectionLostError):
             manager.call_tool("a", "read_only_count", retry=of_call)

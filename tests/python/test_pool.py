@@ -61,8 +61,8 @@ def test_two_managers_share_one_process(journal: Path) -> None:
 def test_managers_with_pools_of_their_own_share_nothing(journal: Path) -> None:
     servers = config(a=stdio(journal=journal))
     with Manager(servers, pool=mcpool.Pool()) as first, Manager(servers, pool=mcpool.Pool()) as second:
-        first.connect_all()
-        second.connect_all()
+        first.connect("a")
+        second.connect("a")
         assert pid(first) != pid(second)
         assert (status(first).refs, status(second).refs) == (1, 1)
     assert all_gone(journal)
@@ -105,8 +105,8 @@ def test_a_cell_that_is_run_again_with_a_changed_config_just_works(journal: Path
 def test_a_server_that_is_not_shared_is_the_managers_own(pool: mcpool.Pool, journal: Path) -> None:
     servers = config(a=stdio(journal=journal, shared=False))
     with Manager(servers, pool=pool) as first, Manager(servers, pool=pool) as second:
-        first.connect_all()
-        second.connect_all()
+        first.connect("a")
+        second.connect("a")
         gone = pid(first)
         assert gone != pid(second)
         child = first.child()
@@ -124,7 +124,7 @@ def test_a_server_of_a_session_is_started_for_each_manager(pool: mcpool.Pool, jo
     with Manager(servers, pool=pool) as first, Manager(servers, pool=pool) as second, first.child() as child:
         managers = [first, second, child]
         for manager in managers:
-            manager.connect_all()
+            manager.connect("a")
         assert len({pid(manager) for manager in managers}) == 3
         assert [status(manager).refs for manager in managers] == [1, 1, 1]
     assert all_gone(journal)
@@ -197,7 +197,7 @@ def test_a_child_of_an_asyncio_manager_is_one(pool: mcpool.Pool, journal: Path) 
 
 def test_managers_of_several_threads_and_loops_share_one_connection(pool: mcpool.Pool, journal: Path) -> None:
     servers = config(a=stdio(journal=journal))
-    together = threading.Barrier(4, timeout=20)
+    together = threading.Barrier(4, timeout=60)
 
     async def use(name: int) -> None:
         async with mcpool.Manager(servers, pool=pool) as manager:

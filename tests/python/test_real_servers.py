@@ -36,8 +36,9 @@ def python(module: str, *args: str) -> dict[str, Any]:
 
 def connect(**servers: dict[str, Any]) -> Iterator[Manager]:
     """A manager with these servers connected; afterwards their processes must be gone."""
-    # Without a cache it waits for servers that are slow to start.
-    with Manager(config(**servers), cache_dir=False) as manager:
+    # Without a cache it waits for servers that are slow to start, and on a busy machine all of them are.
+    patient = {name: {"timeout": 180_000, **definition} for name, definition in servers.items()}
+    with Manager(config(**patient), cache_dir=False) as manager:
         report = manager.connect_all()
         assert report.connected == list(servers), report.failed
         pids = [status.pid for status in manager.status() if status.pid]

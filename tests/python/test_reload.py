@@ -13,7 +13,7 @@ from typing import Any
 import mcpool
 import mcpool.blocking
 import pytest
-from fixture_server import all_gone, config, processes, read_journal, stdio, until
+from fixture_server import PATIENCE, all_gone, config, processes, read_journal, stdio, until
 
 Write = Callable[[Path, str], object]
 
@@ -62,17 +62,18 @@ def told(events: mcpool.blocking.Events, kind: str) -> dict[str, Any]:
     raise AssertionError(f"there was no event {kind}")
 
 
-def test_a_reload_leaves_what_is_the_same_to_its_calls(journals: dict[str, Path]) -> None:
-    a, b, c = (stdio(journal=journals[name]) for name in "abc")
+def test_a_reload_leaves_what_is_the_same_to_its_calls(journals: dict[str, Path], tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    gate.write_text("hold")
+    a, b, c = (stdio("--hold", f"tools/call={gate}", journal=journals[name]) for name in "abc")
 
     async def main() -> None:
         async with mcpool.Manager(config(a=a, b=b), pool=mcpool.Pool()) as manager:
             events = manager.events()
             await manager.connect_all()
-            call = asyncio.create_task(manager.call_tool("a", "sleep", {"ms": 500}))
-            ran = {"event": "ran", "tool": "sleep"}.items()
+            call = asyncio.create_task(manager.call_tool("a", "echo", {"text": "held"}))
             assert await asyncio.to_thread(
-                until, lambda: any(ran <= entry.items() for entry in read_journal(journals["a"]))
+                until, lambda: any(entry.get("tool") == "echo" for entry in read_journal(journals["a"]))
             )
             changed = {**b, "env": {"NEW": "1"}}
             report = await manager.reload(config(a=a, b=changed, c=c))
@@ -82,7 +83,9 @@ def test_a_reload_leaves_what_is_the_same_to_its_calls(journals: dict[str, Path]
             assert sorted(report.connect.connected) == ["b", "c"]
             report = await manager.reload(config(a={**a, "toolTimeout": 5000}, c=c))
             assert (report.removed, report.updated, report.unchanged) == (["b"], ["a"], ["c"])
-            assert (await call).text == "slept"
+            assert not call.done()
+            gate.write_text("go")
+            assert (await call).text == "held"
             assert [status.name for status in manager.status()] == ["a", "c"]
             changes = []
             async for event in events:
@@ -93,7 +96,7 @@ def test_a_reload_leaves_what_is_the_same_to_its_calls(journals: dict[str, Path]
                     break
             assert [change["removed"] for change in changes] == [[], ["b"]]
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))
     assert [len(processes(journals[name])) for name in "abc"] == [1, 2, 1]
     assert all_gone(*journals.values())
 
@@ -131,7 +134,7 @@ def test_a_file_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
 def test_a_watched_file_is_followed(
     manager: mcpool.blocking.Manager, file: Path, journals: dict[str, Path], write: Write
 ) -> None:
-    events = manager.events(timeout=10)
+    events = manager.events(timeout=PATIENCE)
     write(file, json.dumps(config(a=stdio(journal=journals["a"]), b=stdio(journal=journals["b"]))))
     assert told(events, "config_changed")["added"] == ["b"]
     assert until(lambda: states(manager) == {"a": "connected", "b": "connected"})
@@ -147,7 +150,7 @@ def test_a_watched_file_that_cannot_be_used_changes_nothing(
     manager: mcpool.blocking.Manager, file: Path, journals: dict[str, Path], write: Write
 ) -> None:
     good = file.read_text()
-    events = manager.events(timeout=10)
+    events = manager.events(timeout=PATIENCE)
     write(file, good[:-1])
     log = told(events, "log")
     assert (log["origin"], log["level"]) == ("mcpool", "warning") and "servers.json" in log["data"]
@@ -171,13 +174,17 @@ def test_a_manager_that_closes_stops_watching(file: Path) -> None:
     def watch() -> mcpool.blocking.Manager:
         return mcpool.blocking.Manager.from_file(file, watch=True, pool=mcpool.Pool())
 
-    watch().close()  # Whatever a process needs once is there now.
-    assert until(lambda: not any("notify" in name for name in thread_names()))
+    def watches() -> bool:
+        return any("notify" in name for name in thread_names())
+
+    with watch():  # Whatever a process needs once is there then.
+        assert until(watches)
+    assert until(lambda: not watches())
     threads, before = tasks(), descriptors()
     python = threading.active_count()
     manager = watch()
     manager.connect_all()
-    assert any("notify" in name for name in thread_names()) and descriptors() > before
+    assert until(watches) and descriptors() > before
     manager.close()
     assert until(lambda: tasks() <= threads and descriptors() <= before)
     forgotten = watch()

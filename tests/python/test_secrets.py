@@ -60,7 +60,7 @@ async def call(manager: mcpool.Manager, heard: Heard, server: str) -> None:
             key: value.format(secret) if isinstance(value, str) else value for key, value in arguments.items()
         }
         try:
-            await manager.call_tool(server, tool, filled, timeout=2)
+            await manager.call_tool(server, tool, filled, timeout=20)
         except mcpool.McpoolError as error:
             error_of(heard, f"calling {tool} of {server}", error)
 

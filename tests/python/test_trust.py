@@ -199,13 +199,14 @@ def test_a_question_that_a_dying_loop_took_is_asked_again_on_the_next(home: User
 
 def test_nothing_hangs_when_the_loop_is_gone(home: UserHome) -> None:
     async def trust(question: mcpool.TrustQuestion) -> bool:
+        asked.set()
         await asyncio.Event().wait()
         return True
 
     manager = bounded(_made(home, trust))
-    loop = asyncio.new_event_loop()
+    loop, asked = asyncio.new_event_loop(), asyncio.Event()
     connecting = loop.create_task(manager.connect_all())
-    loop.run_until_complete(asyncio.sleep(0.1))
+    loop.run_until_complete(asyncio.wait_for(asked.wait(), PATIENCE))
     # As a program does that forgets its tasks.
     connecting._log_destroy_pending = False  # type: ignore[attr-defined]
     loop.close()

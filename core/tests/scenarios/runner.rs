@@ -586,7 +586,7 @@ fn nothing_left(dir: &Path) -> Result<(), String> {
     for file in files.filter_map(Result::ok) {
         for entry in read_journal(&file.path()) {
             let Some(pid) = entry["pid"].as_i64() else { continue };
-            let deadline = Instant::now() + Duration::from_secs(5);
+            let deadline = Instant::now() + PATIENCE;
             while lives(pid) {
                 if Instant::now() > deadline {
                     return Err(format!("process {pid} was left behind ({entry})"));

@@ -27,7 +27,7 @@ use site::Site;
 use weather::Weather;
 
 /// How long anything that has to come true by itself may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Plan {
     /// Servers over pipes.

@@ -33,7 +33,7 @@ const alive = (pid) => {
 };
 
 const pid = await use();
-const end = Date.now() + 10_000;
+const end = Date.now() + 20_000;
 while (alive(pid) && Date.now() < end) {
   globalThis.gc();
   await new Promise((resolve) => setTimeout(resolve, 10));

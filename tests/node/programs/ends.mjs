@@ -1,5 +1,6 @@
 // Ends while something of ours goes on behind, in the way that it is told.
-import { writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Manager, Pool } from 'mcpool';
 
 const [fixture, path, how] = process.argv.slice(2);
@@ -23,6 +24,7 @@ const doings = {
     const knobs = ['--hang', 'initialize', '--ignore-eof', '--ignore-term'];
     const manager = new Manager({ mcpServers: { a: { ...server(...knobs), timeout: 100 } } });
     await manager.connectAll();
+    while (!statSync(path, { throwIfNoEntry: false })?.size) await sleep(5);
     if (state(manager) !== 'reconnecting') throw new Error(state(manager));
   },
   async kept() {
