@@ -23,6 +23,21 @@ fn asking(on_approval: OnApproval) -> ManagerOptions {
     ManagerOptions { on_approval: Some(on_approval), ..apart() }
 }
 
+/// Says yes, but not before it may: tells the first that it was asked, and waits for the second.
+fn late_yes() -> (OnApproval, Arc<Notify>, Arc<Notify>) {
+    let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (tell, gate) = (asked.clone(), go.clone());
+    let ask = OnApproval::new(move |_| {
+        tell.notify_one();
+        let gate = gate.clone();
+        async move {
+            gate.notified().await;
+            true
+        }
+    });
+    (ask, asked, go)
+}
+
 fn ran(journal: &Journal, tool: &str) -> usize {
     let ran = |entry: &&Value| entry["event"] == "ran" && entry["tool"] == tool;
     journal.entries().iter().filter(ran).count()
@@ -133,16 +148,7 @@ async fn who_is_asked_may_call_a_tool_that_needs_no_approval() {
 #[tokio::test]
 async fn a_yes_that_comes_after_the_server_died_waits_for_its_restart() {
     let journal = Journal::new("approval-restart");
-    let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (tell, gate) = (asked.clone(), go.clone());
-    let ask = OnApproval::new(move |_| {
-        let (tell, gate) = (tell.clone(), gate.clone());
-        async move {
-            tell.notify_one();
-            gate.notified().await;
-            true
-        }
-    });
+    let (ask, asked, go) = late_yes();
     let manager = manager(stdio(&["--journal", journal.path()]), asking(ask));
     manager.connect_all().await.unwrap();
     let waiting = tokio::spawn({
@@ -206,18 +212,9 @@ async fn who_panics_has_not_approved() {
 #[tokio::test]
 async fn a_yes_is_too_late_for_a_tool_that_is_not_offered_any_more() {
     let journal = Journal::new("approval-filtered");
-    let (asked, answer) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (ask, wait) = (asked.clone(), answer.clone());
-    let on_approval = OnApproval::new(move |_| {
-        let wait = wait.clone();
-        ask.notify_one();
-        async move {
-            wait.notified().await;
-            true
-        }
-    });
+    let (ask, asked, go) = late_yes();
     let mut server = stdio(&["--journal", journal.path()]);
-    let manager = manager(server.clone(), asking(on_approval));
+    let manager = manager(server.clone(), asking(ask));
     manager.connect_all().await.unwrap();
     let waiting = call(&manager, "count", json!({}));
     let filtered = async {
@@ -225,7 +222,7 @@ async fn a_yes_is_too_late_for_a_tool_that_is_not_offered_any_more() {
         server["disabledTools"] = json!(["count"]);
         let config = Config::from_value(json!({"mcpServers": {"s": server}})).unwrap();
         manager.reload_with(config).await.unwrap();
-        answer.notify_one();
+        go.notify_one();
     };
     let (outcome, ()) = tokio::join!(waiting, filtered);
     let error = outcome.unwrap_err();
@@ -237,16 +234,7 @@ async fn a_yes_is_too_late_for_a_tool_that_is_not_offered_any_more() {
 #[tokio::test]
 async fn a_manager_that_is_gone_sends_nothing_after_a_late_yes() {
     let journal = Journal::new("approval-gone");
-    let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (tell, gate) = (asked.clone(), go.clone());
-    let ask = OnApproval::new(move |_| {
-        let (tell, gate) = (tell.clone(), gate.clone());
-        async move {
-            tell.notify_one();
-            gate.notified().await;
-            true
-        }
-    });
+    let (ask, asked, go) = late_yes();
     let manager = manager(stdio(&["--journal", journal.path()]), asking(ask));
     manager.connect_all().await.unwrap();
     let waiting = manager.call_tool("s", "count", Arguments::none(), CallOptions::default());
