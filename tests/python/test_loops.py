@@ -19,15 +19,9 @@ import mcpool
 import pytest
 import uvloop
 from fixture_server import config, lives, processes, read_journal, stdio, until, web
+from loops import LoopWithoutReaders
 
 PATIENCE = 60
-
-
-class LoopWithoutReaders(asyncio.SelectorEventLoop):
-    """Like the proactor loop of Windows: it cannot watch a descriptor."""
-
-    def add_reader(self, *_: object) -> None:
-        raise NotImplementedError
 
 
 @pytest.fixture

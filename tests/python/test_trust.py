@@ -17,6 +17,7 @@ import mcpool.blocking
 import pytest
 import uvloop
 from fixture_server import read_journal, stdio, until
+from loops import LoopWithoutReaders
 from user_home import UserHome
 
 PATIENCE = 20
@@ -52,13 +53,6 @@ def test_a_callback_runs_on_the_loop_that_asked(home: UserHome) -> None:
             assert seen == [("a", asyncio.get_running_loop(), threading.current_thread())]
 
     bounded(main())
-
-
-class LoopWithoutReaders(asyncio.SelectorEventLoop):
-    """Like the proactor loop of Windows: it cannot watch a descriptor."""
-
-    def add_reader(self, *_: object) -> None:
-        raise NotImplementedError
 
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop, LoopWithoutReaders])

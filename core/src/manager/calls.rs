@@ -1,5 +1,5 @@
 //! Owns the way of a call from the manager to a session: finding the tool, sending, giving up. A call whose server is
-//! not up yet, or not any more, is carried out by `waiting`.
+//! not up yet, or not any more, is carried out by `errand`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -23,13 +23,13 @@ use crate::session::{CallLimits, Order, Session, Unsent};
 use crate::wire::Wire;
 
 mod asked;
+mod errand;
 mod gate;
 mod told;
-mod waiting;
 
 use asked::Asked;
+use errand::{Errand, Terms, Tracked, Wanted};
 use told::Told;
-use waiting::{Errand, Terms, Tracked, Wanted};
 
 /// Which tool is meant.
 #[derive(Clone, Copy, Debug)]

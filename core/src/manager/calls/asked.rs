@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::waiting::Errand;
+use super::errand::Errand;
 use super::{CallHandle, Handle};
 use crate::call::Waiter;
 use crate::connection::Connection;

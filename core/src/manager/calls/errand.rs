@@ -1,5 +1,7 @@
 //! Owns calls that cannot simply be sent: the server is not up yet, is being restarted, or was lost before the call
-//! left. Each waits as long as it is worth it, goes out once, and is sent again only where no tool can run twice.
+//! left. Each waits for a session (`waiting`), goes out once, and is sent again only where no tool can run twice.
+
+mod waiting;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,17 +12,16 @@ use tokio::time::{Instant, timeout_at};
 
 use super::super::Manager;
 use super::gate::Gate;
-use super::{CallHandle, Handle, find_tool, unavailable};
+use super::{CallHandle, Handle};
 use crate::call::{Arguments, CallOptions, OnProgress, Resend, Retry, Waiter};
 use crate::catalog::{Offer, ServerTool};
-use crate::connection::{Connection, Published};
-use crate::error::{Error, ErrorKind, Executed, Restart, Result};
+use crate::connection::Connection;
+use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::per_process::Local;
 use crate::question::Question;
 use crate::result::{Presenter, ToolResult};
 use crate::runtime;
 use crate::session::{CallLimits, Order, Session, Unsent};
-use crate::status::State;
 use crate::sync::lock;
 
 /// A call with everything that is needed to send it, and to send it again.
@@ -159,115 +160,38 @@ impl Errand {
         }
     }
 
-    /// A session that takes the call, or why there will be none in time.
-    async fn session(
-        &self,
-        dead: Option<&Dead>,
-        restarting_until: &mut Option<Duration>,
-    ) -> Result<(Arc<Session>, Arc<ServerTool>)> {
-        let connection = &*self.connection;
-        let mut changes = connection.changes();
-        let mut waited = false;
-        loop {
-            changes.mark_unchanged();
-            {
-                let published = connection.published();
-                if let Some(found) = self.look(&published, dead, waited)? {
-                    return Ok(found);
-                }
-                if self.is_restarting(&published) {
-                    self.check_restart(&published, dead, restarting_until)?;
-                }
-            }
-            waited = true;
-            let until = *restarting_until;
-            tokio::select! {
-                changed = changes.changed() => if changed.is_err() {
-                    return Err(Error::new(ErrorKind::Closed, "The manager is closed"));
-                },
-                () = sleep_until(connection, until) => {}
-            }
-        }
+    async fn pass(&self, gate: &Gate, tool: &ServerTool, waiter: &Waiter) -> Result<()> {
+        gate.pass(tool, &self.arguments, waiter, self.limits().total).await?;
+        // A server is not idle whose call was just waited for.
+        self.connection.touch();
+        Ok(())
     }
 
-    fn look(
-        &self,
-        published: &Published,
-        dead: Option<&Dead>,
-        waited: bool,
-    ) -> Result<Option<(Arc<Session>, Arc<ServerTool>)>> {
-        let server = self.server();
-        if let Some(live) = &published.live {
-            if dead.is_some_and(|(dead, _)| Arc::ptr_eq(dead, &live.session)) {
-                return Ok(None);
-            }
-            let tool = find_tool(&published.tools, &server, self.wanted.raw_name())?;
-            self.offer.check_drift(tool, &published.tools, || published.mask())?;
-            return Ok(Some((live.session.clone(), tool.clone())));
-        }
-        match published.state {
-            State::Connecting | State::Reconnecting => Ok(None),
-            State::Idle => {
-                self.connection.wake();
-                Ok(None)
-            }
-            // Who waited for an attempt gets its error.
-            _ => match &published.error {
-                Some(error) if waited => Err(error.clone()),
-                error => Err(unavailable(&server, error.as_ref())),
-            },
-        }
+    /// The limits as they are after the time that an answer took.
+    fn limits(&self) -> CallLimits {
+        let CallLimits { idle, total } = self.limits;
+        let total = self.gate.as_ref().map_or(total, |gate| gate.rest_of(total));
+        CallLimits { idle, total }
     }
 
-    /// Whether the server was up and is not any more, noticed or not.
-    fn is_restarting(&self, published: &Published) -> bool {
-        published.state == State::Reconnecting || published.live.is_some()
+    /// Until when a session is waited for.
+    fn deadline(&self) -> Instant {
+        let CallLimits { idle, total } = self.limits();
+        let patience = total.unwrap_or(Duration::MAX).min(idle);
+        let deadline = Instant::now().checked_add(patience);
+        deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400 * 365))
     }
 
-    /// Gives up when the next attempt is too far away, or the wait was long enough.
-    fn check_restart(
-        &self,
-        published: &Published,
-        dead: Option<&Dead>,
-        restarting_until: &mut Option<Duration>,
-    ) -> Result<()> {
-        let now = self.connection.clock().now();
-        let until = *restarting_until.get_or_insert(now.saturating_add(self.restart_wait));
-        let restart = Restart {
-            attempt: published.attempt,
-            next_retry_ms: published.next_retry_ms(self.connection.clock()),
-            last_error: published.error.clone(),
+    /// Whether no tool can run twice by it.
+    fn may_go_again(&self, error: &Error) -> bool {
+        let unharmed = match error.executed() {
+            Some(Executed::No) => true,
+            Some(Executed::Unknown) => self.repeatable.load(Ordering::Relaxed),
+            _ => false,
         };
-        let server = self.server();
-        let is_over = now >= until;
-        let error = match (published.retry_at, published.live.is_some()) {
-            (Some(due), _) if due > until || is_over => {
-                let next = restart.next_retry_ms.unwrap_or(0);
-                let text =
-                    format!("Server \"{server}\" is down; the next attempt is due in {next} ms");
-                Error::new(ErrorKind::RestartFailed, text)
-                    .with_hint("try again later, or connect it with connect()")
-            }
-            (None, false) if is_over => {
-                let text = format!("Server \"{server}\" is being restarted");
-                Error::new(ErrorKind::RestartInProgress, text).with_hint("try again later")
-            }
-            (None, true) if is_over => match dead {
-                Some((_, error)) => return Err(error.clone()),
-                None => return Ok(()),
-            },
-            _ => return Ok(()),
-        };
-        Err(error.with_server(&server).with_executed(Executed::No).with_restart(restart))
-    }
-
-    fn late(&self) -> Error {
-        let text = format!("Server \"{}\" was not connected in time for the call", self.server());
-        Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server())
-    }
-
-    fn server(&self) -> Arc<str> {
-        self.connection.server().clone()
+        unharmed
+            && error.kind() == ErrorKind::ConnectionLost
+            && !self.resent.load(Ordering::Relaxed)
     }
 }
 
@@ -277,13 +201,6 @@ fn without_a_session(error: Error, dead: Option<Dead>) -> Error {
         // It may have run: that outweighs why it could not be sent again.
         Some((_, lost)) if lost.executed() == Some(Executed::Unknown) => lost,
         _ => error.with_executed(Executed::No),
-    }
-}
-
-async fn sleep_until(connection: &Connection, at: Option<Duration>) {
-    match at {
-        Some(at) if at > connection.clock().now() => connection.clock().sleep_until(at).await,
-        _ => std::future::pending().await,
     }
 }
 
@@ -410,41 +327,5 @@ impl Resend for Tracked {
         };
         errand.resent.store(true, Ordering::Relaxed);
         self.carry_on(waiter, Some((session, lost)));
-    }
-}
-
-impl Errand {
-    async fn pass(&self, gate: &Gate, tool: &ServerTool, waiter: &Waiter) -> Result<()> {
-        gate.pass(tool, &self.arguments, waiter, self.limits().total).await?;
-        // A server is not idle whose call was just waited for.
-        self.connection.touch();
-        Ok(())
-    }
-
-    /// The limits as they are after the time that an answer took.
-    fn limits(&self) -> CallLimits {
-        let CallLimits { idle, total } = self.limits;
-        let total = self.gate.as_ref().map_or(total, |gate| gate.rest_of(total));
-        CallLimits { idle, total }
-    }
-
-    /// Until when a session is waited for.
-    fn deadline(&self) -> Instant {
-        let CallLimits { idle, total } = self.limits();
-        let patience = total.unwrap_or(Duration::MAX).min(idle);
-        let deadline = Instant::now().checked_add(patience);
-        deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400 * 365))
-    }
-
-    /// Whether no tool can run twice by it.
-    fn may_go_again(&self, error: &Error) -> bool {
-        let unharmed = match error.executed() {
-            Some(Executed::No) => true,
-            Some(Executed::Unknown) => self.repeatable.load(Ordering::Relaxed),
-            _ => false,
-        };
-        unharmed
-            && error.kind() == ErrorKind::ConnectionLost
-            && !self.resent.load(Ordering::Relaxed)
     }
 }

@@ -1,0 +1,133 @@
+//! Owns the wait for a session that takes a call: while the server comes up or is restarted, as long as it is worth it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::{find_tool, unavailable};
+use super::{Dead, Errand};
+use crate::catalog::ServerTool;
+use crate::connection::{Connection, Published};
+use crate::error::{Error, ErrorKind, Executed, Restart, Result};
+use crate::session::Session;
+use crate::status::State;
+
+impl Errand {
+    /// A session that takes the call, or why there will be none in time.
+    pub(super) async fn session(
+        &self,
+        dead: Option<&Dead>,
+        restarting_until: &mut Option<Duration>,
+    ) -> Result<(Arc<Session>, Arc<ServerTool>)> {
+        let connection = &*self.connection;
+        let mut changes = connection.changes();
+        let mut waited = false;
+        loop {
+            changes.mark_unchanged();
+            {
+                let published = connection.published();
+                if let Some(found) = self.look(&published, dead, waited)? {
+                    return Ok(found);
+                }
+                if self.is_restarting(&published) {
+                    self.check_restart(&published, dead, restarting_until)?;
+                }
+            }
+            waited = true;
+            let until = *restarting_until;
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() {
+                    return Err(Error::new(ErrorKind::Closed, "The manager is closed"));
+                },
+                () = sleep_until(connection, until) => {}
+            }
+        }
+    }
+
+    fn look(
+        &self,
+        published: &Published,
+        dead: Option<&Dead>,
+        waited: bool,
+    ) -> Result<Option<(Arc<Session>, Arc<ServerTool>)>> {
+        let server = self.server();
+        if let Some(live) = &published.live {
+            if dead.is_some_and(|(dead, _)| Arc::ptr_eq(dead, &live.session)) {
+                return Ok(None);
+            }
+            let tool = find_tool(&published.tools, &server, self.wanted.raw_name())?;
+            self.offer.check_drift(tool, &published.tools, || published.mask())?;
+            return Ok(Some((live.session.clone(), tool.clone())));
+        }
+        match published.state {
+            State::Connecting | State::Reconnecting => Ok(None),
+            State::Idle => {
+                self.connection.wake();
+                Ok(None)
+            }
+            // Who waited for an attempt gets its error.
+            _ => match &published.error {
+                Some(error) if waited => Err(error.clone()),
+                error => Err(unavailable(&server, error.as_ref())),
+            },
+        }
+    }
+
+    /// Whether the server was up and is not any more, noticed or not.
+    fn is_restarting(&self, published: &Published) -> bool {
+        published.state == State::Reconnecting || published.live.is_some()
+    }
+
+    /// Gives up when the next attempt is too far away, or the wait was long enough.
+    fn check_restart(
+        &self,
+        published: &Published,
+        dead: Option<&Dead>,
+        restarting_until: &mut Option<Duration>,
+    ) -> Result<()> {
+        let now = self.connection.clock().now();
+        let until = *restarting_until.get_or_insert(now.saturating_add(self.restart_wait));
+        let restart = Restart {
+            attempt: published.attempt,
+            next_retry_ms: published.next_retry_ms(self.connection.clock()),
+            last_error: published.error.clone(),
+        };
+        let server = self.server();
+        let is_over = now >= until;
+        let error = match (published.retry_at, published.live.is_some()) {
+            (Some(due), _) if due > until || is_over => {
+                let next = restart.next_retry_ms.unwrap_or(0);
+                let text =
+                    format!("Server \"{server}\" is down; the next attempt is due in {next} ms");
+                Error::new(ErrorKind::RestartFailed, text)
+                    .with_hint("try again later, or connect it with connect()")
+            }
+            (None, false) if is_over => {
+                let text = format!("Server \"{server}\" is being restarted");
+                Error::new(ErrorKind::RestartInProgress, text).with_hint("try again later")
+            }
+            (None, true) if is_over => match dead {
+                Some((_, error)) => return Err(error.clone()),
+                None => return Ok(()),
+            },
+            _ => return Ok(()),
+        };
+        Err(error.with_server(&server).with_executed(Executed::No).with_restart(restart))
+    }
+
+    /// Why a call whose time is over was not sent.
+    pub(super) fn late(&self) -> Error {
+        let text = format!("Server \"{}\" was not connected in time for the call", self.server());
+        Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server())
+    }
+
+    fn server(&self) -> Arc<str> {
+        self.connection.server().clone()
+    }
+}
+
+async fn sleep_until(connection: &Connection, at: Option<Duration>) {
+    match at {
+        Some(at) if at > connection.clock().now() => connection.clock().sleep_until(at).await,
+        _ => std::future::pending().await,
+    }
+}
