@@ -102,6 +102,8 @@ pub(crate) struct Slice {
     pub(crate) approval: Rule,
     /// The provider of the server's definition.
     pub(crate) via: Arc<str>,
+    /// Whether nobody has trusted the definition.
+    pub(crate) untrusted: bool,
 }
 
 /// All tools of a manager at one moment, sorted by name.
@@ -119,11 +121,12 @@ impl Catalog {
     pub(crate) fn build(slices: Vec<Slice>, names: &Names, home: &Home) -> Self {
         let all: Vec<_> =
             slices.iter().flat_map(|slice| slice.tools.list.iter().cloned()).collect();
-        let named = names.name_all(&all);
-        let shown = slices.iter().flat_map(|slice| slice.tools.list.iter().map(move |_| slice));
+        let shown = || slices.iter().flat_map(|slice| slice.tools.list.iter().map(move |_| slice));
+        let untrusted: Vec<bool> = shown().map(|slice| slice.untrusted).collect();
+        let named = names.name_all(&all, &untrusted);
         let mut withheld = HashMap::new();
         let mut tools = Vec::with_capacity(all.len());
-        for ((name, of), slice) in named.into_iter().zip(all).zip(shown) {
+        for ((name, of), slice) in named.into_iter().zip(all).zip(shown()) {
             if !slice.offer.has(&of) {
                 withheld.insert(name, of);
                 continue;

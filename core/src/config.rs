@@ -34,7 +34,9 @@ pub use limits::Limits;
 pub(crate) use own_writes::physical;
 pub use restart::RestartPolicy;
 pub use schema::schema;
-pub use source::{Declared, Level, Scope, Source};
+pub use source::{
+    Declared, Effect, HeldBack, Level, ProjectEntry, Scope, ScopeTrust, Source, Subject,
+};
 pub use tools::ToolFilter;
 pub(crate) use validate::MAX_RESULT_CHARS;
 pub use validate::check_name;
@@ -46,6 +48,8 @@ pub struct Config {
     pub servers: IndexMap<String, Declared>,
     /// What is odd but does no harm; each line names its server or its file.
     pub warnings: Vec<String>,
+    /// Everything that the files of a project say, trusted or not.
+    pub project: Vec<ProjectEntry>,
 }
 
 /// One server's definition.

@@ -9,7 +9,9 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::config::{Config, Declared, Level, ServerConfig, Source};
+use crate::config::{
+    Config, Declared, HeldBack, Level, ProjectEntry, ServerConfig, Source, Subject,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::{self, Secret};
 use crate::surroundings::{Surroundings, WrittenSurroundings};
@@ -174,12 +176,20 @@ pub fn providers() -> impl Iterator<Item = &'static str> {
     PROVIDERS.iter().map(|provider| provider.name)
 }
 
-/// Looks for the servers that are configured on this machine. Reads files, starts nothing, never fails as a whole.
-pub fn discover(options: &DiscoverOptions) -> Discovery {
-    discover_under(options, Path::new("/etc"))
+/// Which entries of a project the user trusts; `crate::trust` knows.
+pub(crate) trait TrustView {
+    /// A hash of all that a project brings with a definition.
+    fn fingerprint(&self, config: &ServerConfig) -> String;
+    /// Whether the user trusts this.
+    fn trusts(&self, subject: &Subject) -> bool;
 }
 
-fn discover_under(options: &DiscoverOptions, system: &Path) -> Discovery {
+/// Looks for the servers that are configured on this machine. Reads files, starts nothing, never fails as a whole.
+pub(crate) fn discover_with(options: &DiscoverOptions, trust: &dyn TrustView) -> Discovery {
+    discover_under(options, trust, Path::new("/etc"))
+}
+
+fn discover_under(options: &DiscoverOptions, trust: &dyn TrustView, system: &Path) -> Discovery {
     let mut discovery = Discovery::default();
     let project = match project_directory(options.cwd.as_deref()) {
         Ok(project) => project,
@@ -205,7 +215,7 @@ fn discover_under(options: &DiscoverOptions, system: &Path) -> Discovery {
     }
     discovery.files = reader.files;
     discovery.config.warnings = reader.warnings;
-    choice::choose(reader.documents, options, &mut discovery);
+    choice::choose(reader.documents, options, trust, &mut discovery);
     discovery
 }
 
@@ -258,8 +268,22 @@ impl Discovery {
                 ("direct", shown(declared.direct.as_ref())),
             ])
         };
+        let blocked = |entry: &ProjectEntry| {
+            let HeldBack { effect, servers } = entry.held_back.as_ref()?;
+            let concerned = servers
+                .iter()
+                .map(|(name, source)| object([("name", json!(name)), ("source", json!(source))]));
+            Some(object([
+                ("name", json!(entry.name)),
+                ("config", redact::definition(entry.definition.clone())),
+                ("source", json!(entry.source)),
+                ("effect", json!(effect)),
+                ("servers", concerned.collect()),
+            ]))
+        };
         object([
             ("servers", self.config.servers.iter().map(server).collect()),
+            ("blocked", self.config.project.iter().filter_map(blocked).collect()),
             ("warnings", json!(self.config.warnings)),
             ("files", json!(self.files)),
             ("left_out", json!(self.left_out)),

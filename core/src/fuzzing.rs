@@ -11,10 +11,11 @@ use crate::config::edit::edited;
 use crate::config::parse::{Format, parse};
 use crate::config::syntax::{Syntax, translate};
 use crate::config::{Config, Level, Scope};
-use crate::discover::{DiscoverOptions, discover, normalised};
+use crate::discover::{DiscoverOptions, normalised};
 use crate::redact::{self, Given};
 use crate::resolve::{Sent, expanded};
 use crate::surroundings::Surroundings;
+use crate::trust::discover;
 
 #[cfg(test)]
 mod tests;

@@ -59,11 +59,12 @@ pub use call::{Address, Arguments, CallOptions, OnProgress, OnQuestion, Progress
 pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, ServerTool, Tool, ToolState};
 pub use clock::Clock;
 pub use config::{
-    Config, Declared, HealthProbe, InheritEnv, Isolate, KeepAlive, Level, Limits, Remote,
-    RestartPolicy, Scope, ServerConfig, Source, ToolFilter, Transport, check_name,
+    Config, Declared, Effect, HealthProbe, HeldBack, InheritEnv, Isolate, KeepAlive, Level, Limits,
+    ProjectEntry, Remote, RestartPolicy, Scope, ScopeTrust, ServerConfig, Source, Subject,
+    ToolFilter, Transport, check_name,
 };
 pub use discover::{
-    DiscoverOptions, Discovery, DiscoveryError, FoundFile, LeftOut, McpRemote, discover, providers,
+    DiscoverOptions, Discovery, DiscoveryError, FoundFile, LeftOut, McpRemote, providers,
 };
 pub use error::{Error, ErrorKind, Executed, Restart, Result, RpcError};
 pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
@@ -80,7 +81,8 @@ pub use result::{Failure, ForModel, Signal, SignalKind, Spill, ToolResult};
 pub use status::{Calls, Reason, ServerStatus, State};
 pub use surroundings::{Platform, Surroundings};
 pub use trust::{
-    Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, trust, trusted, untrust,
+    QuestionFile, Replaced, Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, discover,
+    questions, trust, trust_these, trusted, untrust,
 };
 
 #[cfg(doctest)]

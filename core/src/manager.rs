@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::audience::View;
 use crate::catalog::{Cache, Names, Offer, Terms, did_you_mean};
-use crate::config::{Config, Declared, Isolate};
+use crate::config::{Config, Declared, Isolate, ProjectEntry, Subject};
 use crate::connection::Connection;
 use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
@@ -48,7 +48,7 @@ use server::{Server, Showing};
 use sources::Origin;
 pub use telemetry::{Attributes, CallTelemetry, words as telemetry_words};
 use tools::Shown;
-use trust::{Case, Judge};
+use trust::TrustPolicy;
 use watch::Watch;
 
 const CLOSE_ONE: Duration = Duration::from_secs(5);
@@ -79,9 +79,11 @@ struct Inner {
     /// Where the config is read again.
     origin: Origin,
     discovery: ArcSwapOption<Discovery>,
-    judge: Arc<Judge>,
-    /// Cases whose answer is awaited.
-    questions: Mutex<HashSet<Case>>,
+    /// What the files of the project say, trusted or not.
+    project: ArcSwap<Vec<ProjectEntry>>,
+    trust: Arc<TrustPolicy>,
+    /// Subjects whose answer is awaited.
+    questions: Mutex<HashSet<Arc<Subject>>>,
     watch: Mutex<Option<Watch>>,
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
@@ -93,7 +95,8 @@ struct Inner {
 impl Manager {
     /// A manager for these servers. Nothing is started yet.
     pub fn new(config: Config, options: ManagerOptions) -> Manager {
-        Manager::assemble(config, options, Origin::Code, None)
+        let trust = trust_policy(&options);
+        Manager::assemble(config, options, Origin::Code, trust, None)
     }
 
     /// What a child shares with its parent is the parent's.
@@ -101,9 +104,10 @@ impl Manager {
         config: Config,
         options: ManagerOptions,
         origin: Origin,
+        trust: Arc<TrustPolicy>,
         parent: Option<&Inner>,
     ) -> Manager {
-        let Config { servers, mut warnings } = config;
+        let Config { servers, mut warnings, project } = config;
         if parent.is_none() {
             warnings.extend(options.tools.oddities());
         }
@@ -140,10 +144,6 @@ impl Manager {
         let servers: Servers = servers.collect();
         view.set_offers(offers_of(&servers));
         let slots = options.connect_concurrency.max(1);
-        let judge = match parent {
-            Some(parent) => parent.judge.clone(),
-            None => Judge::new(options.trust.clone(), options.surroundings.clone()),
-        };
         Manager(Local::new(Arc::new_cyclic(|me| Inner {
             me: me.clone(),
             servers: ArcSwap::from_pointee(servers),
@@ -158,7 +158,8 @@ impl Manager {
             catalog: Mutex::default(),
             origin,
             discovery: ArcSwapOption::new(parent.and_then(|parent| parent.discovery.load_full())),
-            judge,
+            project: ArcSwap::from_pointee(project),
+            trust,
             questions: Mutex::default(),
             watch: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
@@ -173,9 +174,11 @@ impl Manager {
         self.check_open()?;
         let servers = self.0.servers.load();
         let declared = servers.iter().map(|(name, server)| (name.clone(), server.declared.clone()));
-        let config = Config { servers: declared.collect(), warnings: Vec::new() };
+        let project = self.0.project.load().to_vec();
+        let config = Config { servers: declared.collect(), warnings: Vec::new(), project };
         let options = ManagerOptions { watch: false, ..self.0.options.clone() };
-        Ok(Manager::assemble(config, options, Origin::Code, Some(&self.0)))
+        let trust = self.0.trust.clone();
+        Ok(Manager::assemble(config, options, Origin::Code, trust, Some(&self.0)))
     }
 
     /// What was odd in the config, and about values that were looked up since.
@@ -297,11 +300,15 @@ impl Inner {
         let held = server.hold(|config| {
             let config = self.admit(server, config)?;
             let home = match (config.shared, config.isolate) {
+                // What nobody trusts takes no name from others in the process.
+                _ if config.scope.is_restricted() => &self.family,
                 (true, Isolate::None) => self.pool.residents(),
                 (true, Isolate::Session) => &self.own,
                 (false, _) => &self.family,
             };
-            home.acquire(&server.name, &config, self.pool.clock(), &self.view)
+            let lease = home.acquire(&server.name, &config, self.pool.clock(), &self.view)?;
+            self.tell_replaced(server);
+            Ok(lease)
         });
         if let Err(error) = &held
             && server.is_blocked()
@@ -318,6 +325,10 @@ impl Drop for Inner {
         // Attempts that wait for their turn have nobody to connect for any more.
         self.connect_slots.close();
     }
+}
+
+fn trust_policy(options: &ManagerOptions) -> Arc<TrustPolicy> {
+    TrustPolicy::new(options.trust.clone(), options.surroundings.clone())
 }
 
 fn offers_of(servers: &Servers) -> impl Iterator<Item = (String, Arc<Offer>)> {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::audience::View;
 use crate::clock::Clock;
-use crate::config::{KeepAlive, ServerConfig};
+use crate::config::{KeepAlive, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventKind;
@@ -189,7 +189,7 @@ impl Residents {
             residents: self.clone(),
             connection,
             view: view.clone(),
-            is_trusted: config.scope.trusted,
+            trusted: config.scope.trusted.clone(),
             released: AtomicBool::new(false),
         })
     }
@@ -262,8 +262,8 @@ pub(crate) struct Lease {
     residents: Arc<Residents>,
     connection: Arc<Connection>,
     view: Arc<View>,
-    /// Whether the manager trusts the definition's source.
-    is_trusted: bool,
+    /// How far the manager trusts the definition.
+    trusted: ScopeTrust,
     released: AtomicBool,
 }
 
@@ -284,14 +284,14 @@ impl Lease {
     /// Changes the settings of the connection in place; the identity must be the same.
     pub(crate) fn set(&self, config: &ServerConfig) {
         let mut config = config.clone();
-        config.scope.trusted = self.is_trusted;
+        config.scope.trusted = self.trusted.clone();
         if let Some(resident) = lock(&self.residents.by_name).get_mut(&self.name) {
             resident.redefine(&config);
         }
     }
 
-    pub(crate) fn is_trusted(&self) -> bool {
-        self.is_trusted
+    pub(crate) fn trusted(&self) -> &ScopeTrust {
+        &self.trusted
     }
 
     /// Lets go; resolves when the connection has ended, or at once when it lives on.

@@ -3,7 +3,7 @@
 //! Invariant: what a definition may read follows from where it was written; what is odd is told without its value.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
-use crate::config::{Level, Remote, Scope, ServerConfig, Transport};
+use crate::config::{Level, Remote, Scope, ScopeTrust, ServerConfig, Transport};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::{self, Secret};
 use crate::runtime;
@@ -22,6 +22,7 @@ mod command;
 mod env_file;
 mod environment;
 mod expand;
+mod files;
 mod reference;
 pub(crate) mod text_file;
 mod warnings;
@@ -29,6 +30,8 @@ mod warnings;
 use command::{Order, command_of, without_escape};
 use environment::{find_program, inherited};
 use expand::{Expander, Field, Reach, path_in, unescaped};
+use files::Files;
+pub(crate) use files::{BroughtFile, trust_fingerprint};
 use warnings::Warnings;
 
 /// Texts beyond this size are worked on where nobody else waits.
@@ -38,6 +41,18 @@ const SMALL: usize = 64 << 10;
 pub(crate) enum Resolved {
     Stdio(Launch),
     Http(Target),
+}
+
+/// The files that a definition makes part of what is run: its variables, its `envFile`, the files that its values name.
+/// Nothing is run for it. A definition that cannot be resolved brings what it named before the mistake.
+pub(crate) fn brought(config: &ServerConfig) -> Vec<BroughtFile> {
+    let Transport::Stdio { command, args, env, env_file, cwd } = &config.transport else {
+        return Vec::new();
+    };
+    let mut warnings = Warnings::new("");
+    let mut values = Values::new(&config.scope, Said::new(), &mut warnings);
+    let _ = values.stdio("", &config.scope, Stdio { command, args, env, env_file, cwd });
+    values.expander.take_files().into_brought()
 }
 
 /// What commands said, by field and entry.
@@ -109,7 +124,7 @@ async fn ask_commands(config: &ServerConfig, warnings: &mut Warnings) -> Said {
     };
     let commands = [entries("env", env), entries("headers", headers)].concat();
     let scope = &config.scope;
-    if scope.level == Level::Project && !scope.trusted {
+    if scope.is_restricted() {
         for ((field, name), _) in commands {
             warnings.push(&format!(
                 "\"{field}.{name}\" is left out: commands of a project are not run before it is trusted"
@@ -140,12 +155,13 @@ fn bind(
     warnings: &mut Warnings,
 ) -> Result<Resolved> {
     let scope = &config.scope;
-    let variables = variables(scope, warnings);
-    let mut values = Values { expander: Expander::new(scope, variables, warnings), said };
+    let mut values = Values::new(scope, said, warnings);
     match &config.transport {
         Transport::Stdio { command, args, env, env_file, cwd } => {
             let written = Stdio { command, args, env, env_file, cwd };
-            Ok(Resolved::Stdio(values.launch(server, config, written)?))
+            let launch = values.launch(server, config, written)?;
+            check_trusted(server, config, values.expander.take_files())?;
+            Ok(Resolved::Stdio(launch))
         }
         Transport::Http(remote) => {
             Ok(Resolved::Http(values.target(server, scope, remote, &["http", "https"])?))
@@ -158,10 +174,27 @@ fn bind(
     }
 }
 
+/// Whether the files that were read are those that the user trusts. They may have changed since the manager decided, and
+/// a restart reads them again.
+fn check_trusted(server: &str, config: &ServerConfig, files: Files) -> Result<()> {
+    let ScopeTrust::As(trusted) = &config.scope.trusted else { return Ok(()) };
+    let files = files.into_brought();
+    if *trusted == trust_fingerprint(config, &files) {
+        return Ok(());
+    }
+    let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
+    let text = format!(
+        "Refused to start stdio server \"{server}\" because what it brings is no longer what was trusted ({})",
+        names.join(", ")
+    );
+    Err(Error::new(ErrorKind::Untrusted, text)
+        .with_hint("look at it with \"mcpool trust\", then reload"))
+}
+
 /// What the scope's file of variables says; a file that is not there says nothing.
-fn variables(scope: &Scope, warnings: &mut Warnings) -> HashMap<String, String> {
+fn variables(scope: &Scope, files: &mut Files, warnings: &mut Warnings) -> HashMap<String, String> {
     let Some(path) = &scope.variables else { return HashMap::new() };
-    match env_file::read(path) {
+    match files.read(path).and_then(|text| env_file::entries(&text)) {
         Ok(entries) => entries.into_iter().collect(),
         Err(text_file::Problem::Missing) => HashMap::new(),
         Err(problem) => {
@@ -185,14 +218,23 @@ struct Values<'a> {
     said: Said,
 }
 
-impl Values<'_> {
-    fn launch(
-        &mut self,
-        server: &Arc<str>,
-        config: &ServerConfig,
-        written: Stdio<'_>,
-    ) -> Result<Launch> {
-        let scope = &config.scope;
+/// A program's definition with its references replaced.
+struct ExpandedStdio {
+    command: String,
+    args: Vec<String>,
+    cwd: Option<PathBuf>,
+    own: IndexMap<String, String>,
+    from_file: Vec<(String, String)>,
+}
+
+impl<'a> Values<'a> {
+    fn new(scope: &'a Scope, said: Said, warnings: &'a mut Warnings) -> Self {
+        let mut files = Files::default();
+        let variables = variables(scope, &mut files, warnings);
+        Values { expander: Expander::new(scope, variables, files, warnings), said }
+    }
+
+    fn stdio(&mut self, server: &str, scope: &Scope, written: Stdio<'_>) -> Result<ExpandedStdio> {
         let own = self.entries(Field::new("env", Reach::Outside), written.env)?;
         self.expander.set_own(own.clone());
         let plain = |name| Field::new(name, Reach::All);
@@ -210,10 +252,25 @@ impl Values<'_> {
         });
         let env_file = self.path(plain("envFile"), written.env_file, scope)?;
         let from_file = match (env_file, written.env_file) {
-            (Some(file), Some(written)) => read_env_file(&file, written)?,
+            (Some(file), Some(written)) => {
+                let text = self.expander.read_file(&file);
+                text.and_then(|text| env_file::entries(&text))
+                    .map_err(|problem| unreadable_env_file(written, &problem))?
+            }
             _ => Vec::new(),
         };
+        Ok(ExpandedStdio { command, args, cwd, own, from_file })
+    }
 
+    fn launch(
+        &mut self,
+        server: &Arc<str>,
+        config: &ServerConfig,
+        written: Stdio<'_>,
+    ) -> Result<Launch> {
+        let (scope, command_as_written) = (&config.scope, written.command);
+        let ExpandedStdio { command, args, cwd, own, from_file } =
+            self.stdio(server, scope, written)?;
         let mut given = self.expander.take_given();
         given.args(&args);
         own.values().chain(from_file.iter().map(|(_, value)| value)).for_each(|it| given.value(it));
@@ -223,9 +280,9 @@ impl Values<'_> {
         let program = if command.contains('/') {
             path_in(scope, &command)
         } else {
-            let base = cwd.clone().or_else(|| std::env::current_dir().ok());
-            find_program(&command, &env, &base.unwrap_or_default()).ok_or_else(|| {
-                let text = format!("Command \"{}\" was not found", redact::text(written.command));
+            find_program(&command, &env, search_base(scope, &cwd).as_deref()).ok_or_else(|| {
+                let text =
+                    format!("Command \"{}\" was not found", redact::text(command_as_written));
                 Error::new(ErrorKind::ConnectFailed, text)
                     .with_hint("is it installed, and on the PATH that the server gets?")
             })?
@@ -311,19 +368,26 @@ impl Values<'_> {
         field: Field<'_>,
         written: &Option<String>,
         scope: &Scope,
-    ) -> Result<Option<std::path::PathBuf>> {
+    ) -> Result<Option<PathBuf>> {
         let Some(written) = written else { return Ok(None) };
         let path = self.expander.expand(field, written)?;
         Ok((!path.is_empty()).then(|| path_in(scope, &path)))
     }
 }
 
+/// Where the relative entries of `PATH` begin. The user's own definitions have no such place without a `cwd`: it would
+/// be whichever project we were started in.
+fn search_base(scope: &Scope, cwd: &Option<PathBuf>) -> Option<PathBuf> {
+    match scope.level {
+        Level::User => cwd.clone(),
+        Level::Explicit | Level::Project => cwd.clone().or_else(|| std::env::current_dir().ok()),
+    }
+}
+
 /// Told by its name as written: that has no values in it.
-fn read_env_file(file: &Path, written: &str) -> Result<Vec<(String, String)>> {
-    env_file::read(file).map_err(|problem| {
-        let (shown, why) = (redact::text(written), problem.text());
-        Error::new(ErrorKind::ConfigIo, format!("The env file \"{shown}\" cannot be read: {why}"))
-    })
+fn unreadable_env_file(written: &str, problem: &text_file::Problem) -> Error {
+    let (shown, why) = (redact::text(written), problem.text());
+    Error::new(ErrorKind::ConfigIo, format!("The env file \"{shown}\" cannot be read: {why}"))
 }
 
 fn bind_headers(entries: IndexMap<String, String>) -> Result<HeaderMap> {
@@ -362,7 +426,7 @@ pub(crate) fn expanded(
     sent: Sent,
 ) -> Result<String> {
     let mut warnings = Warnings::new("n");
-    let mut expander = Expander::new(scope, variables, &mut warnings);
+    let mut expander = Expander::new(scope, variables, Files::default(), &mut warnings);
     let reach = match sent {
         Sent::Yes => expander.reach_of_the_sent(),
         Sent::No => Reach::All,

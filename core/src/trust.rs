@@ -1,4 +1,5 @@
-//! Owns which definitions of a project may start programs: the user's word, kept with the fingerprint of what was seen.
+//! Owns what the definitions of a project may do: the rule, and the user's word, kept with the fingerprint of what was
+//! shown.
 //! Invariant: a definition that changed is a definition that nobody has trusted.
 
 use std::future::Future;
@@ -10,9 +11,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::catalog::did_you_mean;
-use crate::config::{Level, physical};
-use crate::discover::{DiscoverOptions, discover};
+use crate::config::{
+    Config, Declared, Level, ProjectEntry, ServerConfig, Source, Subject, Transport, physical,
+};
+use crate::discover::{DiscoverOptions, Discovery, TrustView, discover_with};
 use crate::error::{Error, ErrorKind, Result};
+use crate::resolve::{brought, trust_fingerprint};
 use crate::surroundings::Surroundings;
 
 mod request;
@@ -23,16 +27,20 @@ pub(crate) use store::Store;
 
 /// The file, the directory that holds it, and two more up to the project's: no product keeps its file deeper.
 const DEPTH: usize = 4;
+/// How much of a file is shown in a question.
+const SHOWN: usize = 64 << 10;
 
-/// Who decides whether a project's definition may start a program.
+/// Who decides what a project's definitions may do.
 #[derive(Clone, Default)]
 pub enum Trust {
-    /// The user, by `mcpool trust`.
+    /// The user, by `mcpool trust`. Remote servers that nobody has trusted are dialled at public addresses.
     #[default]
     Stored,
+    /// The user, by `mcpool trust`, about every server, whatever its transport.
+    Strict,
     /// Every definition is trusted.
     All,
-    /// No definition is trusted, whatever is stored.
+    /// Nothing of a project is started or dialled, whatever is stored.
     None,
     /// The store, and for what it does not know this function.
     Ask(TrustCallback),
@@ -42,17 +50,88 @@ pub enum Trust {
 pub type TrustCallback =
     Arc<dyn Fn(TrustQuestion) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
-/// A definition that nobody has trusted yet.
+/// What a project's file says and what comes with it, whole: what is trusted is what its fingerprint is made of.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrustQuestion {
-    /// The server.
+    /// The server; empty for the file's lists of servers that are on or off.
     pub server: String,
     /// The file that declares it.
     pub path: String,
-    /// The fingerprint of the definition.
+    /// The fingerprint of the definition and of the files that it brings.
     pub fingerprint: String,
-    /// The definition, with stars for what may be secret.
+    /// The definition as the project wrote it. Nothing is starred: it is what would be run or reached.
     pub definition: Value,
+    /// The files that become part of what is run.
+    pub files: Vec<QuestionFile>,
+    /// Servers of the user that it would replace or switch off.
+    pub replaces: Vec<Replaced>,
+    /// Whether the user trusts it already.
+    pub trusted: bool,
+    /// Where the file is, for the store.
+    #[serde(skip)]
+    place: PathBuf,
+}
+
+/// A file that becomes part of what is run: variables, an `envFile`, what a value refers to.
+#[derive(Clone, Debug, Serialize)]
+pub struct QuestionFile {
+    /// Where it is.
+    pub path: String,
+    /// Its content; absent when it cannot be read.
+    pub text: Option<String>,
+}
+
+/// A server of the user that a project's definition would replace or switch off.
+#[derive(Clone, Debug, Serialize)]
+pub struct Replaced {
+    /// Its name.
+    pub server: String,
+    /// Where it is declared.
+    pub source: Source,
+}
+
+impl TrustQuestion {
+    /// Reads the files that the entry brings; waits for the disk.
+    pub(crate) fn of(entry: &ProjectEntry) -> TrustQuestion {
+        let subject = &entry.subject;
+        let mut question = TrustQuestion::about(subject, &entry.definition, entry.config.as_ref());
+        let held_back = entry.held_back.iter().flat_map(|held_back| &held_back.servers);
+        question.replaces = held_back
+            .map(|(server, source)| Replaced { server: server.clone(), source: source.clone() })
+            .collect();
+        question.trusted = entry.trusted;
+        question
+    }
+
+    /// The same for a definition that replaces nothing.
+    pub(crate) fn about(
+        subject: &Subject,
+        definition: &Value,
+        config: Option<&ServerConfig>,
+    ) -> TrustQuestion {
+        let files = config.map(brought).unwrap_or_default().into_iter().map(|file| QuestionFile {
+            path: file.path.display().to_string(),
+            text: file.text.map(shortened),
+        });
+        TrustQuestion {
+            server: subject.server.clone(),
+            path: subject.path.clone(),
+            fingerprint: subject.fingerprint.clone(),
+            definition: definition.clone(),
+            files: files.collect(),
+            replaces: Vec::new(),
+            trusted: false,
+            place: place_of(Path::new(&subject.path), &subject.project),
+        }
+    }
+}
+
+fn shortened(mut text: String) -> String {
+    if text.len() > SHOWN {
+        text.truncate(text.floor_char_boundary(SHOWN));
+        text.push_str("… (the rest is not shown)");
+    }
+    text
 }
 
 /// A definition that the user trusts.
@@ -66,6 +145,101 @@ pub struct Trusted {
     pub fingerprint: String,
 }
 
+/// What may be done with a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Permit {
+    /// Everything: the user wrote or trusts it.
+    Full,
+    /// It is dialled, at a public address, with nothing of the user, and its commands are not run.
+    Restricted,
+    /// It is neither started nor dialled.
+    Refused,
+}
+
+/// The rule of trust: what may be done with a definition, by the policy and by whether the user trusts it. Whoever
+/// starts, dials or shows a server asks here.
+pub(crate) fn permit(policy: &Trust, trusted: bool, declared: &Declared) -> Permit {
+    if declared.source.level != Level::Project {
+        return Permit::Full;
+    }
+    match policy {
+        Trust::All => return Permit::Full,
+        Trust::None => return Permit::Refused,
+        Trust::Stored | Trust::Strict | Trust::Ask(_) if trusted => return Permit::Full,
+        Trust::Strict => return Permit::Refused,
+        Trust::Stored | Trust::Ask(_) => {}
+    }
+    match declared.config.as_ref().map(|config| &config.transport) {
+        Ok(Transport::Http(_) | Transport::Sse(_) | Transport::WebSocket(_)) => Permit::Restricted,
+        Ok(Transport::Stdio { .. }) | Err(_) => Permit::Refused,
+    }
+}
+
+/// What may be done with a declared server by what the user has stored, as it was when its config was found.
+pub(crate) fn stored_permit(config: &Config, declared: &Declared) -> Permit {
+    let is_it = |entry: &&ProjectEntry| Some(&entry.subject) == declared.subject.as_ref();
+    let trusted = config.project.iter().find(is_it).is_some_and(|entry| entry.trusted);
+    permit(&Trust::Stored, trusted, declared)
+}
+
+/// Why a server is not started or dialled.
+pub(crate) fn untrusted(subject: &Subject, config: Option<&ServerConfig>) -> Error {
+    let Subject { path, server, .. } = subject;
+    let text = match config.map(|config| &config.transport) {
+        Some(Transport::Stdio { .. }) => {
+            format!("Refused to start stdio server \"{server}\" because {path} is not trusted")
+        }
+        _ => format!("Refused to use server \"{server}\" because {path} is not trusted"),
+    };
+    Error::new(ErrorKind::Untrusted, text)
+        .with_server(server)
+        .with_hint(format!("mcpool trust {path}"))
+}
+
+/// What the user has stored.
+pub(crate) struct StoredTrust(Store);
+
+impl StoredTrust {
+    /// A store that cannot be read trusts nothing; the error says why.
+    pub(crate) fn load(surroundings: &Surroundings) -> (StoredTrust, Option<Error>) {
+        match Store::load(surroundings) {
+            Ok(store) => (StoredTrust(store), None),
+            Err(error) => (StoredTrust(Store::default()), Some(error)),
+        }
+    }
+}
+
+impl TrustView for StoredTrust {
+    fn fingerprint(&self, config: &ServerConfig) -> String {
+        fingerprint(config)
+    }
+
+    fn trusts(&self, subject: &Subject) -> bool {
+        let place = place_of(Path::new(&subject.path), &subject.project);
+        self.0.trusts(&place, &subject.server, &subject.fingerprint)
+    }
+}
+
+/// A hash of a project's definition and of the files that it brings.
+pub(crate) fn fingerprint(config: &ServerConfig) -> String {
+    trust_fingerprint(config, &brought(config))
+}
+
+/// Looks for the servers that are configured on this machine. Reads files, starts nothing, never fails as a whole. What
+/// a project says counts as far as the user trusts it.
+pub fn discover(options: &DiscoverOptions) -> Discovery {
+    let (stored, problem) = StoredTrust::load(&options.surroundings);
+    let mut found = discover_with(options, &stored);
+    found.config.warnings.extend(problem.map(|error| error.message().to_owned()));
+    found
+}
+
+/// Everything that a project's config file says now and that can be trusted, or that all files of a project's directory
+/// say; trusted already or not.
+pub fn questions(path: &Path, surroundings: &Surroundings) -> Result<Vec<TrustQuestion>> {
+    Ok(project_entries(path, surroundings)?.iter().map(TrustQuestion::of).collect())
+}
+
 /// Trusts what a project's config file declares now, or what all files of a project's directory do; gives what is
 /// trusted. With names, only these; no names at all are nobody.
 pub fn trust(
@@ -73,20 +247,43 @@ pub fn trust(
     only: Option<&[String]>,
     surroundings: &Surroundings,
 ) -> Result<Vec<Trusted>> {
-    let mut found = project_servers(path, surroundings)?;
+    let questions = questions(path, surroundings)?;
+    trust_these(&chosen(path, questions, only)?, surroundings)
+}
+
+/// Those of the named servers; all when none are named.
+pub(crate) fn chosen(
+    path: &Path,
+    mut questions: Vec<TrustQuestion>,
+    only: Option<&[String]>,
+) -> Result<Vec<TrustQuestion>> {
     let mut names = only.unwrap_or_default().iter();
-    if let Some(name) = names.find(|name| !found.iter().any(|one| one.server == **name)) {
+    if let Some(name) = names.find(|name| !questions.iter().any(|one| one.server == **name)) {
         let text = format!("{} declares no server \"{name}\" that can be trusted", path.display());
-        let similar = did_you_mean(name, found.iter().map(|one| one.server.as_str()));
+        let similar = did_you_mean(name, questions.iter().map(|one| one.server.as_str()));
         let error = Error::new(ErrorKind::ServerNotFound, text).with_server(name);
         return Err(match similar {
             Some(similar) => error.with_hint(format!("did you mean \"{similar}\"?")),
             None => error,
         });
     }
-    found.retain(|one| only.is_none_or(|only| only.contains(&one.server)));
-    Store::change(surroundings, |store| store.add(&found))?;
-    Ok(found)
+    questions.retain(|one| only.is_none_or(|only| only.contains(&one.server)));
+    Ok(questions)
+}
+
+/// Trusts what was asked about, as it was asked: the files are not read again.
+pub fn trust_these(
+    questions: &[TrustQuestion],
+    surroundings: &Surroundings,
+) -> Result<Vec<Trusted>> {
+    let trusted = questions.iter().map(|question| Trusted {
+        path: question.place.display().to_string(),
+        server: question.server.clone(),
+        fingerprint: question.fingerprint.clone(),
+    });
+    let trusted: Vec<Trusted> = trusted.collect();
+    Store::change(surroundings, |store| store.add(&trusted))?;
+    Ok(trusted)
 }
 
 /// Takes trust in a file's definitions back, or in those of all files below a directory; gives what was trusted. With
@@ -133,8 +330,8 @@ fn named(path: &Path) -> PathBuf {
     }
 }
 
-/// The definitions that discovery finds at this place and that ask for trust.
-fn project_servers(path: &Path, surroundings: &Surroundings) -> Result<Vec<Trusted>> {
+/// What discovery finds in the project's files at this place.
+fn project_entries(path: &Path, surroundings: &Surroundings) -> Result<Vec<ProjectEntry>> {
     let wanted = named(path);
     if !wanted.exists() {
         let text = format!("{} does not exist", path.display());
@@ -147,35 +344,17 @@ fn project_servers(path: &Path, surroundings: &Surroundings) -> Result<Vec<Trust
     // From above: in the directory of a product's file, another product may take it for its own.
     let above: Vec<&Path> = wanted.ancestors().take(DEPTH).collect();
     for directory in above.into_iter().rev().filter(|directory| directory.is_dir()) {
-        let look = |providers| {
-            let (cwd, surroundings) = (Some(directory.to_owned()), surroundings.clone());
-            discover(&DiscoverOptions { cwd, providers, surroundings, ..Default::default() })
-        };
-        let everything = look(Vec::new());
-        let files = everything.files.into_iter();
-        let files: Vec<_> = files.filter(|file| is_meant(&file.path)).collect();
-        if files.iter().all(|file| file.level != Level::Project) {
-            continue;
-        }
-        if let Some(problem) = files.iter().find_map(|file| file.problem.clone()) {
+        let (cwd, surroundings) = (Some(directory.to_owned()), surroundings.clone());
+        let found = discover(&DiscoverOptions { cwd, surroundings, ..Default::default() });
+        let files = found.files.into_iter();
+        let mut files = files.filter(|file| file.level == Level::Project && is_meant(&file.path));
+        let Some(first) = files.next() else { continue };
+        if let Some(problem) = std::iter::once(first).chain(files).find_map(|file| file.problem) {
             return Err(Error::new(ErrorKind::ConfigInvalid, problem));
         }
-        // One product at a time: what others shadow today may come to light tomorrow.
-        let mut found = Vec::new();
-        for file in files.iter().filter(|file| file.level == Level::Project) {
-            for (server, declared) in look(vec![file.provider.clone()]).config.servers {
-                let here = declared.source.path.as_ref().is_some_and(|path| *path == file.path);
-                if let (true, Ok(config)) = (here, &declared.config) {
-                    let place = place_of(Path::new(&file.path), directory);
-                    let path = place.display().to_string();
-                    let one = Trusted { path, server, fingerprint: config.fingerprint() };
-                    if !found.contains(&one) {
-                        found.push(one);
-                    }
-                }
-            }
-        }
-        return Ok(found);
+        let mut entries = found.config.project;
+        entries.retain(|entry| entry.source.path.as_deref().is_some_and(is_meant));
+        return Ok(entries);
     }
     let text = format!("{} is no config file of a project", path.display());
     Err(Error::new(ErrorKind::ConfigInvalid, text)

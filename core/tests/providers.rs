@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use mcpool::{DiscoverOptions, Discovery, Platform, Surroundings, discover, providers};
+use mcpool::{
+    DiscoverOptions, Discovery, Manager, ManagerOptions, Platform, Surroundings, Trust, providers,
+};
 use serde_json::{Map, Value, json};
 
 const PLATFORMS: &[(&str, Platform)] =
@@ -88,7 +90,10 @@ fn on_platform(case: &Path, files: &Path, platform: Platform) -> Result<Value, F
     let mut options = DiscoverOptions::from_json(&Value::Object(written).to_string())?;
     options.cwd = Some(project.clone());
     options.surroundings = Surroundings::new(Some(env), Some(home.clone()), Some(platform));
-    let found = told(&discover(&options), &root);
+    // Where everything is trusted, everything counts as it is written.
+    let trusting = ManagerOptions { trust: Trust::All, ..ManagerOptions::default() };
+    let manager = mcpool::runtime::block_on(Manager::discover(options, trusting))?;
+    let found = told(&*manager.discovery().expect("it was made by discovery"), &root);
     let text = found.to_string().replace(&*home.to_string_lossy(), "@home@");
     Ok(serde_json::from_str(&text.replace(&*project.to_string_lossy(), "@project@"))?)
 }
@@ -127,6 +132,7 @@ fn told(discovery: &Discovery, root: &Path) -> Value {
             json!({
                 "level": config.scope.level,
                 "directory": config.scope.directory,
+                "workspace": config.scope.workspace,
                 "variables": config.scope.variables,
                 "bare_env_names": config.scope.bare_env_names,
             })

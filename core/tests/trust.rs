@@ -336,7 +336,7 @@ async fn closing_and_disconnecting_do_not_wait_for_an_answer() {
 }
 
 #[tokio::test]
-async fn a_question_shows_no_secret_and_names_what_is_asked() {
+async fn a_question_shows_what_the_project_wrote_and_nothing_of_the_user() {
     let mut server = stdio(&[]);
     server["env"] = json!({"API_KEY": "marker-99", "REFERENCE": "${TOKEN}"});
     let site = Site::new(json!({"s": server}));
@@ -352,7 +352,7 @@ async fn a_question_shows_no_secret_and_names_what_is_asked() {
     assert_eq!((question.server.as_str(), question.path), ("s", site.file().display().to_string()));
     let shown = question.definition.to_string();
     assert!(shown.contains(fixture().to_str().unwrap()), "{shown}");
-    assert!(shown.contains("API_KEY") && !shown.contains("marker-"), "{shown}");
+    assert!(shown.contains("marker-99") && !shown.contains("marker-77"), "{shown}");
     manager.close().await;
 }
 

@@ -42,6 +42,18 @@ export interface FoundServer {
   direct?: Record<string, unknown>;
 }
 
+/** A project's entry that has no effect on the user's servers before it is trusted. */
+export interface BlockedEntry {
+  /** The server; empty for the file's lists of servers that are on or off. */
+  name: string;
+  /** What the file says, with stars for what may be secret. */
+  config: Record<string, unknown>;
+  source: Source;
+  effect: 'replace' | 'switch_off';
+  /** The servers of the user that it is about. */
+  servers: { name: string; source: Source }[];
+}
+
 /** A config file that is there. */
 export interface FoundFile {
   provider: string;
@@ -64,6 +76,8 @@ export interface LeftOut {
 /** What was found. */
 export interface Discovery {
   servers: Record<string, FoundServer>;
+  /** What a project's files say of the user's servers, without effect before it is trusted. */
+  blocked: BlockedEntry[];
   warnings: string[];
   /** Every file that was there, in order of priority. */
   files: FoundFile[];
@@ -106,8 +120,14 @@ interface SentServer {
   shadows: object[];
 }
 
+interface SentBlocked {
+  source: object;
+  servers: { name: string; source: object }[];
+}
+
 interface SentDiscovery {
   servers: SentServer[];
+  blocked: SentBlocked[];
   warnings: string[];
   files: object[];
   left_out: { source: object }[];
@@ -119,12 +139,18 @@ export function readDiscovery(json: string): Discovery {
   const sent: SentDiscovery = JSON.parse(json);
   return {
     servers: Object.fromEntries(sent.servers.map(readServer)),
+    blocked: sent.blocked.map(readBlocked),
     warnings: sent.warnings,
     files: sent.files.map((file) => shape<FoundFile>(file)),
     leftOut: sent.left_out.map((row) => ({ ...shape<LeftOut>(row), source: shape<Source>(row.source) })),
     errors: sent.errors.map(({ path, error }) => ({ path, error: restore(error) })),
     native: mapped(sent.native, (keys) => keys.map((key) => new Secret(key))),
   };
+}
+
+function readBlocked(entry: SentBlocked): BlockedEntry {
+  const servers = entry.servers.map(({ name, source }) => ({ name, source: shape<Source>(source) }));
+  return { ...shape<BlockedEntry>(entry), source: shape<Source>(entry.source), servers };
 }
 
 function readServer({ name, ...server }: SentServer): [string, FoundServer] {

@@ -3,6 +3,7 @@
 export type { Arguments, CallOptions, Progress, Retry } from './calls.js';
 export { type Changes, config, type Edited, type EditOptions } from './config.js';
 export {
+  type BlockedEntry,
   type DiscoverOptions,
   type Discovery,
   discover,

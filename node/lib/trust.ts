@@ -1,15 +1,24 @@
-// Owns which definitions of a project may start programs: the store, and who is asked.
+// Owns what the definitions of a project may do: the store, and who is asked.
 import { ask, bridge } from './post.js';
 import { pathOf, restoringWrite } from './shape.js';
+import type { Source } from './status.js';
 import type { Surroundings } from './surroundings.js';
 
-/** A project's definition that nobody has trusted yet; what may be secret in it is starred. */
+/** What a project's file says and what comes with it, whole: what is trusted is what `fingerprint` is made of. */
 export interface TrustQuestion {
+  /** The server; empty for the file's lists of servers that are on or off. */
   server: string;
   /** The file that declares it. */
   path: string;
   fingerprint: string;
+  /** As the project wrote it. Nothing is starred: it is what would be run or reached. */
   definition: Record<string, unknown>;
+  /** Files that become part of what is run; without a text when they cannot be read. */
+  files: { path: string; text: string | null }[];
+  /** Servers of the user that it would replace or switch off. */
+  replaces: { server: string; source: Source }[];
+  /** Whether the user trusts it already. */
+  trusted: boolean;
 }
 
 /** A definition that the user trusts. */
@@ -21,10 +30,11 @@ export interface Trusted {
 }
 
 /**
- * Who decides whether a project's definition may start a program: the store that `trust` fills, nobody (`all` is
- * trusted, or `none`), or a function that is asked about what the store does not know. One that fails trusts nothing.
+ * Who decides what a project's definitions may do: the store that `trust` fills (`strict`: about every server, whatever
+ * its transport), nobody (`all` is trusted, or `none`), or a function that is asked about what the store does not know.
+ * One that fails trusts nothing.
  */
-export type Trust = 'stored' | 'all' | 'none' | ((question: TrustQuestion) => boolean | Promise<boolean>);
+export type Trust = 'stored' | 'strict' | 'all' | 'none' | ((question: TrustQuestion) => boolean | Promise<boolean>);
 
 /** What is said besides the file. */
 export interface TrustOptions {
@@ -34,8 +44,8 @@ export interface TrustOptions {
 }
 
 /**
- * Trusts what a project's config file declares now; gives what is trusted. A definition that changes afterwards is one
- * that nobody has trusted.
+ * Trusts what a project's config file declares now; gives what is trusted. A definition that changes afterwards, or a
+ * file that it brings, is one that nobody has trusted.
  */
 export function trust(path: string | URL, options: TrustOptions = {}): Promise<Trusted[]> {
   return about('trust', { ...options, path: pathOf(path) });

@@ -54,6 +54,27 @@ class FoundServer(NamedTuple):
     direct: dict[str, Any] | None
 
 
+class ReplacedServer(NamedTuple):
+    """A server of the user that a project's entry would replace or switch off."""
+
+    name: str
+    source: Source
+
+
+class BlockedEntry(NamedTuple):
+    """A project's entry that has no effect on the user's servers before it is trusted.
+
+    `effect` is "replace" or "switch_off", `servers` are the user's that it is about. Without a `name` it is the file's
+    lists of servers that are on or off.
+    """
+
+    name: str
+    config: dict[str, Any]
+    source: Source
+    effect: str
+    servers: list[ReplacedServer]
+
+
 class FoundFile(NamedTuple):
     """A config file that is there; `problem` says why it could not be used."""
 
@@ -82,10 +103,12 @@ class DiscoveryError(NamedTuple):
 class Discovery(NamedTuple):
     """What was found: servers by name, in order of priority, and all that was odd.
 
-    `files` is every file that was there; `native` holds the keys of servers that the host integrates itself.
+    `files` is every file that was there; `native` holds the keys of servers that the host integrates itself;
+    `blocked` is what a project's files say of the user's servers, without effect before it is trusted.
     """
 
     servers: dict[str, FoundServer]
+    blocked: list[BlockedEntry]
     warnings: list[str]
     files: list[FoundFile]
     left_out: list[LeftOut]
@@ -99,12 +122,20 @@ class Discovery(NamedTuple):
 
 
 class TrustQuestion(NamedTuple):
-    """A project's definition that nobody has trusted yet; what may be secret in it is starred."""
+    """What a project's file says and what comes with it, whole: what is trusted is what `fingerprint` is made of.
+
+    Nothing in `definition` is starred: it is what would be run or reached. `files` become part of what is run,
+    `replaces` are servers of the user that it would replace or switch off. Without a `server` it is about the
+    file's lists of servers that are on or off.
+    """
 
     server: str
     path: str
     fingerprint: str
     definition: dict[str, Any]
+    files: list[dict[str, Any]]
+    replaces: list[dict[str, Any]]
+    trusted: bool
 
 
 class ApprovalQuestion(NamedTuple):
@@ -140,12 +171,18 @@ def read_discovery(fields: dict[str, Any]) -> Discovery:
     errors = [DiscoveryError(row["path"], restore(row["error"])) for row in fields["errors"]]
     return Discovery(
         servers={row["name"]: _server(row) for row in fields["servers"]},
+        blocked=[_blocked(row) for row in fields["blocked"]],
         warnings=fields["warnings"],
         files=[FoundFile(**row) for row in fields["files"]],
         left_out=left_out,
         errors=errors,
         native={name: [Secret(key) for key in keys] for name, keys in fields["native"].items()},
     )
+
+
+def _blocked(row: dict[str, Any]) -> BlockedEntry:
+    replaced = [ReplacedServer(one["name"], Source(**one["source"])) for one in row["servers"]]
+    return BlockedEntry(**{**row, "source": Source(**row["source"]), "servers": replaced})
 
 
 def _server(row: dict[str, Any]) -> FoundServer:

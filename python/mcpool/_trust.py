@@ -1,4 +1,4 @@
-"""Which definitions of a project may start programs."""
+"""What the definitions of a project may do."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from ._server import Surroundings
 
     TrustCallback: TypeAlias = Callable[[TrustQuestion], bool | Awaitable[bool]]
-    """Answers whether a definition may start its program."""
-    Trust: TypeAlias = Literal["stored", "all", "none"] | TrustCallback
-    """Who decides: the store of `trust`; everything is trusted; nothing is; the store and then a function."""
+    """Answers whether a definition of a project counts."""
+    Trust: TypeAlias = Literal["stored", "strict", "all", "none"] | TrustCallback
+    """Who decides: the store of `trust`; the same about every server, whatever its transport; everything is trusted;
+    nothing is; the store and then a function."""
 
 
 async def trust(
@@ -31,7 +32,7 @@ async def trust(
 ) -> list[Trusted]:
     """Trusts what a project's config file declares now, or only these servers; gives what is trusted.
 
-    A definition that changes afterwards is a definition that nobody has trusted.
+    A definition that changes afterwards, or a file that it brings, is one that nobody has trusted.
     """
     return _records(await finish(_native.trust("trust", trust_request(path, servers, surroundings))))
 

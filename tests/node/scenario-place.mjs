@@ -1,6 +1,6 @@
 // Where a scenario plays: its files, its home, its environment, and the verbs that have to do with these alone.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { config, discover, trust, trusted, untrust } from 'mcpool';
 import { camel, check, plain, snake } from './matching.mjs';
 
@@ -15,11 +15,15 @@ export const PLACE_KEYS = {
 
 /** Writes the files of a scenario and reads its surroundings. */
 export class Place {
-  constructor({ files, env, platform }, directory) {
+  constructor({ files, links, env, platform }, directory) {
     this.project = join(directory, 'project');
     for (const [name, text] of Object.entries(files ?? {})) {
       mkdirSync(dirname(join(directory, name)), { recursive: true });
       writeFileSync(join(directory, name), textOf(text));
+    }
+    for (const [name, target] of Object.entries(links ?? {})) {
+      mkdirSync(dirname(join(directory, name)), { recursive: true });
+      symlinkSync(resolve(directory, target), join(directory, name));
     }
     if (env === undefined) return;
     const home = join(directory, 'home');

@@ -31,6 +31,9 @@ class Place:
         for name, text in scenario.get("files", {}).items():
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             (directory / name).write_text(text_of(text))
+        for name, target in scenario.get("links", {}).items():
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            (directory / name).symlink_to(directory / target)
         if "env" in scenario:
             home = directory / "home"
             self.project.mkdir(exist_ok=True)

@@ -1,6 +1,7 @@
 //! Owns the names under which tools are shown to agents.
 //! A plain name that two tools would share goes to neither: both get a suffix made from their raw identity. So no
-//! order of starting decides a name, and of tools that are there together none has a name that another one wants.
+//! order of starting decides a name, and of tools that are there together none has a name that another one wants. Tools
+//! of a server that nobody trusts give way: they change no name of the others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -99,27 +100,26 @@ impl Names {
         Arc::new(Names { naming, answers: Mutex::default() })
     }
 
-    /// A name for each tool, in order: legal, and no two alike.
-    pub(super) fn name_all(&self, tools: &[Arc<ServerTool>]) -> Vec<String> {
+    /// A name for each tool, in order: legal, and no two alike. Those of `tools` that are said to give way get no name
+    /// that one of the others wants.
+    pub(super) fn name_all(&self, tools: &[Arc<ServerTool>], gives_way: &[bool]) -> Vec<String> {
         let wanted: Vec<String> =
             tools.iter().map(|tool| self.wanted(tool.server(), tool.raw_name())).collect();
-        let mut askers: HashMap<&str, usize> = HashMap::new();
-        for name in &wanted {
-            *askers.entry(name).or_default() += 1;
-        }
+        let shared = shared_names(&wanted, gives_way);
         let limit = self.naming.limit();
         let mut names: Vec<String> = wanted
             .iter()
             .zip(tools)
-            .map(|(name, tool)| {
-                if name.len() <= limit && askers[name.as_str()] == 1 {
+            .zip(shared)
+            .map(|((name, tool), shared)| {
+                if name.len() <= limit && !shared {
                     name.clone()
                 } else {
                     suffixed(name, tool.server(), tool.raw_name(), limit, 0)
                 }
             })
             .collect();
-        part_twins(&mut names, tools, limit);
+        part_twins(&mut names, tools, gives_way, limit);
         names
     }
 
@@ -179,19 +179,29 @@ impl Names {
     }
 }
 
+/// For each name whether its tool cannot have it: others want it too, and do not give way.
+fn shared_names(names: &[String], gives_way: &[bool]) -> Vec<bool> {
+    let mut askers: HashMap<&str, (usize, usize)> = HashMap::new();
+    for (name, &gives_way) in names.iter().zip(gives_way) {
+        let (firm, all) = askers.entry(name).or_default();
+        *firm += usize::from(!gives_way);
+        *all += 1;
+    }
+    let is_shared = |(name, &gives_way): (&String, &bool)| {
+        let (firm, all) = askers[name.as_str()];
+        if gives_way { all > 1 } else { firm > 1 }
+    };
+    names.iter().zip(gives_way).map(is_shared).collect()
+}
+
 /// Suffixes can meet by chance, or meet a plain name; the rest of the hash decides then.
-fn part_twins(names: &mut [String], tools: &[Arc<ServerTool>], limit: usize) {
+fn part_twins(names: &mut [String], tools: &[Arc<ServerTool>], gives_way: &[bool], limit: usize) {
     for round in 1..8 {
-        let mut seen: HashMap<&str, usize> = HashMap::new();
-        for name in names.iter() {
-            *seen.entry(name).or_default() += 1;
-        }
-        let twins: Vec<usize> =
-            (0..names.len()).filter(|&at| seen[names[at].as_str()] > 1).collect();
-        if twins.is_empty() {
+        let shared = shared_names(names, gives_way);
+        if !shared.contains(&true) {
             return;
         }
-        for at in twins {
+        for at in (0..names.len()).filter(|&at| shared[at]) {
             let tool = &tools[at];
             names[at] = suffixed(&names[at], tool.server(), tool.raw_name(), limit, round);
         }

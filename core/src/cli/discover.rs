@@ -7,7 +7,6 @@ use super::shown::{Row, origin, reach, short, without_place};
 use super::sources::Around;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::trust::Known;
 use super::{Ended, FAILED, OK};
 use crate::config::{Level, Source};
 use crate::discover::Discovery;
@@ -20,7 +19,8 @@ Examples:
   mcpool discover --json | jq '.servers'
 
 Where several files have the same server, the first in this order wins whole:
-mcpool's own files, then each product's by its rank, the project's before yours.";
+mcpool's own files, then each product's by its rank, the project's before yours. What a
+project says counts only once you trust it: until then yours is used.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -75,11 +75,9 @@ fn servers(found: &Discovery, screen: &mut Screen) {
         return;
     }
     heading(screen, "Servers");
-    let known = Known::read();
-    let rows = found.config.servers.iter().map(|(name, declared)| {
-        let row = Row::new(name, declared, known.allows(name, declared));
+    let rows = Row::all(&found.config).into_iter().map(|row| {
         vec![
-            Cell::new(Tint::Bold, name),
+            Cell::new(Tint::Bold, row.name),
             row.state.cell(),
             Cell::maybe(row.transport),
             Cell::plain(origin(row.source)),

@@ -14,7 +14,6 @@ use super::screen::Screen;
 use super::shown::short;
 use super::sources::{Found, Sources};
 use super::terminal::{Tint, tame, width};
-use super::trust::Known;
 use super::work::{tried_once, with_manager};
 use super::{Ended, FAILED, OK};
 use crate::error::Result;
@@ -22,6 +21,7 @@ use crate::manager::ManagerOptions;
 
 mod files;
 mod finding;
+mod local;
 mod network;
 mod server;
 
@@ -74,12 +74,13 @@ impl Doctor {
             found.config.servers.keys().filter(|name| wanted(name)).cloned().collect();
         let config = tried_once(found.config.clone());
         with_manager(config, ManagerOptions::default(), screen, async |manager, screen| {
-            let known = Known::read();
             let examined = stream::iter(&names)
-                .map(|name| server::examine(manager, name, &found.config.servers[name], &known))
+                .map(|name| server::examine(manager, name, &found.config.servers[name]))
                 .buffered(TOGETHER)
                 .collect::<Vec<Examined>>();
-            let servers = shown_while(manager, &names, screen, examined).await;
+            let mut servers = shown_while(manager, &names, screen, examined).await;
+            let project = found.config.project.iter().filter(|entry| wanted(&entry.name));
+            servers.extend(project.filter_map(server::examine_held_back));
             Ok(tell(&found, &files, &servers, screen))
         })
     }

@@ -8,7 +8,6 @@ use super::shown::{Row, origin};
 use super::sources::Sources;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::trust::Known;
 use super::{Ended, OK};
 
 const EXAMPLES: &str = "\
@@ -29,13 +28,7 @@ pub(super) struct List {
 impl List {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
         let found = self.sources.find()?;
-        let known = Known::read();
-        let rows: Vec<Row<'_>> = found
-            .config
-            .servers
-            .iter()
-            .map(|(name, declared)| Row::new(name, declared, known.allows(name, declared)))
-            .collect();
+        let rows = Row::all(&found.config);
         screen.document(&json!({"servers": rows, "warnings": found.config.warnings}));
         found.tell_oddities(screen);
         if rows.is_empty() {

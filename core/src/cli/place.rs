@@ -9,9 +9,10 @@ use super::advice::no_such_server;
 use super::shown::{origin, quoted};
 use super::sources::{existing_directory, named_file};
 use crate::config::{Declared, EditScope, Place};
-use crate::discover::{DiscoverOptions, Discovery, discover};
+use crate::discover::{DiscoverOptions, Discovery};
 use crate::error::{Error, ErrorKind, Result};
 use crate::surroundings::Surroundings;
+use crate::trust::discover;
 
 /// The provider whose files are ours.
 const OURS: &str = "mcpool";

@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use super::table::Cell;
 use super::terminal::Tint;
-use crate::config::{Declared, ServerConfig, Source};
+use crate::config::{Config, Declared, ProjectEntry, ServerConfig, Source};
 use crate::error::Error;
 use crate::redact;
 use crate::surroundings::Surroundings;
+use crate::trust::{Permit, stored_permit};
 
 /// A server as the config declares it.
 #[derive(Serialize)]
@@ -23,6 +24,8 @@ pub(super) struct Row<'a> {
     pub(super) definition: Option<Value>,
     pub(super) source: &'a Source,
     pub(super) shadows: &'a [Source],
+    /// Servers of the user that it would replace or switch off if it were trusted.
+    pub(super) replaces: Vec<&'a Source>,
     pub(super) error: Option<&'a Error>,
 }
 
@@ -37,20 +40,43 @@ pub(super) enum Standing {
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn new(name: &'a str, declared: &'a Declared, trusted: bool) -> Self {
+    /// Every server of the config; then those of a project that are blocked because the user has one of that name.
+    pub(super) fn all(config: &'a Config) -> Vec<Self> {
+        let servers = config.servers.iter();
+        let rows = servers.map(|(name, declared)| Row::new(name, declared, config));
+        rows.chain(config.project.iter().filter_map(Row::of_held_back)).collect()
+    }
+
+    fn of_held_back(entry: &'a ProjectEntry) -> Option<Self> {
+        let held_back = entry.held_back.as_ref().filter(|_| !entry.name.is_empty())?;
+        Some(Row {
+            name: &entry.name,
+            state: Standing::Untrusted,
+            transport: entry.config.as_ref().map(|config| config.transport.name()),
+            definition: Some(redact::definition(entry.definition.clone())),
+            source: &entry.source,
+            shadows: &[],
+            replaces: held_back.servers.iter().map(|(_, source)| source).collect(),
+            error: None,
+        })
+    }
+
+    fn new(name: &'a str, declared: &'a Declared, all: &Config) -> Self {
         let config = declared.config.as_ref();
+        let permit = stored_permit(all, declared);
         Row {
             name,
             state: match config {
                 Err(_) => Standing::Invalid,
                 Ok(config) if !config.enabled => Standing::Off,
-                Ok(_) if !trusted => Standing::Untrusted,
+                Ok(_) if permit == Permit::Refused => Standing::Untrusted,
                 Ok(_) => Standing::On,
             },
             transport: config.ok().map(|config| config.transport.name()),
             definition: config.ok().map(definition),
             source: &declared.source,
             shadows: &declared.shadows,
+            replaces: Vec::new(),
             error: config.err(),
         }
     }

@@ -8,9 +8,10 @@ use clap::builder::PossibleValuesParser;
 use super::screen::Screen;
 use super::terminal::Tint;
 use crate::config::Config;
-use crate::discover::{DiscoverOptions, Discovery, discover, providers};
+use crate::discover::{DiscoverOptions, Discovery, providers};
 use crate::error::{Error, ErrorKind, Result};
 use crate::surroundings::Surroundings;
+use crate::trust::discover;
 
 /// Names the config file for commands without `--config`.
 pub(super) const VARIABLE: &str = "MCPOOL_CONFIG";

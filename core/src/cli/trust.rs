@@ -1,34 +1,41 @@
-//! Owns `mcpool trust`: the user's word that a project's file may start programs. What is trusted and how it is kept
-//! is `crate::trust`'s.
+//! Owns `mcpool trust`: the user sees what a project's files say, whole, and says whether it counts. What is trusted and
+//! how it is kept is `crate::trust`'s.
+//! Invariant: what is trusted is what was shown; the files are not read again in between.
 
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::screen::Screen;
-use super::shown::{definition, reach, short};
+use super::shown::short;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::{Ended, OK, misused};
-use crate::config::{Declared, Level, Transport};
-use crate::discover::{DiscoverOptions, discover};
+use super::{Ended, FAILED, OK, misused};
+use crate::config::Level;
+use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::surroundings::Surroundings;
-use crate::trust::{Store, Trusted, place_of, trust, trusted, untrust};
+use crate::trust::{
+    TrustQuestion, Trusted, chosen, discover, questions, trust_these, trusted, untrust,
+};
+
+mod question;
 
 const EXAMPLES: &str = "\
 Examples:
   mcpool trust                        what waits for your word here
-  mcpool trust .mcp.json              trust what this file declares now
+  mcpool trust .mcp.json              see what this file says now, and trust it
   mcpool trust .mcp.json --server db  only one server of it
   mcpool trust --all                  every file of the project
   mcpool trust --list                 what you have trusted
   mcpool trust --revoke .mcp.json     take it back
 
 Files of a project come from whoever wrote it, and a server is a program that runs
-as you. Only the definition that is there now is trusted: when it changes, you are
-asked again. Servers on the network need no trust.";
+as you. Only what is shown is trusted: when the definition changes, or a file that it
+brings, you are asked again. Without trust, servers on the network are reached at
+public addresses only, and nothing of the project changes what you have configured.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -38,6 +45,12 @@ pub(super) struct Trust {
     /// Only this server; may be repeated
     #[arg(long = "server", value_name = "NAME")]
     servers: Vec<String>,
+    /// Only what has this fingerprint, as \"mcpool trust\" showed it; may be repeated
+    #[arg(long = "fingerprint", value_name = "HEX", conflicts_with = "revoke")]
+    fingerprints: Vec<String>,
+    /// Do not ask; without a terminal nobody is asked
+    #[arg(long, short)]
+    yes: bool,
     /// Take trust back
     #[arg(long)]
     revoke: bool,
@@ -57,21 +70,58 @@ impl Trust {
             return Ok(OK);
         }
         if self.path.is_none() && !self.all {
-            if self.revoke || !self.servers.is_empty() {
+            if self.revoke || !self.servers.is_empty() || !self.fingerprints.is_empty() {
                 return Err(misused("trust", "name the file, or say --all."));
             }
-            waiting(screen)?;
+            waiting(screen);
             return Ok(OK);
         }
         let place = self.place()?;
-        let change = if self.revoke { untrust } else { trust };
         let only = (!self.servers.is_empty()).then_some(&*self.servers);
-        let changed = change(&place, only, &surroundings)?;
-        match self.revoke {
-            true => show(screen, "revoked", &changed, "nothing of it was trusted"),
-            false => show(screen, "trusted", &changed, "there is nothing that needs trust"),
+        if self.revoke {
+            let revoked = untrust(&place, only, &surroundings)?;
+            show(screen, "revoked", &revoked, "nothing of it was trusted");
+            return Ok(OK);
         }
+        let asked = chosen(&place, questions(&place, &surroundings)?, only)?;
+        let asked = self.with_fingerprint(asked)?;
+        let open: Vec<&TrustQuestion> = asked.iter().filter(|it| !it.trusted).collect();
+        open.iter().for_each(|question| question::show(question, screen));
+        if !open.is_empty() && !self.is_confirmed(screen) {
+            screen.note(Tint::Dim, "Note:", "nothing was trusted");
+            return Ok(FAILED);
+        }
+        let trusted = trust_these(&asked, &surroundings)?;
+        show(screen, "trusted", &trusted, "there is nothing that needs trust");
         Ok(OK)
+    }
+
+    /// Those that were shown before, where the user says which.
+    fn with_fingerprint(&self, mut asked: Vec<TrustQuestion>) -> Result<Vec<TrustQuestion>> {
+        let is_it = |question: &TrustQuestion, wanted: &String| question.fingerprint == *wanted;
+        for wanted in &self.fingerprints {
+            if !asked.iter().any(|question| is_it(question, wanted)) {
+                let text = format!("Nothing there has the fingerprint {wanted}; it has changed");
+                return Err(Error::new(ErrorKind::Untrusted, text)
+                    .with_hint("look at it again: mcpool trust"));
+            }
+        }
+        if !self.fingerprints.is_empty() {
+            asked.retain(|it| self.fingerprints.iter().any(|wanted| is_it(it, wanted)));
+        }
+        Ok(asked)
+    }
+
+    /// Whether the user agrees, after having seen it. Without a terminal the command itself is the word.
+    fn is_confirmed(&self, screen: &Screen) -> bool {
+        let (input, mut output) = (io::stdin(), io::stderr());
+        if self.yes || screen.is_for_programs() || !input.is_terminal() || !output.is_terminal() {
+            return true;
+        }
+        let _ = write!(output, "Trust this? [y/N] ").and_then(|()| output.flush());
+        let mut answer = String::new();
+        let read = input.lock().read_line(&mut answer);
+        read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes")
     }
 
     /// A file, or a directory for all files below it.
@@ -87,34 +137,22 @@ impl Trust {
 }
 
 /// What waits for the user's word.
-fn waiting(screen: &mut Screen) -> Result<()> {
-    let (found, known) = (discover(&DiscoverOptions::default()), Known::read());
-    let open = || {
-        let servers = found.config.servers.iter();
-        servers.filter(|(name, declared)| !known.allows(name, declared))
-    };
-    let questions: Vec<Value> = open().map(|(name, declared)| question(name, declared)).collect();
-    screen.document(&json!({ "untrusted": questions }));
-    if questions.is_empty() {
-        screen.note(Tint::Dim, "Note:", "nothing here waits for your trust");
-        return Ok(());
+fn waiting(screen: &mut Screen) {
+    let found = discover(&DiscoverOptions::default());
+    let entries = found.config.project.iter().filter(|entry| !entry.trusted);
+    let open: Vec<TrustQuestion> = entries.map(TrustQuestion::of).collect();
+    screen.document(&json!({ "untrusted": open }));
+    for file in found.files.iter().filter(|file| file.level == Level::Project) {
+        if let Some(problem) = &file.problem {
+            screen.note(Tint::Yellow, "Warning:", problem);
+        }
     }
-    let rows = questions.iter().map(|question| {
-        let text = |key: &str| question[key].as_str().unwrap_or_default().to_owned();
-        vec![
-            Cell::new(Tint::Bold, text("server")),
-            Cell::plain(short(&text("path"))),
-            Cell::plain(reach(&question["definition"])),
-        ]
-    });
-    screen.table("", &["SERVER", "FILE", "WOULD START"], rows.collect());
+    if open.is_empty() {
+        screen.note(Tint::Dim, "Note:", "nothing here waits for your trust");
+        return;
+    }
+    open.iter().for_each(|question| question::show(question, screen));
     screen.note(Tint::Dim, "Next:", "mcpool trust FILE");
-    Ok(())
-}
-
-fn question(name: &str, declared: &Declared) -> Value {
-    let definition = declared.config.as_ref().ok().map(definition);
-    json!({"server": name, "path": declared.source.path, "definition": definition})
 }
 
 fn show(screen: &mut Screen, verb: &str, changed: &[Trusted], nothing: &str) {
@@ -124,40 +162,8 @@ fn show(screen: &mut Screen, verb: &str, changed: &[Trusted], nothing: &str) {
         return;
     }
     let rows = changed.iter().map(|trusted| {
-        vec![
-            Cell::plain(verb),
-            Cell::new(Tint::Bold, &trusted.server),
-            Cell::plain(short(&trusted.path)),
-        ]
+        let server = if trusted.server.is_empty() { "(lists)" } else { &trusted.server };
+        vec![Cell::plain(verb), Cell::new(Tint::Bold, server), Cell::plain(short(&trusted.path))]
     });
     screen.table("", &["", "SERVER", "FILE"], rows.collect());
-}
-
-/// Whether a definition starts nothing without the user's word.
-fn needs_trust(declared: &Declared) -> bool {
-    let stdio = |transport: &Transport| matches!(transport, Transport::Stdio { .. });
-    declared.source.level == Level::Project
-        && declared.config.as_ref().is_ok_and(|config| config.enabled && stdio(&config.transport))
-}
-
-/// What the user has trusted.
-pub(super) struct Known(Store);
-
-impl Known {
-    /// A list that cannot be read trusts nothing.
-    pub(super) fn read() -> Self {
-        Known(Store::load(&Surroundings::process()).unwrap_or_default())
-    }
-
-    /// Whether nothing stands in the way of starting it.
-    pub(super) fn allows(&self, name: &str, declared: &Declared) -> bool {
-        if !needs_trust(declared) {
-            return true;
-        }
-        let (Some(path), Ok(config)) = (&declared.source.path, &declared.config) else {
-            return false;
-        };
-        let project = config.scope.directory.as_deref().unwrap_or(Path::new(""));
-        self.0.trusts(&place_of(Path::new(path), project), name, &config.fingerprint())
-    }
 }

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{InheritEnv, Level, Scope, ServerConfig, Transport};
+use super::{InheritEnv, Level, Scope, ScopeTrust, ServerConfig, Transport};
 use crate::redact::Secret;
 use crate::surroundings::Surroundings;
 
@@ -107,8 +107,7 @@ impl ServerConfig {
             }
             _ => false,
         };
-        let by_directory =
-            has_relative_paths || has_commands || any("${workspaceFolder") || any("${file:");
+        let by_directory = has_relative_paths || has_commands || any("${file:");
         let by_surroundings = refers
             || has_commands
             || has_names
@@ -118,6 +117,11 @@ impl ServerConfig {
         let directory = scope.directory.clone().or_else(|| std::env::current_dir().ok());
         Scope {
             level: if is_project && by_level { Level::Project } else { Level::Explicit },
+            workspace: scope
+                .workspace
+                .clone()
+                .or_else(|| directory.clone())
+                .filter(|_| any("${workspaceFolder")),
             directory: directory.filter(|_| by_directory),
             variables: scope.variables.clone().filter(|_| refers || has_names),
             bare_env_names: has_names,
@@ -125,7 +129,7 @@ impl ServerConfig {
                 true => scope.surroundings.clone(),
                 false => Surroundings::process(),
             },
-            trusted: is_project && scope.trusted && has_commands && !is_stdio,
+            trusted: if is_project { scope.trusted.clone() } else { ScopeTrust::No },
         }
     }
 

@@ -1,8 +1,11 @@
 //! Owns where a definition comes from, and what follows from that.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::ServerConfig;
 use crate::error::Result;
@@ -50,8 +53,10 @@ impl Source {
 pub struct Scope {
     /// Whose word it is.
     pub level: Level,
-    /// `${workspaceFolder}`, and where relative paths begin; the working directory of the process when absent.
+    /// Where relative paths begin; the working directory of the process when absent.
     pub directory: Option<PathBuf>,
+    /// `${workspaceFolder}`; the working directory of the process when absent.
+    pub workspace: Option<PathBuf>,
     /// A file of `NAME=value` lines that is asked before the environment.
     pub variables: Option<PathBuf>,
     /// Whether a header or variable whose value is the name of a set variable gets that variable's value.
@@ -59,7 +64,27 @@ pub struct Scope {
     /// The environment.
     pub surroundings: Surroundings,
     /// Whether the user trusts the source; decided by each manager, by its own policy.
-    pub trusted: bool,
+    pub trusted: ScopeTrust,
+}
+
+/// Whether a project's definition is trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ScopeTrust {
+    /// It is not.
+    #[default]
+    No,
+    /// While it, and the files that it brings, have this fingerprint.
+    As(String),
+    /// Whatever it brings.
+    Always,
+}
+
+impl Scope {
+    /// Whether the definition is a project's that the user has not trusted: it may read nothing of the user, run
+    /// nothing, and reach public addresses only.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.level == Level::Project && self.trusted == ScopeTrust::No
+    }
 }
 
 /// A server as a source declares it.
@@ -75,10 +100,81 @@ pub struct Declared {
     pub shadows: Vec<Source>,
     /// The server that it only bridges to (`npx mcp-remote <url>`), reached directly.
     pub direct: Option<ServerConfig>,
+    /// What the user is asked to trust, for a definition of a project.
+    pub subject: Option<Arc<Subject>>,
 }
 
 impl Declared {
     pub(crate) fn new(config: Result<ServerConfig>, required: bool, source: Source) -> Self {
-        Declared { config, required, source, shadows: Vec::new(), direct: None }
+        let (shadows, direct, subject) = (Vec::new(), None, None);
+        Declared { config, required, source, shadows, direct, subject }
     }
+
+    /// The user's source that this definition takes the place of, where a project declares it.
+    pub(crate) fn replaced(&self) -> Option<&Source> {
+        let of_project = self.source.level == Level::Project;
+        self.shadows.iter().find(|shadow| of_project && shadow.level != Level::Project)
+    }
+}
+
+/// One thing that a project's file says and the user may trust.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Subject {
+    /// The file, as it is shown.
+    pub path: String,
+    /// The project's directory.
+    pub project: PathBuf,
+    /// The server; empty for the file's lists of names.
+    pub server: String,
+    /// A hash of all that the project brings and that decides what is run, reached, or switched.
+    pub fingerprint: String,
+}
+
+/// One entry of a project's file, or its lists of names: what the user may trust, and what it would do if trusted. Printed
+/// without what the file says.
+#[derive(Clone)]
+pub struct ProjectEntry {
+    /// The server; empty for lists of names.
+    pub name: String,
+    /// Where it stands.
+    pub source: Source,
+    /// The definition, where it is one that can be used.
+    pub config: Option<ServerConfig>,
+    /// What the file says, unmasked.
+    pub definition: Value,
+    /// What the user is asked to trust.
+    pub subject: Arc<Subject>,
+    /// Whether the user trusts it.
+    pub trusted: bool,
+    /// What it would do to servers of the user, and does not do before it is trusted.
+    pub held_back: Option<HeldBack>,
+}
+
+impl fmt::Debug for ProjectEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProjectEntry")
+            .field("subject", &self.subject)
+            .field("trusted", &self.trusted)
+            .field("held_back", &self.held_back)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An effect on servers of the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldBack {
+    /// What would happen to them.
+    pub effect: Effect,
+    /// The servers, each with its source.
+    pub servers: Vec<(String, Source)>,
+}
+
+/// What would happen to servers of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Another definition would take their place, or their tools' names.
+    Replace,
+    /// They would be switched off.
+    SwitchOff,
 }

@@ -1,35 +1,66 @@
 //! Owns which of the declared servers count: the first of each name, whole; what is switched off, left out, replaced.
 //! Invariant: whatever a document hides is still told of, as shadowed or as left out.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use wildmatch::WildMatch;
 
 use super::bridge;
+use super::names::likeness;
 use super::native::{NATIVES, Native};
 use super::normalise::normalise;
-use super::providers::{Effect, List, Provider, Reach};
+use super::providers::{List, Provider, Reach, Switching};
 use super::reading::{Document, Written};
-use super::{DiscoverOptions, Discovery, LeftOut, McpRemote};
-use crate::config::{Declared, Level, Source, Transport};
+use super::{DiscoverOptions, Discovery, LeftOut, McpRemote, TrustView};
+use crate::config::{
+    Declared, Effect, HeldBack, Level, ProjectEntry, Scope, Source, Subject, Transport,
+};
 use crate::error::{Error, ErrorKind};
 use crate::redact::Secret;
 
+/// An entry that counts under its name, so far.
 struct Winner {
+    /// Its place among all entries, which decides who comes first.
+    at: usize,
     document: usize,
-    written: Written,
+    entry: Entry,
     shadows: Vec<Source>,
+    /// A project's entry that the user has not trusted.
+    untrusted: bool,
 }
 
-/// Brings what the documents say into `discovery`.
+/// An entry of a document. Those of the user are read only if they win.
+enum Entry {
+    Written(Written),
+    Read(Box<Read>),
+}
+
+/// An entry in our words.
+struct Read {
+    original: String,
+    declared: Declared,
+    /// Whether the entry itself says so.
+    is_off: bool,
+    /// Whether there is something to start or to reach.
+    has_transport: bool,
+    /// As the file has it; kept of a project's entries alone.
+    definition: Value,
+    warnings: Vec<String>,
+}
+
+/// Brings what the documents say into `discovery`. What a project says and nobody trusts changes nothing about the
+/// servers of the user.
 pub(super) fn choose(
     mut documents: Vec<Document>,
     options: &DiscoverOptions,
+    trust: &dyn TrustView,
     discovery: &mut Discovery,
 ) {
-    let mut winners: IndexMap<String, Winner> = IndexMap::new();
+    let mut entries = Vec::new();
     for (at, document) in documents.iter_mut().enumerate() {
         let part = format!("part of {} itself", document.provider.name);
         discovery.left_out.extend(document.inner.drain(..).map(|name| LeftOut {
@@ -37,28 +68,75 @@ pub(super) fn choose(
             why: part.clone(),
             source: document.source.clone(),
         }));
-        for written in std::mem::take(&mut document.servers) {
-            match winners.get_mut(&written.name) {
-                Some(winner) => winner.shadows.push(document.source.clone()),
-                None => {
-                    let name = written.name.clone();
-                    winners.insert(name, Winner { document: at, written, shadows: Vec::new() });
-                }
+        entries.extend(std::mem::take(&mut document.servers).into_iter().map(|it| (at, it)));
+    }
+    let mut winners: IndexMap<String, Winner> = IndexMap::new();
+    let mut untrusted = Vec::new();
+    for (at, (document, written)) in entries.into_iter().enumerate() {
+        let (name, source) = (written.name.clone(), &documents[document].source);
+        let mut entry = Entry::Written(written);
+        if source.level == Level::Project {
+            let (read, of_project) = read_of_project(entry, &documents[document], options, trust);
+            entry = Entry::Read(Box::new(read));
+            discovery.config.project.push(of_project.clone());
+            if !of_project.trusted {
+                let project = discovery.config.project.len() - 1;
+                untrusted.push((project, name, Winner::new(at, document, entry, true)));
+                continue;
             }
         }
+        match winners.get_mut(&name) {
+            Some(winner) => winner.shadows.push(source.clone()),
+            None => drop(winners.insert(name, Winner::new(at, document, entry, false))),
+        }
     }
+    let users: HashMap<String, String> =
+        winners.keys().map(|name| (likeness(name), name.clone())).collect();
+    for (project, name, newcomer) in untrusted {
+        let source = &documents[newcomer.document].source;
+        if let Some(alike) = users.get(&likeness(&name)) {
+            // By the very name, if there is one.
+            let alike = if winners.contains_key(&name) { &name } else { alike };
+            let users = &mut winners[alike];
+            // One that comes behind the user's would not take its place, trusted or not.
+            if *alike == name && users.at < newcomer.at {
+                users.shadows.push(source.clone());
+                continue;
+            }
+            let servers = vec![(alike.clone(), documents[users.document].source.clone())];
+            let effect = newcomer.effect();
+            hold_back(discovery, project, HeldBack { effect, servers });
+        } else if let Some(first) = winners.get_mut(&name) {
+            first.shadows.push(source.clone());
+        } else {
+            winners.insert(name, newcomer);
+        }
+    }
+    winners.sort_by(|_, one, _, other| one.at.cmp(&other.at));
+    let lists = Lists::of(&documents, options, trust);
     let filters = Filters::new(options, discovery);
-    let lists = Lists::of(&documents, options);
-    for (name, mut winner) in winners {
+    lists.tell_held_back(&winners, &documents, discovery);
+    for (name, winner) in winners {
         let document = &documents[winner.document];
-        let switch = lists.switch(&winner.written, document.provider);
-        let Some(mut declared) = declare(&mut winner.written, document, switch, discovery) else {
+        let read = match winner.entry {
+            Entry::Written(written) => read(written, document),
+            Entry::Read(read) => *read,
+        };
+        let switch = lists.switch(&name, &read.original, document);
+        let is_off = switch.off || read.is_off && !switch.on;
+        if is_off && !read.has_transport {
             let why = "switched off, with nothing to start or to reach".to_owned();
             discovery.left_out.push(LeftOut { name, why, source: document.source.clone() });
             continue;
-        };
+        }
+        let Read { original, mut declared, warnings, .. } = read;
+        discovery.config.warnings.extend(warnings);
+        switch.apply(&mut declared);
         declared.shadows = winner.shadows;
-        if let Some(why) = filters.leave_out(&name, &winner.written.original, &declared, discovery)
+        // Nobody's start fails for what a stranger calls indispensable.
+        declared.required &= !winner.untrusted;
+        if let Some(why) =
+            filters.leave_out(&name, &original, &declared, winner.untrusted, discovery)
         {
             discovery.left_out.push(LeftOut { name, why, source: declared.source });
             continue;
@@ -68,8 +146,91 @@ pub(super) fn choose(
         {
             declared.config = Ok(direct);
         }
+        if let Some(users) = declared.replaced() {
+            discovery.config.warnings.push(format!(
+                "{}: \"{name}\" takes the place of the one of {}, because you trust it",
+                document.shown_path(),
+                users.path.as_deref().unwrap_or(&users.provider),
+            ));
+        }
         discovery.config.servers.insert(name, declared);
     }
+}
+
+impl Winner {
+    fn new(at: usize, document: usize, entry: Entry, untrusted: bool) -> Self {
+        Winner { at, document, entry, shadows: Vec::new(), untrusted }
+    }
+
+    /// What it would do to a server of the user by the same name.
+    fn effect(&self) -> Effect {
+        match &self.entry {
+            Entry::Read(read) if read.is_off => Effect::SwitchOff,
+            _ => Effect::Replace,
+        }
+    }
+}
+
+fn hold_back(discovery: &mut Discovery, project: usize, held_back: HeldBack) {
+    let entry = &mut discovery.config.project[project];
+    let path = entry.source.path.as_deref().unwrap_or_default();
+    let (name, source) = &held_back.servers[0];
+    let users = source.path.as_deref().unwrap_or(&source.provider);
+    let what = match (held_back.effect, entry.name.as_str()) {
+        (_, "") => "the lists of servers that are on or off have".to_owned(),
+        (_, server) => format!("\"{server}\" has"),
+    };
+    discovery.config.warnings.push(format!(
+        "{path}: {what} no effect on \"{name}\" of {users} before you trust that file"
+    ));
+    entry.held_back = Some(held_back);
+}
+
+/// An entry of a project in our words, and what the user may trust of it.
+fn read_of_project(
+    entry: Entry,
+    document: &Document,
+    options: &DiscoverOptions,
+    trust: &dyn TrustView,
+) -> (Read, ProjectEntry) {
+    let (name, mut read) = match entry {
+        Entry::Written(written) => (written.name.clone(), read(written, document)),
+        Entry::Read(read) => (String::new(), *read),
+    };
+    let declared = &mut read.declared;
+    let direct = declared.direct.as_ref().filter(|_| options.mcp_remote == McpRemote::Use);
+    let config = direct.or(declared.config.as_ref().ok());
+    let fingerprint = match config {
+        Some(config) => trust.fingerprint(config),
+        None => hash(&read.definition),
+    };
+    let subject = subject(document, &name, fingerprint);
+    let of_project = ProjectEntry {
+        source: document.source.clone(),
+        definition: config.map_or_else(|| read.definition.clone(), |config| config.to_value()),
+        config: config.cloned(),
+        trusted: trust.trusts(&subject),
+        subject: subject.clone(),
+        held_back: None,
+        name,
+    };
+    declared.subject = Some(subject);
+    (read, of_project)
+}
+
+fn subject(document: &Document, server: &str, fingerprint: String) -> Arc<Subject> {
+    Arc::new(Subject {
+        path: document.shown_path().to_owned(),
+        project: document.scope.workspace.clone().unwrap_or_default(),
+        server: server.to_owned(),
+        fingerprint,
+    })
+}
+
+fn hash(value: &Value) -> String {
+    let mut value = value.clone();
+    value.sort_all_objects();
+    format!("{:x}", Sha256::digest(value.to_string()))
 }
 
 /// What lists of names say about one server.
@@ -79,101 +240,187 @@ struct Switch {
     on: bool,
 }
 
+impl Switch {
+    fn apply(self, declared: &mut Declared) {
+        let direct = declared.direct.as_mut();
+        for config in declared.config.as_mut().ok().into_iter().chain(direct) {
+            config.enabled = (config.enabled || self.on) && !self.off;
+        }
+    }
+}
+
 /// Every list of names, the options' first.
 struct Lists<'a> {
     disabled: HashSet<&'a str>,
     enabled: HashSet<&'a str>,
-    written: Vec<(&'a Document, &'a List, &'a HashSet<String>)>,
+    written: Vec<WrittenList<'a>>,
+    /// The lists of a project's file, for the user to trust.
+    of_project: Vec<ProjectEntry>,
+}
+
+struct WrittenList<'a> {
+    document: &'a Document,
+    list: &'a List,
+    names: &'a HashSet<String>,
+    /// It counts for servers of the project alone.
+    untrusted: bool,
 }
 
 impl<'a> Lists<'a> {
-    fn of(documents: &'a [Document], options: &'a DiscoverOptions) -> Self {
-        let written = documents.iter().flat_map(|document| {
-            document.lists.iter().map(move |(list, names)| (document, list, names))
-        });
+    fn of(documents: &'a [Document], options: &'a DiscoverOptions, trust: &dyn TrustView) -> Self {
+        let (mut written, mut of_project) = (Vec::new(), Vec::new());
+        for document in documents.iter().filter(|document| !document.lists.is_empty()) {
+            let mut untrusted = false;
+            if document.source.level == Level::Project {
+                let entry = lists_of_project(document, trust);
+                untrusted = !entry.trusted;
+                of_project.push(entry);
+            }
+            written.extend(document.lists.iter().map(|(list, names)| WrittenList {
+                document,
+                list,
+                names,
+                untrusted,
+            }));
+        }
         Lists {
             disabled: options.disabled_servers.iter().map(String::as_str).collect(),
             enabled: options.enabled_servers.iter().map(String::as_str).collect(),
-            written: written.collect(),
+            written,
+            of_project,
         }
     }
 
-    fn switch(&self, written: &Written, provider: &Provider) -> Switch {
-        let (name, original) = (written.name.as_str(), written.original.as_str());
+    fn switch(&self, name: &str, original: &str, document: &Document) -> Switch {
         let given = |names: &HashSet<&str>| names.contains(name) || names.contains(original);
         let off = given(&self.disabled) || !self.enabled.is_empty() && !given(&self.enabled);
         let mut switch = Switch { off, on: false };
-        for (document, list, names) in &self.written {
-            if list.reach == Reach::Provider && document.provider.name != provider.name {
+        for written in &self.written {
+            if written.untrusted && document.source.level != Level::Project {
                 continue;
             }
-            let named = names.contains(name) || names.contains(original);
-            match list.effect {
-                Effect::Off => switch.off |= named,
-                Effect::Only => switch.off |= !named,
-                Effect::On => switch.on |= named && document.source.level != Level::Project,
-            }
+            written.say(name, original, document.provider, &mut switch);
         }
         switch
     }
+
+    /// Takes down what the lists of a project are, and which servers of the user they would switch off.
+    fn tell_held_back(
+        &self,
+        winners: &IndexMap<String, Winner>,
+        documents: &[Document],
+        discovery: &mut Discovery,
+    ) {
+        for entry in &self.of_project {
+            discovery.config.project.push(entry.clone());
+            let lists = || {
+                let of_entry = |it: &&WrittenList<'_>| it.document.source == entry.source;
+                self.written.iter().filter(|it| it.untrusted).filter(of_entry)
+            };
+            let users = winners.iter().filter(|(_, it)| !it.untrusted);
+            let concerned = users.filter(|(name, winner)| {
+                let mut switch = Switch { off: false, on: false };
+                let provider = documents[winner.document].provider;
+                lists().for_each(|list| list.say(name, winner.original(), provider, &mut switch));
+                switch.off
+            });
+            let servers: Vec<_> = concerned
+                .map(|(name, winner)| (name.clone(), documents[winner.document].source.clone()))
+                .collect();
+            if !servers.is_empty() {
+                let project = discovery.config.project.len() - 1;
+                let effect = Effect::SwitchOff;
+                hold_back(discovery, project, HeldBack { effect, servers });
+            }
+        }
+    }
 }
 
-/// The server in our words; nothing when the entry only switches its name off.
-fn declare(
-    written: &mut Written,
-    document: &Document,
-    switch: Switch,
-    discovery: &mut Discovery,
-) -> Option<Declared> {
-    let name = &written.name.clone();
-    let path = document.source.path.as_deref().unwrap_or_default();
+impl Winner {
+    fn original(&self) -> &str {
+        match &self.entry {
+            Entry::Written(written) => &written.original,
+            Entry::Read(read) => &read.original,
+        }
+    }
+}
+
+impl WrittenList<'_> {
+    /// Adds what this list says about a server.
+    fn say(&self, name: &str, original: &str, provider: &Provider, switch: &mut Switch) {
+        if self.list.reach == Reach::Provider && self.document.provider.name != provider.name {
+            return;
+        }
+        let named = self.names.contains(name) || self.names.contains(original);
+        match self.list.effect {
+            Switching::Off => switch.off |= named,
+            Switching::Only => switch.off |= !named,
+            Switching::On => switch.on |= named && self.document.source.level != Level::Project,
+        }
+    }
+}
+
+fn lists_of_project(document: &Document, trust: &dyn TrustView) -> ProjectEntry {
+    let mut lists: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+    for (list, names) in &document.lists {
+        let mut names: Vec<&String> = names.iter().collect();
+        names.sort();
+        lists.insert(list.name(), names);
+    }
+    let definition = json!(lists);
+    let subject = subject(document, "", hash(&definition));
+    ProjectEntry {
+        name: String::new(),
+        source: document.source.clone(),
+        config: None,
+        trusted: trust.trusts(&subject),
+        definition,
+        subject,
+        held_back: None,
+    }
+}
+
+/// The entry in our words.
+fn read(written: Written, document: &Document) -> Read {
+    let Written { name, original, definition, directory } = written;
     let mut warnings = Vec::new();
-    let mut read = |definition: Value| {
-        let (source, scope) = (document.source.clone(), document.scope.clone());
-        Declared::read(name, definition, source, scope, &mut warnings)
+    let scope = Scope { directory: Some(directory), ..document.scope.clone() };
+    let declare = |definition: Map<String, Value>, warnings: &mut Vec<String>| {
+        let (source, scope) = (document.source.clone(), scope.clone());
+        Declared::read(&name, Value::Object(definition), source, scope, warnings)
     };
-    let normal = match written.definition.take() {
+    let normal = match definition {
         Value::Object(entry) => normalise(entry, document.provider, &document.inputs),
         other => Err(format!("the definition must be an object, not {}", kind(&other))),
     };
-    let declared = match normal {
-        Ok(normal) => {
-            let definition = normal.definition;
-            let off = !switch.on
-                && (definition.get("enabled") == Some(&Value::Bool(false))
-                    || definition.get("disabled") == Some(&Value::Bool(true)));
-            if (off || switch.off) && !has_transport(&definition) {
-                return None;
-            }
-            let direct = bridge::direct(&definition);
-            let mut declared = read(Value::Object(definition));
-            if let Ok(config) = &mut declared.config {
-                config.enabled = (config.enabled || switch.on) && !switch.off;
-                let enabled = config.enabled;
-                let direct = direct.and_then(|direct| {
-                    let silent = &mut Vec::new();
-                    let (source, scope) = (document.source.clone(), document.scope.clone());
-                    Declared::read(name, Value::Object(direct), source, scope, silent).config.ok()
-                });
-                declared.direct = direct.map(|mut direct| {
-                    direct.enabled = enabled;
-                    direct
-                });
-            }
-            warnings.extend(
-                normal.warnings.iter().map(|warning| format!("Server \"{name}\": {warning}")),
-            );
-            declared
-        }
+    let normal = match normal {
+        Ok(normal) => normal,
         Err(problem) => {
             let text = format!("Server \"{name}\": {problem}");
-            let error = Error::new(ErrorKind::ConfigInvalid, text).with_server(name);
-            Declared::new(Err(error), false, document.source.clone())
+            let error = Error::new(ErrorKind::ConfigInvalid, text).with_server(&name);
+            let declared = Declared::new(Err(error), false, document.source.clone());
+            let (is_off, has_transport, definition) = (false, false, Value::String(problem));
+            return Read { original, declared, is_off, has_transport, definition, warnings };
         }
     };
-    let warnings = warnings.into_iter().map(|warning| format!("{path}: {warning}"));
-    discovery.config.warnings.extend(warnings);
-    Some(declared)
+    let definition = normal.definition;
+    let as_written = match document.source.level {
+        Level::Project => Value::Object(definition.clone()),
+        Level::User | Level::Explicit => Value::Null,
+    };
+    let is_off = definition.get("enabled") == Some(&Value::Bool(false))
+        || definition.get("disabled") == Some(&Value::Bool(true));
+    let has_transport = has_transport(&definition);
+    let direct = bridge::direct(&definition);
+    let mut declared = declare(definition, &mut warnings);
+    if declared.config.is_ok() {
+        let direct = direct.map(|direct| declare(direct, &mut Vec::new()));
+        declared.direct = direct.and_then(|direct| direct.config.ok());
+    }
+    warnings.extend(normal.warnings.iter().map(|it| format!("Server \"{name}\": {it}")));
+    let path = document.shown_path();
+    let warnings = warnings.into_iter().map(|warning| format!("{path}: {warning}")).collect();
+    Read { original, declared, is_off, has_transport, definition: as_written, warnings }
 }
 
 fn has_transport(definition: &Map<String, Value>) -> bool {
@@ -227,6 +474,7 @@ impl Filters {
         name: &str,
         original: &str,
         declared: &Declared,
+        untrusted: bool,
         discovery: &mut Discovery,
     ) -> Option<String> {
         let config = declared.config.as_ref().ok();
@@ -246,8 +494,9 @@ impl Filters {
         }
         let native = self.natives.iter().find(|native| native.is(name, config))?;
         let keys: &mut Vec<Secret> = discovery.native.entry(native.name.to_owned()).or_default();
-        if let Some(key) =
-            config.filter(|config| config.enabled).and_then(|config| native.key(config))
+        // A stranger's key would have the host's questions put to the stranger's account.
+        let config = config.filter(|config| config.enabled && !untrusted);
+        if let Some(key) = config.and_then(|config| native.key(config))
             && !keys.contains(&key)
         {
             keys.push(key);

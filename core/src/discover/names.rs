@@ -33,6 +33,12 @@ pub(super) fn legal_names(written: &[&str]) -> Vec<String> {
     written.iter().map(name).collect()
 }
 
+/// What is left of a name in the names of tools: two servers that have it in common can be taken for one another.
+pub(super) fn likeness(name: &str) -> String {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    letters.map(|c| c.to_ascii_lowercase()).collect()
+}
+
 /// Everything that a name may not have becomes `-`, once for a whole run of it.
 fn legal(written: &str) -> String {
     let mut name = String::with_capacity(written.len().min(LONGEST));

@@ -87,12 +87,23 @@ pub(super) struct Time {
 #[derive(Clone, Copy)]
 pub(super) struct List {
     pub(super) path: &'static [Step],
-    pub(super) effect: Effect,
+    pub(super) effect: Switching,
     pub(super) reach: Reach,
 }
 
+impl List {
+    /// The key that holds it.
+    pub(super) fn name(&self) -> String {
+        let keys = self.path.iter().map(|step| match step {
+            Step::Key(key) => key,
+            Step::ProjectPath => "*",
+        });
+        keys.collect::<Vec<_>>().join(".")
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum Switching {
     /// These are off, whatever else is said.
     Off,
     /// Only these are on.
@@ -177,12 +188,12 @@ pub(super) const PROVIDERS: &[Provider] = &[
         lists: &[
             List {
                 path: &[Step::Key("disabledServers")],
-                effect: Effect::Off,
+                effect: Switching::Off,
                 reach: Reach::Everything,
             },
             List {
                 path: &[Step::Key("enabledServers")],
-                effect: Effect::Only,
+                effect: Switching::Only,
                 reach: Reach::Everything,
             },
         ],
@@ -203,12 +214,12 @@ pub(super) const PROVIDERS: &[Provider] = &[
         lists: &[
             List {
                 path: &[Step::Key("disabledServers")],
-                effect: Effect::Off,
+                effect: Switching::Off,
                 reach: Reach::Everything,
             },
             List {
                 path: &[Step::Key("enabledServers")],
-                effect: Effect::On,
+                effect: Switching::On,
                 reach: Reach::Everything,
             },
         ],
@@ -255,7 +266,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
         syntax: BRACES_AND_DEFAULTS,
         lists: &[List {
             path: &[Step::Key("projects"), Step::ProjectPath, Step::Key("disabledMcpServers")],
-            effect: Effect::Off,
+            effect: Switching::Off,
             reach: Reach::Provider,
         }],
         ..PLAIN
@@ -299,12 +310,12 @@ pub(super) const PROVIDERS: &[Provider] = &[
         lists: &[
             List {
                 path: &[Step::Key("mcp"), Step::Key("excluded")],
-                effect: Effect::Off,
+                effect: Switching::Off,
                 reach: Reach::Provider,
             },
             List {
                 path: &[Step::Key("mcp"), Step::Key("allowed")],
-                effect: Effect::Only,
+                effect: Switching::Only,
                 reach: Reach::Provider,
             },
         ],

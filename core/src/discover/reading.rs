@@ -1,6 +1,7 @@
 //! Owns going through the table's files: which are there, what servers and lists of names they hold.
 //! Invariant: a file counts once, however many ways lead to it, and one that cannot be used costs nothing but itself.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
@@ -10,8 +11,8 @@ use serde_json::{Map, Value};
 use super::FoundFile;
 use super::names::legal_names;
 use super::places::{Candidate, Ground};
-use super::providers::{Inner, List, Provider, Step};
-use crate::config::{Level, Scope, Source, read_document, warn_of_misspelt};
+use super::providers::{Inner, List, PROVIDERS, Provider, Step};
+use crate::config::{Level, Scope, ScopeTrust, Source, read_document, warn_of_misspelt};
 
 const LONGEST_ANSWER: usize = 256;
 
@@ -28,12 +29,21 @@ pub(super) struct Document {
     pub(super) lists: Vec<(List, HashSet<String>)>,
 }
 
+impl Document {
+    /// The file, as it is shown.
+    pub(super) fn shown_path(&self) -> &str {
+        self.source.path.as_deref().unwrap_or_default()
+    }
+}
+
 /// A server as its product writes it.
 pub(super) struct Written {
     pub(super) name: String,
     /// Its name in the file.
     pub(super) original: String,
     pub(super) definition: Value,
+    /// Where its relative paths begin.
+    pub(super) directory: PathBuf,
 }
 
 /// Reads the files of the providers that are wanted, in order.
@@ -47,6 +57,8 @@ pub(super) struct Reader<'a> {
     seen: HashSet<(PathBuf, &'static str)>,
     /// Containers that an earlier product has read.
     claimed: HashSet<(PathBuf, String)>,
+    /// The physical paths of the user's own files, of all products.
+    users: OnceCell<HashSet<PathBuf>>,
 }
 
 impl<'a> Reader<'a> {
@@ -59,6 +71,7 @@ impl<'a> Reader<'a> {
             warnings: Vec::new(),
             seen: HashSet::new(),
             claimed: HashSet::new(),
+            users: OnceCell::new(),
         }
     }
 
@@ -73,26 +86,25 @@ impl<'a> Reader<'a> {
                     // Reading it says what is wrong.
                     Err(_) => candidate.path.clone(),
                 };
-                let level = match place.level {
-                    Level::Project if self.is_users(provider, &physical) => Level::User,
-                    level => level,
-                };
-                if level == Level::Project && !self.project_files
-                    || !self.seen.insert((physical.clone(), provider.name))
-                {
+                // A file of the user is the user's, whoever links to it: it is read in its own place.
+                let skipped = place.level == Level::Project
+                    && (!self.project_files || self.is_users(&physical));
+                if skipped || !self.seen.insert((physical.clone(), provider.name)) {
                     continue;
                 }
-                self.read_file(provider, candidate, &physical, level);
+                self.read_file(provider, candidate, &physical, place.level);
             }
         }
     }
 
-    /// Whether the file is one of the user's own, as when the project is the user's home.
-    fn is_users(&self, provider: &Provider, physical: &Path) -> bool {
-        let users = provider.places.iter().filter(|place| place.level == Level::User);
-        users.flat_map(|place| self.ground.candidates(place)).any(|candidate| {
-            std::fs::canonicalize(candidate.path).is_ok_and(|path| path == physical)
-        })
+    fn is_users(&self, physical: &Path) -> bool {
+        let users = self.users.get_or_init(|| {
+            let places = PROVIDERS.iter().flat_map(|provider| provider.places);
+            let users = places.filter(|place| place.level == Level::User);
+            let files = users.flat_map(|place| self.ground.candidates(place));
+            files.filter_map(|file| std::fs::canonicalize(file.path).ok()).collect()
+        });
+        users.contains(physical)
     }
 
     fn read_file(
@@ -165,16 +177,22 @@ impl<'a> Reader<'a> {
         let mut document = Value::Object(document);
         let lists = self.lists(provider, &mut document, shown);
         let inputs = provider.inputs.map(|key| inputs(&document[key])).unwrap_or_default();
+        let project = self.ground.project;
+        let own_directory = match source.level {
+            Level::Project => project,
+            Level::User | Level::Explicit => physical.parent().unwrap_or(project),
+        };
         let scope = Scope {
             level: source.level,
-            directory: Some(self.ground.project.to_owned()),
+            directory: None,
+            workspace: Some(project.to_owned()),
             variables: provider
                 .variables
-                .map(|file| candidate.path.with_file_name(file))
+                .map(|file| physical.with_file_name(file))
                 .filter(|file| file.exists()),
             bare_env_names,
             surroundings: self.ground.surroundings.clone(),
-            trusted: false,
+            trusted: ScopeTrust::No,
         };
         let (mut servers, mut inner, mut read_before) = (Vec::new(), Vec::new(), false);
         for steps in provider.containers {
@@ -187,7 +205,9 @@ impl<'a> Reader<'a> {
             let (parts, entries): (Vec<_>, Vec<_>) =
                 entries.into_iter().partition(|(_, entry)| is_inner(provider, entry));
             inner.extend(parts.into_iter().map(|(name, _)| name));
-            servers.extend(self.named(provider, entries, shown));
+            let of_project = steps.iter().any(|step| matches!(step, Step::ProjectPath));
+            let directory = if of_project { project } else { own_directory };
+            servers.extend(self.named(provider, entries, shown, directory));
         }
         if read_before && servers.is_empty() {
             return Ok(None);
@@ -260,6 +280,7 @@ impl<'a> Reader<'a> {
         provider: &Provider,
         entries: Vec<(String, Value)>,
         shown: &str,
+        directory: &Path,
     ) -> Vec<Written> {
         let originals: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
         let names = match provider.own {
@@ -273,7 +294,10 @@ impl<'a> Reader<'a> {
         }
         let servers = names.into_iter().zip(entries);
         servers
-            .map(|(name, (original, definition))| Written { name, original, definition })
+            .map(|(name, (original, definition))| {
+                let directory = directory.to_owned();
+                Written { name, original, definition, directory }
+            })
             .collect()
     }
 

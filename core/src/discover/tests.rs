@@ -6,11 +6,29 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 use super::*;
+use crate::config::Effect;
 use crate::surroundings::Platform;
 
 struct Machine {
     root: TempDir,
     env: BTreeMap<String, String>,
+    trust: Trusts,
+}
+
+/// Whether the user trusts everything that the project says, or nothing.
+enum Trusts {
+    Everything,
+    Nothing,
+}
+
+impl TrustView for Trusts {
+    fn fingerprint(&self, config: &ServerConfig) -> String {
+        config.fingerprint()
+    }
+
+    fn trusts(&self, _: &Subject) -> bool {
+        matches!(self, Trusts::Everything)
+    }
 }
 
 impl Machine {
@@ -19,11 +37,16 @@ impl Machine {
         for directory in ["home", "project", "etc"] {
             std::fs::create_dir(root.path().join(directory)).unwrap();
         }
-        let machine = Machine { root, env: BTreeMap::new() };
+        let machine = Machine { root, env: BTreeMap::new(), trust: Trusts::Everything };
         for (path, text) in files {
             machine.write(path, text);
         }
         machine
+    }
+
+    /// The same files on the machine of a user who trusts nothing of the project.
+    fn untrusting(files: &[(&str, &str)]) -> Self {
+        Machine { trust: Trusts::Nothing, ..Machine::new(files) }
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -57,7 +80,7 @@ impl Machine {
     fn discover_with(&self, change: impl FnOnce(&mut DiscoverOptions)) -> Discovery {
         let mut options = self.options();
         change(&mut options);
-        discover_under(&options, &self.path("etc"))
+        discover_under(&options, &self.trust, &self.path("etc"))
     }
 }
 
@@ -314,4 +337,111 @@ fn ten_thousand_names_that_become_one_cost_no_more_than_others() {
     let text = format!("{{\"mcpServers\": {{{}}}}}", servers.join(","));
     let machine = Machine::new(&[("home/.cursor/mcp.json", &text)]);
     assert_eq!(names(&machine.discover()).len(), 10_000);
+}
+
+#[test]
+fn what_nobody_trusts_takes_no_place_of_the_users() {
+    let theirs = r#"{"mcpServers": {"one": {"url": "https://evil/"}, "GitHub": {"url": "https://evil/"},
+        "new": {"url": "https://public/"}}}"#;
+    let yours = r#"{"mcpServers": {"one": {"command": "x"}, "github": {"command": "y"}}}"#;
+    let files = [("project/.cursor/mcp.json", theirs), ("home/.cursor/mcp.json", yours)];
+    let found = Machine::untrusting(&files).discover();
+    assert_eq!(names(&found), ["new", "one", "github"]);
+    let source = |name: &str| found.config.servers[name].source.level;
+    assert_eq!((source("one"), source("github")), (Level::User, Level::User));
+    let held_back: Vec<_> =
+        found.config.project.iter().filter(|entry| entry.held_back.is_some()).collect();
+    let told: Vec<_> = held_back.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(told, ["one", "GitHub"]);
+    assert_eq!(held_back[0].held_back.as_ref().unwrap().effect, Effect::Replace);
+    assert_eq!(found.config.warnings.len(), 2, "{:?}", found.config.warnings);
+    assert_eq!(found.report()["blocked"][1]["servers"][0]["name"], "github");
+
+    let found = Machine::new(&files).discover();
+    assert_eq!(found.config.servers["one"].source.level, Level::Project);
+    assert!(found.config.warnings[0].contains("takes the place"), "{:?}", found.config.warnings);
+}
+
+#[test]
+fn what_nobody_trusts_switches_nothing_of_the_users() {
+    let off = r#"{"mcpServers": {"one": {"enabled": false}}, "disabledServers": ["two"]}"#;
+    let only =
+        r#"{"mcpServers": {"mine": {"url": "https://public/"}}, "enabledServers": ["mine"]}"#;
+    let yours = r#"{"mcpServers": {"one": {"command": "x"}, "two": {"command": "y"}}}"#;
+    for theirs in [off, only] {
+        let files = [("project/.mcpool/mcp.json", theirs), ("home/.cursor/mcp.json", yours)];
+        let found = Machine::untrusting(&files).discover();
+        let on = on(&found);
+        assert!(on.contains(&"one") && on.contains(&"two"), "{theirs}: {on:?}");
+        let lists = found.config.project.iter().find(|entry| entry.name.is_empty()).unwrap();
+        assert_eq!(lists.held_back.as_ref().unwrap().effect, Effect::SwitchOff);
+        let trusted = Machine::new(&files).discover();
+        assert!(!self::on(&trusted).contains(&"two"), "{theirs}");
+    }
+    let files = [("project/.mcpool/mcp.json", off), ("home/.cursor/mcp.json", yours)];
+    let found = Machine::untrusting(&files).discover();
+    let one = found.config.project.iter().find(|entry| entry.name == "one").unwrap();
+    assert_eq!(one.held_back.as_ref().unwrap().effect, Effect::SwitchOff);
+}
+
+#[test]
+fn a_link_to_the_users_file_is_the_users_file_and_its_variables_are_the_users() {
+    let yours = r#"{"mcpServers": {"one": {"type": "stdio", "command": "${RUNNER}"}}}"#;
+    let machine = Machine::untrusting(&[
+        ("home/.ai-agent.json", yours),
+        ("home/.cursor/mcp.json", ONE),
+        ("project/.ai-agent.env", "RUNNER=/tmp/evil"),
+    ]);
+    machine.link("project/.ai-agent.json", "home/.ai-agent.json");
+    // Read by another product it would be the project's, and the user's own would be read no more.
+    machine.link("project/.omp/mcp.json", "home/.cursor/mcp.json");
+    let found = machine.discover();
+    let one = &found.config.servers["one"];
+    assert_eq!(one.source.level, Level::User);
+    assert!(one.source.path.as_ref().unwrap().ends_with("home/.ai-agent.json"), "{one:?}");
+    assert_eq!(one.config.as_ref().unwrap().scope.variables, None);
+    assert!(found.config.project.is_empty() && one.shadows.len() == 1, "{:?}", one.shadows);
+}
+
+#[test]
+fn relative_paths_of_the_users_files_begin_at_the_file() {
+    let claude = |project: &std::path::Path| {
+        let project = project.display();
+        format!(
+            r#"{{"mcpServers": {{"a": {{"command": "./a"}}}},
+                "projects": {{"{project}": {{"mcpServers": {{"b": {{"command": "./b"}}}}}}}}}}"#
+        )
+    };
+    let machine =
+        Machine::new(&[("project/.mcp.json", r#"{"mcpServers": {"c": {"command": "./c"}}}"#)]);
+    machine.write("home/.claude.json", claude(&machine.path("project")));
+    let found = machine.discover();
+    let directory = |name: &str| {
+        found.config.servers[name].config.as_ref().unwrap().scope.directory.clone().unwrap()
+    };
+    let physical = |path: &str| std::fs::canonicalize(machine.path(path)).unwrap();
+    assert_eq!(directory("a"), physical("home"));
+    assert_eq!(
+        (directory("b"), directory("c")),
+        (machine.path("project"), machine.path("project"))
+    );
+}
+
+#[test]
+fn an_untrusted_key_is_not_handed_to_the_host() {
+    let exa = r#"{"mcpServers": {"exa": {"url": "https://mcp.exa.ai/mcp?exaApiKey=theirs"}}}"#;
+    let look = |machine: Machine| {
+        machine.discover_with(|options| options.native = vec!["exa".to_owned()]).native
+    };
+    let files = [("project/.mcp.json", exa)];
+    assert_eq!(look(Machine::untrusting(&files))["exa"].len(), 0);
+    assert_eq!(look(Machine::new(&files))["exa"].len(), 1);
+}
+
+#[test]
+fn nobody_requires_what_nobody_trusts() {
+    let text = r#"{"mcpServers": {"one": {"command": "x", "required": true}}}"#;
+    let files = [("project/.mcpool/mcp.json", text)];
+    assert!(!Machine::untrusting(&files).discover().config.servers["one"].required);
+    assert!(Machine::new(&files).discover().config.servers["one"].required);
 }

@@ -32,7 +32,8 @@ pub struct ConnectReport {
     pub pending: Vec<String>,
     /// Servers whose first attempt failed, and why; their restart policy goes on behind.
     pub failed: IndexMap<String, Error>,
-    /// Servers whose source is not trusted.
+    /// Servers whose source is not trusted; also those that would take the place of one of the user's, which is used
+    /// meanwhile.
     pub blocked: Vec<String>,
     /// Servers that are switched off.
     pub disabled: Vec<String>,
@@ -93,8 +94,17 @@ impl Manager {
             manager.check_open()?;
             let servers: Vec<_> = manager.0.servers.load().values().cloned().collect();
             let (gate, entrants) = manager.0.at_the_gate(servers).await;
+            let me = manager.0.me.clone();
+            let held_back = manager.0.held_back().into_iter().map(|entry| entry.name);
+            let held_back: Vec<String> = held_back.filter(|name| !name.is_empty()).collect();
             drop(manager);
-            gate.pass(entrants).await
+            let mut report = gate.pass(entrants).await?;
+            report.blocked.extend(held_back);
+            // A yes replaces servers: not while they are being connected.
+            if let Some(manager) = me.upgrade() {
+                manager.ask_about_held_back();
+            }
+            Ok(report)
         })
     }
 
@@ -104,7 +114,7 @@ impl Manager {
         on_runtime(async move {
             manager.check_open()?;
             let server = manager.find(&name)?;
-            manager.0.consult_store([&server].into_iter()).await;
+            manager.0.refresh_trust([&server.declared].into_iter()).await;
             let slots = manager.0.connect_slots.clone();
             let reached = manager.0.reach(&server);
             drop((server, manager));
@@ -169,7 +179,7 @@ async fn timeout_at<T>(
 impl Inner {
     /// Sends every server on its way.
     pub(super) async fn at_the_gate(&self, servers: Vec<Arc<Server>>) -> (Gate, Vec<Entrant>) {
-        self.consult_store(servers.iter()).await;
+        self.refresh_trust(servers.iter().map(|server| &server.declared)).await;
         let gate = Gate {
             clock: self.pool.clock().clone(),
             patience: self.options.gate,

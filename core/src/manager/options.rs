@@ -143,6 +143,7 @@ struct Written {
 #[serde(rename_all = "snake_case")]
 enum TrustPolicy {
     Stored,
+    Strict,
     All,
     None,
 }
@@ -183,6 +184,7 @@ impl ManagerOptions {
             watch: written.watch.unwrap_or_default(),
             trust: match written.trust {
                 None | Some(TrustPolicy::Stored) => Trust::Stored,
+                Some(TrustPolicy::Strict) => Trust::Strict,
                 Some(TrustPolicy::All) => Trust::All,
                 Some(TrustPolicy::None) => Trust::None,
             },

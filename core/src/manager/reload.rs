@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use super::server::Server;
-use super::{CLOSE_ONE, Case, ConnectReport, Inner, Servers, in_scope, offers_of};
+use super::{CLOSE_ONE, ConnectReport, Inner, Servers, in_scope, offers_of};
 use crate::config::{Config, Declared, ServerConfig};
 use crate::error::Result;
 use crate::event::EventKind;
@@ -57,6 +57,7 @@ fn fate(old: &Declared, new: &Declared) -> Fate {
         && old_config.view_differences(new_config).is_empty()
         && old.required == new.required
         && old.source == new.source
+        && old.subject == new.subject
     {
         Fate::Same
     } else {
@@ -72,7 +73,7 @@ fn offers_differ(old: &Declared, new: &Declared) -> bool {
 impl Inner {
     fn fate(&self, old: &Server, new: &Declared) -> Fate {
         match fate(&old.declared, new) {
-            Fate::Same | Fate::Updated if self.is_judged_anew(old, new) => Fate::Replaced,
+            Fate::Same | Fate::Updated if self.is_trusted_otherwise(old, new) => Fate::Replaced,
             fate => fate,
         }
     }
@@ -80,7 +81,7 @@ impl Inner {
     /// Applies the difference to this config; whoever read it has waited for `_turn` before.
     pub(super) async fn apply(&self, config: Config, _turn: Turn<'_>) -> Result<ReloadReport> {
         self.check_open()?;
-        let Config { servers, mut warnings } = config;
+        let Config { servers, mut warnings, project } = config;
         let servers: Vec<_> = servers
             .into_iter()
             .map(|(name, declared)| (name, in_scope(declared, &self.options)))
@@ -97,8 +98,9 @@ impl Inner {
         let mut coming = Vec::new();
         let mut filtered = Vec::new();
         // What is trusted may have changed too.
-        let cases = servers.iter().filter_map(|(name, declared)| Case::of(name, declared));
-        self.consult_store_about(cases.collect()).await;
+        self.refresh_trust(servers.iter().map(|(_, declared)| declared)).await;
+        self.project.store(Arc::new(project));
+        self.ask_about_held_back();
         for (name, declared) in servers {
             let server = match old.get(&name) {
                 None => {

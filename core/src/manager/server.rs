@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::approval::{ApprovalPolicy, Rule};
 use crate::audience::View;
 use crate::catalog::{Offer, Slice, ToolState};
-use crate::config::{Declared, MAX_RESULT_CHARS, ServerConfig};
+use crate::config::{Declared, MAX_RESULT_CHARS, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::{Lease, Leaving};
@@ -210,7 +210,8 @@ impl Server {
     /// Its part of the catalog.
     pub(super) fn slice(&self, policy: ApprovalPolicy) -> Option<Slice> {
         let lease = self.lease();
-        let published = lease.as_ref()?.connection().published();
+        let lease = lease.as_ref()?;
+        let published = lease.connection().published();
         let live = published.live.is_some();
         self.offer.prepare(&published.tools, || published.mask());
         Some(Slice {
@@ -222,6 +223,7 @@ impl Server {
                 wanted: self.declared.config.as_ref().is_ok_and(|config| config.requires_approval),
             },
             via: self.declared.source.provider.as_str().into(),
+            untrusted: self.declared.subject.is_some() && *lease.trusted() == ScopeTrust::No,
         })
     }
 

@@ -6,10 +6,12 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Inner, Manager, ManagerOptions, ReloadReport, Watch, on_runtime};
+use super::{
+    Inner, Manager, ManagerOptions, ReloadReport, TrustPolicy, Watch, on_runtime, trust_policy,
+};
 use crate::config::{Config, Source};
 use crate::discover::{
-    DiscoverOptions, Discovery, DiscoveryError, FoundFile, PROJECT_FILE, candidates, discover,
+    DiscoverOptions, Discovery, DiscoveryError, FoundFile, PROJECT_FILE, candidates, discover_with,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime;
@@ -34,11 +36,15 @@ impl Manager {
             if options.surroundings.is_process() {
                 options.surroundings = discover.surroundings.clone();
             }
-            let found = look(discover.clone()).await;
+            let trust = trust_policy(&options);
+            let (found, problem) = look(discover.clone(), trust.clone()).await;
             let (config, follow) = (found.config.clone(), options.watch);
             let files = if follow { followed(discover.clone()).await } else { Vec::new() };
             let origin = Origin::Discovered(discover);
-            let manager = Manager::assemble(config, options, origin, None);
+            let manager = Manager::assemble(config, options, origin, trust, None);
+            if let Some(problem) = problem {
+                manager.0.warn_of_store(&problem);
+            }
             manager.0.discovery.store(Some(Arc::new(found)));
             if follow {
                 manager.follow(files)?;
@@ -58,8 +64,8 @@ impl Manager {
             Error::new(ErrorKind::ConfigIo, format!("The config file has no place: {error}"))
         })?;
         let config = Config::from_file(&path)?;
-        let follow = options.watch;
-        let manager = Manager::assemble(config, options, Origin::File(path.clone()), None);
+        let (follow, trust) = (options.watch, trust_policy(&options));
+        let manager = Manager::assemble(config, options, Origin::File(path.clone()), trust, None);
         if follow {
             manager.follow(vec![path])?;
         }
@@ -112,7 +118,7 @@ impl Inner {
                 self.apply(read.await.unwrap_or_else(|_| Err(broken()))?, turn).await
             }
             Origin::Discovered(options) => {
-                let mut found = look(options.clone()).await;
+                let (mut found, _) = look(options.clone(), self.trust.clone()).await;
                 if let Some(failed) = found.errors.first() {
                     return Err(failed.error.clone());
                 }
@@ -136,6 +142,9 @@ impl Inner {
         for (name, server) in self.servers.load().iter() {
             let before = rank(&server.declared.source).filter(|&at| files[at].problem.is_some());
             let now = config.servers.get(name).and_then(|declared| rank(&declared.source));
+            if now.is_some() && self.is_untrusted(server) {
+                continue;
+            }
             if before.is_some_and(|before| now.is_none_or(|now| before < now)) {
                 config.servers.insert(name.clone(), server.declared.clone());
             }
@@ -143,11 +152,15 @@ impl Inner {
     }
 }
 
-async fn look(options: DiscoverOptions) -> Discovery {
-    let found = runtime::handle().spawn_blocking(move || discover(&options)).await;
-    found.unwrap_or_else(|_| Discovery {
-        errors: vec![DiscoveryError { path: PROJECT_FILE.to_owned(), error: broken() }],
-        ..Discovery::default()
+/// What is there, by what is trusted now; and what is wrong with the store of trust.
+async fn look(options: DiscoverOptions, trust: Arc<TrustPolicy>) -> (Discovery, Option<Error>) {
+    let look = move || {
+        let (view, problem) = trust.view();
+        (discover_with(&options, &view), problem)
+    };
+    runtime::handle().spawn_blocking(look).await.unwrap_or_else(|_| {
+        let errors = vec![DiscoveryError { path: PROJECT_FILE.to_owned(), error: broken() }];
+        (Discovery { errors, ..Discovery::default() }, None)
     })
 }
 

@@ -159,6 +159,7 @@ mod tests {
                 state: ToolState::Live,
                 approval: Rule { policy: ApprovalPolicy::Never, wanted: false },
                 via: "code".into(),
+                untrusted: false,
             };
             Arc::new(Catalog::build(vec![slice], manager.0.terms.names(), &manager.home()))
         };

@@ -1,10 +1,9 @@
-//! Owns whether a manager starts what a project declares: by its policy, by what the user has stored, by asking.
+//! Owns whether a manager starts or dials what a project declares: by its policy, by what the user has stored, by asking.
 //! Invariant: one question per definition, whoever connects; an open question holds up nobody but its own server.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::Future;
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,40 +13,44 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::server::Server;
-use super::{Inner, closed};
-use crate::config::{Declared, Level, ServerConfig, Transport};
+use super::sources::Origin;
+use super::{Inner, Manager, closed};
+use crate::config::{Declared, ProjectEntry, ScopeTrust, ServerConfig, Subject, Transport};
 use crate::connection::Connection;
+use crate::discover::TrustView;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::EventKind;
-use crate::redact;
+use crate::event::{EventKind, LogOrigin};
 use crate::runtime;
 use crate::status::State;
 use crate::surroundings::Surroundings;
 use crate::sync::lock;
-use crate::trust::{Store, Trust, TrustCallback, TrustQuestion, place_of};
+use crate::trust::{
+    Permit, StoredTrust, Trust, TrustCallback, TrustQuestion, fingerprint, permit, untrusted,
+};
 
-/// A definition that asks for trust.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Case {
-    path: String,
-    project: PathBuf,
-    server: String,
-    fingerprint: String,
-}
+/// A server that nobody has trusted holds up a start no longer than this, whatever its definition says.
+const LONGEST_UNTRUSTED: Duration = Duration::from_secs(30);
 
 /// Decides for a manager and its children.
-pub(super) struct Judge {
+pub(super) struct TrustPolicy {
     policy: Trust,
     surroundings: Surroundings,
-    known: Mutex<HashMap<Case, Known>>,
+    known: Mutex<HashMap<Arc<Subject>, Known>>,
 }
 
-/// What is known of a case.
+/// What is known of a subject.
 #[derive(Default)]
 struct Known {
     /// Whether the user has stored trust in it, when that was last looked up.
     stored: Option<bool>,
     question: Option<Question>,
+}
+
+impl Known {
+    fn is_trusted(&self) -> bool {
+        let answer = self.question.as_ref().and_then(|question| question.answer.given());
+        self.stored == Some(true) || answer == Some(true)
+    }
 }
 
 /// A question that was put; whoever puts it again gets the same answer. It ends with the manager.
@@ -84,84 +87,118 @@ pub(super) enum Reached {
     Refused(Error),
 }
 
-enum Ruling {
+enum Decision {
     Trusted,
     Untrusted,
     Open(Answer),
 }
 
-impl Judge {
-    pub(super) fn new(policy: Trust, surroundings: Surroundings) -> Arc<Judge> {
-        Arc::new(Judge { policy, surroundings, known: Mutex::default() })
+/// Makes the question about a subject; reads files, so not on a worker of the runtime.
+type MakeQuestion = Box<dyn FnOnce() -> TrustQuestion + Send>;
+
+impl TrustPolicy {
+    pub(super) fn new(policy: Trust, surroundings: Surroundings) -> Arc<TrustPolicy> {
+        Arc::new(TrustPolicy { policy, surroundings, known: Mutex::default() })
+    }
+
+    /// What is trusted now, for discovery. Reads the store; tells what is wrong with it.
+    pub(super) fn view(&self) -> (impl TrustView + '_, Option<Error>) {
+        let (stored, problem) = StoredTrust::load(&self.surroundings);
+        (PolicyView { policy: self, stored }, problem)
     }
 
     /// Looks up again what is stored about these; tells what is wrong with the store.
-    async fn consult(&self, cases: Vec<Case>) -> Option<Error> {
-        if cases.is_empty() || matches!(self.policy, Trust::All | Trust::None) {
+    async fn refresh_stored(&self, subjects: Vec<Arc<Subject>>) -> Option<Error> {
+        if subjects.is_empty() || matches!(self.policy, Trust::All | Trust::None) {
             return None;
         }
         let surroundings = self.surroundings.clone();
-        let look = move || {
-            let stored = stored(&surroundings, &cases);
-            (cases, stored)
+        let look_up = move || {
+            let (store, problem) = StoredTrust::load(&surroundings);
+            let stored = subjects.into_iter().map(|subject| {
+                let trusted = store.trusts(&subject);
+                (subject, trusted)
+            });
+            (stored.collect::<Vec<_>>(), problem)
         };
-        let (cases, stored) = runtime::handle().spawn_blocking(look).await.ok()?;
-        let (stored, problem) = match stored {
-            Ok(stored) => (stored, None),
-            Err(error) => (vec![false; cases.len()], Some(error)),
-        };
+        let (stored, problem) = runtime::handle().spawn_blocking(look_up).await.ok()?;
         let mut known = lock(&self.known);
-        for (case, stored) in cases.into_iter().zip(stored) {
-            known.entry(case).or_default().stored = Some(stored);
+        for (subject, stored) in stored {
+            known.entry(subject).or_default().stored = Some(stored);
         }
         problem
     }
 
-    fn rule(&self, case: &Case, config: &ServerConfig) -> Ruling {
+    /// Decides about a subject. `question` makes what is asked, where something is held back and the policy is to ask.
+    fn decide(&self, subject: &Arc<Subject>, question: Option<MakeQuestion>) -> Decision {
         match self.policy {
-            Trust::All => return Ruling::Trusted,
-            Trust::None => return Ruling::Untrusted,
-            Trust::Stored | Trust::Ask(_) => {}
+            Trust::All => return Decision::Trusted,
+            Trust::None => return Decision::Untrusted,
+            Trust::Stored | Trust::Strict | Trust::Ask(_) => {}
         }
         let mut known = lock(&self.known);
-        let known = known.entry(case.clone()).or_default();
-        let stored = *known.stored.get_or_insert_with(|| {
-            // Only a call to a server that nobody has connected comes here first; the file is small.
-            stored(&self.surroundings, std::slice::from_ref(case)).is_ok_and(|stored| stored[0])
-        });
-        let callback = match &self.policy {
-            _ if stored => return Ruling::Trusted,
-            Trust::Ask(callback) => callback,
-            _ => return Ruling::Untrusted,
-        };
-        let question = known.question.get_or_insert_with(|| ask(callback, case, config));
-        match question.answer.given() {
-            Some(true) => Ruling::Trusted,
-            Some(false) => Ruling::Untrusted,
-            None => Ruling::Open(question.answer.clone()),
+        let known = known.entry(subject.clone()).or_default();
+        // Only a call to a server that nobody has connected comes here first; the file is small.
+        known.stored.get_or_insert_with(|| StoredTrust::load(&self.surroundings).0.trusts(subject));
+        if known.is_trusted() {
+            return Decision::Trusted;
+        }
+        if let (Trust::Ask(callback), None, Some(question)) =
+            (&self.policy, &known.question, question)
+        {
+            known.question = Some(ask(callback, question));
+        }
+        match &known.question {
+            Some(question) if question.answer.given().is_none() => {
+                Decision::Open(question.answer.clone())
+            }
+            _ => Decision::Untrusted,
+        }
+    }
+
+    fn permit(&self, declared: &Declared, decision: &Decision) -> Permit {
+        permit(&self.policy, matches!(decision, Decision::Trusted), declared)
+    }
+
+    /// How far a definition is trusted that may do everything.
+    fn scope_trust(&self, subject: &Subject) -> ScopeTrust {
+        match self.policy {
+            Trust::All => ScopeTrust::Always,
+            _ => ScopeTrust::As(subject.fingerprint.clone()),
         }
     }
 }
 
-fn stored(surroundings: &Surroundings, cases: &[Case]) -> Result<Vec<bool>> {
-    let store = Store::load(surroundings)?;
-    let trusts = |case: &Case| {
-        let place = place_of(Path::new(&case.path), &case.project);
-        store.trusts(&place, &case.server, &case.fingerprint)
-    };
-    Ok(cases.iter().map(trusts).collect())
+struct PolicyView<'a> {
+    policy: &'a TrustPolicy,
+    stored: StoredTrust,
 }
 
-fn ask(callback: &TrustCallback, case: &Case, config: &ServerConfig) -> Question {
-    let question = TrustQuestion {
-        server: case.server.clone(),
-        path: case.path.clone(),
-        fingerprint: case.fingerprint.clone(),
-        definition: redact::definition(config.to_value()),
-    };
+impl TrustView for PolicyView<'_> {
+    fn fingerprint(&self, config: &ServerConfig) -> String {
+        fingerprint(config)
+    }
+
+    fn trusts(&self, subject: &Subject) -> bool {
+        let answered = || lock(&self.policy.known).get(subject).is_some_and(Known::is_trusted);
+        match self.policy.policy {
+            Trust::All => true,
+            Trust::None => false,
+            Trust::Stored | Trust::Strict => self.stored.trusts(subject),
+            Trust::Ask(_) => self.stored.trusts(subject) || answered(),
+        }
+    }
+}
+
+fn ask(callback: &TrustCallback, question: MakeQuestion) -> Question {
     let callback = callback.clone();
     // A task of its own: whoever panics in it has said no.
-    let asking = runtime::spawn(async move { callback(question).await });
+    let asking = runtime::spawn(async move {
+        match runtime::handle().spawn_blocking(question).await {
+            Ok(question) => callback(question).await,
+            Err(_) => false,
+        }
+    });
     let (tell, answer) = watch::channel(None);
     let abort = asking.abort_handle();
     runtime::spawn(async move {
@@ -171,41 +208,44 @@ fn ask(callback: &TrustCallback, case: &Case, config: &ServerConfig) -> Question
     Question { answer: Answer(answer), asking: abort }
 }
 
-impl Case {
-    /// What is to be decided before the server may be used, where anything is.
-    pub(super) fn of(server: &str, declared: &Declared) -> Option<Case> {
-        let config = declared.config.as_ref().ok()?;
-        let source = &declared.source;
-        let is_projects = config.scope.level == Level::Project || source.level == Level::Project;
-        let starts_programs = matches!(config.transport, Transport::Stdio { .. });
-        if !is_projects || !(starts_programs || config.has_commands()) {
-            return None;
-        }
-        Some(Case {
-            path: source.path.clone().unwrap_or_default(),
-            project: config.scope.directory.clone().unwrap_or_default(),
-            server: server.to_owned(),
-            fingerprint: config.fingerprint(),
-        })
+impl Server {
+    fn subject(&self) -> Option<&Arc<Subject>> {
+        self.declared.subject.as_ref()
     }
 }
 
-impl Server {
-    fn case(&self) -> Option<Case> {
-        Case::of(&self.name, &self.declared)
+/// The question about a definition, where something of it is held back without trust.
+fn question_about(declared: &Declared) -> Option<MakeQuestion> {
+    let (subject, config) = (declared.subject.clone()?, declared.config.clone().ok()?);
+    let is_held_back = match &config.transport {
+        Transport::Stdio { .. } => true,
+        Transport::Http(_) | Transport::Sse(_) | Transport::WebSocket(_) => config.has_commands(),
+    };
+    is_held_back.then(|| -> MakeQuestion {
+        Box::new(move || TrustQuestion::about(&subject, &config.to_value(), Some(&config)))
+    })
+}
+
+impl Manager {
+    /// The definition as this manager may use it, for a look at it without connecting.
+    pub(crate) fn admitted(&self, server: &str) -> Result<ServerConfig> {
+        let server = self.find(server)?;
+        let config = server.usable()?;
+        Ok(self.0.admit(&server, config)?.into_owned())
     }
 }
 
 impl Inner {
     /// Looks up again what is stored about these servers.
-    pub(super) async fn consult_store<'a>(&self, servers: impl Iterator<Item = &'a Arc<Server>>) {
-        self.consult_store_about(servers.filter_map(|server| server.case()).collect()).await;
+    pub(super) async fn refresh_trust<'a>(&self, all: impl Iterator<Item = &'a Declared>) {
+        let subjects = all.filter_map(|declared| declared.subject.clone()).collect();
+        if let Some(error) = self.trust.refresh_stored(subjects).await {
+            self.warn_of_store(&error);
+        }
     }
 
-    pub(super) async fn consult_store_about(&self, cases: Vec<Case>) {
-        if let Some(error) = self.judge.consult(cases).await
-            && self.view.warn_once("", error.message())
-        {
+    pub(super) fn warn_of_store(&self, error: &Error) {
+        if self.view.warn_once("", error.message()) {
             tracing::warn!("{error}");
         }
     }
@@ -216,31 +256,85 @@ impl Inner {
         server: &Server,
         config: &'a ServerConfig,
     ) -> Result<Cow<'a, ServerConfig>> {
-        let Some(case) = server.case() else { return Ok(Cow::Borrowed(config)) };
-        let ruling = self.judge.rule(&case, config);
-        if let Ruling::Open(answer) = &ruling {
-            self.connect_after_yes(&case, answer.clone());
+        let Some(subject) = server.subject() else { return Ok(Cow::Borrowed(config)) };
+        let decision = self.trust.decide(subject, question_about(&server.declared));
+        if let Decision::Open(answer) = &decision {
+            self.connect_after_yes(subject, answer.clone());
         }
-        match (ruling, &config.transport) {
-            (Ruling::Trusted, _) => {
-                let mut config = config.clone();
-                config.scope.trusted = true;
-                Ok(Cow::Owned(config))
-            }
-            (Ruling::Untrusted | Ruling::Open(_), Transport::Stdio { .. }) => Err(untrusted(&case)),
-            // A remote server is reached anyway; only its commands are not run.
-            (Ruling::Untrusted | Ruling::Open(_), _) => Ok(Cow::Borrowed(config)),
+        let mut config = config.clone();
+        match self.trust.permit(&server.declared, &decision) {
+            Permit::Full => config.scope.trusted = self.trust.scope_trust(subject),
+            Permit::Restricted => config.timeout = config.timeout.min(LONGEST_UNTRUSTED),
+            Permit::Refused => return Err(untrusted(subject, Some(&config))),
         }
+        Ok(Cow::Owned(config))
+    }
+
+    /// Whether it is a project's and nobody has trusted it.
+    pub(super) fn is_untrusted(&self, server: &Server) -> bool {
+        let decision = server.subject().map(|subject| self.trust.decide(subject, None));
+        matches!(decision, Some(Decision::Untrusted | Decision::Open(_)))
     }
 
     /// Whether this manager holds a connection that it would not, or not so, reach by the server's new declaration.
-    pub(super) fn is_judged_anew(&self, server: &Server, declared: &Declared) -> bool {
-        let (lease, case) = (server.lease(), Case::of(&server.name, declared));
-        let (Some(lease), Some(case), Ok(config)) = (lease.as_ref(), case, &declared.config) else {
-            return false;
+    pub(super) fn is_trusted_otherwise(&self, server: &Server, declared: &Declared) -> bool {
+        let (lease, subject) = (server.lease(), declared.subject.as_ref());
+        let (Some(lease), Some(subject)) = (lease.as_ref(), subject) else { return false };
+        let decision = self.trust.decide(subject, question_about(declared));
+        let wanted = match self.trust.permit(declared, &decision) {
+            Permit::Full => self.trust.scope_trust(subject),
+            Permit::Restricted => ScopeTrust::No,
+            Permit::Refused => return true,
         };
-        let trusted = matches!(self.judge.rule(&case, config), Ruling::Trusted);
-        server.case().is_none() || lease.is_trusted() != trusted
+        server.subject().is_none() || *lease.trusted() != wanted
+    }
+
+    /// Asks about what a project's files say of the user's servers; a yes reads the files again.
+    pub(super) fn ask_about_held_back(&self) {
+        let Origin::Discovered(_) = self.origin else { return };
+        for entry in self.held_back().iter() {
+            let about = entry.clone();
+            let question: MakeQuestion = Box::new(move || TrustQuestion::of(&about));
+            let Decision::Open(answer) = self.trust.decide(&entry.subject, Some(question)) else {
+                continue;
+            };
+            if !lock(&self.questions).insert(entry.subject.clone()) {
+                continue;
+            }
+            let (me, subject) = (self.me.clone(), entry.subject.clone());
+            runtime::spawn(async move {
+                let yes = answer.wait().await;
+                let Some(manager) = me.upgrade() else { return };
+                lock(&manager.questions).remove(&subject);
+                if yes && let Err(error) = manager.read_again().await {
+                    tracing::warn!("{error}");
+                }
+            });
+        }
+    }
+
+    /// What the project's files say of the user's servers, without effect.
+    pub(super) fn held_back(&self) -> Vec<ProjectEntry> {
+        let project = self.project.load();
+        project.iter().filter(|entry| entry.held_back.is_some()).cloned().collect()
+    }
+
+    /// Tells that a trusted project's server is used in the place of the user's.
+    pub(super) fn tell_replaced(&self, server: &Server) {
+        let Some(users) = server.declared.replaced() else { return };
+        let (name, source) = (&server.name, &server.declared.source);
+        let path = |source: &'_ crate::config::Source| {
+            source.path.clone().unwrap_or_else(|| source.provider.clone())
+        };
+        let text = format!(
+            "Server \"{name}\" of {} is used in the place of the one of {}",
+            path(source),
+            path(users)
+        );
+        tracing::warn!(server = name, "{text}");
+        let (origin, level) = (LogOrigin::Mcpool, "warning".to_owned());
+        let told = EventKind::Log { origin, level, logger: None, data: text.into() };
+        self.view.events.emit(name, told);
     }
 
     /// The server's connection; where somebody has to be asked first, the wait for it.
@@ -259,10 +353,10 @@ impl Inner {
         if server.lease().is_some() {
             return None;
         }
-        let (config, case) = (server.usable().ok()?, server.case()?);
-        match self.judge.rule(&case, config) {
-            Ruling::Open(answer) => Some((answer, config)),
-            Ruling::Trusted | Ruling::Untrusted => None,
+        let (config, subject) = (server.usable().ok()?, server.subject()?);
+        match self.trust.decide(subject, question_about(&server.declared)) {
+            Decision::Open(answer) => Some((answer, config)),
+            Decision::Trusted | Decision::Untrusted => None,
         }
     }
 
@@ -301,18 +395,18 @@ impl Inner {
     }
 
     /// A yes that comes late connects the server all the same, if it is still wanted then.
-    fn connect_after_yes(&self, case: &Case, answer: Answer) {
-        if !lock(&self.questions).insert(case.clone()) {
+    fn connect_after_yes(&self, subject: &Arc<Subject>, answer: Answer) {
+        if !lock(&self.questions).insert(subject.clone()) {
             return;
         }
-        let (me, case) = (self.me.clone(), case.clone());
+        let (me, subject) = (self.me.clone(), subject.clone());
         runtime::spawn(async move {
             let yes = answer.wait().await;
             let Some(manager) = me.upgrade() else { return };
-            lock(&manager.questions).remove(&case);
-            let server = manager.servers.load().get(&case.server).cloned();
+            lock(&manager.questions).remove(&subject);
+            let server = manager.servers.load().get(&subject.server).cloned();
             let Some(server) = server.filter(|server| yes && server.is_blocked()) else { return };
-            if server.case().is_some_and(|current| current == case)
+            if server.subject().is_some_and(|current| *current == subject)
                 && let Ok(connection) = manager.hold(&server)
             {
                 let slots = manager.connect_slots.clone();
@@ -336,12 +430,4 @@ impl Inner {
             },
         );
     }
-}
-
-fn untrusted(case: &Case) -> Error {
-    let Case { path, server, .. } = case;
-    let text = format!("Refused to start stdio server \"{server}\" because {path} is not trusted");
-    Error::new(ErrorKind::Untrusted, text)
-        .with_server(server)
-        .with_hint(format!("mcpool trust {path}"))
 }

@@ -1,15 +1,12 @@
 //! Owns files of `NAME=value` lines. Values are literal: nothing in them is looked up.
 
-use std::path::Path;
+use super::text_file::Problem;
 
-use super::text_file;
-
-/// The entries of a file in their order, or why it cannot be used.
-pub(super) fn read(path: &Path) -> Result<Vec<(String, String)>, text_file::Problem> {
-    let text = text_file::read(path)?;
-    parse(&text).map_err(|line| {
+/// The entries of a file's text in their order, or why it cannot be used.
+pub(super) fn entries(text: &str) -> Result<Vec<(String, String)>, Problem> {
+    parse(text).map_err(|line| {
         // Without the line itself, which may hold a secret.
-        text_file::Problem::Odd(format!("line {line} is not NAME=value"))
+        Problem::Odd(format!("line {line} is not NAME=value"))
     })
 }
 
@@ -96,7 +93,7 @@ fn end_of_line(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::parse;
 
     fn entries(text: &str) -> Vec<(String, String)> {
         parse(text).unwrap()

@@ -54,12 +54,21 @@ pub(super) fn inherited(inherit: InheritEnv, scope: &Scope) -> Environment {
     all.filter(|(name, _)| inherit == InheritEnv::All || is_safe(name)).collect()
 }
 
-/// Where a program without a path of its own is, by the `PATH` that the server gets.
-pub(super) fn find_program(command: &str, env: &Environment, base: &Path) -> Option<PathBuf> {
+/// Where a program without a path of its own is, by the `PATH` that the server gets. Relative entries begin at `base`;
+/// without one they do not count.
+pub(super) fn find_program(
+    command: &str,
+    env: &Environment,
+    base: Option<&Path>,
+) -> Option<PathBuf> {
     let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
     let path = path.unwrap_or_else(|| DEFAULT_PATH.into());
     std::env::split_paths(&path)
-        .map(|directory| base.join(directory).join(command))
+        .filter_map(|directory| match base {
+            Some(base) => Some(base.join(directory)),
+            None => Some(directory).filter(|directory| directory.is_absolute()),
+        })
+        .map(|directory| directory.join(command))
         .find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }
 
@@ -94,7 +103,8 @@ mod tests {
         std::fs::create_dir(directory.path().join("bin")).unwrap();
         std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
         let env = vec![("PATH".into(), "/nowhere".into()), ("PATH".into(), "/none:bin".into())];
-        assert_eq!(find_program("tool", &env, directory.path()).unwrap(), program);
-        assert_eq!(find_program("tool", &Vec::new(), directory.path()), None);
+        assert_eq!(find_program("tool", &env, Some(directory.path())).unwrap(), program);
+        assert_eq!(find_program("tool", &env, None), None);
+        assert_eq!(find_program("tool", &Vec::new(), Some(directory.path())), None);
     }
 }

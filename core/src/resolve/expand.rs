@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
+use super::files::Files;
 use super::reference::{ESCAPED, OPEN, Otherwise, Reference, Template};
 use super::text_file;
 use super::warnings::Warnings;
@@ -68,6 +69,7 @@ pub(super) struct Expander<'a> {
     environment: HashMap<String, Option<String>>,
     left: usize,
     given: Given,
+    files: Files,
     pub(super) warnings: &'a mut Warnings,
 }
 
@@ -75,6 +77,7 @@ impl<'a> Expander<'a> {
     pub(super) fn new(
         scope: &'a Scope,
         variables: HashMap<String, String>,
+        files: Files,
         warnings: &'a mut Warnings,
     ) -> Self {
         let (own, environment) = (IndexMap::new(), HashMap::new());
@@ -85,8 +88,19 @@ impl<'a> Expander<'a> {
             environment,
             left: TOTAL_LIMIT,
             given: Given::default(),
+            files,
             warnings,
         }
+    }
+
+    /// The text of a file that the definition names.
+    pub(super) fn read_file(&mut self, path: &Path) -> Result<String, text_file::Problem> {
+        self.files.read(path)
+    }
+
+    /// Every file that was read so far.
+    pub(super) fn take_files(&mut self) -> Files {
+        std::mem::take(&mut self.files)
     }
 
     /// The secrets that references stood for so far.
@@ -213,9 +227,9 @@ impl<'a> Expander<'a> {
             return None;
         }
         match name {
-            "workspaceFolder" => text(directory(self.scope)?),
+            "workspaceFolder" => text(workspace(self.scope)?),
             "workspaceFolderBasename" => {
-                let directory = directory(self.scope)?;
+                let directory = workspace(self.scope)?;
                 text(directory.file_name()?.into())
             }
             "userHome" => text(self.scope.surroundings.home()?),
@@ -255,7 +269,7 @@ impl<'a> Expander<'a> {
         let (field, template) = (filling.field, filling.template);
         let mut named = Filling { field, template, out: String::new() };
         self.fill(&mut named, path, depth + 1)?;
-        let content = text_file::read(&path_in(self.scope, &named.out));
+        let content = self.read_file(&path_in(self.scope, &named.out));
         Ok(match content {
             Ok(content) => Ok(content.trim_end_matches(['\r', '\n']).to_owned()),
             Err(problem) => Err(problem.text().to_owned()),
@@ -310,6 +324,10 @@ struct Filling<'a, 't> {
 /// The text without its escapes, for values whose references are not followed.
 pub(super) fn unescaped(text: &str) -> String {
     text.replace(ESCAPED, OPEN)
+}
+
+fn workspace(scope: &Scope) -> Option<PathBuf> {
+    scope.workspace.clone().or_else(|| directory(scope))
 }
 
 /// Where relative paths begin.

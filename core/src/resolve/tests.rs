@@ -134,7 +134,7 @@ fn a_projects_headers_and_address_cannot_send_our_values_away() {
 fn a_trusted_projects_commands_are_run() {
     let mut server = project(json!({"url": "http://h/", "headers": {"C": "!echo c"}}));
     server.scope.directory = None;
-    server.scope.trusted = true;
+    server.scope.trusted = ScopeTrust::Always;
     assert_eq!(header(&target(&server).0, "C"), Some("c"));
 }
 

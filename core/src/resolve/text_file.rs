@@ -35,6 +35,7 @@ fn check_regular(file: Metadata) -> Result<(), Problem> {
     if file.is_file() { Ok(()) } else { Err(Problem::Odd("it is no regular file".to_owned())) }
 }
 
+#[derive(Clone)]
 pub(crate) enum Problem {
     Missing,
     Odd(String),

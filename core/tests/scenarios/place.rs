@@ -27,6 +27,11 @@ impl Place {
             std::fs::create_dir_all(file.parent().unwrap_or(dir))?;
             std::fs::write(file, text_of(text))?;
         }
+        for (name, target) in scenario["links"].as_object().into_iter().flatten() {
+            let link = dir.join(name);
+            std::fs::create_dir_all(link.parent().unwrap_or(dir))?;
+            std::os::unix::fs::symlink(dir.join(text_of(target)), link)?;
+        }
         let mut surroundings = Value::Null;
         if let Some(env) = scenario["env"].as_object() {
             std::fs::create_dir_all(&project)?;

@@ -24,6 +24,15 @@ def discovery(one: Discovery) -> str:
         caption = count(len(files), "file")
         listed = table(caption, ("Provider", "File", "Level", "#Servers", "Problem"), files)
         parts.append(fold(caption, listed))
+    if one.blocked:
+        blocked = [
+            f'<tr><th scope="row">{text(row.name or "lists of servers", 80)}</th>'
+            f"<td><code>{text(row.source.path, 300)}</code></td>"
+            f"<td>{text(', '.join(server.name for server in row.servers), 300)}</td></tr>"
+            for row in one.blocked
+        ]
+        caption = f"{len(blocked)} without effect on your servers before you trust it"
+        parts.append(table(caption, ("Entry", "File", "Your servers"), blocked))
     if one.left_out:
         left = [
             f'<tr><th scope="row">{text(row.name, 80)}</th><td>{text(row.why, 300)}</td>'

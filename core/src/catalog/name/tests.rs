@@ -5,6 +5,10 @@ use std::collections::{HashMap, HashSet};
 use super::*;
 
 fn named(naming: &Naming, tools: &[(&str, &str)]) -> Vec<String> {
+    named_with(naming, tools, &vec![false; tools.len()])
+}
+
+fn named_with(naming: &Naming, tools: &[(&str, &str)], gives_way: &[bool]) -> Vec<String> {
     let tools: Vec<Arc<ServerTool>> = tools
         .iter()
         .map(|(server, tool)| {
@@ -12,7 +16,7 @@ fn named(naming: &Naming, tools: &[(&str, &str)]) -> Vec<String> {
             Arc::new(ServerTool::read(&(*server).into(), json.into()).unwrap())
         })
         .collect();
-    Names::new(naming.clone()).name_all(&tools)
+    Names::new(naming.clone()).name_all(&tools, gives_way)
 }
 
 #[test]
@@ -204,6 +208,22 @@ fn a_function_is_asked_once_for_each_tool() {
         let json = serde_json::json!({"name": name}).to_string();
         Arc::new(ServerTool::read(&"s".into(), json.into()).unwrap())
     };
-    assert_eq!(names.name_all(&[tool("a")]), ["a-0"]);
-    assert_eq!(names.name_all(&[tool("b"), tool("a")]), ["b-1", "a-0"]);
+    assert_eq!(names.name_all(&[tool("a")], &[false]), ["a-0"]);
+    assert_eq!(names.name_all(&[tool("b"), tool("a")], &[false; 2]), ["b-1", "a-0"]);
+}
+
+#[test]
+fn what_nobody_trusts_changes_no_name_of_the_others() {
+    let mine = [("git_hub", "search"), ("a", &"long ".repeat(20))];
+    let alone = named(&Naming::Plain, &mine);
+    // The second one imitates a name with its suffix.
+    let imitation = alone[1].strip_prefix("mcp_").unwrap();
+    let theirs = [("git", "hub_search"), ("a", imitation.strip_prefix("a_").unwrap()), ("b", "x")];
+    let all = [&mine[..], &theirs].concat();
+    let names = named_with(&Naming::Plain, &all, &[false, false, true, true, true]);
+    assert_eq!(names[..2], alone);
+    assert_eq!(names[4], "mcp_b_x");
+    assert_eq!(names.iter().collect::<HashSet<_>>().len(), 5, "{names:?}");
+    let twice = named_with(&Naming::Plain, &[theirs[2], theirs[2]], &[true, true]);
+    assert!(twice.iter().all(|name| name != "mcp_b_x"), "{twice:?}");
 }

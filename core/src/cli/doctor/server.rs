@@ -2,25 +2,21 @@
 
 use std::time::Instant;
 
+use serde_json::Value;
+
 use super::Examined;
 use super::finding::{Finding, Verdict};
-use super::network;
+use super::{local, network};
 use crate::cli::advice::{advised, installer};
 use crate::cli::shown::{self, quoted, reach, short};
 use crate::cli::status::in_ms;
-use crate::cli::trust::Known;
-use crate::config::{Declared, ServerConfig, Transport};
+use crate::config::{Declared, ProjectEntry, ServerConfig, Source, Transport};
 use crate::error::{Error, ErrorKind};
 use crate::manager::Manager;
 use crate::redact;
 use crate::resolve::{Resolved, resolve};
 
-pub(super) async fn examine(
-    manager: &Manager,
-    name: &str,
-    declared: &Declared,
-    known: &Known,
-) -> Examined {
+pub(super) async fn examine(manager: &Manager, name: &str, declared: &Declared) -> Examined {
     let config = match &declared.config {
         Ok(config) => config,
         Err(error) => {
@@ -34,23 +30,43 @@ pub(super) async fn examine(
         return Examined::new(name, vec![off.with_advice(format!("mcpool enable {name}"))]);
     }
     let mut findings: Vec<Finding> = bridge(name, declared).into_iter().collect();
-    if !known.allows(name, declared) {
-        let path = declared.source.path.as_deref().unwrap_or_default();
-        let definition = reach(&shown::definition(config));
-        let blocked = format!("{} is not trusted; it would start: {definition}", short(path));
-        findings.push(
-            Finding::warning("trust", blocked)
-                .with_advice(format!("if you trust that: mcpool trust {}", quoted(path))),
-        );
-        return Examined::new(name, findings);
-    }
-    let resolved = values_and_program(name, config).await;
-    findings.extend(resolved);
+    let admitted = match manager.admitted(name) {
+        Ok(admitted) => admitted,
+        Err(error) if error.kind() == ErrorKind::Untrusted => {
+            findings.push(not_trusted(&declared.source, &redact::definition(config.to_value())));
+            return Examined::new(name, findings);
+        }
+        Err(error) => {
+            findings.push(Finding::error("definition", &error));
+            return Examined::new(name, findings);
+        }
+    };
+    findings.extend(values_and_program(name, &admitted).await);
     if findings.iter().any(|finding| finding.verdict == Verdict::Broken) {
         return Examined::new(name, findings);
     }
-    findings.extend(connect(manager, name, declared, config).await);
+    findings.extend(connect(manager, name, declared, &admitted).await);
     Examined::new(name, findings)
+}
+
+/// A project's entry that has no effect on a server of the user before it is trusted.
+pub(super) fn examine_held_back(entry: &ProjectEntry) -> Option<Examined> {
+    let (users, source) = entry.held_back.as_ref()?.servers.first()?;
+    let place = source.path.as_deref().map_or_else(|| source.provider.clone(), short);
+    let path = entry.source.path.as_deref().unwrap_or_default();
+    let name = if entry.name.is_empty() { "lists of servers" } else { &entry.name };
+    let text =
+        format!("{} is not trusted; it has no effect on your \"{users}\" of {place}", short(path));
+    let finding = Finding::warning("trust", text)
+        .with_advice(format!("to see what it would do: mcpool trust {}", quoted(path)));
+    Some(Examined::new(name, vec![finding]))
+}
+
+fn not_trusted(source: &Source, definition: &Value) -> Finding {
+    let path = source.path.as_deref().unwrap_or_default();
+    let text = format!("{} is not trusted; it would use: {}", short(path), reach(definition));
+    Finding::warning("trust", text)
+        .with_advice(format!("to see all of it, and to trust it: mcpool trust {}", quoted(path)))
 }
 
 /// A server that only leads to another one.
@@ -63,9 +79,7 @@ fn bridge(name: &str, declared: &Declared) -> Option<Finding> {
 
 /// What is odd about its values, and where its program is.
 async fn values_and_program(name: &str, config: &ServerConfig) -> Vec<Finding> {
-    let mut config = config.clone();
-    config.scope.trusted = true;
-    let (resolved, warnings) = resolve(&name.into(), &config).await;
+    let (resolved, warnings) = resolve(&name.into(), config).await;
     let odd = warnings.iter().map(|warning| {
         let finding = Finding::warning("values", warning);
         match warning.contains("is not set") {
@@ -76,6 +90,7 @@ async fn values_and_program(name: &str, config: &ServerConfig) -> Vec<Finding> {
     let mut findings: Vec<Finding> = odd.collect();
     match (resolved, &config.transport) {
         (Ok(Resolved::Stdio(launch)), _) => {
+            findings.extend(local::finding(config, &launch));
             findings.push(Finding::ok("program", launch.program.display().to_string()));
         }
         (Ok(Resolved::Http(_)), _) => {}
@@ -144,6 +159,7 @@ async fn broken(
     if let Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) =
         &config.transport
         && !signed_out
+        && !config.scope.is_restricted()
     {
         findings.extend(network::examine(&remote.url).await);
     }

@@ -25,7 +25,7 @@ fn scope() -> Scope {
 fn with(scope: &Scope, reach: Reach, text: &str) -> (Result<String>, Vec<String>) {
     let mut warnings = Warnings::new("s");
     let variables = HashMap::from([("V".to_owned(), "from file".to_owned())]);
-    let mut expander = Expander::new(scope, variables, &mut warnings);
+    let mut expander = Expander::new(scope, variables, Files::default(), &mut warnings);
     expander.set_own(IndexMap::from([
         ("B".to_owned(), "own".to_owned()),
         ("CHAIN".to_owned(), "${A}".to_owned()),
@@ -171,14 +171,14 @@ fn a_bare_name_is_replaced_only_where_that_is_wanted() {
     let mut warnings = Warnings::new("s");
     let wanted = Scope { bare_env_names: true, ..scope() };
     let headers = Field::new("headers", Reach::All);
-    let mut expander = Expander::new(&wanted, HashMap::new(), &mut warnings);
+    let mut expander = Expander::new(&wanted, HashMap::new(), Files::default(), &mut warnings);
     assert_eq!(expander.bare(headers, "A").as_deref(), Some("a"));
     assert_eq!(expander.bare(headers, "NOT"), None);
     assert_eq!(expander.bare(headers, "A "), None);
     assert_eq!(expander.bare(Field::new("headers", Reach::Own), "A"), None);
     let plain = scope();
     let mut warnings = Warnings::new("s");
-    let mut expander = Expander::new(&plain, HashMap::new(), &mut warnings);
+    let mut expander = Expander::new(&plain, HashMap::new(), Files::default(), &mut warnings);
     assert_eq!(expander.bare(headers, "A"), None);
 }
 

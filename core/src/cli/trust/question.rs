@@ -1,0 +1,102 @@
+//! Owns how a question of trust looks: everything that would be run or reached, nothing starred, nothing cut, and every
+//! character that would hide or steer written out.
+
+use serde_json::Value;
+
+use crate::cli::screen::Screen;
+use crate::cli::shown::{reach, short};
+use crate::cli::terminal::Tint;
+use crate::trust::TrustQuestion;
+
+/// Fields that have lines of their own.
+const SHOWN: &[&str] = &["type", "command", "args", "url", "env", "headers"];
+
+pub(super) fn show(question: &TrustQuestion, screen: &mut Screen) {
+    for line in lines(question) {
+        match line {
+            Line::Title(name, path) => {
+                let name = screen.paint(Tint::Bold, name);
+                screen.say(format!("{name}  in {path}"));
+            }
+            Line::Fact(head, text) => {
+                let head = screen.paint(Tint::Dim, format!("{head:>14}"));
+                screen.say(format!("{head}  {text}"));
+            }
+        }
+    }
+    screen.say("");
+}
+
+enum Line {
+    Title(String, String),
+    Fact(String, String),
+}
+
+fn lines(question: &TrustQuestion) -> Vec<Line> {
+    let name = if question.server.is_empty() { "lists of servers" } else { &question.server };
+    let mut lines = vec![Line::Title(visible(name), visible(&short(&question.path)))];
+    let mut fact = |head: &str, text: &str| {
+        lines.push(Line::Fact(visible(head), visible(text)));
+    };
+    let definition = &question.definition;
+    if definition["command"].is_string() {
+        fact("would run", &reach(definition));
+    } else if definition["url"].is_string() {
+        fact("would reach", &reach(definition));
+    }
+    for field in ["env", "headers"] {
+        for (name, value) in definition[field].as_object().into_iter().flatten() {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            fact(field, &format!("{name}={value}"));
+        }
+    }
+    let others = definition.as_object().into_iter().flatten();
+    for (field, value) in others.filter(|(field, _)| !SHOWN.contains(&field.as_str())) {
+        fact(field, &text_of(value));
+    }
+    for file in &question.files {
+        let path = short(&file.path);
+        match &file.text {
+            None => fact("brings", &format!("{path} (cannot be read)")),
+            Some(text) => {
+                fact("brings", &path);
+                text.lines().for_each(|line| fact("|", line));
+            }
+        }
+    }
+    for replaced in &question.replaces {
+        let source = &replaced.source;
+        let place = source.path.as_deref().map_or_else(|| source.provider.clone(), short);
+        fact("instead of", &format!("\"{}\" of {place}", replaced.server));
+    }
+    fact("fingerprint", &question.fingerprint);
+    lines
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The text with every character written out that is not plainly visible.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\'' | '"' | '\\' => out.push(c),
+            c => out.extend(c.escape_debug()),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hides_or_steers_is_written_out() {
+        assert_eq!(visible("a'b\"c\\d é日"), "a'b\"c\\d é日");
+        let hidden = "\u{1b}[2J\n\u{202e}\u{200b}\u{e0041}";
+        assert_eq!(visible(hidden), r"\u{1b}[2J\n\u{202e}\u{200b}\u{e0041}");
+    }
+}
