@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use indexmap::IndexMap;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use crate::config::{Level, Remote, Scope, ScopeTrust, ServerConfig, Transport};
@@ -23,6 +22,7 @@ mod env_file;
 mod environment;
 mod expand;
 mod files;
+mod headers;
 mod reference;
 pub(crate) mod text_file;
 mod warnings;
@@ -32,6 +32,7 @@ use environment::{find_program, inherited};
 use expand::{Expander, Field, Reach, path_in, unescaped};
 use files::Files;
 pub(crate) use files::{BroughtFile, trust_fingerprint};
+use headers::{bind_headers, is_framing};
 use warnings::Warnings;
 
 /// Texts beyond this size are worked on where nobody else waits.
@@ -115,12 +116,11 @@ async fn ask_commands(config: &ServerConfig, warnings: &mut Warnings) -> Said {
         }
     };
     let entries = |field: &'static str, entries: &'_ IndexMap<String, Secret>| -> Vec<_> {
-        let entries = entries.iter();
-        entries
-            .filter_map(|(name, value)| {
-                Some(((field, name.clone()), command_of(value.expose())?.to_owned()))
-            })
-            .collect()
+        let sent = entries.iter().filter(|(name, _)| field != "headers" || !is_framing(name));
+        sent.filter_map(|(name, value)| {
+            Some(((field, name.clone()), command_of(value.expose())?.to_owned()))
+        })
+        .collect()
     };
     let commands = [entries("env", env), entries("headers", headers)].concat();
     let scope = &config.scope;
@@ -313,13 +313,27 @@ impl<'a> Values<'a> {
             let text = format!("Server \"{server}\": \"url\" must be a {schemes} URL");
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;
-        let headers = self.entries(Field::new("headers", reach), &remote.headers)?;
+        let headers = self.sent_headers(&remote.headers);
+        let headers = self.entries(Field::new("headers", reach), &headers)?;
         let mut given = self.expander.take_given();
         given.url(&url);
         own.values().for_each(|value| given.value(value));
         headers.values().for_each(|value| given.header(value));
         let (shown, mask) = (redact::url(&remote.url), given.mask());
         Ok(Target { url, headers: bind_headers(headers)?, shown, mask })
+    }
+
+    /// The headers without those that are ours alone.
+    fn sent_headers(&mut self, written: &IndexMap<String, Secret>) -> IndexMap<String, Secret> {
+        let mut sent = written.clone();
+        sent.retain(|name, _| {
+            if is_framing(name) {
+                let text = "is left out: how a message is framed is not for a definition to say";
+                self.expander.warnings.push(&format!("\"headers.{name}\" {text}"));
+            }
+            !is_framing(name)
+        });
+        sent
     }
 
     /// Variables or headers: commands by what they said, bare names by what they name, the rest by its references.
@@ -388,22 +402,6 @@ fn search_base(scope: &Scope, cwd: &Option<PathBuf>) -> Option<PathBuf> {
 fn unreadable_env_file(written: &str, problem: &text_file::Problem) -> Error {
     let (shown, why) = (redact::text(written), problem.text());
     Error::new(ErrorKind::ConfigIo, format!("The env file \"{shown}\" cannot be read: {why}"))
-}
-
-fn bind_headers(entries: IndexMap<String, String>) -> Result<HeaderMap> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in entries {
-        let header = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| invalid(&format!("\"{name}\" cannot be the name of a header")))?;
-        let mut value = HeaderValue::from_str(&value).map_err(|_| {
-            invalid(&format!(
-                "the value of header \"{name}\" has characters that no header may have"
-            ))
-        })?;
-        value.set_sensitive(true);
-        headers.append(header, value);
-    }
-    Ok(headers)
 }
 
 fn invalid(what: &str) -> Error {

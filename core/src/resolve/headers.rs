@@ -1,0 +1,90 @@
+//! Owns which headers a definition sends: any but those that frame the message, which are ours whoever writes them.
+
+use indexmap::IndexMap;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::invalid;
+use crate::error::Result;
+
+/// What says where a message goes, where it ends, and how it and its answer are to be read.
+const FRAMING: &[&str] = &[
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "last-event-id",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+/// The protocol's own, what is for a proxy on the way, and the parts of an HTTP/2 request line.
+const FRAMING_FAMILIES: &[&str] = &["mcp-", "proxy-", ":"];
+
+/// Whether a header of this name is not for a definition to set.
+pub(super) fn is_framing(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    FRAMING.contains(&&*name) || FRAMING_FAMILIES.iter().any(|family| name.starts_with(family))
+}
+
+pub(super) fn bind_headers(entries: IndexMap<String, String>) -> Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in entries {
+        let header = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| invalid(&format!("\"{name}\" cannot be the name of a header")))?;
+        let mut value = HeaderValue::from_str(&value).map_err(|_| {
+            invalid(&format!(
+                "the value of header \"{name}\" has characters that no header may have"
+            ))
+        })?;
+        value.set_sensitive(true);
+        headers.append(header, value);
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_frames_the_message_is_not_for_a_definition() {
+        for name in [
+            "Host",
+            "hOST",
+            "Content-Length",
+            "Content-Type",
+            "Content-Encoding",
+            "Transfer-Encoding",
+            "Connection",
+            "Keep-Alive",
+            "TE",
+            "Trailer",
+            "Upgrade",
+            "Expect",
+            "Accept",
+            "Accept-Encoding",
+            "Last-Event-ID",
+            "Mcp-Session-Id",
+            "MCP-Protocol-Version",
+            "mcp-x",
+            "Proxy-Authorization",
+            "Proxy-Connection",
+            "HTTP2-Settings",
+            ":authority",
+            ":path",
+        ] {
+            assert!(is_framing(name), "{name}");
+        }
+        for name in ["Authorization", "Cookie", "X-Host", "Accept-Language", "X-Mcp-Key", "Origin"]
+        {
+            assert!(!is_framing(name), "{name}");
+        }
+    }
+}
