@@ -43,7 +43,7 @@ kinds! {
     ConfigConflict "CONFIG_CONFLICT" false "Another manager holds a server of this name with a different definition.",
     ConfigIo "CONFIG_IO" false "A config file cannot be read or written.",
     DiscoveryFailed "DISCOVERY_FAILED" false "Looking for config files failed as a whole.",
-    Untrusted "UNTRUSTED" false "A project's server is not started before its source is trusted.",
+    Untrusted "UNTRUSTED" false "A project's server is not started or dialled before its source is trusted.",
     ServerDisabled "SERVER_DISABLED" false "The server is switched off in its config.",
     ServerNotFound "SERVER_NOT_FOUND" false "The manager has no server of this name.",
     ConnectFailed "CONNECT_FAILED" true "The server could not be started or reached.",

@@ -14,7 +14,7 @@ use crate::config::{Level, Remote, Scope, ScopeTrust, ServerConfig, Transport};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::{self, Secret};
 use crate::runtime;
-use crate::wire::http::Target;
+use crate::wire::http::{Addresses, Target};
 use crate::wire::process::Launch;
 
 mod command;
@@ -292,7 +292,7 @@ impl<'a> Values<'a> {
 
     fn target(
         &mut self,
-        server: &str,
+        server: &Arc<str>,
         scope: &Scope,
         remote: &Remote,
         schemes: &[&str],
@@ -320,7 +320,9 @@ impl<'a> Values<'a> {
         own.values().for_each(|value| given.value(value));
         headers.values().for_each(|value| given.header(value));
         let (shown, mask) = (redact::url(&remote.url), given.mask());
-        Ok(Target { url, headers: bind_headers(headers)?, shown, mask })
+        let (server, headers) = (server.clone(), bind_headers(headers)?);
+        let addresses = Addresses::open_to(scope);
+        Ok(Target { server, url, addresses, headers, shown, mask })
     }
 
     /// The headers without those that are ours alone.

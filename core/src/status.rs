@@ -28,7 +28,7 @@ pub enum State {
     Failed,
     /// Switched off in the config.
     Disabled,
-    /// Not started because its source is not trusted.
+    /// Not started, or not dialled, because its source is not trusted.
     Blocked,
     /// The server wants a sign-in.
     NeedsAuth,

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::mailbox::Mailbox;
 use crate::redact::Mask;
 
+pub(crate) mod address;
 mod frame;
 pub(crate) mod http;
 mod io;

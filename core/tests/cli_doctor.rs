@@ -136,6 +136,27 @@ fn an_untrusted_project_and_an_unset_name_are_warnings() {
 }
 
 #[test]
+fn a_projects_address_on_this_machine_is_not_dialled_before_trust() {
+    let home = Home::new("doctor-private");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let proxy = url.trim_end_matches("/mcp");
+    // A proxy would dial where nobody can look, so what has no trust goes past it.
+    let servers = json!({"here": {"url": url}, "name": {"url": "http://no-such-host.invalid/mcp"}});
+    write(&home.project(".mcp.json"), servers);
+    let doctor = || -> Ran {
+        let mut command = home.command(&["doctor", "--json"]);
+        command.env("http_proxy", proxy).output().unwrap().into()
+    };
+    let report = doctor().json();
+    assert_eq!(finding(&report, "here")["code"], "UNTRUSTED", "{report}");
+    assert!(finding(&report, "here")["advice"].to_string().contains("mcpool trust"), "{report}");
+    assert_eq!(finding(&report, "name")["code"], "CONNECT_FAILED", "{report}");
+    assert!(listener.accept().is_err(), "somebody was dialled: {report}");
+}
+
+#[test]
 fn a_bridge_is_offered_as_the_direct_way() {
     let home = Home::new("doctor-bridge");
     let url = "http://127.0.0.1:1/mcp";

@@ -377,7 +377,7 @@ async fn a_damaged_store_trusts_nothing_and_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_projects_remote_server_connects_and_gets_nothing_of_ours() {
+async fn a_projects_remote_server_gets_nothing_of_ours_but_what_a_trusted_command_says() {
     let (_web, url) = common::Web::start([]);
     let marker = "marker-77";
     let headers = json!({"A": "<${TOKEN}>", "B": "!echo $TOKEN", "C": "<${MINE}>"});
@@ -389,16 +389,16 @@ async fn a_projects_remote_server_connects_and_gets_nothing_of_ours() {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, json!({"mcpServers": {"s": server}}).to_string()).unwrap();
     let manager = site.manager(Trust::Stored).await;
-    assert_eq!(manager.connect_all().await.unwrap().connected, ["s"], "{:?}", manager.status());
-    let seen = headers_seen(&manager).await;
-    assert!(!seen.contains(marker) && seen.contains("<>") && seen.contains("<own>"), "{seen}");
+    // The server is on this machine.
+    assert_eq!(manager.connect_all().await.unwrap().blocked, ["s"], "{:?}", manager.status());
     let warnings = manager.warnings();
     assert_eq!(warnings.len(), 3, "{warnings:?}");
     site.trust(&file, None).unwrap();
     let report = manager.reload().await.unwrap();
     assert_eq!(report.restarted, ["s"]);
     let seen = headers_seen(&manager).await;
-    assert!(seen.contains(marker) && seen.contains("<>"), "{seen}");
+    assert!(seen.contains("<>") && seen.contains("<own>"), "{seen}");
+    assert_eq!(seen.matches(marker).count(), 1, "{seen}");
     manager.close().await;
 }
 

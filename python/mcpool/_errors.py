@@ -85,7 +85,7 @@ class DiscoveryFailedError(McpoolError):
 
 
 class UntrustedError(McpoolError):
-    """A project's server is not started before its source is trusted."""
+    """A project's server is not started or dialled before its source is trusted."""
 
     code = "UNTRUSTED"
 

@@ -112,8 +112,10 @@ impl ServerConfig {
             || has_commands
             || has_names
             || (is_stdio && self.inherit_env != InheritEnv::None);
-        // What a remote server of a project may read is less.
-        let by_level = !is_stdio && (refers || has_commands || has_names);
+        // What a remote server of a project may read is less, and without trust so is what it may reach.
+        let by_level = !is_stdio && (refers || has_commands || has_names || scope.is_restricted());
+        let has_env_file = matches!(&self.transport, Transport::Stdio { env_file: Some(_), .. });
+        let brings_files = has_env_file || is_stdio && refers;
         let directory = scope.directory.clone().or_else(|| std::env::current_dir().ok());
         Scope {
             level: if is_project && by_level { Level::Project } else { Level::Explicit },
@@ -129,7 +131,10 @@ impl ServerConfig {
                 true => scope.surroundings.clone(),
                 false => Surroundings::process(),
             },
-            trusted: if is_project { scope.trusted.clone() } else { ScopeTrust::No },
+            trusted: match is_project && (by_level || brings_files) {
+                true => scope.trusted.clone(),
+                false => ScopeTrust::No,
+            },
         }
     }
 
@@ -330,6 +335,8 @@ mod tests {
             scope.surroundings = Surroundings::new(Some(BTreeMap::new()), None, None);
         };
         let project: Change = |scope| scope.level = crate::config::Level::Project;
+        let trusted: Change =
+            |scope| (scope.level, scope.trusted) = (Level::Project, ScopeTrust::Always);
         let bare: Change = |scope| scope.bare_env_names = true;
         let stdio = json!({"command": "x"});
         let alone = json!({"command": "x", "inheritEnv": "none"});
@@ -355,14 +362,17 @@ mod tests {
             (&json!({"command": "x", "cwd": "/"}), project, false),
             (&url, elsewhere, false),
             (&url, surroundings, false),
-            (&url, project, false),
+            (&url, project, true),
+            (&url, trusted, false),
             (&url, bare, false),
             (&header, elsewhere, false),
             (&header, surroundings, true),
             (&header, project, true),
+            (&header, trusted, true),
             (&command, project, true),
             (&command, elsewhere, true),
-            (&name, project, false),
+            (&name, project, true),
+            (&name, trusted, false),
             (&name, bare, true),
         ];
         for (at, (definition, change, differs)) in cases.into_iter().enumerate() {

@@ -306,6 +306,10 @@ fn check_worth_waiting(published: &Published, config: &ServerConfig, server: &st
 }
 
 fn unavailable(server: &str, error: Option<&Error>) -> Error {
+    // Connecting again would be refused again.
+    if let Some(error) = error.filter(|error| error.kind() == ErrorKind::Untrusted) {
+        return error.clone().with_executed(Executed::No);
+    }
     let reason = error.map_or(String::new(), |error| format!(": {}", error.message()));
     let text = format!("Server \"{server}\" is not connected{reason}");
     Error::new(ErrorKind::ToolUnavailable, text)

@@ -180,11 +180,13 @@ impl Server {
         matches!(*lock(&self.without), Without::Refused(_))
     }
 
-    /// Whether it is not started because its source is not trusted.
+    /// Whether it is not started, or not dialled, because its source is not trusted.
     pub(super) fn is_blocked(&self) -> bool {
         let without = lock(&self.without);
-        let refused = matches!(&*without, Without::Refused(error) if is_untrusted(error));
-        refused && self.lease().is_none()
+        match &*self.lease() {
+            Some(lease) => lease.connection().published().state == State::Blocked,
+            None => matches!(&*without, Without::Refused(error) if is_untrusted(error)),
+        }
     }
 
     pub(super) fn left(&self) -> Arc<Notify> {

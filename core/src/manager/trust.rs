@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
+use url::Url;
 
 use super::server::Server;
 use super::sources::Origin;
@@ -20,6 +21,7 @@ use crate::connection::Connection;
 use crate::discover::TrustView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventKind, LogOrigin};
+use crate::pool::Leaving;
 use crate::runtime;
 use crate::status::State;
 use crate::surroundings::Surroundings;
@@ -27,6 +29,7 @@ use crate::sync::lock;
 use crate::trust::{
     Permit, StoredTrust, Trust, TrustCallback, TrustQuestion, fingerprint, permit, untrusted,
 };
+use crate::wire::http::Addresses;
 
 /// A server that nobody has trusted holds up a start no longer than this, whatever its definition says.
 const LONGEST_UNTRUSTED: Duration = Duration::from_secs(30);
@@ -219,11 +222,18 @@ fn question_about(declared: &Declared) -> Option<MakeQuestion> {
     let (subject, config) = (declared.subject.clone()?, declared.config.clone().ok()?);
     let is_held_back = match &config.transport {
         Transport::Stdio { .. } => true,
-        Transport::Http(_) | Transport::Sse(_) | Transport::WebSocket(_) => config.has_commands(),
+        Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+            config.has_commands() || !shows_public_address(&remote.url)
+        }
     };
     is_held_back.then(|| -> MakeQuestion {
         Box::new(move || TrustQuestion::about(&subject, &config.to_value(), Some(&config)))
     })
+}
+
+/// Whether an address, as far as it shows, may be dialled without trust.
+fn shows_public_address(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| Addresses::PublicOnly.check(&url).is_ok())
 }
 
 impl Manager {
@@ -339,6 +349,7 @@ impl Inner {
 
     /// The server's connection; where somebody has to be asked first, the wait for it.
     pub(super) fn reach(&self, server: &Server) -> Reached {
+        self.leave_if_trusted_since(server);
         let Some((answer, config)) = self.open_question(server) else {
             return self.hold(server).map_or_else(Reached::Refused, Reached::Held);
         };
@@ -347,6 +358,13 @@ impl Inner {
             let _ = self.hold(server);
         }
         Reached::Asked(Box::pin(self.hold_once_answered(server, answer, config.timeout)))
+    }
+
+    /// Lets go of a connection that was refused for want of trust, once there is trust: the next one is made with it.
+    fn leave_if_trusted_since(&self, server: &Server) {
+        if server.is_blocked() && self.is_trusted_otherwise(server, &server.declared) {
+            drop(server.leave(Leaving::Disconnecting));
+        }
     }
 
     fn open_question<'a>(&self, server: &'a Server) -> Option<(Answer, &'a ServerConfig)> {
@@ -406,9 +424,11 @@ impl Inner {
             lock(&manager.questions).remove(&subject);
             let server = manager.servers.load().get(&subject.server).cloned();
             let Some(server) = server.filter(|server| yes && server.is_blocked()) else { return };
-            if server.subject().is_some_and(|current| *current == subject)
-                && let Ok(connection) = manager.hold(&server)
-            {
+            if server.subject().is_none_or(|current| *current != subject) {
+                return;
+            }
+            manager.leave_if_trusted_since(&server);
+            if let Ok(connection) = manager.hold(&server) {
                 let slots = manager.connect_slots.clone();
                 drop((server, manager));
                 let _ = super::connect::connect_in_turn(connection, slots).await;

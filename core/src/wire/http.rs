@@ -1,6 +1,7 @@
 //! Owns Streamable HTTP: every message is one POST on a kept-alive connection, answered as JSON or as an event stream;
 //! a standing GET carries what the server says on its own account.
-//! Invariant: a request whose answer cannot come is told so at once, and no credential leaves the configured origin.
+//! Invariant: a request whose answer cannot come is told so at once, no credential leaves the configured origin, and
+//! every request of a link goes by the client of its `addresses`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, redirect};
+use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -17,12 +18,13 @@ use url::Url;
 
 use super::{Inbound, Loss};
 use crate::config::Limits;
-use crate::error::{Error, ErrorKind, Result};
-use crate::per_process::{Origin, PerProcess};
+use crate::error::{Error, Result};
+use crate::per_process::Origin;
 use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;
 
+mod client;
 mod events;
 mod listen;
 mod refusal;
@@ -30,6 +32,8 @@ mod resume;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use client::Addresses;
+use client::client;
 use refusal::Failure;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -40,11 +44,12 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long a server may take to accept what it need not answer.
 const ASIDE: Duration = Duration::from_secs(10);
-const REDIRECTS: usize = 3;
 
 /// Where a server is, ready to be asked.
 pub(crate) struct Target {
+    pub(crate) server: Arc<str>,
     pub(crate) url: Url,
+    pub(crate) addresses: Addresses,
     pub(crate) headers: HeaderMap,
     /// The URL as it may be shown.
     pub(crate) shown: String,
@@ -53,7 +58,9 @@ pub(crate) struct Target {
 }
 
 pub(crate) struct Link {
+    server: Arc<str>,
     url: Url,
+    addresses: Addresses,
     shown: String,
     mask: Mask,
     /// Sent along with each message: the configured ones, and what is agreed on with the server.
@@ -76,41 +83,18 @@ struct Outgoing {
     with_session: bool,
 }
 
-/// One client for all servers, so that connections are kept and shared.
-fn client() -> Result<&'static Client> {
-    static CLIENT: PerProcess<std::result::Result<Client, String>> = PerProcess::new(|| {
-        // Another library of the process may have chosen a provider already; either will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        Client::builder()
-            .redirect(redirect::Policy::custom(|attempt| {
-                let same_origin =
-                    attempt.previous().last().map(Url::origin) == Some(attempt.url().origin());
-                let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
-                if same_origin && keeps_method && attempt.previous().len() <= REDIRECTS {
-                    attempt.follow()
-                } else {
-                    attempt.stop()
-                }
-            }))
-            .tcp_nodelay(true)
-            .pool_max_idle_per_host(256)
-            .build()
-            .map_err(|error| error.to_string())
-    });
-    CLIENT.get().as_ref().map_err(|error| {
-        Error::new(ErrorKind::ConnectFailed, format!("HTTP cannot be used here: {error}"))
-    })
-}
-
 impl Link {
     pub(crate) fn url(&self) -> &Url {
         &self.url
     }
 
     pub(crate) fn open(target: Target, limits: &Limits) -> Result<Arc<Link>> {
-        client()?;
+        client(target.addresses)?;
+        target.addresses.check(&target.url).map_err(|refused| refused.told(&target.server))?;
         Ok(Arc::new_cyclic(|me| Link {
+            server: target.server,
             url: target.url,
+            addresses: target.addresses,
             shown: target.shown,
             mask: target.mask,
             headers: Mutex::new(target.headers),
@@ -200,7 +184,7 @@ impl Link {
         let mut headers = lock(&self.headers).clone();
         headers.insert(ACCEPT, accept);
         let with_session = headers.contains_key(SESSION_ID);
-        let request = client()?.request(method, self.url.clone()).headers(headers);
+        let request = client(self.addresses)?.request(method, self.url.clone()).headers(headers);
         Ok(Outgoing { request, with_session })
     }
 

@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::manager::Manager;
 use crate::redact;
 use crate::resolve::{Resolved, resolve};
+use crate::wire::http::Addresses;
 
 pub(super) async fn examine(manager: &Manager, name: &str, declared: &Declared) -> Examined {
     let config = match &declared.config {
@@ -65,8 +66,9 @@ pub(super) fn examine_held_back(entry: &ProjectEntry) -> Option<Examined> {
 fn not_trusted(source: &Source, definition: &Value) -> Finding {
     let path = source.path.as_deref().unwrap_or_default();
     let text = format!("{} is not trusted; it would use: {}", short(path), reach(definition));
-    Finding::warning("trust", text)
-        .with_advice(format!("to see all of it, and to trust it: mcpool trust {}", quoted(path)))
+    let finding = Finding::warning("trust", text)
+        .with_advice(format!("to see all of it, and to trust it: mcpool trust {}", quoted(path)));
+    Finding { code: Some(ErrorKind::Untrusted.code()), ..finding }
 }
 
 /// A server that only leads to another one.
@@ -119,6 +121,12 @@ async fn connect(
     let ms = began.elapsed().as_secs_f64() * 1000.0;
     let findings = match connected {
         Ok(()) => healthy(manager, name, ms),
+        Err(error) if error.kind() == ErrorKind::Untrusted => {
+            vec![Finding {
+                detail: error.message().to_owned(),
+                ..not_trusted(&declared.source, &redact::definition(config.to_value()))
+            }]
+        }
         Err(error) => broken(name, declared, config, error).await,
     };
     // The next ones have the machine to themselves.
@@ -159,9 +167,8 @@ async fn broken(
     if let Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) =
         &config.transport
         && !signed_out
-        && !config.scope.is_restricted()
     {
-        findings.extend(network::examine(&remote.url).await);
+        findings.extend(network::examine(&remote.url, Addresses::open_to(&config.scope)).await);
     }
     findings
 }

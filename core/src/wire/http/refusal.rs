@@ -7,7 +7,8 @@ use reqwest::{Response, StatusCode};
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::{Link, client};
+use super::Link;
+use super::client::{Refused, client};
 use crate::error::{Error, ErrorKind, Executed};
 use crate::wire::Loss;
 
@@ -52,6 +53,10 @@ impl Link {
     }
 
     pub(super) async fn not_reached(&self, error: &reqwest::Error) -> Failure {
+        if let Some(refused) = Refused::cause_of(error) {
+            let refused = refused.told(&self.server).with_executed(Executed::No);
+            return Failure::new(refused, Loss::Gone);
+        }
         let text = format!("The server cannot be reached: {}", root_cause(error));
         let lost = self.lost(&text).with_hint("is it running, and is the URL right?");
         if error.is_connect() {
@@ -68,7 +73,7 @@ impl Link {
 
     /// Whether a server that broke off is still there: it is when it answers anything at all.
     async fn look(&self) -> Loss {
-        let Ok(client) = client() else { return Loss::Gone };
+        let Ok(client) = client(self.addresses) else { return Loss::Gone };
         match timeout(LOOK, client.head(self.url.clone()).send()).await {
             Ok(Err(_)) => Loss::Gone,
             Ok(Ok(_)) | Err(_) => Loss::Doubtful,

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{Link, SESSION_ID, Target};
+use super::{Addresses, Link, SESSION_ID, Target};
 use crate::error::{Error, Executed};
 use crate::sync::lock;
 use crate::wire::{Inbound, Loss};
@@ -187,6 +187,8 @@ struct Client {
 impl Client {
     fn of(url: &str) -> Client {
         let target = Target {
+            server: "s".into(),
+            addresses: Addresses::Any,
             url: url.parse().expect("a url"),
             headers: HeaderMap::new(),
             shown: url.to_owned(),

@@ -1,0 +1,303 @@
+//! Owns which addresses are public: reachable from anywhere, and nobody's inner network, machine or cloud account.
+//! Invariant: what is not known to be public is not.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::Host;
+
+/// What an address that is not public is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Loopback,
+    Private,
+    LinkLocal,
+    /// Of a carrier's network (100.64.0.0/10).
+    Shared,
+    Multicast,
+    Unspecified,
+    /// Where clouds hand out credentials, as far as that is at no otherwise private address.
+    Metadata,
+    /// For documentation, benchmarks, protocols, or nothing at all.
+    Reserved,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::Loopback => "a loopback address",
+            Class::Private => "a private address",
+            Class::LinkLocal => "a link-local address",
+            Class::Shared => "a shared address",
+            Class::Multicast => "a multicast address",
+            Class::Unspecified => "an unspecified address",
+            Class::Metadata => "a metadata address",
+            Class::Reserved => "a reserved address",
+        })
+    }
+}
+
+/// Azure's, which looks like any other.
+const WIRE_SERVER: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
+
+/// What stands against taking this address for a public one.
+pub(crate) fn not_public(address: IpAddr) -> Option<Class> {
+    match address {
+        IpAddr::V4(address) => not_public_v4(address),
+        IpAddr::V6(address) => not_public_v6(address),
+    }
+}
+
+/// The same of a host as it is written in a URL; nothing is said of a name before it is looked up.
+pub(crate) fn not_public_host(host: Host<&str>) -> Option<Class> {
+    match host {
+        Host::Ipv4(address) => not_public_v4(address),
+        Host::Ipv6(address) => not_public_v6(address),
+        Host::Domain(name) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            let last = name.rsplit('.').next().unwrap_or(name);
+            last.eq_ignore_ascii_case("localhost").then_some(Class::Loopback)
+        }
+    }
+}
+
+fn not_public_v4(address: Ipv4Addr) -> Option<Class> {
+    let class = match address.octets() {
+        [0, 0, 0, 0] => Class::Unspecified,
+        [127, ..] => Class::Loopback,
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => Class::Private,
+        [169, 254, ..] => Class::LinkLocal,
+        [100, 64..=127, ..] => Class::Shared,
+        [224..=239, ..] => Class::Multicast,
+        _ if address == WIRE_SERVER => Class::Metadata,
+        // This network, protocol assignments (Oracle's metadata among them), documentation, old 6to4 relays,
+        // benchmarks, the future, broadcast.
+        [0, ..]
+        | [192, 0, 0, _]
+        | [192, 0, 2, _]
+        | [198, 51, 100, _]
+        | [203, 0, 113, _]
+        | [192, 88, 99, _]
+        | [198, 18..=19, ..]
+        | [240..=255, ..] => Class::Reserved,
+        _ => return None,
+    };
+    Some(class)
+}
+
+fn not_public_v6(address: Ipv6Addr) -> Option<Class> {
+    let class = match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 0] => Class::Unspecified,
+        [0, 0, 0, 0, 0, 0, 0, 1] => Class::Loopback,
+        // Another way to write, or to translate to, an address of IPv4: mapped, and NAT64.
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            return not_public_v4(joined(high, low));
+        }
+        // 6to4 goes to the IPv4 address within.
+        [0x2002, high, low, ..] => return not_public_v4(joined(high, low)),
+        [0xfc00..=0xfdff, ..] => Class::Private,
+        [0xfe80..=0xfebf, ..] => Class::LinkLocal,
+        [0xff00..=0xffff, ..] => Class::Multicast,
+        // Protocol assignments, Teredo among them, and documentation.
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Class::Reserved,
+        // The only part of the space that is given out for use.
+        [0x2000..=0x3fff, ..] => return None,
+        _ => Class::Reserved,
+    };
+    Some(class)
+}
+
+fn joined(high: u16, low: u16) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(high) << 16 | u32::from(low))
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::*;
+
+    fn class(address: &str) -> Option<Class> {
+        not_public(address.parse().expect("an address"))
+    }
+
+    /// The first and the last address of a network, and those just outside.
+    fn edges(network: &str) -> ([IpAddr; 2], Vec<IpAddr>) {
+        let (address, length) = network.split_once('/').expect("a network");
+        let length: u32 = length.parse().expect("a length");
+        match address.parse().expect("an address") {
+            IpAddr::V4(address) => {
+                let first = u32::from(address);
+                let last = first | u32::MAX.checked_shr(length).unwrap_or(0);
+                let outside = [first.checked_sub(1), last.checked_add(1)].into_iter().flatten();
+                let outside = outside.map(|it| Ipv4Addr::from(it).into()).collect();
+                ([Ipv4Addr::from(first).into(), Ipv4Addr::from(last).into()], outside)
+            }
+            IpAddr::V6(address) => {
+                let first = u128::from(address);
+                let last = first | u128::MAX.checked_shr(length).unwrap_or(0);
+                let outside = [first.checked_sub(1), last.checked_add(1)].into_iter().flatten();
+                let outside = outside.map(|it| Ipv6Addr::from(it).into()).collect();
+                ([Ipv6Addr::from(first).into(), Ipv6Addr::from(last).into()], outside)
+            }
+        }
+    }
+
+    /// The registries of special-purpose addresses, multicast, and what clouds use.
+    #[rustfmt::skip]
+    const SPECIAL: &[(&str, Class)] = &[
+        ("0.0.0.0/32", Class::Unspecified),
+        ("0.0.0.1/32", Class::Reserved),
+        ("0.255.0.0/16", Class::Reserved),
+        ("10.0.0.0/8", Class::Private),
+        ("100.64.0.0/10", Class::Shared),
+        ("127.0.0.0/8", Class::Loopback),
+        ("169.254.0.0/16", Class::LinkLocal),
+        ("172.16.0.0/12", Class::Private),
+        ("192.0.0.0/24", Class::Reserved),
+        ("192.0.2.0/24", Class::Reserved),
+        ("192.88.99.0/24", Class::Reserved),
+        ("192.168.0.0/16", Class::Private),
+        ("198.18.0.0/15", Class::Reserved),
+        ("198.51.100.0/24", Class::Reserved),
+        ("203.0.113.0/24", Class::Reserved),
+        ("224.0.0.0/4", Class::Multicast),
+        ("240.0.0.0/4", Class::Reserved),
+        ("255.255.255.255/32", Class::Reserved),
+        ("168.63.129.16/32", Class::Metadata),
+        ("169.254.169.254/32", Class::LinkLocal),
+        ("100.100.100.200/32", Class::Shared),
+        ("192.0.0.192/32", Class::Reserved),
+        ("::/128", Class::Unspecified),
+        ("::1/128", Class::Loopback),
+        ("::7f00:1/128", Class::Reserved),
+        ("::ffff:0:0:0/96", Class::Reserved),
+        ("64:ff9b:1::/48", Class::Reserved),
+        ("100::/64", Class::Reserved),
+        ("100:0:0:1::/64", Class::Reserved),
+        ("2001::/23", Class::Reserved),
+        ("2001::/32", Class::Reserved),
+        ("2001:2::/48", Class::Reserved),
+        ("2001:10::/28", Class::Reserved),
+        ("2001:20::/28", Class::Reserved),
+        ("2001:30::/28", Class::Reserved),
+        ("2001:db8::/32", Class::Reserved),
+        ("3fff::/20", Class::Reserved),
+        ("4000::/3", Class::Reserved),
+        ("5f00::/16", Class::Reserved),
+        ("fc00::/7", Class::Private),
+        ("fd00:ec2::254/128", Class::Private),
+        ("fd20:ce::254/128", Class::Private),
+        ("fe80::/10", Class::LinkLocal),
+        ("fec0::/10", Class::Reserved),
+        ("ff00::/8", Class::Multicast),
+    ];
+
+    #[test]
+    fn no_special_purpose_address_is_public() {
+        for (network, expected) in SPECIAL {
+            for address in edges(network).0 {
+                assert_eq!(not_public(address), Some(*expected), "{address} of {network}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_address_of_ipv4_in_another_dress_is_the_same_address() {
+        let v4 = SPECIAL.iter().filter(|(network, _)| network.contains('.'));
+        let inside = v4.flat_map(|(network, class)| edges(network).0.map(|it| (it, Some(*class))));
+        let public = ["1.1.1.1", "93.184.216.34"].map(|it| (it.parse().unwrap(), None));
+        for (address, expected) in inside.chain(public) {
+            let IpAddr::V4(v4) = address else { panic!("{address}") };
+            let [high, low] = [(u32::from(v4) >> 16) as u16, u32::from(v4) as u16];
+            let mapped = v4.to_ipv6_mapped();
+            let nat64 = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high, low);
+            let six_to_four = Ipv6Addr::new(0x2002, high, low, 0, 0, 0, 0, 1);
+            for dress in [mapped, nat64, six_to_four] {
+                assert_eq!(not_public(dress.into()), expected, "{dress} for {v4}");
+            }
+        }
+        // Teredo hides the client's address; all of it is refused.
+        assert_eq!(class("2001:0:4136:e378:8000:63bf:80ff:fffe"), Some(Class::Reserved));
+    }
+
+    #[test]
+    fn what_is_beside_the_special_ranges_is_public() {
+        for network in [
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.168.0.0/16",
+            "192.0.2.0/24",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "168.63.129.16/32",
+            "2001:db8::/32",
+        ] {
+            for address in edges(network).1 {
+                assert_eq!(not_public(address), None, "{address} beside {network}");
+            }
+        }
+        for address in [
+            "1.1.1.1",
+            "8.8.8.8",
+            "93.184.216.34",
+            "172.15.0.1",
+            "192.1.0.1",
+            "192.31.196.1",
+            "192.175.48.1",
+            "223.255.255.255",
+            "2001:200::1",
+            "2001:4860:4860::8888",
+            "2606:4700:4700::1111",
+            "2620:4f:8000::1",
+            "2a00:1450:4001::1",
+            "3ffe:ffff::1",
+        ] {
+            assert_eq!(class(address), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_judged_however_it_is_written() {
+        let host = |text: &str| {
+            let url = Url::parse(&format!("http://{text}/mcp")).expect(text);
+            not_public_host(url.host().expect("a host"))
+        };
+        for text in [
+            "127.0.0.1",
+            "2130706433",
+            "0x7f000001",
+            "0x7f.1",
+            "0177.0.0.1",
+            "127.1",
+            "127.0.0.1.",
+            "１２７.0.0.1",
+            "[::1]",
+            "[0:0:0:0:0:0:0:1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "[64:ff9b::127.0.0.1]",
+            "[2002:7f00:1::]",
+            "localhost",
+            "LOCALHOST",
+            "localhost.",
+            "a.localhost",
+            "a.b.Localhost.",
+        ] {
+            assert_eq!(host(text), Some(Class::Loopback), "{text}");
+        }
+        assert_eq!(host("0"), Some(Class::Unspecified));
+        assert_eq!(host("[::]"), Some(Class::Unspecified));
+        assert_eq!(host("169.254.169.254"), Some(Class::LinkLocal));
+        assert_eq!(host("[fe80::1]"), Some(Class::LinkLocal));
+        for text in
+            ["example.com", "localhost.example.com", "notlocalhost", "1.1.1.1", "[2606:4700::1]"]
+        {
+            assert_eq!(host(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Owns who dials: one client for servers that may be anywhere, and one, with connections of its own, for those of a
+//! project that is not trusted, which dials public addresses only.
+//! Invariant: of the second, no byte leaves for an address that is not public. What counts is the address that is dialled:
+//! names are judged by what they resolve to, each time, and no proxy dials where we cannot look.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::net::SocketAddr;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, ClientBuilder, redirect};
+use url::Url;
+
+use crate::config::Scope;
+use crate::error::{Error, ErrorKind, Result};
+use crate::per_process::PerProcess;
+use crate::wire::address::{self, Class};
+
+const REDIRECTS: usize = 3;
+
+/// Where a server may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    Any,
+    PublicOnly,
+}
+
+impl Addresses {
+    /// Those that a definition of this scope may reach.
+    pub(crate) fn open_to(scope: &Scope) -> Self {
+        if scope.is_restricted() { Addresses::PublicOnly } else { Addresses::Any }
+    }
+
+    /// Whether the URL may be dialled, as far as it shows: what is no name is never looked up.
+    pub(crate) fn check(self, url: &Url) -> Result<(), Refused> {
+        let class = match self {
+            Addresses::Any => None,
+            Addresses::PublicOnly => url.host().and_then(address::not_public_host),
+        };
+        match class {
+            Some(class) => {
+                let host = url.host_str().unwrap_or_default().to_owned();
+                Err(Refused { host, class })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Which of the addresses of a host may be dialled.
+    pub(crate) fn among(
+        self,
+        host: &str,
+        all: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, Refused> {
+        if self == Addresses::Any {
+            return Ok(all);
+        }
+        let class = |address: &SocketAddr| address::not_public(address.ip());
+        let first = all.first().and_then(class);
+        let public: Vec<_> = all.into_iter().filter(|it| class(it).is_none()).collect();
+        match first {
+            Some(class) if public.is_empty() => Err(Refused { host: host.to_owned(), class }),
+            _ => Ok(public),
+        }
+    }
+}
+
+/// A host that is not dialled.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Refused {
+    host: String,
+    class: Class,
+}
+
+impl Refused {
+    /// Why a request failed, if this is why.
+    pub(super) fn cause_of(error: &reqwest::Error) -> Option<&Refused> {
+        let mut cause: Option<&(dyn StdError + 'static)> = Some(error);
+        while let Some(error) = cause {
+            if let Some(refused) = error.downcast_ref() {
+                return Some(refused);
+            }
+            cause = error.source();
+        }
+        None
+    }
+
+    pub(crate) fn told(&self, server: &str) -> Error {
+        Error::new(ErrorKind::Untrusted, format!("Refused to dial \"{server}\" at {self}"))
+            .with_server(server)
+            .with_hint("if you trust the file that declares it: mcpool trust FILE")
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} of a project that is not trusted", self.host, self.class)
+    }
+}
+
+impl StdError for Refused {}
+
+/// Of another resolver's addresses, the public ones.
+struct Public<R>(R);
+
+impl<R: Resolve> Resolve for Public<R> {
+    fn resolve(&self, name: Name) -> Resolving {
+        let host = name.as_str().to_owned();
+        let resolving = self.0.resolve(name);
+        Box::pin(async move {
+            let public = Addresses::PublicOnly.among(&host, resolving.await?.collect())?;
+            Ok(Box::new(public.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// The system's resolver.
+struct System;
+
+impl Resolve for System {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let addresses: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+type Built = std::result::Result<Client, String>;
+
+/// One client for all servers that may be dialled alike, so that connections are kept and shared.
+pub(super) fn client(addresses: Addresses) -> Result<&'static Client> {
+    static ANY: PerProcess<Built> = PerProcess::new(|| built(any()));
+    static PUBLIC_ONLY: PerProcess<Built> = PerProcess::new(|| built(public_only(System)));
+    let client = match addresses {
+        Addresses::Any => ANY.get(),
+        Addresses::PublicOnly => PUBLIC_ONLY.get(),
+    };
+    client.as_ref().map_err(|error| {
+        Error::new(ErrorKind::ConnectFailed, format!("HTTP cannot be used here: {error}"))
+    })
+}
+
+fn any() -> ClientBuilder {
+    builder(Addresses::Any)
+}
+
+fn public_only(resolver: impl Resolve + 'static) -> ClientBuilder {
+    builder(Addresses::PublicOnly).no_proxy().dns_resolver(Public(resolver))
+}
+
+fn builder(addresses: Addresses) -> ClientBuilder {
+    Client::builder()
+        .redirect(redirect::Policy::custom(move |attempt| {
+            if let Err(refused) = addresses.check(attempt.url()) {
+                return attempt.error(refused);
+            }
+            let same_origin =
+                attempt.previous().last().map(Url::origin) == Some(attempt.url().origin());
+            let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
+            if same_origin && keeps_method && attempt.previous().len() <= REDIRECTS {
+                attempt.follow()
+            } else {
+                attempt.stop()
+            }
+        }))
+        .tcp_nodelay(true)
+        .pool_max_idle_per_host(256)
+}
+
+fn built(builder: ClientBuilder) -> Built {
+    // Another library of the process may have chosen a provider already; either will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    builder.build().map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;
