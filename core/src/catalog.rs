@@ -20,6 +20,7 @@ mod filter;
 mod listed;
 mod name;
 mod offer;
+mod pin_file;
 mod search;
 mod similar;
 
@@ -31,6 +32,7 @@ pub(crate) use listed::Tools;
 pub(crate) use name::Names;
 pub use name::{Naming, NamingFunction};
 pub(crate) use offer::{Consult, Offer, Terms};
+pub(crate) use pin_file::{PinFile, PinKey};
 pub(crate) use similar::did_you_mean;
 /// A tool under the name that agents use.
 #[derive(Clone, Debug)]

@@ -29,7 +29,7 @@ mod inspect;
 mod phase;
 mod vigil;
 
-use actor::{Actor, Command};
+use actor::{Actor, Command, Holder};
 pub(crate) use inspect::Suspicion;
 
 /// A handle on one server's link.
@@ -154,13 +154,18 @@ impl Connection {
     /// Tells a manager that has joined how the tools differ from what they were.
     pub(crate) fn compare_tools(&self, view: &Arc<View>) {
         let (seen, view, published) = (self.seen.clone(), view.clone(), self.published().clone());
+        let is_new = view.offer(&seen.server).is_some_and(|offer| offer.wants_pins());
+        if let Some(holder) = Holder::new(&view, &seen.server).filter(|_| is_new) {
+            let _ = self.commands.send(Command::Store(Box::new(holder)));
+        }
         let drifts = view.look(&seen.server, &published.tools, &published.mask(), Consult::Later);
         if let Some(line) = view.tell(&seen.server, drifts) {
             tracing::warn!(server = &*seen.server, "{line}");
         }
-        if view.offer(&seen.server).is_some_and(|offer| offer.wants_pins()) {
+        if let Some(offer) = view.offer(&seen.server).filter(|offer| offer.wants_pins()) {
             runtime::handle().spawn_blocking(move || {
-                seen.compare_with_the_disk(&[view], &published.tools, &published.mask());
+                let (tools, mask) = (&published.tools, &published.mask());
+                seen.compare_with_the_disk(&[(view, offer)], tools, mask);
             });
         }
     }

@@ -128,16 +128,13 @@ impl Manager {
             Some(parent) => parent.terms.names().clone(),
             None => Names::new(options.naming.clone()),
         };
-        let clock = pool.clock().clone();
+        let pins = parent.map_or_else(Arc::default, |parent| parent.terms.pins().clone());
         let policies = (options.drift, options.approval);
-        let terms = Terms::new(&options.tools, policies, names, cache.clone(), clock);
+        let terms = Terms::new(&options.tools, policies, names, cache.clone(), pins);
         let view = View::new(cache);
         let showing = Showing { wrap: options.wrap, shelf, view: Arc::downgrade(&view) };
         let servers = servers.into_iter().map(|(name, declared)| {
-            let parents = parent.map(|parent| parent.servers.load());
-            let before = parents.as_ref().and_then(|servers| servers.get(&name));
-            let before = before.map(|server| &*server.offer);
-            let offer = Offer::new(&name, declared.config.as_ref().ok(), &terms, before);
+            let offer = Offer::new(&name, &declared, &terms, None);
             let server = Server::new(&name, in_scope(declared, &options), offer, &showing);
             (name, server)
         });
@@ -282,7 +279,7 @@ impl Manager {
 impl Inner {
     /// The server's tools that this manager offers, from now on.
     fn offer(&self, name: &str, declared: &Declared, before: Option<&Offer>) -> Arc<Offer> {
-        Offer::new(name, declared.config.as_ref().ok(), &self.terms, before)
+        Offer::new(name, declared, &self.terms, before)
     }
 
     fn check_open(&self) -> Result<()> {

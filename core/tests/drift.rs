@@ -33,6 +33,30 @@ impl Room {
         texts(&self.0.join("cache"))
     }
 
+    /// Every file of pins.
+    fn pin_files(&self) -> Vec<PathBuf> {
+        std::fs::read_dir(self.0.join("cache/pins/explicit"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect()
+    }
+
+    /// A manager whose server is defined in other words each time.
+    fn version(&self, version: &str, options: Value) -> Manager {
+        let tools = self.0.join("tools.json");
+        let mut server = stdio(&["--tools-file", tools.to_str().unwrap()]);
+        server["env"] = json!({"VERSION": version});
+        let read = ManagerOptions::from_json(&options.to_string()).unwrap();
+        let options = ManagerOptions {
+            cache: CacheOption::At(self.0.join("cache")),
+            drift: read.drift,
+            approval: read.approval,
+            ..apart()
+        };
+        let config = Config::from_value(json!({"mcpServers": {"s": server}})).unwrap();
+        Manager::new(config, options)
+    }
+
     /// A manager whose server knows this secret and puts it into a tool's description.
     fn manager(&self, secret: &str, drift: &str) -> Manager {
         let tools = self.0.join("tools.json");
@@ -118,4 +142,106 @@ async fn a_manager_that_lets_drift_pass_leaves_it_blocked_for_others() {
     manager.close().await;
     let errors = manager.accept_drift("s", None).await.unwrap_err();
     assert_eq!(errors.code(), "CLOSED");
+}
+
+fn needs_approval(manager: &Manager, tool: &str) -> bool {
+    manager.get_tools().get(tool).expect("it is offered").requires_approval
+}
+
+#[tokio::test]
+async fn a_tool_that_was_renamed_and_comes_back_under_another_version_is_asked_about() {
+    let room = Room::new("renamed");
+    let by_hints = || json!({"approval": "annotations"});
+    let hint = json!({"readOnlyHint": true});
+    room.list(json!([{"name": "x"}]));
+    let manager = room.version("1", by_hints());
+    manager.connect_all().await.unwrap();
+    manager.close().await;
+    room.list(json!([{"name": "y"}]));
+    let manager = room.version("2", by_hints());
+    manager.connect_all().await.unwrap();
+    manager.close().await;
+    room.list(json!([{"name": "x", "annotations": hint}, {"name": "y", "annotations": hint}]));
+    let manager = room.version("3", by_hints());
+    assert!(told(&manager).await.contains("tool_drift"));
+    assert!(needs_approval(&manager, "mcp_s_x") && needs_approval(&manager, "mcp_s_y"));
+    assert_eq!(manager.accept_drift("s", Some("x")).await.unwrap(), ["x"]);
+    assert!(!needs_approval(&manager, "mcp_s_x") && needs_approval(&manager, "mcp_s_y"));
+    manager.close().await;
+    let manager = room.version("4", by_hints());
+    manager.connect_all().await.unwrap();
+    assert!(!needs_approval(&manager, "mcp_s_x") && needs_approval(&manager, "mcp_s_y"));
+    manager.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_lists_nothing_at_first_is_pinned_when_it_lists_something() {
+    let room = Room::new("nothing-first");
+    for (tools, is_offered) in [
+        (json!([]), false),
+        (json!([{"name": "x", "description": "first"}]), true),
+        (json!([]), false),
+        (json!([{"name": "x", "description": "second"}]), false),
+    ] {
+        room.list(tools.clone());
+        let manager = room.version(&tools.to_string(), json!({"drift": "block"}));
+        manager.connect_all().await.unwrap();
+        assert_eq!(manager.get_tools().get("mcp_s_x").is_some(), is_offered, "{tools}");
+        manager.close().await;
+    }
+}
+
+#[tokio::test]
+async fn pins_that_cannot_be_read_open_nothing_until_everything_is_accepted() {
+    let room = Room::new("damaged");
+    let strict = || json!({"drift": "block", "approval": "annotations"});
+    room.list(json!([{"name": "x"}]));
+    let manager = room.version("1", json!({}));
+    manager.connect_all().await.unwrap();
+    manager.close().await;
+    let files = room.pin_files();
+    assert_eq!(files.len(), 1, "{files:?}");
+    std::fs::write(&files[0], "torn").unwrap();
+    room.list(json!([{"name": "x", "annotations": {"readOnlyHint": true}}]));
+    // A manager that lets changes pass offers the tools, says so, and leaves the file as it is.
+    let manager = room.version("2", json!({"approval": "annotations"}));
+    let events = manager.events();
+    manager.connect_all().await.unwrap();
+    assert!(needs_approval(&manager, "mcp_s_x"));
+    loop {
+        let event = tokio::time::timeout(PATIENCE, events.next()).await.expect("an event").unwrap();
+        let told = serde_json::to_string(&event).unwrap();
+        if told.contains("warning") && told.contains(files[0].to_str().unwrap()) {
+            break;
+        }
+    }
+    manager.close().await;
+    assert_eq!(std::fs::read(&files[0]).unwrap(), b"torn");
+    let manager = room.version("3", strict());
+    manager.connect_all().await.unwrap();
+    assert!(manager.get_tools().tools().is_empty());
+    let refused = common::call(&manager, "x", json!({})).await.unwrap_err();
+    assert_eq!(refused.code(), "TOOL_REJECTED");
+    let refused = manager.accept_drift("s", Some("x")).await.unwrap_err();
+    assert_eq!(refused.code(), "TOOL_REJECTED");
+    assert!(manager.accept_drift("s", None).await.unwrap().contains(&"x".to_owned()));
+    assert!(!needs_approval(&manager, "mcp_s_x"));
+    manager.close().await;
+    let manager = room.version("4", strict());
+    manager.connect_all().await.unwrap();
+    assert!(!needs_approval(&manager, "mcp_s_x"));
+    manager.close().await;
+}
+
+#[tokio::test]
+async fn another_cache_has_pins_of_its_own() {
+    let (one, two) = (Room::new("one"), Room::new("two"));
+    one.list(json!([{"name": "x", "description": "first"}]));
+    two.list(json!([{"name": "x", "description": "second"}]));
+    for room in [&one, &two, &one, &two] {
+        let manager = room.version("1", json!({"drift": "block"}));
+        manager.connect_all().await.unwrap();
+        assert!(manager.get_tools().get("mcp_s_x").is_some());
+        manager.close().await;
+    }
 }

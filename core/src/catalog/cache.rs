@@ -1,6 +1,5 @@
-//! Owns the tools remembered from session to session: one file for each definition of a server, which also keeps what
-//! a tool was when it was first seen, where it is something else by now. All of it blocks; the caller keeps it off the
-//! runtime.
+//! Owns the tools remembered from session to session: one file for each definition of a server. What a tool was when it
+//! was first seen is kept apart: `pin_file`. All of it blocks; the caller keeps it off the runtime.
 //! Invariant: best effort. Whatever is wrong with a file is a miss, whatever is wrong with the disk is a warning; a
 //! reader sees a whole file or none; nothing of a definition but its name and its hash is written.
 
@@ -10,7 +9,7 @@ use std::fs::{DirBuilder, DirEntry, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
@@ -19,11 +18,7 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::ServerTool;
-use super::drift::{MOST_KEPT, difference};
-use super::listed::Tools;
 use crate::per_process::PerProcess;
-use crate::redact::Mask;
 use crate::sync::lock;
 
 const VERSION: u32 = 1;
@@ -35,7 +30,7 @@ const UNFINISHED_PREFIX: &str = ".mcpool-";
 const UNFINISHED_SUFFIX: &str = ".tmp";
 
 /// Where tools are remembered, if anywhere.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Cache {
     dir: Option<PathBuf>,
 }
@@ -83,56 +78,31 @@ impl Cache {
         }
     }
 
-    /// Remembers the tools of this definition, and of those that are not as they were, how they were. `warned` has the
-    /// fingerprints, by raw name, of which somebody was warned.
+    /// Remembers the tools of this definition.
     pub(crate) fn store(
         &self,
         server: &str,
         fingerprint: &str,
         protocol_version: Option<&str>,
         tools: &[Bytes],
-        warned: &HashMap<String, String>,
         now_ms: u64,
     ) {
         let Some(path) = self.file(server, fingerprint) else { return };
         let _alone = lock(CHANGING.get());
         let old = Remembered::read(&path).ok().flatten();
         let old = old.filter(|old| old.is_of(server, fingerprint));
-        let pins = old.as_ref().filter(|old| old.is_fresh(now_ms, KEPT_MS));
         let new = Remembered {
             server: server.to_owned(),
             fingerprint: fingerprint.to_owned(),
             time_ms: now_ms,
             protocol_version: protocol_version.map(str::to_owned),
             tools: tools.to_vec(),
-            pinned: pins.map(|old| old.pins_against(tools, warned)).unwrap_or_default(),
         };
         // Each start of each agent comes by here: what is known already need not wear the disk.
         let known = old.is_some_and(|old| old.is_fresh(now_ms, DAY_MS) && old.says(&new));
         if !known {
             new.save(&path, now_ms);
         }
-    }
-
-    /// Takes these entries for what was first seen.
-    pub(crate) fn accept(&self, server: &str, fingerprint: &str, entries: &[(String, Bytes)]) {
-        let Some(path) = self.file(server, fingerprint) else { return };
-        let _alone = lock(CHANGING.get());
-        let old = Remembered::read(&path).ok().flatten();
-        let Some(mut known) = old.filter(|old| old.is_of(server, fingerprint)) else { return };
-        let of: Arc<str> = server.into();
-        let names = |tool: &Bytes| {
-            let name = ServerTool::read(&of, tool.clone()).ok()?.raw_name().to_owned();
-            entries.iter().find(|(accepted, _)| *accepted == name)
-        };
-        known.pinned.retain(|pin| names(&pin.tool).is_none());
-        // The list may be from before the change.
-        for tool in &mut known.tools {
-            if let Some((_, accepted)) = names(tool) {
-                *tool = accepted.clone();
-            }
-        }
-        known.save(&path, known.time_ms);
     }
 
     fn file(&self, server: &str, fingerprint: &str) -> Option<PathBuf> {
@@ -164,16 +134,6 @@ pub(crate) struct Remembered {
     protocol_version: Option<String>,
     /// The tools, each as the server wrote it.
     pub(crate) tools: Vec<Bytes>,
-    /// How tools were that are something else by now, or gone.
-    pub(crate) pinned: Vec<Pinned>,
-}
-
-/// How a tool was when it was first seen.
-#[derive(Clone, PartialEq)]
-pub(crate) struct Pinned {
-    pub(crate) tool: Bytes,
-    /// The fingerprint of what it became, if somebody was warned of that.
-    pub(crate) warned: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -185,16 +145,6 @@ struct Content<'a> {
     protocol_version: Option<String>,
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
-    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
-    pinned: Vec<WrittenPin<'a>>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct WrittenPin<'a> {
-    #[serde(borrow)]
-    tool: &'a RawValue,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    warned: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -203,12 +153,6 @@ struct Version {
 }
 
 impl Remembered {
-    #[cfg(test)]
-    pub(super) fn of(server: &str, tools: Vec<Bytes>, pinned: Vec<Pinned>) -> Self {
-        let (server, fingerprint) = (server.to_owned(), String::new());
-        Remembered { server, fingerprint, time_ms: 0, protocol_version: None, tools, pinned }
-    }
-
     /// `None` is the file of another version of this library.
     fn read(path: &Path) -> io::Result<Option<Self>> {
         let bytes = read_regular(path)?;
@@ -224,51 +168,13 @@ impl Remembered {
             return Ok(None);
         }
         let tools = content.tools.iter().map(|tool| bytes.slice_ref(tool.get().as_bytes()));
-        let pinned = content.pinned.into_iter().map(|pin| Pinned {
-            tool: bytes.slice_ref(pin.tool.get().as_bytes()),
-            warned: pin.warned,
-        });
         Ok(Some(Remembered {
             tools: tools.collect(),
-            pinned: pinned.collect(),
             server: content.server,
             fingerprint: content.fingerprint,
             time_ms: content.time_ms,
             protocol_version: content.protocol_version,
         }))
-    }
-
-    /// The pins that a list leaves in need of keeping.
-    fn pins_against(&self, tools: &[Bytes], warned: &HashMap<String, String>) -> Vec<Pinned> {
-        if self.tools == tools && self.pinned.is_empty() {
-            return Vec::new();
-        }
-        let (server, mask) = (Arc::<str>::from(self.server.as_str()), Mask::default());
-        let read = |tools: &[Bytes]| Tools::read(&server, tools.to_vec(), &mask).0;
-        let entries: Vec<_> = self.pinned.iter().map(|pin| pin.tool.clone()).collect();
-        let (kept, listed, now) = (read(&entries), read(&self.tools), read(tools));
-        let said_of = |tool: &ServerTool| {
-            let pin = self.pinned.iter().find(|pin| pin.tool == tool.raw())?;
-            pin.warned.as_ref()
-        };
-        let first_seen = listed.list.iter().filter(|tool| kept.get(tool.raw_name()).is_none());
-        // Tools that are gone come last: they must not crowd out those that are there.
-        let (there, gone): (Vec<_>, Vec<_>) =
-            kept.list.iter().chain(first_seen).partition(|tool| now.get(tool.raw_name()).is_some());
-        let differing = there.into_iter().chain(gone).filter_map(|tool| {
-            let Some(now) = now.get(tool.raw_name()) else {
-                return Some((true, Pinned { tool: tool.raw(), warned: said_of(tool).cloned() }));
-            };
-            let print = difference(tool, &mask, now, &mask)?.fingerprint;
-            let was_said =
-                warned.get(tool.raw_name()) == Some(&print) || said_of(tool) == Some(&print);
-            Some((false, Pinned { tool: tool.raw(), warned: was_said.then_some(print) }))
-        });
-        let mut pins: Vec<(bool, Pinned)> = differing.collect();
-        // Where there are too many, those of tools that are gone have to go.
-        pins.sort_by_key(|(gone, _)| *gone);
-        pins.truncate(MOST_KEPT);
-        pins.into_iter().map(|(_, pin)| pin).collect()
     }
 
     fn save(&self, path: &Path, now_ms: u64) {
@@ -282,33 +188,13 @@ impl Remembered {
     }
 
     fn write(&self, path: &Path) -> io::Result<()> {
-        let content = self.to_json()?;
-        if content.len() as u64 > LARGEST_FILE {
-            return Err(io::Error::other(format!("they are over {} MiB", LARGEST_FILE >> 20)));
-        }
-        let dir = path.parent().expect("a file below the cache's directory");
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        // Renamed over whatever is there, and not synced: what a crash tears is a miss.
-        let mut file = tempfile::Builder::new()
-            .prefix(UNFINISHED_PREFIX)
-            .suffix(UNFINISHED_SUFFIX)
-            .tempfile_in(dir)?;
-        file.write_all(&content)?;
-        file.persist(path)?;
-        Ok(())
+        // Not synced: what a crash tears is a miss.
+        replace(path, &self.to_json()?, |_| Ok(()))
     }
 
     fn to_json(&self) -> io::Result<Vec<u8>> {
         let tools: Result<_, _> =
             self.tools.iter().map(|tool| serde_json::from_slice(tool)).collect();
-        let pinned: Result<_, serde_json::Error> = self
-            .pinned
-            .iter()
-            .map(|pin| {
-                let tool = serde_json::from_slice(&pin.tool)?;
-                Ok(WrittenPin { tool, warned: pin.warned.clone() })
-            })
-            .collect();
         Ok(serde_json::to_vec(&Content {
             version: VERSION,
             server: self.server.clone(),
@@ -316,7 +202,6 @@ impl Remembered {
             time_ms: self.time_ms,
             protocol_version: self.protocol_version.clone(),
             tools: tools?,
-            pinned: pinned?,
         })?)
     }
 
@@ -334,12 +219,11 @@ impl Remembered {
         self.is_of(&other.server, &other.fingerprint)
             && self.protocol_version == other.protocol_version
             && self.tools == other.tools
-            && self.pinned == other.pinned
     }
 }
 
 /// Anything but a plain file is refused; opening it neither waits for a pipe's writer nor follows a link.
-fn read_regular(path: &Path) -> io::Result<Bytes> {
+pub(super) fn read_regular(path: &Path) -> io::Result<Bytes> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let metadata = file.metadata()?;
@@ -357,6 +241,36 @@ fn read_regular(path: &Path) -> io::Result<Bytes> {
     Err(io::Error::other(format!("it is over {} MiB", LARGEST_FILE >> 20)))
 }
 
+/// Writes a private file, renamed over whatever is there. `sync` may wait for the disk.
+pub(super) fn replace(
+    path: &Path,
+    content: &[u8],
+    sync: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
+    if content.len() as u64 > LARGEST_FILE {
+        return Err(io::Error::other(format!("they are over {} MiB", LARGEST_FILE >> 20)));
+    }
+    let dir = path.parent().expect("a file below the cache's directory");
+    make_directory(dir)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(UNFINISHED_PREFIX)
+        .suffix(UNFINISHED_SUFFIX)
+        .tempfile_in(dir)?;
+    file.write_all(content)?;
+    sync(file.as_file())?;
+    file.persist(path)?;
+    Ok(())
+}
+
+pub(super) fn make_directory(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Whether a file is what an interrupted writer leaves.
+pub(super) fn is_leftover(name: &str) -> bool {
+    name.starts_with(UNFINISHED_PREFIX) && name.ends_with(UNFINISHED_SUFFIX)
+}
+
 /// Removes what is too old to be read and what interrupted writers left; once a day is often enough for that.
 fn prune(written: &Path, now_ms: u64) {
     static PRUNED_MS: PerProcess<Mutex<HashMap<PathBuf, u64>>> = PerProcess::new(Mutex::default);
@@ -372,7 +286,7 @@ fn prune(written: &Path, now_ms: u64) {
         let Some(name) = name.to_str() else { continue };
         let kept_ms = if is_ours(name) {
             KEPT_MS
-        } else if name.starts_with(UNFINISHED_PREFIX) && name.ends_with(UNFINISHED_SUFFIX) {
+        } else if is_leftover(name) {
             DAY_MS
         } else {
             continue;

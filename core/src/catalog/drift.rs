@@ -1,6 +1,7 @@
 //! Owns noticing that a tool is no longer what it was when it was first seen. What was first seen is the pin; only
 //! accepting a change moves it, so that a manager that lets changes pass takes no protection from one that does not.
-//! Most tools never change: their pin is the list itself, and only what differs from it is kept beside it.
+//! Pins belong to a server's name and source, whatever its definition says. Most tools never change: their pin is the
+//! list itself, and only what differs from it is kept beside it.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,14 +11,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ServerTool;
-use super::cache::Remembered;
 use super::listed::Tools;
+use super::pin_file::{Earlier, PinKey, Pinned};
 use crate::event::DriftChange;
 use crate::redact::Mask;
 use crate::sync::lock;
 
 /// How many pins of tools that are gone are kept.
 pub(super) const MOST_KEPT: usize = 10_000;
+/// How many servers that are gone from a manager's config have their pins kept in memory.
+const MOST_SETS: usize = 1_000;
 const MOST_CHANGES: usize = 50;
 const MOST_SHOWN: usize = 400;
 
@@ -49,7 +52,27 @@ pub(crate) struct Drift {
     pub(crate) warned: bool,
 }
 
-/// The pins of one server's definition.
+/// All pins of a manager and its children. Those of a server that left the config are kept: it may come back.
+#[derive(Default)]
+pub(crate) struct PinSets(Mutex<IndexMap<PinKey, Arc<Pins>>>);
+
+impl PinSets {
+    pub(crate) fn get(&self, key: &PinKey) -> Arc<Pins> {
+        let mut sets = lock(&self.0);
+        let pins = sets.entry(key.clone()).or_default().clone();
+        let mut excess = sets.len().saturating_sub(MOST_SETS);
+        if excess > 0 {
+            sets.retain(|_, pins| {
+                let goes = excess > 0 && Arc::strong_count(pins) == 1;
+                excess -= usize::from(goes);
+                !goes
+            });
+        }
+        pins
+    }
+}
+
+/// The pins of one server of one source.
 #[derive(Default)]
 pub(crate) struct Pins(Mutex<State>);
 
@@ -57,6 +80,8 @@ pub(crate) struct Pins(Mutex<State>);
 struct State {
     /// What earlier sessions have pinned is known.
     consulted: bool,
+    /// They have pinned something that cannot be read any more; what the file is and why.
+    lost: Option<String>,
     /// The last list; each of its tools is pinned as it is there, unless it is in `kept`.
     seen: Tools,
     mask: Mask,
@@ -91,31 +116,40 @@ impl Pins {
         state.consulted && state.seen.is(tools)
     }
 
+    /// Why nobody knows what the tools were, if that is so: whatever they are now may be a change.
+    pub(crate) fn lost(&self) -> Option<String> {
+        lock(&self.0).lost.clone()
+    }
+
+    /// Whether a tool is something else than it was, or may be.
     pub(crate) fn is_drifted(&self, raw_name: &str) -> bool {
-        lock(&self.0).kept.get(raw_name).is_some_and(|kept| kept.drift.is_some())
+        let state = lock(&self.0);
+        let drifted = || state.kept.get(raw_name).is_some_and(|kept| kept.drift.is_some());
+        state.lost.is_some() || drifted()
     }
 
     /// Whether a tool that calls itself read-only did so when it was first seen.
     pub(crate) fn was_read_only(&self, raw_name: &str) -> bool {
         let state = lock(&self.0);
         let drifted = state.kept.get(raw_name).filter(|kept| kept.drift.is_some());
-        drifted.is_none_or(|kept| kept.pinned.is_read_only())
+        state.lost.is_none() && drifted.is_none_or(|kept| kept.pinned.is_read_only())
     }
 
     /// Looks at a list. Tools that are new are pinned; those that differ from their pin are the answer. `earlier` is
     /// asked once for what earlier sessions have pinned.
     pub(crate) fn review(
         &self,
-        server: &Arc<str>,
         tools: &Tools,
         mask: &Mask,
-        earlier: impl FnOnce() -> Option<Remembered>,
+        earlier: impl FnOnce() -> Earlier,
     ) -> Vec<Drift> {
         let mut state = lock(&self.0);
         if !state.consulted {
             state.consulted = true;
-            if let Some(remembered) = earlier() {
-                state.take_in(server, remembered, tools);
+            match earlier() {
+                Earlier::Nothing => {}
+                Earlier::Pins(pins) => state.take_in(pins),
+                Earlier::Lost(why) => state.lost = Some(why),
             }
         }
         // A server that is down has no tools to compare.
@@ -125,11 +159,19 @@ impl Pins {
         state.kept.values().filter_map(|kept| kept.drift.clone()).collect()
     }
 
-    /// Pins what is now, for one tool or for all; their names, and their entries as they may be written down.
+    /// Pins what is now, for one tool or for all; their names, and their entries as they may be written down. Where it is
+    /// lost what they were, only all can be accepted.
     pub(crate) fn accept(&self, tool: Option<&str>) -> Vec<(String, Bytes)> {
         let mut state = lock(&self.0);
-        let State { seen, mask, kept, version, .. } = &mut *state;
+        let State { seen, mask, kept, version, lost, .. } = &mut *state;
         let mut accepted = Vec::new();
+        if lost.is_some() && tool.is_none() && !seen.list.is_empty() {
+            (*lost, *version) = (None, *version + 1);
+            kept.clear();
+            let entry =
+                |tool: &Arc<ServerTool>| (tool.raw_name().to_owned(), mask.raw_json(tool.raw()));
+            return seen.list.iter().map(entry).collect();
+        }
         kept.retain(|name, kept| {
             let meant = kept.drift.is_some() && tool.is_none_or(|tool| tool == name);
             let entry = seen.get(name).filter(|_| meant);
@@ -158,22 +200,13 @@ impl Pins {
 }
 
 impl State {
-    fn take_in(&mut self, server: &Arc<str>, remembered: Remembered, tools: &Tools) {
-        let Remembered { tools: listed, pinned, .. } = remembered;
-        let raws = tools.list.iter().map(|tool| tool.raw());
-        if listed.len() == tools.list.len() && raws.zip(&listed).all(|(raw, old)| raw == *old) {
-            self.seen = tools.clone();
-        } else {
-            self.seen = Tools::read(server, listed, &Mask::default()).0;
-        }
-        for pin in pinned {
-            let Ok(tool) = ServerTool::read(server, pin.tool) else { continue };
-            let pinned = Arc::new(tool);
-            let drift = self.seen.get(pinned.raw_name()).and_then(|now| {
-                let drift = difference(&pinned, &Mask::default(), now, &Mask::default())?;
-                Some(Drift { warned: pin.warned.as_ref() == Some(&drift.fingerprint), ..drift })
-            });
-            let kept = Kept { mask: Mask::default(), warned: pin.warned, drift, pinned };
+    /// Takes the pins for the list that was seen last.
+    fn take_in(&mut self, pins: Vec<Pinned>) {
+        let (said, plain): (Vec<_>, Vec<_>) =
+            pins.into_iter().partition(|pin| pin.warned.is_some());
+        self.seen = Tools::new(plain.into_iter().map(|pin| pin.tool).collect());
+        for Pinned { tool: pinned, warned } in said {
+            let kept = Kept { mask: Mask::default(), warned, drift: None, pinned };
             self.kept.insert(kept.pinned.raw_name().to_owned(), kept);
         }
     }
@@ -211,18 +244,15 @@ impl State {
         self.forget_excess();
     }
 
-    /// Of tools that are gone the oldest pins go. Of those that are there none does: a server that lists many others
-    /// must not get rid of the pin of what it changed.
+    /// Of tools that are gone the newest pins go, of those that are there none: a server that lists many others must not
+    /// get rid of the pin of what it changed.
     fn forget_excess(&mut self) {
-        let gone = self.kept.values().filter(|kept| kept.drift.is_none()).count();
-        let mut excess = gone.saturating_sub(MOST_KEPT);
-        if excess > 0 {
-            self.kept.retain(|_, kept| {
-                let goes = kept.drift.is_none() && excess > 0;
-                excess -= usize::from(goes);
-                !goes
-            });
-        }
+        let mut spared = MOST_KEPT;
+        self.kept.retain(|_, kept| {
+            let stays = kept.drift.is_some() || spared > 0;
+            spared = spared.saturating_sub(usize::from(kept.drift.is_none()));
+            stays
+        });
     }
 
     fn keep(&mut self, pinned: &Arc<ServerTool>, mask: &Mask, drift: Option<Drift>) {

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use indexmap::IndexSet;
 
-use super::drift::{Drift, DriftPolicy, MOST_KEPT, Pins};
+use super::drift::{Drift, DriftPolicy, MOST_KEPT, PinSets, Pins};
 use super::filter::Filter;
 use super::listed::{Tools, shown};
+use super::pin_file::{Earlier, PinFile, PinKey};
 use super::{Cache, Names, ServerTool};
 use crate::approval::ApprovalPolicy;
-use crate::clock::Clock;
-use crate::config::{ServerConfig, ToolFilter};
+use crate::config::{Declared, ServerConfig, ToolFilter};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::{EventKind, EventLog};
 use crate::redact::Mask;
@@ -26,6 +26,10 @@ const NAMED: usize = 10;
 /// How many changes a manager remembers having been told of.
 const TOLD: usize = 2 * MOST_KEPT;
 
+/// What can be done where pins are lost.
+const ACCEPT_ALL: &str =
+    "look at the tools, then accept_drift(server) takes all of them as they are";
+
 /// What a manager says about the tools of all its servers.
 pub(crate) struct Terms {
     filter: Option<Filter>,
@@ -33,7 +37,7 @@ pub(crate) struct Terms {
     approval: ApprovalPolicy,
     names: Arc<Names>,
     cache: Cache,
-    clock: Clock,
+    pins: Arc<PinSets>,
 }
 
 impl Terms {
@@ -42,9 +46,13 @@ impl Terms {
         (policy, approval): (DriftPolicy, ApprovalPolicy),
         names: Arc<Names>,
         cache: Cache,
-        clock: Clock,
+        pins: Arc<PinSets>,
     ) -> Arc<Self> {
-        Arc::new(Terms { filter: Filter::of(filter), policy, approval, names, cache, clock })
+        Arc::new(Terms { filter: Filter::of(filter), policy, approval, names, cache, pins })
+    }
+
+    pub(crate) fn pins(&self) -> &Arc<PinSets> {
+        &self.pins
     }
 
     /// Whether what is offered depends on what a naming function says.
@@ -64,6 +72,7 @@ pub(crate) struct Offer {
     filter: Option<Filter>,
     /// Of the definition, unless it is no good.
     fingerprint: Option<String>,
+    key: PinKey,
     pins: Arc<Pins>,
     /// Fingerprints that the manager was told of.
     told: Arc<Mutex<IndexSet<String>>>,
@@ -72,27 +81,37 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// Whoever had an offer of the same server before, or is the parent of this manager, hands on its pins.
+    /// `before` is the manager's last offer of the same name: what it was told of the same pins is not told again.
     pub(crate) fn new(
         server: &str,
-        config: Option<&ServerConfig>,
+        declared: &Declared,
         terms: &Arc<Terms>,
         before: Option<&Offer>,
     ) -> Arc<Self> {
-        let fingerprint = config.map(ServerConfig::fingerprint);
-        let before = before.filter(|before| before.fingerprint == fingerprint);
+        let config = declared.config.as_ref().ok();
+        let key = PinKey::new(server, &declared.source);
         Arc::new(Offer {
             server: server.into(),
             filter: config.and_then(|config| Filter::of(&config.tools)),
-            pins: before.map_or_else(Arc::default, |before| before.pins.clone()),
+            pins: terms.pins.get(&key),
             told: match before {
-                Some(before) if Arc::ptr_eq(&before.terms, terms) => before.told.clone(),
+                Some(before) if before.key == key => before.told.clone(),
                 _ => Arc::default(),
             },
             terms: terms.clone(),
-            fingerprint,
+            fingerprint: config.map(ServerConfig::fingerprint),
+            key,
             counted: Mutex::default(),
         })
+    }
+
+    pub(crate) fn pin_key(&self) -> &PinKey {
+        &self.key
+    }
+
+    /// Where its pins are kept, if anywhere.
+    pub(crate) fn pin_file(&self) -> Option<PinFile> {
+        PinFile::of(&self.terms.cache, &self.key)
     }
 
     pub(crate) fn fingerprint(&self) -> &str {
@@ -147,6 +166,12 @@ impl Offer {
             return Ok(());
         }
         let (tool, server) = (shown(tool.raw_name()), &self.server);
+        if let Some(why) = self.pins.lost() {
+            let text = format!(
+                "Tool {tool} of server \"{server}\" is blocked: what it was when it was first seen cannot be read"
+            );
+            return Err(self.rejected(text, format!("{why}; {ACCEPT_ALL}")));
+        }
         let text = format!(
             "Tool {tool} of server \"{server}\" is blocked: it is not as it was when it was first seen"
         );
@@ -221,10 +246,8 @@ impl Offer {
         if consult == Consult::Later && !self.goes_by_pins() && self.wants_pins() {
             return Vec::new();
         }
-        let Terms { cache, clock, .. } = &*self.terms;
-        self.pins.review(&self.server, tools, mask, || {
-            cache.recall(&self.server, self.fingerprint.as_deref()?, clock.wall_ms())
-        })
+        let earlier = || self.pin_file().map_or(Earlier::Nothing, |file| file.read());
+        self.pins.review(tools, mask, earlier)
     }
 
     /// Tells the manager of what drifted, each change once; the answer is a line for the log, if there should be one.
@@ -248,14 +271,19 @@ impl Offer {
             let told = EventKind::ToolDrift { tool, pinned, fingerprint, changes, blocked };
             events.emit(&self.server, told);
         }
+        let lost = self.pins.lost().filter(|why| lock(&self.told).insert(why.clone()));
+        let lost = lost.map(|why| {
+            format!("nobody knows what its tools were when first seen: {why}; {ACCEPT_ALL}")
+        });
         if to_warn_of.is_empty() {
-            return None;
+            return lost;
         }
         let more = to_warn_of.len().saturating_sub(NAMED);
         to_warn_of.truncate(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let names = to_warn_of.join(", ");
-        Some(format!("tools that are not as they were when first seen: {names}{more}"))
+        let line = format!("tools that are not as they were when first seen: {names}{more}");
+        Some(lost.map_or_else(|| line.clone(), |lost| format!("{lost}; {line}")))
     }
 
     /// The changes that the manager's log has a warning of: raw name and fingerprint.
@@ -274,9 +302,14 @@ impl Offer {
             let text = format!("Server \"{}\" has no tool {}", self.server, shown(tool));
             return Err(self.rejected(text, "name it as its server does".to_owned()));
         }
+        let was_lost = self.pins.lost().is_some();
+        if was_lost && tool.is_some() {
+            let text = format!("What the tools of server \"{}\" were cannot be read", self.server);
+            return Err(self.rejected(text, ACCEPT_ALL.to_owned()));
+        }
         let accepted = self.pins.accept(tool);
-        if let Some(fingerprint) = self.fingerprint.as_deref().filter(|_| !accepted.is_empty()) {
-            self.terms.cache.accept(&self.server, fingerprint, &accepted);
+        if let Some(file) = self.pin_file().filter(|_| !accepted.is_empty()) {
+            file.accept(&accepted, was_lost);
         }
         Ok(accepted.into_iter().map(|(name, _): (String, Bytes)| name).collect())
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::ServerConfig;
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::surroundings::Surroundings;
 
 /// Whose word a definition is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Handed over by the program, or in a file that it named.
@@ -25,7 +25,7 @@ pub enum Level {
 }
 
 /// Where a definition comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Source {
     /// The product whose config it is; `file` for a file that was named, `code` for what was handed over.
     pub provider: String,

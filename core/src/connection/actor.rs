@@ -26,6 +26,7 @@ mod tools;
 
 use ending::{Ending, ended};
 use telling::Tell;
+pub(super) use tools::Holder;
 use tools::Store;
 
 /// Changes of a tool list within this time are fetched together.
@@ -37,6 +38,7 @@ pub(super) enum Command {
     Wake,
     Adopt(Option<Tools>, oneshot::Sender<bool>),
     Redefine(Box<ServerConfig>),
+    Store(Box<Holder>),
     Disconnect(oneshot::Sender<()>),
 }
 
@@ -159,6 +161,7 @@ impl Actor {
                 let _ = asker.send(!self.tools.list.is_empty());
             }
             Command::Redefine(config) => self.redefine(*config),
+            Command::Store(holder) => self.store_for(*holder),
             Command::Disconnect(asker) => {
                 self.move_on(Event::Stop);
                 let ending = self.ending.clone();

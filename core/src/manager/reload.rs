@@ -97,6 +97,7 @@ impl Inner {
         let mut leaving = Vec::new();
         let mut coming = Vec::new();
         let mut filtered = Vec::new();
+        let mut resourced = Vec::new();
         // What is trusted may have changed too.
         self.refresh_trust(servers.iter().map(|(_, declared)| declared)).await;
         self.project.store(Arc::new(project));
@@ -125,6 +126,9 @@ impl Inner {
                             filtered.push(name.clone());
                         }
                         let server = old.redefined(declared, offer, &self.showing);
+                        if !server.offer.shares_pins(&old.offer) {
+                            resourced.push(server.clone());
+                        }
                         if server.is_blocked() {
                             coming.push(server.clone());
                         }
@@ -167,6 +171,9 @@ impl Inner {
             let ReloadReport { added, removed, restarted, updated, .. } = report.clone();
             let changed = EventKind::ConfigChanged { added, removed, restarted, updated };
             self.view.events.emit("", changed);
+        }
+        for lease in resourced.iter().filter_map(|server| server.lease().clone()) {
+            lease.connection().compare_tools(&self.view);
         }
         for name in filtered {
             self.tell_tools(&name);

@@ -142,20 +142,21 @@ mod tests {
     use super::*;
     use crate::approval::{ApprovalPolicy, Rule};
     use crate::catalog::{Slice, ToolState, Tools};
-    use crate::config::Config;
+    use crate::config::{Config, Declared, Source};
     use crate::manager::ManagerOptions;
     use crate::redact::Mask;
 
     #[test]
     fn names_of_tools_that_are_gone_are_forgotten_in_the_end() {
         let manager = Manager::new(Config::default(), ManagerOptions::default());
+        let declared = Declared::new(Err(closed()), false, Source::code());
         let listing = |round: usize| {
             let entry = |at: usize| json!({"name": format!("t{round}-{at}")}).to_string().into();
             let (tools, _) =
                 Tools::read(&"s".into(), (0..5000).map(entry).collect(), &Mask::default());
             let slice = Slice {
                 tools,
-                offer: crate::catalog::Offer::new("s", None, &manager.0.terms, None),
+                offer: crate::catalog::Offer::new("s", &declared, &manager.0.terms, None),
                 state: ToolState::Live,
                 approval: Rule { policy: ApprovalPolicy::Never, wanted: false },
                 via: "code".into(),

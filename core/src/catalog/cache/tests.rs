@@ -32,7 +32,7 @@ impl Room {
     }
 
     fn store(&self, tools: &[Bytes]) {
-        self.cache.store("files", PRINT, Some("2025-06-18"), tools, &HashMap::new(), NOW);
+        self.cache.store("files", PRINT, Some("2025-06-18"), tools, NOW);
     }
 
     fn load(&self) -> Option<Vec<Bytes>> {
@@ -114,7 +114,7 @@ fn tools_come_back_byte_for_byte() {
         room.store(&written);
         assert_eq!(room.load().unwrap(), written);
     });
-    room.cache.store("files", OTHER_PRINT, None, &[], &HashMap::new(), NOW);
+    room.cache.store("files", OTHER_PRINT, None, &[], NOW);
     assert_eq!(
         room.cache.recall("files", OTHER_PRINT, NOW).map(|it| it.tools).unwrap(),
         Vec::<Bytes>::new()
@@ -156,7 +156,7 @@ fn a_definitions_secrets_stay_out() {
     let config = Config::from_value(json!({"mcpServers": servers})).unwrap();
     for (name, server) in &config.servers {
         let fingerprint = server.config.as_ref().unwrap().fingerprint();
-        room.cache.store(name, &fingerprint, None, &some_tools(), &HashMap::new(), NOW);
+        room.cache.store(name, &fingerprint, None, &some_tools(), NOW);
         let path = room.cache.file(name, &fingerprint).unwrap();
         let content = fs::read_to_string(&path).unwrap();
         assert!(content.contains(&fingerprint), "{content}");
@@ -224,7 +224,7 @@ fn what_is_known_is_not_written_again_within_a_day() {
             .unwrap()
     };
     let store = |tools: &[Bytes], version, now_ms| {
-        room.cache.store("files", PRINT, Some(version), tools, &HashMap::new(), now_ms);
+        room.cache.store("files", PRINT, Some(version), tools, now_ms);
     };
     store(&some_tools(), "1", NOW);
     store(&some_tools(), "1", NOW + 1);
@@ -241,7 +241,7 @@ fn what_is_known_is_not_written_again_within_a_day() {
 fn old_files_and_leftovers_are_pruned_once_a_day() {
     let room = Room::new();
     let now = now_ms();
-    room.cache.store("files", PRINT, None, &some_tools(), &HashMap::new(), now);
+    room.cache.store("files", PRINT, None, &some_tools(), now);
     let tools = room.file().parent().unwrap().to_owned();
     let others = ["files-0123456789abcde.json", "files.json", "notes.txt", "x.tmp"];
     let ours = ["files-x-0123456789abcdef.json", ".mcpool-dead.tmp"];
@@ -249,12 +249,12 @@ fn old_files_and_leftovers_are_pruned_once_a_day() {
         fs::write(tools.join(name), "x").unwrap();
     }
     fs::create_dir(tools.join("files-aaaaaaaaaaaaaaaa.json")).unwrap();
-    room.cache.store("files", OTHER_PRINT, None, &some_tools(), &HashMap::new(), now);
+    room.cache.store("files", OTHER_PRINT, None, &some_tools(), now);
     assert_eq!(room.names().len(), 9, "all is young: {:?}", room.names());
-    room.cache.store("files", OTHER_PRINT, None, &[], &HashMap::new(), now + 2 * DAY_MS);
+    room.cache.store("files", OTHER_PRINT, None, &[], now + 2 * DAY_MS);
     assert!(!room.names().contains(&".mcpool-dead.tmp".to_owned()), "{:?}", room.names());
     assert_eq!(room.names().len(), 8, "{:?}", room.names());
-    room.cache.store("files", OTHER_PRINT, None, &some_tools(), &HashMap::new(), now + 31 * DAY_MS);
+    room.cache.store("files", OTHER_PRINT, None, &some_tools(), now + 31 * DAY_MS);
     let mut kept: Vec<_> = others.map(str::to_owned).to_vec();
     kept.extend(["files-aaaaaaaaaaaaaaaa.json", "files-fedcba9876543210.json"].map(str::to_owned));
     kept.sort();
@@ -268,9 +268,7 @@ fn a_disk_that_refuses_is_one_warning() {
     fs::write(&file, "x").unwrap();
     for place in [file.clone(), PathBuf::from("/dev/full"), PathBuf::from("/proc/mcpool")] {
         let cache = Cache::at(Some(place.clone()));
-        assert_warns_once(&place, || {
-            cache.store("files", PRINT, None, &some_tools(), &HashMap::new(), NOW)
-        });
+        assert_warns_once(&place, || cache.store("files", PRINT, None, &some_tools(), NOW));
         assert!(cache.recall("files", PRINT, NOW).map(|it| it.tools).is_none());
     }
     assert_eq!(fs::read(file).unwrap(), b"x");
@@ -339,7 +337,7 @@ fn the_place_is_the_given_one_then_the_variables_then_the_users() {
 #[test]
 fn without_a_place_nothing_is_remembered() {
     assert_silent(|| {
-        Cache::off().store("files", PRINT, None, &some_tools(), &HashMap::new(), NOW);
+        Cache::off().store("files", PRINT, None, &some_tools(), NOW);
         assert!(Cache::off().recall("files", PRINT, NOW).is_none());
     });
 }
@@ -369,9 +367,7 @@ fn a_disk_that_fills_up_half_way_keeps_the_old_file() {
     if let Some(dir) = std::env::var_os(HELPER) {
         let cache = Cache::at(Some(dir.into()));
         let file = cache.file("files", PRINT).unwrap();
-        return assert_warns_once(&file, || {
-            cache.store("files", PRINT, None, &[large], &HashMap::new(), NOW)
-        });
+        return assert_warns_once(&file, || cache.store("files", PRINT, None, &[large], NOW));
     }
     let room = Room::new();
     room.store(&some_tools());
@@ -392,7 +388,7 @@ fn store_and_load_in_a_crowd(cache: &Cache) {
         })
         .collect();
     for list in lists.iter().cycle().take(60) {
-        cache.store("files", PRINT, None, list, &HashMap::new(), NOW);
+        cache.store("files", PRINT, None, list, NOW);
         let seen = cache
             .recall("files", PRINT, NOW)
             .map(|it| it.tools)
@@ -419,53 +415,4 @@ fn threads_and_processes_never_see_a_torn_file() {
     });
     processes.into_iter().for_each(assert_passes);
     assert_eq!(room.names(), ["files-0123456789abcdef.json"]);
-}
-
-fn pins(room: &Room) -> Vec<(String, Option<String>)> {
-    let found = room.cache.recall("files", PRINT, NOW).unwrap().pinned;
-    let text = |pin: &Pinned| String::from_utf8(pin.tool.to_vec()).unwrap();
-    found.iter().map(|pin| (text(pin), pin.warned.clone())).collect()
-}
-
-#[test]
-fn what_a_tool_was_is_kept_until_it_is_accepted() {
-    let room = Room::new();
-    let (old, new) = (r#"{"name":"a","description":"1"}"#, r#"{"name":"a","description":"2"}"#);
-    room.store(&tools(&[old, r#"{"name":"b"}"#]));
-    assert!(pins(&room).is_empty());
-    room.store(&tools(&[new]));
-    let gone = (r#"{"name":"b"}"#.to_owned(), None);
-    assert_eq!(pins(&room), [(old.to_owned(), None), gone.clone()]);
-    room.store(&tools(&[r#"{"name":"a","description":"3"}"#, r#"{"name":"c"}"#]));
-    assert_eq!(pins(&room), [(old.to_owned(), None), gone.clone()]);
-    room.store(&tools(&[new]));
-    room.cache.accept("files", PRINT, &[("a".to_owned(), Bytes::from_static(new.as_bytes()))]);
-    assert_eq!(pins(&room), [gone, (r#"{"name":"c"}"#.to_owned(), None)]);
-    assert_eq!(room.load().unwrap(), tools(&[new]));
-}
-
-#[test]
-fn an_accepted_tool_stays_accepted_when_its_list_is_written_later() {
-    let room = Room::new();
-    let (old, new) = (r#"{"name":"a","description":"1"}"#, r#"{"name":"a","description":"2"}"#);
-    room.store(&tools(&[old]));
-    room.cache.accept("files", PRINT, &[("a".to_owned(), Bytes::from_static(new.as_bytes()))]);
-    room.store(&tools(&[new]));
-    assert!(pins(&room).is_empty());
-}
-
-#[test]
-fn a_warning_is_noted_for_the_change_that_it_was_about() {
-    let room = Room::new();
-    let (old, new) = (r#"{"name":"a","description":"1"}"#, r#"{"name":"a","description":"2"}"#);
-    let print = ServerTool::read(&"files".into(), Bytes::from_static(new.as_bytes())).unwrap();
-    let print = print.fingerprint();
-    let warned = HashMap::from([("a".to_owned(), print.clone())]);
-    room.store(&tools(&[old]));
-    room.cache.store("files", PRINT, None, &tools(&[new]), &warned, NOW);
-    assert_eq!(pins(&room), [(old.to_owned(), Some(print.clone()))]);
-    room.cache.store("files", PRINT, None, &tools(&[new]), &HashMap::new(), NOW);
-    assert_eq!(pins(&room), [(old.to_owned(), Some(print))]);
-    room.store(&tools(&[r#"{"name":"a","description":"3"}"#]));
-    assert_eq!(pins(&room), [(old.to_owned(), None)]);
 }

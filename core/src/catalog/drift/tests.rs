@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::*;
-use crate::catalog::cache::Pinned;
 use crate::redact::Given;
 
 fn tools(entries: &[Value]) -> Tools {
@@ -20,7 +19,7 @@ fn review(pins: &Pins, entries: &[Value]) -> Vec<String> {
 }
 
 fn review_masked(pins: &Pins, entries: &[Value], mask: &Mask) -> Vec<String> {
-    let drifts = pins.review(&"s".into(), &tools(entries), mask, || None);
+    let drifts = pins.review(&tools(entries), mask, || Earlier::Nothing);
     drifts.into_iter().map(|drift| drift.tool).collect()
 }
 
@@ -79,7 +78,7 @@ fn a_secret_that_is_another_one_now_is_no_change_and_is_never_shown() {
     let next = [tool("a", "with s3cret-0000002")];
     assert!(review_masked(&pins, &next, &mask("s3cret-0000002")).is_empty());
     let list = tools(&[tool("a", "s3cret-0000003 twice")]);
-    let drifts = pins.review(&"s".into(), &list, &mask("s3cret-0000003"), || None);
+    let drifts = pins.review(&list, &mask("s3cret-0000003"), || Earlier::Nothing);
     assert!(!format!("{drifts:?}").contains("s3cret"), "{drifts:?}");
     assert_eq!(drifts.len(), 1);
 }
@@ -95,7 +94,7 @@ fn changes_point_to_what_differs() {
     });
     let pins = Pins::default();
     review(&pins, &[old]);
-    let drift = pins.review(&"s".into(), &tools(&[new]), &Mask::default(), || None).remove(0);
+    let drift = pins.review(&tools(&[new]), &Mask::default(), || Earlier::Nothing).remove(0);
     let change = |path: &str, before: Value, after: Value| DriftChange {
         path: path.to_owned(),
         before: Some(before).filter(|value| !value.is_null()),
@@ -123,28 +122,72 @@ fn changes_are_bounded() {
     let pins = Pins::default();
     review(&pins, &[schema("x")]);
     let list = tools(&[schema("y")]);
-    let drift = pins.review(&"s".into(), &list, &Mask::default(), || None).remove(0);
+    let drift = pins.review(&list, &Mask::default(), || Earlier::Nothing).remove(0);
     assert_eq!(drift.changes.len(), MOST_CHANGES);
     let text = serde_json::to_string(&drift.changes).unwrap();
     assert!(text.len() < 10_000, "{}", text.len());
     assert!(text.contains("(100000 characters)"));
 }
 
+fn pinned(entry: &Value, warned: Option<String>) -> Pinned {
+    Pinned { tool: tools(std::slice::from_ref(entry)).list[0].clone(), warned }
+}
+
 #[test]
 fn earlier_sessions_have_the_first_word() {
-    let bytes = |entry: &Value| Bytes::from(entry.to_string());
-    let pinned = vec![
-        Pinned { tool: bytes(&tool("b", "1")), warned: None },
-        Pinned { tool: bytes(&tool("gone", "1")), warned: None },
-    ];
-    let listed = vec![bytes(&tool("a", "1")), bytes(&tool("b", "2"))];
-    let remembered = Remembered::of("s", listed, pinned);
+    let earlier = ["a", "b", "gone"].map(|name| pinned(&tool(name, "1"), None)).to_vec();
     let pins = Pins::default();
-    let now = tools(&[tool("a", "2"), tool("b", "2"), tool("gone", "2"), tool("new", "1")]);
-    let drifts = pins.review(&"s".into(), &now, &Mask::default(), || Some(remembered));
+    let now = tools(&[tool("a", "2"), tool("b", "1"), tool("gone", "2"), tool("new", "1")]);
+    let drifts = pins.review(&now, &Mask::default(), || Earlier::Pins(earlier));
     let mut names: Vec<_> = drifts.into_iter().map(|drift| drift.tool).collect();
     names.sort();
-    assert_eq!(names, ["a", "b", "gone"]);
+    assert_eq!(names, ["a", "gone"]);
+}
+
+#[test]
+fn a_warning_of_an_earlier_session_is_about_one_change() {
+    let second = tools(&[tool("a", "2")]).list[0].fingerprint();
+    for (now, was_warned) in [("2", true), ("3", false)] {
+        let earlier = vec![pinned(&tool("a", "1"), Some(second.clone()))];
+        let pins = Pins::default();
+        let now = tools(&[tool("a", now)]);
+        let drifts = pins.review(&now, &Mask::default(), || Earlier::Pins(earlier));
+        let warned: Vec<_> = drifts.iter().map(|drift| drift.warned).collect();
+        assert_eq!(warned, [was_warned]);
+    }
+}
+
+#[test]
+fn where_pins_are_lost_nothing_is_as_it_was_until_all_is_accepted() {
+    let hinted = json!({"name": "a", "annotations": {"readOnlyHint": true}});
+    let pins = Pins::default();
+    let review = |entries: &[Value]| {
+        pins.review(&tools(entries), &Mask::default(), || Earlier::Lost("torn".to_owned())).len()
+    };
+    assert_eq!(review(&[]), 0);
+    assert!(pins.accept(None).is_empty() && pins.lost().is_some(), "there is nothing to accept");
+    assert_eq!(review(&[hinted.clone(), tool("b", "1")]), 0, "no change is known");
+    assert!(pins.is_drifted("a") && pins.is_drifted("b") && pins.is_drifted("c"));
+    assert!(!pins.was_read_only("a"));
+    assert!(pins.accept(Some("a")).is_empty() && pins.is_drifted("a"));
+    let names: Vec<_> = pins.accept(None).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert!(!pins.is_drifted("a") && pins.was_read_only("a") && pins.lost().is_none());
+    assert_eq!(review(&[tool("a", "2"), tool("b", "1")]), 1);
+}
+
+#[test]
+fn pins_of_servers_that_left_are_kept_up_to_a_limit() {
+    let sets = PinSets::default();
+    let key = |at: usize| PinKey::new(&format!("s{at}"), &crate::config::Source::code());
+    let held = sets.get(&key(0));
+    review(&sets.get(&key(1)), &[tool("a", "1")]);
+    assert!(sets.get(&key(1)).knows("a"));
+    for at in 2..=MOST_SETS {
+        sets.get(&key(at));
+    }
+    assert!(Arc::ptr_eq(&held, &sets.get(&key(0))), "whoever is used stays");
+    assert!(!sets.get(&key(1)).knows("a"), "the oldest goes");
 }
 
 #[test]
@@ -170,6 +213,18 @@ fn a_server_gets_rid_of_no_pin_by_listing_many_others() {
     review(&pins, &[tool("a", "2")]);
     assert!(pins.is_drifted("a"));
     assert_eq!(lock(&pins.0).kept.len(), MOST_KEPT + 1);
+}
+
+#[test]
+fn a_server_gets_rid_of_no_pin_by_hiding_the_tool_behind_many_others() {
+    let pins = Pins::default();
+    review(&pins, &[tool("a", "1")]);
+    for round in 0..3 {
+        let others: Vec<_> =
+            (0..MOST_KEPT).map(|at| json!({"name": format!("{round}-{at}")})).collect();
+        review(&pins, &others);
+    }
+    assert_eq!(review(&pins, &[tool("a", "2")]), ["a"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! that they changed, comparing them with what they were, and, when the rush is over, looking through them and writing
 //! them to the caches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::super::{Seen, Tools};
 use super::telling::Tell;
 use super::{Actor, Phase};
 use crate::audience::{View, Weight};
-use crate::catalog::{Cache, Consult};
+use crate::catalog::{Cache, Consult, Offer, PinFile, PinKey};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Mask;
 use crate::runtime;
@@ -25,8 +25,30 @@ const STORE_DELAY: Duration = Duration::from_millis(150);
 /// Tools that are to be written.
 pub(super) struct Store {
     pub(super) at: Instant,
-    caches: Vec<Cache>,
-    views: Vec<Weak<View>>,
+    holders: Vec<Holder>,
+}
+
+/// A manager for which tools are written; it may be gone by then.
+pub(crate) struct Holder {
+    view: Weak<View>,
+    cache: Cache,
+    /// It is told of drift only while it takes the server from the same source.
+    key: PinKey,
+    pin_file: Option<PinFile>,
+}
+
+impl Holder {
+    pub(crate) fn new(view: &Arc<View>, server: &str) -> Option<Holder> {
+        let offer = view.offer(server)?;
+        let (key, pin_file) = (offer.pin_key().clone(), offer.pin_file());
+        Some(Holder { view: Arc::downgrade(view), cache: view.cache.clone(), key, pin_file })
+    }
+
+    fn offer(&self, server: &str) -> Option<(Arc<View>, Arc<Offer>)> {
+        let view = self.view.upgrade()?;
+        let offer = view.offer(server).filter(|offer| *offer.pin_key() == self.key)?;
+        Some((view, offer))
+    }
 }
 
 impl Actor {
@@ -70,20 +92,28 @@ impl Actor {
         }
     }
 
-    /// Notes the caches of those who hold the connection: they may be gone when the tools are written.
+    /// Notes who holds the connection: they may be gone when the tools are written.
     pub(super) fn store_soon(&mut self) {
         let views = self.seen.audience.views();
-        let caches: Vec<_> =
-            views.iter().map(|view| view.cache.clone()).filter(|cache| !cache.is_off()).collect();
+        let holders = views.iter().filter_map(|view| Holder::new(view, &self.seen.server));
+        let holders = holders.collect();
+        self.store = Some(Store { at: Instant::now() + STORE_DELAY, holders });
+    }
+
+    /// Writes the tools for somebody who came later, too.
+    pub(super) fn store_for(&mut self, holder: Holder) {
+        if self.live.is_none() {
+            return;
+        }
         let at = Instant::now() + STORE_DELAY;
-        let views = views.iter().map(Arc::downgrade).collect();
-        self.store = Some(Store { at, caches, views });
+        let store = self.store.get_or_insert_with(|| Store { at, holders: Vec::new() });
+        store.holders.push(holder);
     }
 
     /// Looks through the tools and writes them to the caches, if that is still to be done. Whoever disconnects waits for
     /// it, also when it has begun long before.
     pub(super) fn store_now(&mut self) {
-        let Some(Store { caches, views, .. }) = self.store.take() else { return };
+        let Some(Store { holders, .. }) = self.store.take() else { return };
         let Some(live) = &self.live else { return };
         let version = live.greeting.protocol_version.clone();
         let instructions = live.greeting.instructions.clone();
@@ -92,18 +122,25 @@ impl Actor {
         let fingerprint = self.config.fingerprint();
         let stored = runtime::handle().spawn_blocking(move || {
             seen.inspect(&tools, instructions.as_deref(), &mask);
-            if caches.is_empty() {
+            if holders.iter().all(|holder| holder.cache.is_off()) {
                 return;
             }
             // A server may describe its tools with a value that it was given; the disk is not to hold it.
             let listed: Vec<_> = tools.list.iter().map(|tool| mask.raw_json(tool.raw())).collect();
             let now_ms = seen.clock.wall_ms();
-            let views: Vec<_> = views.iter().filter_map(Weak::upgrade).collect();
-            seen.compare_with_the_disk(&views, &tools, &mask);
-            let offers = views.iter().filter_map(|view| view.offer(&seen.server));
-            let warned = offers.flat_map(|offer| offer.warned()).collect();
+            let offers: Vec<_> =
+                holders.iter().filter_map(|holder| holder.offer(&seen.server)).collect();
+            seen.compare_with_the_disk(&offers, &tools, &mask);
+            let pin_files: HashSet<_> =
+                holders.iter().filter_map(|holder| holder.pin_file.as_ref()).collect();
+            for file in pin_files {
+                let here = offers.iter().map(|(_, offer)| offer);
+                let here = here.filter(|offer| offer.pin_file().as_ref() == Some(file));
+                file.add(&listed, &here.flat_map(|offer| offer.warned()).collect());
+            }
+            let caches: HashSet<_> = holders.iter().map(|holder| &holder.cache).collect();
             for cache in caches {
-                cache.store(&seen.server, &fingerprint, Some(&version), &listed, &warned, now_ms);
+                cache.store(&seen.server, &fingerprint, Some(&version), &listed, now_ms);
             }
         });
         self.end_with(async move { drop(stored.await) });
@@ -126,14 +163,16 @@ impl Actor {
 
 impl Seen {
     /// Tells those managers how the tools differ from earlier sessions, which was put off when they were listed. Blocks.
-    pub(crate) fn compare_with_the_disk(&self, views: &[Arc<View>], tools: &Tools, mask: &Mask) {
+    pub(crate) fn compare_with_the_disk(
+        &self,
+        holders: &[(Arc<View>, Arc<Offer>)],
+        tools: &Tools,
+        mask: &Mask,
+    ) {
         let mut lines = BTreeSet::new();
-        for view in views {
-            let offer = view.offer(&self.server);
-            if offer.is_some_and(|offer| offer.wants_pins()) {
-                let drifts = view.look(&self.server, tools, mask, Consult::Now);
-                lines.extend(view.tell(&self.server, drifts));
-            }
+        for (view, offer) in holders.iter().filter(|(_, offer)| offer.wants_pins()) {
+            let drifts = offer.look(tools, mask, Consult::Now);
+            lines.extend(view.tell(&self.server, drifts));
         }
         for line in lines {
             tracing::warn!(server = &*self.server, "{line}");

@@ -1,0 +1,338 @@
+//! Owns the files of pins, that is what tools were when first seen: one file per server name and source, whatever the
+//! definition says. Pins do not expire; when there are too many files, the least recently used go. All of it blocks; the
+//! caller keeps it off the runtime.
+//! Invariant: a tool without a pin gets one; only `accept` moves a pin. A file that exists but cannot be read is
+//! replaced only by accepting all tools, so that damage is no way around a block. A reader sees a whole file or none.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+
+use super::cache::{is_leftover, make_directory, read_regular, replace};
+use super::drift::{MOST_KEPT, difference};
+use super::listed::Tools;
+use super::name::hex;
+use super::{Cache, ServerTool};
+use crate::config::{Level, Source, physical};
+use crate::per_process::PerProcess;
+use crate::redact::Mask;
+use crate::sync::lock;
+
+const VERSION: u32 = 1;
+/// For each level of sources: what a project declares never crowds out what the user has.
+const MOST_FILES: usize = 1_000;
+const MOST_BYTES: u64 = 256 << 20;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long another process is waited for. A writer that comes after it may lose what that one wrote, never the file.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What pins belong to: the name of a server, and where its definition comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PinKey {
+    server: String,
+    source: Source,
+}
+
+impl PinKey {
+    pub(crate) fn new(server: &str, source: &Source) -> Self {
+        let path = source.path.as_ref().map(|path| located(Path::new(path)).display().to_string());
+        PinKey { server: server.to_owned(), source: Source { path, ..source.clone() } }
+    }
+}
+
+/// The same file is the same source wherever the process stands. Links are not followed: a project that links to the
+/// file of another is still itself.
+fn located(path: &Path) -> PathBuf {
+    let goes_up = path.components().any(|part| part == std::path::Component::ParentDir);
+    match std::path::absolute(path) {
+        Ok(absolute) if !goes_up => absolute,
+        _ => physical(path),
+    }
+}
+
+/// The file of one key in one cache directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PinFile {
+    path: PathBuf,
+    key: PinKey,
+}
+
+/// How a tool was when it was first seen.
+#[derive(Clone)]
+pub(crate) struct Pinned {
+    pub(crate) tool: Arc<ServerTool>,
+    /// The fingerprint of what it became, if somebody was warned of that.
+    pub(crate) warned: Option<String>,
+}
+
+impl PartialEq for Pinned {
+    fn eq(&self, other: &Self) -> bool {
+        self.tool.raw() == other.tool.raw() && self.warned == other.warned
+    }
+}
+
+/// What earlier sessions have pinned.
+pub(crate) enum Earlier {
+    /// Nothing: there is no file.
+    Nothing,
+    Pins(Vec<Pinned>),
+    /// Something that cannot be read any more; the text says which file and why.
+    Lost(String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Content<'a> {
+    version: u32,
+    server: String,
+    source: Source,
+    #[serde(borrow)]
+    pins: Vec<WrittenPin<'a>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WrittenPin<'a> {
+    #[serde(borrow)]
+    tool: &'a RawValue,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warned: Option<String>,
+}
+
+impl PinFile {
+    /// None where nothing is remembered.
+    pub(crate) fn of(cache: &Cache, key: &PinKey) -> Option<Self> {
+        let level = match key.source.level {
+            Level::Explicit => "explicit",
+            Level::User => "user",
+            Level::Project => "project",
+        };
+        let source = serde_json::to_vec(&key.source).expect("texts are JSON");
+        let hash = hex(&Sha256::digest(source)[..16]);
+        let name = format!("{}-{hash}.json", key.server);
+        let path = cache.directory()?.join("pins").join(level).join(name);
+        Some(PinFile { path, key: key.clone() })
+    }
+
+    pub(crate) fn read(&self) -> Earlier {
+        match self.content() {
+            Ok(pins) => Earlier::Pins(pins),
+            // Where no file can be reached nothing is known to be lost.
+            Err(_) if self.path.symlink_metadata().is_err() => Earlier::Nothing,
+            Err(error) => Earlier::Lost(format!("{}: {error}", self.path.display())),
+        }
+    }
+
+    fn content(&self) -> io::Result<Vec<Pinned>> {
+        let bytes = read_regular(&self.path)?;
+        let content: Content<'_> = serde_json::from_slice(&bytes)?;
+        if content.version != VERSION {
+            return Err(io::Error::other("another version of this library wrote it"));
+        }
+        if content.server != self.key.server || content.source != self.key.source {
+            return Err(io::Error::other("it is of another server"));
+        }
+        let server = self.key.server.as_str().into();
+        let pins = content.pins.into_iter().map(|WrittenPin { tool, warned }| {
+            let tool = ServerTool::read(&server, bytes.slice_ref(tool.get().as_bytes()));
+            let tool =
+                tool.map_err(|(_, problem)| io::Error::other(format!("a tool: {problem}")))?;
+            Ok(Pinned { tool: Arc::new(tool), warned })
+        });
+        pins.collect()
+    }
+
+    /// Pins the tools of a list that have no pin yet. `warned` has the fingerprints, by raw name, of which somebody was
+    /// warned.
+    pub(crate) fn add(&self, listed: &[Bytes], warned: &HashMap<String, String>) {
+        self.change(|earlier| {
+            let pins = match earlier {
+                Earlier::Lost(_) => return None,
+                Earlier::Nothing if listed.is_empty() => return None,
+                Earlier::Nothing => Vec::new(),
+                Earlier::Pins(pins) => pins,
+            };
+            let merged = self.merged(&pins, listed, warned);
+            if merged == pins {
+                self.note_use();
+                return None;
+            }
+            Some(merged)
+        });
+    }
+
+    /// Takes these entries for what was first seen. Where the pins were lost, `all` says that these are all the tools.
+    pub(crate) fn accept(&self, entries: &[(String, Bytes)], all: bool) {
+        self.change(|earlier| {
+            let mut pins = match earlier {
+                Earlier::Lost(why) if !all => {
+                    tracing::warn!(server = self.key.server, "cannot change the pins: {why}");
+                    return None;
+                }
+                Earlier::Nothing | Earlier::Lost(_) => Vec::new(),
+                Earlier::Pins(pins) => pins,
+            };
+            let names = pins.iter().map(|pin| pin.tool.raw_name().to_owned());
+            let places: HashMap<String, usize> = names.zip(0..).collect();
+            let server = self.key.server.as_str().into();
+            for (name, entry) in entries {
+                let Ok(tool) = ServerTool::read(&server, entry.clone()) else { continue };
+                let accepted = Pinned { tool: Arc::new(tool), warned: None };
+                match places.get(name.as_str()) {
+                    Some(&at) => pins[at] = accepted,
+                    None => pins.push(accepted),
+                }
+            }
+            Some(pins)
+        });
+    }
+
+    fn merged(
+        &self,
+        pins: &[Pinned],
+        listed: &[Bytes],
+        warned: &HashMap<String, String>,
+    ) -> Vec<Pinned> {
+        let (server, mask) = (self.key.server.as_str().into(), Mask::default());
+        let now = Tools::read(&server, listed.to_vec(), &mask).0;
+        let known: HashSet<&str> = pins.iter().map(|pin| pin.tool.raw_name()).collect();
+        let mut merged = Vec::with_capacity(pins.len().max(listed.len()));
+        for pin in pins {
+            let name = pin.tool.raw_name();
+            let Some(tool) = now.get(name) else {
+                merged.push((false, pin.clone()));
+                continue;
+            };
+            let print = difference(&pin.tool, &mask, tool, &mask).map(|drift| drift.fingerprint);
+            let was_said = |print: &String| {
+                warned.get(name) == Some(print) || pin.warned.as_ref() == Some(print)
+            };
+            merged.push((true, Pinned { tool: pin.tool.clone(), warned: print.filter(was_said) }));
+        }
+        let new = now.list.iter().filter(|tool| !known.contains(tool.raw_name()));
+        merged.extend(new.map(|tool| (true, Pinned { tool: tool.clone(), warned: None })));
+        // Of tools that are gone the newest pins go: a server must not get rid of an old one by listing many others.
+        let excess = merged.len().saturating_sub(MOST_KEPT);
+        let mut spared = merged.iter().filter(|(there, _)| !there).count().saturating_sub(excess);
+        merged.retain(|(there, _)| {
+            let stays = *there || spared > 0;
+            spared = spared.saturating_sub(usize::from(!there));
+            stays
+        });
+        merged.into_iter().map(|(_, pin)| pin).collect()
+    }
+
+    /// One change of a directory at a time, in all processes: what is written depends on what was read.
+    fn change(&self, change: impl FnOnce(Earlier) -> Option<Vec<Pinned>>) {
+        static CHANGING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
+        let _alone = lock(CHANGING.get());
+        let _lock = self.path.parent().and_then(DirectoryLock::take);
+        let Some(pins) = change(self.read()) else { return };
+        match self.write(&pins) {
+            Ok(()) => self.prune(),
+            Err(error) => {
+                let (server, file) = (self.key.server.as_str(), self.path.display());
+                tracing::warn!(server, %file, "cannot remember what the tools were: {error}");
+            }
+        }
+    }
+
+    fn write(&self, pins: &[Pinned]) -> io::Result<()> {
+        let written = pins.iter().map(|pin| {
+            let tool = serde_json::from_str(pin.tool.json())?;
+            Ok(WrittenPin { tool, warned: pin.warned.clone() })
+        });
+        let content = Content {
+            version: VERSION,
+            server: self.key.server.clone(),
+            source: self.key.source.clone(),
+            pins: written.collect::<Result<_, serde_json::Error>>()?,
+        };
+        // Synced: a file torn by a crash would keep the tools back from whoever blocks what drifts.
+        replace(&self.path, &serde_json::to_vec(&content)?, File::sync_data)
+    }
+
+    /// Who is used stays.
+    fn note_use(&self) {
+        let Ok(file) = File::open(&self.path) else { return };
+        let used = file.metadata().and_then(|metadata| metadata.modified());
+        if used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > DAY)) {
+            let _ = file.set_modified(SystemTime::now());
+        }
+    }
+
+    /// Removes what was not used for the longest time where there is too much, and what interrupted writers left.
+    fn prune(&self) {
+        let Some(entries) = self.path.parent().and_then(|dir| dir.read_dir().ok()) else { return };
+        let mut files = Vec::new();
+        for entry in entries.flatten() {
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+            let Ok(metadata) = entry.metadata() else { continue };
+            let Ok(used) = metadata.modified() else { continue };
+            if is_leftover(&name) && used.elapsed().is_ok_and(|age| age > DAY) {
+                let _ = std::fs::remove_file(entry.path());
+            } else if is_ours(&name) && metadata.is_file() && entry.path() != self.path {
+                files.push((used, metadata.len(), entry.path()));
+            }
+        }
+        let written = self.path.metadata().map_or(0, |metadata| metadata.len());
+        for path in excess(files, written) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// What has to go beside a file of this length: the longest unused first.
+fn excess(mut files: Vec<(SystemTime, u64, PathBuf)>, written: u64) -> Vec<PathBuf> {
+    files.sort();
+    let mut bytes: u64 = written + files.iter().map(|(_, length, _)| length).sum::<u64>();
+    let mut count = files.len() + 1;
+    let too_much = files.into_iter().take_while(|(_, length, _)| {
+        let goes = count > MOST_FILES || bytes > MOST_BYTES;
+        (count, bytes) = (count - 1, bytes - length);
+        goes
+    });
+    too_much.map(|(_, _, path)| path).collect()
+}
+
+/// Whether a file is named as we name them: a server, a dash, a hash.
+fn is_ours(name: &str) -> bool {
+    name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-')).is_some_and(|(_, hash)| {
+        hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+/// Other processes keep off while it lives. The directory is what is locked, as the files are replaced.
+struct DirectoryLock(File);
+
+impl DirectoryLock {
+    fn take(directory: &Path) -> Option<Self> {
+        make_directory(directory).ok()?;
+        let file = File::open(directory).ok()?;
+        let begun = Instant::now();
+        while let Err(std::fs::TryLockError::WouldBlock) = file.try_lock() {
+            if begun.elapsed() > LONGEST_WAIT {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Some(DirectoryLock(file))
+    }
+}
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        // Closing alone would leave it locked while a child forked meanwhile has a copy.
+        let _ = self.0.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests;
