@@ -159,7 +159,7 @@ impl Residents {
         clock: &Clock,
         view: &Arc<View>,
     ) -> Result<Lease> {
-        let connection = {
+        let (connection, is_replaced) = {
             let mut residents = lock(&self.by_name);
             let resident = match residents.entry(name.to_owned()) {
                 Entry::Vacant(vacant) => vacant.insert(Resident {
@@ -171,6 +171,7 @@ impl Residents {
                 Entry::Occupied(occupied) => occupied.into_mut(),
             };
             let mut differences = resident.config.identity_differences(config);
+            let is_replaced = !differences.is_empty();
             differences.extend(resident.config.setting_differences(config));
             if !differences.is_empty() {
                 if resident.holders > 0 {
@@ -180,10 +181,10 @@ impl Residents {
             }
             resident.holders += 1;
             resident.visits += 1;
-            resident.connection.clone()
+            (resident.connection.clone(), is_replaced)
         };
         connection.audience().join(view);
-        greet(name, &connection, view);
+        greet(name, &connection, view, is_replaced);
         Ok(Lease {
             name: name.to_owned(),
             residents: self.clone(),
@@ -228,8 +229,9 @@ impl Resident {
     }
 }
 
-/// Whoever joins a connection that has a history hears where it stands.
-fn greet(name: &str, connection: &Connection, view: &Arc<View>) {
+/// Whoever joins a connection that has a history hears where it stands. The tools of another definition, which may still
+/// be there for a moment, are nothing to compare with the pins of this one.
+fn greet(name: &str, connection: &Connection, view: &Arc<View>, is_replaced: bool) {
     for line in connection.warnings() {
         view.warn_once(name, &line);
     }
@@ -237,7 +239,7 @@ fn greet(name: &str, connection: &Connection, view: &Arc<View>) {
     if published.state != State::Idle {
         view.events.emit(name, published.status_event(connection.clock()));
     }
-    if !published.tools.list.is_empty() {
+    if !published.tools.list.is_empty() && !is_replaced {
         view.outdate_catalog();
         connection.compare_tools(view);
         let tool_count = view.tool_count(name, &published.tools, &published.mask());
