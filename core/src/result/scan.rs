@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::redact::Mask;
 
+pub(super) mod beginnings;
 pub(super) mod hidden;
 mod phrases;
 mod roles;
@@ -86,13 +87,14 @@ impl Signal {
 /// What in `text` looks as if it were written to give orders to a model.
 pub(crate) fn scan(text: &str) -> Vec<Signal> {
     let mut signals: Vec<Signal> = Vec::new();
-    if let Some(at) = hidden::suspicious(text) {
+    let hidden = hidden::places(text);
+    if let Some(at) = hidden::suspicious(text, &hidden) {
         signals.push(Signal::new(SignalKind::HiddenCharacters, text, at..at));
     }
     if let Some(at) = super::wrap::marks(text).next() {
         signals.push(Signal::new(SignalKind::WrapperEscape, text, at..at));
     }
-    let plain = hidden::removed(text);
+    let plain = hidden::removed(text, &hidden);
     // Offsets stay: only ASCII letters change.
     for (kind, place) in phrases::find(&plain.to_ascii_lowercase()) {
         if !signals.iter().any(|signal| signal.kind == kind) {

@@ -2,33 +2,54 @@
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
+use std::sync::LazyLock;
 
-use memchr::{memchr3_iter, memmem};
+use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory, GeneralCategoryGroup};
+use icu_properties::{
+    CodePointMapData, CodePointMapDataBorrowed, CodePointSetData, CodePointSetDataBorrowed,
+};
+
+use super::beginnings::Beginnings;
 
 /// So many of them in a row carry a message.
 const RUN: usize = 4;
 
-/// Whether a character takes no room and means nothing by itself.
+/// Whether a character is made not to be seen: Unicode's own property for that.
 pub(in crate::result) fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}' | '\u{e0000}'..='\u{e01ef}'
-    )
+    const IGNORABLE: CodePointSetDataBorrowed<'static> =
+        CodePointSetData::new::<DefaultIgnorableCodePoint>();
+    !c.is_ascii() && IGNORABLE.contains(c)
 }
 
-/// The text without them.
-pub(super) fn removed(text: &str) -> Cow<'_, str> {
-    match places(text) {
-        places if places.is_empty() => Cow::Borrowed(text),
-        _ => text.chars().filter(|&c| !is_invisible(c)).collect::<String>().into(),
+/// Whether nothing of it stands on the line by itself: what is made not to be seen, spaces, controls, marks upon other
+/// characters, and code points that are no characters.
+pub(in crate::result) fn is_unseen(c: char) -> bool {
+    const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
+        CodePointMapData::<GeneralCategory>::new();
+    const UNSEEN: GeneralCategoryGroup = GeneralCategoryGroup::Mark
+        .union(GeneralCategoryGroup::Separator)
+        .union(GeneralCategoryGroup::Other);
+    const BLANK_PATTERN: char = '\u{2800}';
+    c == BLANK_PATTERN || UNSEEN.contains(CATEGORIES.get(c)) || is_invisible(c)
+}
+
+/// The text without what is at these places.
+pub(super) fn removed<'a>(text: &'a str, places: &[usize]) -> Cow<'a, str> {
+    if places.is_empty() {
+        return Cow::Borrowed(text);
     }
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for &at in places {
+        out += &text[done..at];
+        done = at + width(text, at);
+    }
+    out += &text[done..];
+    out.into()
 }
 
 /// Where something is hidden: the place of the first character that has no business where it stands.
-pub(super) fn suspicious(text: &str) -> Option<usize> {
-    let places = places(text);
+pub(super) fn suspicious(text: &str, places: &[usize]) -> Option<usize> {
     let mut run = (0, 0);
     let right_to_left = LazyCell::new(|| has_right_to_left(text));
     for (nth, &at) in places.iter().enumerate() {
@@ -39,8 +60,8 @@ pub(super) fn suspicious(text: &str) -> Option<usize> {
             '\u{202d}' | '\u{202e}' => true,
             '\u{202b}' => !*right_to_left,
             '\u{e0000}'..='\u{e007f}' => !is_flag(text, at),
-            '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}' => is_mid_word(text, at),
-            _ => false,
+            c if has_business_in_words(c) => false,
+            _ => is_mid_word(text, at),
         };
         if odd || (run.1 >= RUN && !is_flag(text, at)) {
             return Some(run.0);
@@ -63,28 +84,37 @@ pub(super) fn visible(text: &str) -> String {
 }
 
 /// Every invisible character's place.
-fn places(text: &str) -> Vec<usize> {
+pub(super) fn places(text: &str) -> Vec<usize> {
+    static IGNORABLE: LazyLock<Beginnings> = LazyLock::new(|| {
+        let all = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+        Beginnings::of(all.iter_ranges().flatten().filter_map(char::from_u32))
+    });
     if text.is_ascii() {
         return Vec::new();
     }
-    let rare = ["\u{ad}", "\u{34f}", "\u{61c}", "\u{180e}"];
-    if rare.iter().any(|c| memmem::find(text.as_bytes(), c.as_bytes()).is_some()) {
-        return text.char_indices().filter(|(_, c)| is_invisible(*c)).map(|(at, _)| at).collect();
-    }
-    // The first bytes of all others. Inside a character they do not occur.
-    let first = memchr3_iter(0xe2, 0xef, 0xf3, text.as_bytes());
-    first.filter(|&at| text[at..].chars().next().is_some_and(is_invisible)).collect()
+    let is_hidden = |at: &usize| text[*at..].chars().next().is_some_and(is_invisible);
+    IGNORABLE.find(text).filter(is_hidden).collect()
 }
 
 fn width(text: &str, at: usize) -> usize {
     text[at..].chars().next().map_or(0, char::len_utf8)
 }
 
+/// Whether Latin words may have it too: where a word can be parted, how letters are sorted, which direction or which form
+/// is meant.
+fn has_business_in_words(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202c}'
+            | '\u{2066}'..='\u{2069}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}'
+    )
+}
+
 /// Whether it stands between Latin letters or digits, where no script needs it.
 fn is_mid_word(text: &str, at: usize) -> bool {
-    let before = text[..at].chars().rev().find(|&c| !is_invisible(c));
-    let after = text[at..].chars().find(|&c| !is_invisible(c));
-    [before, after].iter().all(|c| c.is_some_and(|c| c.is_ascii_alphanumeric()))
+    let is_of_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    is_of_word(text[..at].chars().rev().find(|&c| !is_invisible(c)))
+        && is_of_word(text[at..].chars().find(|&c| !is_invisible(c)))
 }
 
 /// Whether tag characters belong to the flag of a region: a black flag, letters, and the mark of their end.
@@ -120,7 +150,7 @@ mod tests {
             "\u{2068}name\u{2069} joined",
             "葛\u{e0100}城市",
         ] {
-            assert_eq!(suspicious(text), None, "{text:?}");
+            assert_eq!(suspicious(text, &places(text)), None, "{text:?}");
         }
     }
 
@@ -135,14 +165,15 @@ mod tests {
             ("so\u{fe00}\u{fe01}\u{fe02}\u{fe03}", 2),
             ("é \u{200b}\u{200c}\u{200b}\u{200c} ", 3),
         ] {
-            assert_eq!(suspicious(text), Some(at), "{text:?}");
+            assert_eq!(suspicious(text, &places(text)), Some(at), "{text:?}");
         }
     }
 
     #[test]
     fn they_can_be_taken_out_and_shown() {
-        assert_eq!(removed("ig\u{200b}no\u{ad}re"), "ignore");
-        assert!(matches!(removed("日本語、中文"), Cow::Borrowed(_)));
+        let text = "ig\u{200b}no\u{ad}re\u{fff0}";
+        assert_eq!(removed(text, &places(text)), "ignore");
+        assert!(places("日本語、中文，ﾃﾞ한국어").is_empty());
         assert_eq!(visible("a\u{200b}b\u{e0068}\u{e0069}"), "a<U+200B>bhi");
     }
 }

@@ -1,0 +1,135 @@
+//! Owns which characters a reader takes for the letters of our mark. The table is written by the test below, from
+//! Unicode's own list of confusable characters.
+
+use std::sync::LazyLock;
+
+use table::TABLE;
+
+mod table;
+
+/// How a character reads, as far as our mark has such letters. An `m` reads as `rn`, because that reads as `m`.
+pub(super) fn reading(c: char) -> Option<&'static str> {
+    if c.is_ascii() {
+        return Some(match c.to_ascii_lowercase() {
+            'm' => "rn",
+            'r' => "r",
+            'n' => "n",
+            'c' => "c",
+            'p' => "p",
+            't' => "t",
+            'o' | '0' => "o",
+            'l' | '1' | '|' => "l",
+            'i' if c == 'I' => "l",
+            'u' => "u",
+            '_' => "_",
+            _ => return None,
+        });
+    }
+    static SORTED: LazyLock<Vec<(u32, &str)>> = LazyLock::new(|| {
+        let mut all: Vec<_> = TABLE
+            .iter()
+            .flat_map(|(reading, alike)| alike.iter().map(|&c| (c, *reading)))
+            .collect();
+        all.sort_unstable();
+        all
+    });
+    let at = SORTED.binary_search_by_key(&(c as u32), |&(c, _)| c).ok()?;
+    Some(SORTED[at].1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fmt::Write;
+
+    use unicode_normalization::UnicodeNormalization;
+    use unicode_normalization::char::is_combining_mark;
+
+    use super::super::{ANGLES, READS, SIGNS};
+    use super::*;
+
+    /// What Unicode's list does not have: letters in the form of small capitals, and lines at the foot of the line.
+    const MORE: &[(&str, &str)] = &[
+        ("rn", "\u{1d0d}"),
+        ("r", "\u{280}"),
+        ("n", "\u{274}"),
+        ("p", "\u{1d18}"),
+        ("t", "\u{1d1b}"),
+        ("l", "\u{29f}"),
+        ("_", "\u{2cd}\u{331}\u{332}\u{333}\u{2017}\u{2581}"),
+    ];
+
+    /// From here on there are Chinese characters, and then none that are seen.
+    const HAN_ONLY: char = '\u{20000}';
+    const HEAD: &str = "//! Characters by what they read as, in order. Written by the test of the module above.\n\n\
+        #[rustfmt::skip]\npub(super) const TABLE: &[(&str, &[u32])] = &[\n";
+
+    fn skeleton(text: &str) -> String {
+        let read = unicode_security::skeleton(text).filter(|&c| !is_combining_mark(c));
+        read.collect::<String>().to_ascii_lowercase().replace('m', "rn")
+    }
+
+    fn plain(text: &str) -> String {
+        text.nfkd().filter(|&c| !is_combining_mark(c)).collect()
+    }
+
+    /// The reading of a character by Unicode's data.
+    fn confusable(c: char) -> Option<String> {
+        let is_ours = |reading: &String| !reading.is_empty() && READS.contains(reading.as_str());
+        let reading = skeleton(&plain(&c.to_string()));
+        if is_ours(&reading) || reading.is_ascii() {
+            return Some(reading).filter(is_ours);
+        }
+        // Or a small letter that looks like a capital one of ours.
+        let others = [c.to_string(), plain(&c.to_uppercase().to_string())];
+        others.iter().map(|text| skeleton(text)).find(is_ours)
+    }
+
+    fn table() -> String {
+        let mut table: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for c in '\u{80}'..HAN_ONLY {
+            let more = MORE.iter().find(|(_, alike)| alike.contains(c));
+            let reading = more.map(|(reading, _)| (*reading).to_owned()).or_else(|| confusable(c));
+            if let Some(reading) = reading {
+                table.entry(reading).or_default().push(c as u32);
+            }
+        }
+        let mut text = HEAD.to_owned();
+        for (reading, alike) in table {
+            writeln!(text, "    ({reading:?}, &[").unwrap();
+            for line in alike.chunks(12) {
+                let line: Vec<_> = line.iter().map(|code| format!("{code:#x}")).collect();
+                writeln!(text, "        {},", line.join(", ")).unwrap();
+            }
+            text += "    ]),\n";
+        }
+        text + "];\n"
+    }
+
+    #[test]
+    fn the_table_is_unicodes() {
+        let table = table();
+        if std::env::var_os("MCPOOL_WRITE_LOOKALIKES").is_some() {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/result/wrap/lookalikes/table.rs");
+            std::fs::write(path, &table).unwrap();
+            return;
+        }
+        let shipped = include_str!("lookalikes/table.rs");
+        assert!(table == shipped, "write it with MCPOOL_WRITE_LOOKALIKES=1");
+    }
+
+    #[test]
+    fn all_that_looks_like_the_sign_before_a_tag_is_known() {
+        let known = |c: &char| SIGNS.contains(c) || ANGLES.contains(c);
+        let missed: Vec<char> = ('\u{80}'..HAN_ONLY)
+            .filter(|c| skeleton(&plain(&c.to_string())) == "<" && !known(c))
+            .collect();
+        assert!(missed.is_empty(), "{missed:?}");
+    }
+
+    #[test]
+    fn our_name_reads_as_itself() {
+        let read = super::super::TAG.chars().map(|c| reading(c).unwrap()).collect::<String>();
+        assert_eq!(read, READS);
+    }
+}
