@@ -39,6 +39,7 @@ pub mod logs;
 mod mailbox;
 mod manager;
 mod output;
+mod ownership;
 mod per_process;
 mod pool;
 mod question;

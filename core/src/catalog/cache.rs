@@ -1,23 +1,22 @@
 //! Owns the tools remembered from session to session: one file for each definition of a server. What a tool was when it
 //! was first seen is kept apart: `pin_file`. All of it blocks; the caller keeps it off the runtime.
-//! Invariant: best effort. Whatever is wrong with a file is a miss, whatever is wrong with the disk is a warning; a
-//! reader sees a whole file or none; nothing of a definition but its name and its hash is written.
+//! Invariant: best effort. Whatever is wrong with a file is a miss, whatever is wrong with the disk is a warning; only
+//! what is the user's own is believed; a reader sees a whole file or none; nothing of a definition but its name and its hash is written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::fs::{DirBuilder, DirEntry, File};
+use std::fs::{DirEntry, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
 
 use bytes::Bytes;
 use etcetera::BaseStrategy;
-use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::ownership::User;
 use crate::per_process::PerProcess;
 use crate::sync::lock;
 
@@ -33,6 +32,7 @@ const UNFINISHED_SUFFIX: &str = ".tmp";
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Cache {
     dir: Option<PathBuf>,
+    user: User,
 }
 
 impl Cache {
@@ -40,12 +40,12 @@ impl Cache {
     pub(crate) fn at(dir: Option<PathBuf>) -> Self {
         let users = etcetera::base_strategy::choose_native_strategy().ok();
         let users = users.map(|strategy| strategy.cache_dir());
-        Cache { dir: place(dir, std::env::var_os(VARIABLE), users) }
+        Cache { dir: place(dir, std::env::var_os(VARIABLE), users), user: User::current() }
     }
 
     /// Remembers nothing.
     pub(crate) fn off() -> Self {
-        Cache { dir: None }
+        Cache { dir: None, user: User::current() }
     }
 
     /// Where that is.
@@ -65,13 +65,17 @@ impl Cache {
         now_ms: u64,
     ) -> Option<Remembered> {
         let path = self.file(server, fingerprint)?;
-        match Remembered::read(&path) {
+        match self.read(&path) {
             Ok(found) => {
                 let found = found.filter(|it| it.is_of(server, fingerprint))?;
                 found.is_fresh(now_ms, KEPT_MS).then_some(found)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => {
+            Err(Unread::Directory(error)) => {
+                warn_of_directory(&path, &error);
+                None
+            }
+            Err(Unread::File(error)) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(Unread::File(error)) => {
                 tracing::warn!(server, file = %path.display(), "cannot read the remembered tools: {error}");
                 None
             }
@@ -89,7 +93,7 @@ impl Cache {
     ) {
         let Some(path) = self.file(server, fingerprint) else { return };
         let _alone = lock(CHANGING.get());
-        let old = Remembered::read(&path).ok().flatten();
+        let old = self.read(&path).ok().flatten();
         let old = old.filter(|old| old.is_of(server, fingerprint));
         let new = Remembered {
             server: server.to_owned(),
@@ -101,8 +105,12 @@ impl Cache {
         // Each start of each agent comes by here: what is known already need not wear the disk.
         let known = old.is_some_and(|old| old.is_fresh(now_ms, DAY_MS) && old.says(&new));
         if !known {
-            new.save(&path, now_ms);
+            new.save(&path, self.user, now_ms);
         }
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Remembered>, Unread> {
+        Remembered::parse(read_own(path, self.user)?).map_err(Unread::File)
     }
 
     fn file(&self, server: &str, fingerprint: &str) -> Option<PathBuf> {
@@ -154,8 +162,7 @@ struct Version {
 
 impl Remembered {
     /// `None` is the file of another version of this library.
-    fn read(path: &Path) -> io::Result<Option<Self>> {
-        let bytes = read_regular(path)?;
+    fn parse(bytes: Bytes) -> io::Result<Option<Self>> {
         let content: Content<'_> = match serde_json::from_slice(&bytes) {
             Ok(content) => content,
             Err(error) => {
@@ -177,8 +184,8 @@ impl Remembered {
         }))
     }
 
-    fn save(&self, path: &Path, now_ms: u64) {
-        match self.write(path) {
+    fn save(&self, path: &Path, user: User, now_ms: u64) {
+        match self.write(path, user) {
             Ok(()) => prune(path, now_ms),
             Err(error) => {
                 let (server, file) = (self.server.as_str(), path.display());
@@ -187,9 +194,9 @@ impl Remembered {
         }
     }
 
-    fn write(&self, path: &Path) -> io::Result<()> {
+    fn write(&self, path: &Path, user: User) -> io::Result<()> {
         // Not synced: what a crash tears is a miss.
-        replace(path, &self.to_json()?, |_| Ok(()))
+        replace(path, &self.to_json()?, user, |_| Ok(()))
     }
 
     fn to_json(&self) -> io::Result<Vec<u8>> {
@@ -222,17 +229,37 @@ impl Remembered {
     }
 }
 
-/// Anything but a plain file is refused; opening it neither waits for a pipe's writer nor follows a link.
-pub(super) fn read_regular(path: &Path) -> io::Result<Bytes> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
+/// Why nothing was read.
+pub(super) enum Unread {
+    /// Somebody else could have put files there, which concerns all of them.
+    Directory(io::Error),
+    File(io::Error),
+}
+
+impl From<Unread> for io::Error {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Directory(error) | Unread::File(error) => error,
+        }
     }
+}
+
+/// The bytes of a plain file that is the user's own.
+pub(super) fn read_own(path: &Path, user: User) -> Result<Bytes, Unread> {
+    let dir = path.parent().expect("a file below the cache's directory");
+    let name = path.file_name().map(Path::new).expect("a file has a name");
+    let dir = user.open_directory(dir).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Unread::File(error),
+        _ => Unread::Directory(error),
+    })?;
+    let (file, about) = user.open_file(&dir, name).map_err(Unread::File)?;
+    read_bounded(file, about.len()).map_err(Unread::File)
+}
+
+fn read_bounded(file: File, length: u64) -> io::Result<Bytes> {
     let mut bytes = Vec::new();
-    if metadata.len() <= LARGEST_FILE {
-        bytes.reserve_exact(metadata.len() as usize + 1);
+    if length <= LARGEST_FILE {
+        bytes.reserve_exact(length as usize + 1);
         file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 <= LARGEST_FILE {
             return Ok(bytes.into());
@@ -245,13 +272,14 @@ pub(super) fn read_regular(path: &Path) -> io::Result<Bytes> {
 pub(super) fn replace(
     path: &Path,
     content: &[u8],
+    user: User,
     sync: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<()> {
     if content.len() as u64 > LARGEST_FILE {
         return Err(io::Error::other(format!("they are over {} MiB", LARGEST_FILE >> 20)));
     }
     let dir = path.parent().expect("a file below the cache's directory");
-    make_directory(dir)?;
+    user.own_directory(dir)?;
     let mut file = tempfile::Builder::new()
         .prefix(UNFINISHED_PREFIX)
         .suffix(UNFINISHED_SUFFIX)
@@ -262,13 +290,19 @@ pub(super) fn replace(
     Ok(())
 }
 
-pub(super) fn make_directory(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)
-}
-
 /// Whether a file is what an interrupted writer leaves.
 pub(super) fn is_leftover(name: &str) -> bool {
     name.starts_with(UNFINISHED_PREFIX) && name.ends_with(UNFINISHED_SUFFIX)
+}
+
+/// Once for a directory, however many servers have their files there.
+fn warn_of_directory(file: &Path, error: &io::Error) {
+    static WARNED: PerProcess<Mutex<HashSet<PathBuf>>> = PerProcess::new(Mutex::default);
+    let Some(dir) = file.parent() else { return };
+    if lock(WARNED.get()).insert(dir.to_owned()) {
+        let dir = dir.display();
+        tracing::warn!(%dir, "the remembered tools are not read: {error}");
+    }
 }
 
 /// Removes what is too old to be read and what interrupted writers left; once a day is often enough for that.

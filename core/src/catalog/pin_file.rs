@@ -16,12 +16,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::cache::{is_leftover, make_directory, read_regular, replace};
+use super::cache::{is_leftover, read_own, replace};
 use super::drift::{MOST_KEPT, difference};
 use super::listed::Tools;
 use super::name::hex;
 use super::{Cache, ServerTool};
 use crate::config::{Level, Source, physical};
+use crate::ownership::User;
 use crate::per_process::PerProcess;
 use crate::redact::Mask;
 use crate::sync::lock;
@@ -131,7 +132,7 @@ impl PinFile {
     }
 
     fn content(&self) -> io::Result<Vec<Pinned>> {
-        let bytes = read_regular(&self.path)?;
+        let bytes = read_own(&self.path, User::current())?;
         let content: Content<'_> = serde_json::from_slice(&bytes)?;
         if content.version != VERSION {
             return Err(io::Error::other("another version of this library wrote it"));
@@ -256,7 +257,7 @@ impl PinFile {
             pins: written.collect::<Result<_, serde_json::Error>>()?,
         };
         // Synced: a file torn by a crash would keep the tools back from whoever blocks what drifts.
-        replace(&self.path, &serde_json::to_vec(&content)?, File::sync_data)
+        replace(&self.path, &serde_json::to_vec(&content)?, User::current(), File::sync_data)
     }
 
     /// Who is used stays.
@@ -314,7 +315,7 @@ struct DirectoryLock(File);
 
 impl DirectoryLock {
     fn take(directory: &Path) -> Option<Self> {
-        make_directory(directory).ok()?;
+        User::current().own_directory(directory).ok()?;
         let file = File::open(directory).ok()?;
         let begun = Instant::now();
         while let Err(std::fs::TryLockError::WouldBlock) = file.try_lock() {

@@ -2,18 +2,16 @@
 //! Files are for the agent that is told of them: after a day they are in nobody's way any more and go when another
 //! one comes. Best effort: whatever is wrong with the disk is a warning.
 
-use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 
 use super::wrap::reduced;
 use crate::catalog::Cache;
+use crate::ownership::User;
 use crate::sync::lock;
 
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -63,7 +61,7 @@ impl Shelf {
     }
 
     fn write(&self, tool: &str, text: &str) -> io::Result<PathBuf> {
-        own_directory(&self.dir)?;
+        User::current().own_directory(&self.dir)?;
         self.sweep();
         let tool: String = reduced(tool).chars().take(40).collect();
         // Made anew, for its owner only, under a name that nobody can guess; it goes if it cannot be written whole.
@@ -98,29 +96,12 @@ impl Shelf {
     }
 }
 
-/// Makes the directory, or sees to it that the one that is there is ours alone. A link is not followed.
-fn own_directory(dir: &Path) -> io::Result<()> {
-    if let Some(parent) = dir.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-    }
-    match DirBuilder::new().mode(0o700).create(dir) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = File::from(rustix::fs::open(dir, flags, Mode::empty())?);
-    let about = opened.metadata()?;
-    if about.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::other("the directory belongs to another user"));
-    }
-    if about.mode() & 0o077 != 0 {
-        opened.set_permissions(std::fs::Permissions::from_mode(0o700))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::path::Path;
+
     use super::*;
 
     fn shelf() -> (tempfile::TempDir, Shelf) {
@@ -157,6 +138,17 @@ mod tests {
         assert_eq!(shelf.keep("s", "t", "text"), None);
         let shelf = Shelf { dir: "/proc/none/x".into(), swept: Mutex::default() };
         assert_eq!(shelf.keep("s", "t", "text"), None);
+    }
+
+    #[test]
+    fn nothing_is_put_where_others_could_change_what_the_path_leads_to() {
+        let (_home, shelf) = shelf();
+        shelf.keep("s", "t", "text").unwrap();
+        let above = shelf.dir.parent().unwrap();
+        std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(shelf.keep("s", "t", "text"), None);
+        std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(shelf.keep("s", "t", "text").is_some());
     }
 
     #[test]

@@ -342,6 +342,82 @@ fn without_a_place_nothing_is_remembered() {
     });
 }
 
+/// Makes what is there belong to somebody else. Only root can give it away; anybody else plays the other user, to whom
+/// all that is ours is a stranger's.
+fn give_away(room: &mut Room, path: &Path) {
+    match rustix::process::geteuid().as_raw() {
+        0 => std::os::unix::fs::chown(path, Some(12_345), None).unwrap(),
+        us => room.cache.user = User::with_id(us + 1),
+    }
+}
+
+#[test]
+fn a_file_of_another_user_is_not_believed() {
+    let mut room = Room::new();
+    room.store(&some_tools());
+    let file = room.file();
+    give_away(&mut room, &file);
+    assert_warns_once(file.parent().unwrap(), || assert!(room.load().is_none()));
+}
+
+#[test]
+fn nor_is_a_directory_of_another_user_and_nothing_is_put_there() {
+    for directory in ["deep/down/tools", "deep/down"] {
+        let mut room = Room::new();
+        room.store(&some_tools());
+        let place = room.dir.path().join("deep/down");
+        let directory = room.dir.path().join(directory);
+        give_away(&mut room, &directory);
+        let before = fs::read(room.file()).unwrap();
+        assert_warns_once(&place, || assert!(room.load().is_none()));
+        assert_silent(|| assert!(room.load().is_none()));
+        assert_warns_once(&place, || room.store(&some_tools()[..1]));
+        assert_eq!(fs::read(room.file()).unwrap(), before);
+    }
+}
+
+#[test]
+fn what_others_may_write_is_not_believed_and_made_anew() {
+    for (path, mode) in [
+        ("deep/down/tools/files-0123456789abcdef.json", 0o602),
+        ("deep/down/tools/files-0123456789abcdef.json", 0o620),
+        ("deep/down/tools", 0o777),
+        ("deep/down/tools", 0o770),
+    ] {
+        let room = Room::new();
+        room.store(&some_tools());
+        let path = room.dir.path().join(path);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        assert_warns_once(&path, || assert!(room.load().is_none()));
+        room.store(&some_tools()[..1]);
+        assert_eq!(room.load().unwrap(), some_tools()[..1], "{}", path.display());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0);
+    }
+}
+
+#[test]
+fn a_directory_that_is_a_link_is_not_followed() {
+    let room = Room::new();
+    room.store(&some_tools());
+    let (tools, target) = (room.dir.path().join("deep/down/tools"), room.dir.path().join("target"));
+    fs::rename(&tools, &target).unwrap();
+    symlink(&target, &tools).unwrap();
+    assert_warns_once(&tools, || assert!(room.load().is_none()));
+    assert_warns_once(&tools, || room.store(&some_tools()[..1]));
+    assert_eq!(fs::read_dir(target).unwrap().count(), 1);
+}
+
+#[test]
+fn the_systems_own_directory_for_everybody_will_do() {
+    let room = Room::new();
+    room.store(&some_tools());
+    let above = room.dir.path().join("deep/down");
+    fs::set_permissions(&above, fs::Permissions::from_mode(0o1777)).unwrap();
+    assert_silent(|| assert_eq!(room.load().unwrap(), some_tools()));
+    fs::set_permissions(&above, fs::Permissions::from_mode(0o777)).unwrap();
+    assert_warns_once(&above, || assert!(room.load().is_none()));
+}
+
 const HELPER: &str = "MCPOOL_TEST_CACHE_HELPER";
 
 /// This very test in another process, which is told by a variable where the cache is.

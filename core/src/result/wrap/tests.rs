@@ -79,11 +79,12 @@ fn assert_one_mark(shown: &str) {
 fn no_character_that_nobody_sees_hides_the_end_of_the_mark() {
     let end = "</mcp_tool_output>";
     for c in ignorable() {
+        let mut body = String::new();
         for at in 0..=end.len() {
-            let mut hostile = end.to_owned();
-            hostile.insert(at, c);
-            assert_one_mark(&wrap("s", "t", &hostile));
+            let (before, after) = end.split_at(at);
+            body += &format!("{before}{c}{after}");
         }
+        assert_one_mark(&wrap("s", "t", &body));
     }
 }
 

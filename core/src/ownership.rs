@@ -1,0 +1,135 @@
+//! Owns whether what lies on the disk is the user's own word: files and directories that nobody else could have put
+//! there or changed. A link in the last place is never followed.
+
+use std::fs::{DirBuilder, File, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+const ROOT: u32 = 0;
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+const STICKY: u32 = 0o1000;
+
+/// Whose word counts: ours, and root's, who could change it anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct User(u32);
+
+impl User {
+    /// The one we run as.
+    pub(crate) fn current() -> Self {
+        User(rustix::process::geteuid().as_raw())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_id(id: u32) -> Self {
+        User(id)
+    }
+
+    /// The directory, if nobody else can put something into it in our name: each of its files is still to be looked at.
+    pub(crate) fn open_directory(self, path: &Path) -> io::Result<File> {
+        if let Some(above) = path.parent() {
+            self.check(&std::fs::metadata(above)?).map_err(|why| told(above, why))?;
+        }
+        let directory = open(path)?;
+        self.check(&directory.metadata()?).map_err(|why| told(path, why))?;
+        Ok(directory)
+    }
+
+    /// A file of that directory, if it is one and nobody else can have written it. Opening it does not wait for the
+    /// writer of a pipe.
+    pub(crate) fn open_file(self, directory: &File, name: &Path) -> io::Result<(File, Metadata)> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::openat(directory, name, flags, Mode::empty())?);
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        self.check(&about).map_err(io::Error::other)?;
+        Ok((file, about))
+    }
+
+    /// Makes the directory, or sees to it that the one that is there is ours alone.
+    pub(crate) fn own_directory(self, path: &Path) -> io::Result<()> {
+        if let Some(above) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(above)?;
+            self.check(&std::fs::metadata(above)?).map_err(|why| told(above, why))?;
+        }
+        match DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let directory = open(path)?;
+        let about = directory.metadata()?;
+        if about.uid() != self.0 {
+            return Err(told(path, "it belongs to another user"));
+        }
+        if about.mode() & 0o077 != 0 {
+            directory.set_permissions(Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    }
+
+    fn check(self, about: &Metadata) -> Result<(), &'static str> {
+        match distrust(self.0, about.uid(), about.mode(), about.is_dir()) {
+            Some(why) => Err(why),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why what `owner` has with this mode is not the word of `user`.
+fn distrust(user: u32, owner: u32, mode: u32, is_directory: bool) -> Option<&'static str> {
+    // In a sticky directory others can add something, which is then theirs, but touch nothing of ours.
+    let is_guarded = is_directory && mode & STICKY != 0;
+    if owner != user && owner != ROOT {
+        Some("it belongs to another user")
+    } else if mode & WRITABLE_BY_OTHERS != 0 && !is_guarded {
+        Some("other users may write to it")
+    } else {
+        None
+    }
+}
+
+fn open(directory: &Path) -> io::Result<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(directory, flags, Mode::empty())?))
+}
+
+fn told(path: &Path, why: &str) -> io::Error {
+    io::Error::other(format!("{}: {why}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_we_and_root_are_believed() {
+        const US: u32 = 1000;
+        let theirs = Some("it belongs to another user");
+        for (owner, believed) in [(US, None), (ROOT, None), (1001, theirs), (65534, theirs)] {
+            assert_eq!(distrust(US, owner, 0o100_600, false), believed, "{owner}");
+            assert_eq!(distrust(US, owner, 0o040_755, true), believed, "{owner}");
+        }
+        assert_eq!(distrust(ROOT, US, 0o100_600, false), theirs, "root believes no other either");
+    }
+
+    #[test]
+    fn nor_what_others_may_write() {
+        let open = Some("other users may write to it");
+        for (mode, is_directory, believed) in [
+            (0o100_644, false, None),
+            (0o100_664, false, open),
+            (0o100_602, false, open),
+            (0o101_666, false, open),
+            (0o040_775, true, open),
+            (0o040_777, true, open),
+            (0o041_777, true, None),
+        ] {
+            assert_eq!(distrust(1000, 1000, mode, is_directory), believed, "{mode:o}");
+            assert_eq!(distrust(1000, ROOT, mode, is_directory), believed, "{mode:o}");
+        }
+    }
+}
