@@ -1,6 +1,7 @@
 //! Owns every way in which mcpool can fail: one list of kinds, one error type.
 //! Kinds (their codes and what they promise) are contract; messages and hints are for people and may change.
-//! Invariant: no message holds a secret; whoever builds one passes URLs through [`crate::redact`].
+//! Invariant: no message holds a secret; whoever builds one passes URLs through [`crate::redact`]. An error knows whether
+//! it repeats words of others; whoever puts them into one says so with [`Error::quoting`].
 
 use std::fmt;
 
@@ -113,7 +114,11 @@ struct Body {
     executed: Option<Executed>,
     rpc: Option<RpcError>,
     restart: Option<Restart>,
+    by_server: bool,
 }
+
+/// The longest word that is shown as one of ours.
+const PLAIN: usize = 64;
 
 /// Shorthand for the crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -129,6 +134,7 @@ impl Error {
             executed: None,
             rpc: None,
             restart: None,
+            by_server: false,
         }))
     }
 
@@ -153,6 +159,21 @@ impl Error {
     /// Attaches the server's JSON-RPC error.
     pub fn with_rpc(mut self, rpc: RpcError) -> Self {
         self.0.rpc = Some(rpc);
+        self.0.by_server = true;
+        self
+    }
+
+    /// Says that message or hint repeat these words of somebody else: of a server, of whoever answers in its place, of
+    /// a project's file. One short word of harmless characters, as names and addresses are, changes nothing.
+    pub(crate) fn quoting(mut self, words: &str) -> Self {
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/+:".contains(&b);
+        self.0.by_server |= words.len() > PLAIN || !words.bytes().all(is_plain);
+        self
+    }
+
+    /// Says that the message repeats that of another error.
+    pub(crate) fn because_of(mut self, cause: &Error) -> Self {
+        self.0.by_server |= cause.by_server();
         self
     }
 
@@ -201,6 +222,11 @@ impl Error {
     pub fn rpc(&self) -> Option<&RpcError> {
         self.0.rpc.as_ref()
     }
+    /// Whether words of the server, or of whoever wrote its definition, stand in message or hint. A model should see them
+    /// as little trusted as a result.
+    pub fn by_server(&self) -> bool {
+        self.0.by_server || self.0.kind == ErrorKind::ConfigInvalid
+    }
     /// Where the restart stands, for `mcp_restart_in_progress` and `mcp_restart_failed`.
     pub fn restart(&self) -> Option<&Restart> {
         self.0.restart.as_ref()
@@ -235,7 +261,7 @@ impl From<std::convert::Infallible> for Error {
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let body = &self.0;
-        let mut out = serializer.serialize_struct("Error", 8)?;
+        let mut out = serializer.serialize_struct("Error", 9)?;
         out.serialize_field("code", self.code())?;
         out.serialize_field("message", &body.message)?;
         out.serialize_field("hint", &body.hint)?;
@@ -244,6 +270,7 @@ impl Serialize for Error {
         out.serialize_field("executed", &body.executed)?;
         out.serialize_field("rpc", &body.rpc)?;
         out.serialize_field("restart", &body.restart)?;
+        out.serialize_field("by_server", &self.by_server())?;
         out.end()
     }
 }
@@ -257,6 +284,22 @@ mod tests {
         let codes: std::collections::HashSet<_> =
             ErrorKind::ALL.iter().map(|kind| kind.code()).collect();
         assert_eq!(codes.len(), ErrorKind::ALL.len());
+    }
+
+    #[test]
+    fn words_of_others_are_known_unless_they_are_plain() {
+        let quoting = |words: &str| Error::new(ErrorKind::ProtocolError, words).quoting(words);
+        for plain in ["", "text/html", "2025-06-18", "read_file", "https://a.example:8080/mcp"] {
+            assert!(!quoting(plain).by_server(), "{plain}");
+        }
+        let long = "x".repeat(PLAIN + 1);
+        for words in ["call it", "a\nb", "<b>", "naïve", "\"", "a\u{200b}", "(x)", &long] {
+            assert!(quoting(words).by_server(), "{words}");
+            let told = Error::new(ErrorKind::ToolUnavailable, words).because_of(&quoting(words));
+            assert!(told.with_executed(Executed::No).by_server(), "{words}");
+        }
+        assert!(!quoting("a").quoting("b").by_server());
+        assert!(quoting("a b").quoting("c").by_server());
     }
 
     #[test]

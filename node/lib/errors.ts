@@ -28,6 +28,7 @@ export interface ErrorDetails {
   readonly hint?: string;
   readonly rpc?: RpcError;
   readonly restart?: Restart;
+  readonly byServer?: boolean;
   readonly cause?: unknown;
 }
 
@@ -48,6 +49,8 @@ export class McpoolError extends Error {
   declare readonly rpc?: RpcError;
   /** Where the restart stands, for `RestartInProgressError` and `RestartFailedError`. */
   declare readonly restart?: Restart;
+  /** Whether words of the server, or of whoever wrote its definition, stand in message or hint. */
+  declare readonly byServer?: boolean;
 
   constructor(message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -58,6 +61,7 @@ export class McpoolError extends Error {
     if (typeof details.hint === 'string') this.hint = details.hint;
     if (details.rpc != null) this.rpc = details.rpc;
     if (details.restart != null) this.restart = details.restart;
+    if (details.byServer || details.rpc != null) this.byServer = true;
   }
 }
 
@@ -176,10 +180,11 @@ for (const kind of [McpoolError, ...classes]) {
 const byCode = new Map<string, typeof McpoolError>(classes.map((kind) => [kind.code, kind]));
 
 /** An error as the core sends it. */
-export interface SentError extends Omit<ErrorDetails, 'restart'> {
+export interface SentError extends Omit<ErrorDetails, 'restart' | 'byServer'> {
   readonly code: string;
   readonly message: string;
   readonly restart?: SentRestart | null;
+  readonly by_server?: boolean;
 }
 
 interface SentRestart {
@@ -189,8 +194,9 @@ interface SentRestart {
 }
 
 /** The error that the core sent, as an instance of its class. */
-export function restore({ code, message, restart, ...details }: SentError): McpoolError {
+export function restore({ code, message, restart, by_server, ...rest }: SentError): McpoolError {
   const Kind = byCode.get(code) ?? McpoolError;
+  const details = { ...rest, byServer: by_server ?? false };
   return new Kind(message, restart == null ? details : { ...details, restart: restoreRestart(restart) });
 }
 

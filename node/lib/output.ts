@@ -71,8 +71,7 @@ export class ToolOutput {
   }
 
   #tell(): Shown {
-    const { message = '', hint, rpc } = this.error ?? {};
-    const byServer = rpc !== undefined;
+    const { message = '', hint, byServer = false } = this.error ?? {};
     return readShown(this.#manager.failureForModel(this.server, this.tool, message, hint, byServer));
   }
 

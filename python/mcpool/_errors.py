@@ -42,6 +42,7 @@ class McpoolError(Exception):
         executed: str | None = None,
         rpc: RpcError | None = None,
         restart: Restart | None = None,
+        by_server: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -50,6 +51,7 @@ class McpoolError(Exception):
         self.executed = executed
         self.rpc = rpc
         self.restart = restart
+        self.by_server = by_server or rpc is not None
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
@@ -225,6 +227,7 @@ def restore(fields: dict[str, Any]) -> McpoolError:
         executed=fields.get("executed"),
         rpc=RpcError(rpc["code"], rpc["message"], rpc.get("data")) if rpc else None,
         restart=_restart(restart) if restart else None,
+        by_server=fields.get("by_server", False),
     )
 
 

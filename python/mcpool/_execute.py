@@ -86,7 +86,7 @@ class ToolOutput:
     def _told(self) -> tuple[str, list[Signal]]:
         if not isinstance(self._failure, tuple):
             error = self.error or McpoolError()
-            self._failure = self._failure.failure_for_model(error.message, error.hint, error.rpc is not None)
+            self._failure = self._failure.failure_for_model(error.message, error.hint, error.by_server)
         return self._failure
 
     def __str__(self) -> str:

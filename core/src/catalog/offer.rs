@@ -149,7 +149,7 @@ impl Offer {
             Some(hint) => {
                 let (tool, server) = (shown(raw_name), &self.server);
                 let text = format!("Tool {tool} of server \"{server}\" is not offered");
-                Err(self.rejected(text, hint))
+                Err(self.rejected(text, hint).quoting(raw_name))
             }
         }
     }
@@ -165,17 +165,20 @@ impl Offer {
         if !(self.blocks() && self.pins.is_drifted(tool.raw_name())) {
             return Ok(());
         }
-        let (tool, server) = (shown(tool.raw_name()), &self.server);
+        let (raw_name, server) = (tool.raw_name(), &self.server);
+        let tool = shown(raw_name);
         if let Some(why) = self.pins.lost() {
             let text = format!(
                 "Tool {tool} of server \"{server}\" is blocked: what it was when it was first seen cannot be read"
             );
-            return Err(self.rejected(text, format!("{why}; {ACCEPT_ALL}")));
+            let hint = format!("{why}; {ACCEPT_ALL}");
+            return Err(self.rejected(text, hint).quoting(raw_name));
         }
         let text = format!(
             "Tool {tool} of server \"{server}\" is blocked: it is not as it was when it was first seen"
         );
-        Err(self.rejected(text, "look at what changed, then accept_drift(server, tool)".to_owned()))
+        let hint = "look at what changed, then accept_drift(server, tool)".to_owned();
+        Err(self.rejected(text, hint).quoting(raw_name))
     }
 
     fn rejected(&self, text: String, hint: String) -> Error {

@@ -312,24 +312,28 @@ fn unavailable(server: &str, error: Option<&Error>) -> Error {
     }
     let reason = error.map_or(String::new(), |error| format!(": {}", error.message()));
     let text = format!("Server \"{server}\" is not connected{reason}");
-    Error::new(ErrorKind::ToolUnavailable, text)
+    let told = Error::new(ErrorKind::ToolUnavailable, text)
         .with_server(server)
         .with_executed(Executed::No)
-        .with_hint("connect it with connect_all()")
+        .with_hint("connect it with connect_all()");
+    match error {
+        Some(error) => told.because_of(error),
+        None => told,
+    }
 }
 
 fn find_tool<'a>(tools: &'a Tools, server: &str, raw_name: &str) -> Result<&'a Arc<ServerTool>> {
     tools.get(raw_name).ok_or_else(|| {
         let names = tools.list.iter().map(|tool| tool.raw_name());
         let text = format!("Server \"{server}\" has no tool \"{raw_name}\"");
-        no_such_tool(&text, raw_name, names).with_server(server)
+        no_such_tool(&text, raw_name, names).quoting(raw_name).with_server(server)
     })
 }
 
 fn no_such_tool<'a>(text: &str, wanted: &str, names: impl Iterator<Item = &'a str>) -> Error {
     let error = Error::new(ErrorKind::ToolRejected, text).with_executed(Executed::No);
     match did_you_mean(wanted, names) {
-        Some(similar) => error.with_hint(format!("did you mean \"{similar}\"?")),
+        Some(similar) => error.with_hint(format!("did you mean \"{similar}\"?")).quoting(similar),
         None => error,
     }
 }

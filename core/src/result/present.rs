@@ -27,14 +27,14 @@ pub struct Failure<'a> {
     pub message: &'a str,
     /// What to do about it.
     pub hint: Option<&'a str>,
-    /// Whether the words are the server's.
+    /// Whether words of the server are among them: [`Error::by_server`].
     pub by_server: bool,
 }
 
 impl<'a> From<&'a Error> for Failure<'a> {
     fn from(error: &'a Error) -> Self {
         let (message, hint) = (error.message(), error.hint());
-        Failure { message, hint, by_server: error.rpc().is_some() }
+        Failure { message, hint, by_server: error.by_server() }
     }
 }
 
@@ -88,7 +88,7 @@ impl Origin {
         if let Some(hint) = failure.hint {
             text = format!("{text} ({hint})");
         }
-        // Why a server is not there may be told in its own words too.
+        // An order that came in by a way we do not know of is still an order.
         if failure.by_server || !scan::scan(&text).is_empty() {
             return self.present(text);
         }

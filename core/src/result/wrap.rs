@@ -137,19 +137,18 @@ fn is_other_tag(rest: &[u8]) -> bool {
 /// through letters do not count.
 fn reads_as_name(text: &str) -> bool {
     let mut wanted = READS;
-    let mut begun = false;
     for c in text.chars() {
         let reading = lookalikes::reading(c);
         if let Some(rest) = reading.and_then(|reading| wanted.strip_prefix(reading)) {
-            (wanted, begun) = (rest, true);
-            if wanted.is_empty() {
+            if rest.is_empty() {
                 return true;
             }
+            wanted = rest;
             continue;
         }
-        let goes_on =
-            begun && reading == Some("_") && READS[..READS.len() - wanted.len()].ends_with('_');
-        if !goes_on && !(begun && is_blank(c)) {
+        let read = &READS[..READS.len() - wanted.len()];
+        let goes_on = is_blank(c) || (read.ends_with('_') && reading == Some("_"));
+        if read.is_empty() || !goes_on {
             return false;
         }
     }

@@ -58,9 +58,8 @@ fn read_greeting(answer: &Value, mask: &Mask) -> Result<Greeting> {
         .any(|known| known.as_str() == version && known.has_initialize());
     if !known {
         let version = mask.text(version);
-        return Err(refused(&format!(
-            "it speaks protocol version \"{version}\", which is unknown"
-        )));
+        let what = format!("it speaks protocol version \"{version}\", which is unknown");
+        return Err(refused(&what).quoting(&version));
     }
     Ok(Greeting {
         protocol_version: version.to_owned(),
@@ -92,7 +91,8 @@ pub(crate) async fn list_tools(session: &Session, greeting: &Greeting) -> Result
         let page = Page::deserialize(&mut serde_json::Deserializer::from_slice(&answer)).map_err(
             |error| {
                 let why = error.to_string();
-                refused(&format!("its tool list cannot be read: {}", session.mask().text(&why)))
+                let why = session.mask().text(&why).into_owned();
+                refused(&format!("its tool list cannot be read: {why}")).quoting(&why)
             },
         )?;
         tools.extend(page.tools.iter().map(|tool| answer.slice_ref(tool.get().as_bytes())));

@@ -221,7 +221,9 @@ impl Link {
             }
             Ok(())
         } else {
-            Err(self.odd(&format!("answered with \"{kind}\" instead of JSON")).into())
+            let kind = media_type(&kind);
+            let what = format!("answered with \"{kind}\" instead of JSON");
+            Err(self.odd(&what).quoting(&kind).into())
         }
     }
 
@@ -309,4 +311,10 @@ fn send_aside(link: Arc<Link>, message: Bytes, place: Option<OwnedSemaphorePermi
 fn content_type(response: &Response) -> String {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.unwrap_or("nothing").to_ascii_lowercase()
+}
+
+/// The part of a `Content-Type` that names the type, as far as it is worth telling.
+fn media_type(kind: &str) -> String {
+    const LONGEST: usize = 100;
+    kind.split(';').next().unwrap_or_default().trim().chars().take(LONGEST).collect()
 }

@@ -232,7 +232,10 @@ fn name_in(catalog: &Catalog, tool: &ServerTool) -> Option<String> {
 }
 
 fn not_sent(kind: ErrorKind, tool: &ServerTool, text: String) -> Error {
-    Error::new(kind, text).with_server(tool.server()).with_executed(Executed::No)
+    Error::new(kind, text)
+        .quoting(tool.raw_name())
+        .with_server(tool.server())
+        .with_executed(Executed::No)
 }
 
 fn refused(tool: &ServerTool) -> Error {

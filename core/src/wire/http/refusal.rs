@@ -44,12 +44,21 @@ impl From<Error> for Failure {
 
 impl Link {
     fn lost(&self, what: &str) -> Error {
-        Error::new(ErrorKind::ConnectionLost, self.tell(what))
+        self.error(ErrorKind::ConnectionLost, what)
     }
 
     /// What happened, and where. What others put into it is told without the values that they were given.
-    fn tell(&self, what: &str) -> String {
-        format!("{} ({})", self.mask.text(what), self.shown)
+    fn error(&self, kind: ErrorKind, what: &str) -> Error {
+        Error::new(kind, format!("{} ({})", self.mask.text(what), self.shown)).quoting(&self.shown)
+    }
+
+    fn lost_by(&self, what: &str, error: &reqwest::Error) -> Error {
+        let cause = root_cause(error);
+        let words = cause.to_string();
+        let lost = self.lost(&format!("{what}: {words}"));
+        // A certificate's names or a farewell may stand in it, but for the system's own words.
+        let by_system = cause.downcast_ref::<std::io::Error>().and_then(|it| it.raw_os_error());
+        if by_system.is_some() { lost } else { lost.quoting(&words) }
     }
 
     pub(super) async fn not_reached(&self, error: &reqwest::Error) -> Failure {
@@ -57,8 +66,9 @@ impl Link {
             let refused = refused.told(&self.server).with_executed(Executed::No);
             return Failure::new(refused, Loss::Gone);
         }
-        let text = format!("The server cannot be reached: {}", root_cause(error));
-        let lost = self.lost(&text).with_hint("is it running, and is the URL right?");
+        let lost = self
+            .lost_by("The server cannot be reached", error)
+            .with_hint("is it running, and is the URL right?");
         if error.is_connect() {
             return Failure::new(lost.with_executed(Executed::No), Loss::Gone);
         }
@@ -67,7 +77,7 @@ impl Link {
     }
 
     pub(super) async fn cut_off(&self, error: &reqwest::Error) -> Failure {
-        let lost = self.lost(&format!("The answer was cut off: {}", root_cause(error)));
+        let lost = self.lost_by("The answer was cut off", error);
         Failure::new(lost.with_executed(Executed::Unknown), Box::pin(self.look()).await)
     }
 
@@ -85,7 +95,7 @@ impl Link {
     }
 
     pub(super) fn odd(&self, what: &str) -> Error {
-        Error::new(ErrorKind::ProtocolError, self.tell(&format!("The server {what}")))
+        self.error(ErrorKind::ProtocolError, &format!("The server {what}"))
             .with_executed(Executed::Unknown)
             .with_hint("is this the URL of an MCP server?")
     }
@@ -114,8 +124,7 @@ impl Link {
             let lost = self.lost("The server has forgotten our session");
             return Failure::new(lost.with_executed(Executed::No), Loss::Expired);
         }
-        let text = self.tell(&format!("The server answered {status}"));
-        let error = |kind| Error::new(kind, &*text);
+        let error = |kind| self.error(kind, &format!("The server answered {status}"));
         match status {
             StatusCode::UNAUTHORIZED => error(ErrorKind::AuthRequired)
                 .with_executed(Executed::No)
@@ -137,6 +146,7 @@ impl Link {
         let elsewhere = location.and_then(|location| self.url.join(location).ok());
         let place = elsewhere.map_or("nowhere".into(), |url| url.origin().ascii_serialization());
         self.lost(&format!("The server redirects to {place}, which is not followed"))
+            .quoting(&place)
             .with_executed(Executed::No)
             .with_hint("set \"url\" to the final address if you trust it")
     }
@@ -178,13 +188,15 @@ fn denies_session(words: &[u8]) -> bool {
             .any(|word| text.contains(word))
 }
 
-/// The innermost words, without the URL, which may hold secrets.
-fn root_cause(error: &dyn std::error::Error) -> String {
+/// The innermost error, whose words are without the URL, which may hold secrets.
+fn root_cause<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> &'a (dyn std::error::Error + 'static) {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    cause.to_string()
+    cause
 }
 
 #[cfg(test)]
