@@ -18,7 +18,7 @@ use crate::per_process::PerProcess;
 use crate::redact::Secret;
 use crate::surroundings::Surroundings;
 use crate::sync::lock;
-use crate::wire::process::{Unheard, hear};
+use crate::wire::process::{Program, Unheard, hear};
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 const OUTPUT_LIMIT: usize = 64 << 10;
@@ -128,11 +128,12 @@ impl Order {
     }
 
     async fn run(&self, limit: Duration) -> Result<Secret, Silence> {
-        let mut shell = std::process::Command::new("/bin/sh");
-        shell.arg("-c").arg(&self.command).env_clear().envs(self.surroundings.vars());
-        if let Some(directory) = &self.directory {
-            shell.current_dir(directory);
-        }
+        let shell = Program {
+            path: "/bin/sh".into(),
+            args: vec!["-c".to_owned(), self.command.clone()],
+            env: self.surroundings.vars().into_iter().collect(),
+            cwd: self.directory.clone(),
+        };
         let heard = tokio::time::timeout(limit, hear(shell, OUTPUT_LIMIT)).await;
         let said = heard.map_err(|_| Silence::Late)?.map_err(|unheard| match unheard {
             Unheard::NotStarted | Unheard::Failed => Silence::Failed,

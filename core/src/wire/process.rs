@@ -1,19 +1,19 @@
-//! Owns child processes: starting one in a group of its own, its last words on stderr, its exit, and the end of its
+//! Owns child processes: starting one in a session of its own, its last words on stderr, its exit, and the end of its
 //! whole tree.
 //! Invariant: no process that was started here outlives its owner.
 
 use std::ffi::OsString;
 use std::future::Future;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use tokio::io::AsyncReadExt;
-use tokio::process::Command;
+use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -23,12 +23,17 @@ use crate::runtime;
 use crate::sync::lock;
 
 mod brief;
+mod child;
 mod guardian;
+mod spawn;
 mod stderr;
 mod stderr_log;
 
 pub(crate) use brief::{Unheard, hear};
+use child::Child;
 use guardian::{discharge, enlist, is_enlisted, leave_to_start};
+pub(crate) use spawn::Program;
+use spawn::spawn;
 pub(crate) use stderr::BEFORE_LAST_WORDS;
 use stderr::Tail;
 use stderr_log::StderrLog;
@@ -84,43 +89,39 @@ impl Process {
         let program = mask.text(&launch.program.display().to_string()).into_owned();
         let (server, cwd) = (launch.server.clone(), launch.cwd.clone());
         let cannot_start = |error| cannot_start(&program, cwd.as_ref(), &mask, error);
-        let pipes = pipes().map_err(|error| cannot_start(error.into()))?;
-        let (ours, theirs) = pipes;
+        let (stdin, stdout, mut stderr, theirs) = pipes().map_err(cannot_start)?;
         let leave = leave_to_start().ok_or_else(|| {
             let text = format!("\"{program}\" is not started: this process is ending");
             Error::new(ErrorKind::ConnectFailed, text)
         })?;
-        let mut child = command(launch, theirs).spawn().map_err(cannot_start)?;
-
-        let id = child.id().and_then(|id| Pid::from_raw(id as i32));
-        let group = id.ok_or_else(|| {
-            Error::new(ErrorKind::ConnectFailed, format!("\"{program}\" ended before it began"))
-        })?;
+        let group = spawn(&launch.into(), theirs).map_err(cannot_start)?;
         enlist(group);
         drop(leave);
+        let mut child = Child::watch(group).map_err(|error| {
+            discharge(group);
+            cannot_start(error)
+        })?;
+
         let tail = Arc::new(Mutex::new(Tail::new(mask.clone())));
         let (done, stderr_done) = watch::channel(false);
-        if let Some(mut stderr) = child.stderr.take() {
-            let (tail, mask) = (tail.clone(), mask.clone());
-            runtime::spawn(async move {
-                let mut log = StderrLog::new(server, mask);
-                let mut chunk = vec![0; 4096];
-                while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-                    lock(&tail).push(&chunk[..count]);
-                    log.push(&chunk[..count]);
-                }
-                let _ = done.send(true);
-            });
-        }
+        let (shared, words) = (tail.clone(), mask.clone());
+        runtime::spawn(async move {
+            let mut log = StderrLog::new(server, words);
+            let mut chunk = vec![0; 4096];
+            while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
+                lock(&shared).push(&chunk[..count]);
+                log.push(&chunk[..count]);
+            }
+            let _ = done.send(true);
+        });
         let (told, exit) = watch::channel(None);
         runtime::spawn(async move {
-            let status = child.wait().await.unwrap_or_else(|_| ExitStatus::from_raw(0));
-            let _ = told.send(Some(status));
+            let _ = told.send(Some(child.wait().await));
             end_rest_of(group).await;
             discharge(group);
         });
         let process = Process { group, mask, exit: Exit(exit), tail, stderr_done };
-        Ok((process, ours.0, ours.1))
+        Ok((process, stdin, stdout))
     }
 
     pub(crate) fn mask(&self) -> &Mask {
@@ -207,10 +208,10 @@ fn signal_group(group: Pid, signal: Signal) -> bool {
     rustix::process::kill_process_group(group, signal).is_ok()
 }
 
-/// Our ends and the child's ends of standard input and output.
-type Pipes = ((LocalFd, LocalFd), (OwnedFd, OwnedFd));
+/// Our ends of standard input, output and error, and the child's.
+type Pipes = (LocalFd, LocalFd, pipe::Receiver, spawn::Stdio);
 
-fn pipes() -> rustix::io::Result<Pipes> {
+fn pipes() -> std::io::Result<Pipes> {
     let (stdin_theirs, stdin_ours) = cloexec_pipe()?;
     let stdin_ours = LocalFd::new(stdin_ours);
     let (stdout_ours, stdout_theirs) = cloexec_pipe()?;
@@ -222,7 +223,14 @@ fn pipes() -> rustix::io::Result<Pipes> {
     // A user over the system's share of pipe memory keeps the small size.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&stdout_ours, PIPE_SIZE);
-    Ok(((stdin_ours, stdout_ours), (stdin_theirs, stdout_theirs)))
+    let (stderr_ours, stderr_theirs) = receiver()?;
+    Ok((stdin_ours, stdout_ours, stderr_ours, [stdin_theirs, stdout_theirs, stderr_theirs]))
+}
+
+/// A pipe to be read by a task.
+fn receiver() -> std::io::Result<(pipe::Receiver, OwnedFd)> {
+    let (ours, theirs) = cloexec_pipe()?;
+    Ok((pipe::Receiver::from_owned_fd(ours)?, theirs))
 }
 
 #[cfg(target_os = "linux")]
@@ -238,16 +246,11 @@ fn cloexec_pipe() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe)
 }
 
-/// A group of its own and nothing else that needs code between fork and exec: the system's fast way of starting
-/// programs stays open, which matters for a host with much memory and many servers.
-fn command(launch: Launch, theirs: (OwnedFd, OwnedFd)) -> Command {
-    let mut command = std::process::Command::new(&launch.program);
-    command.args(&launch.args).env_clear().envs(launch.env).process_group(0);
-    if let Some(cwd) = &launch.cwd {
-        command.current_dir(cwd);
+impl From<Launch> for Program {
+    fn from(launch: Launch) -> Program {
+        let Launch { program: path, args, env, cwd, .. } = launch;
+        Program { path, args, env: env.into_iter().collect(), cwd }
     }
-    command.stdin(theirs.0).stdout(theirs.1).stderr(Stdio::piped());
-    command.into()
 }
 
 fn cannot_start(program: &str, cwd: Option<&PathBuf>, mask: &Mask, error: std::io::Error) -> Error {

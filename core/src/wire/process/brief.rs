@@ -1,16 +1,17 @@
-//! Owns programs that only say something and end. Each is a group of its own, ended as a group when it takes too long,
-//! says too much, or nobody waits for it any more.
+//! Owns programs that only say something and end. Each is a session and a group of its own, ended as a group when it
+//! takes too long, says too much, or nobody waits for it any more.
 
-use std::os::unix::process::CommandExt;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
-use tokio::process::Child;
+use tokio::net::unix::pipe;
 
+use super::child::Child;
 use super::guardian::{discharge, enlist, leave_to_start};
-use super::signal_group;
+use super::spawn::{Program, null, spawn};
+use super::{receiver, signal_group};
 use crate::runtime;
 
 /// How long the output of a program that has ended is waited for: somebody who left its group may keep it open.
@@ -26,13 +27,9 @@ pub(crate) enum Unheard {
 
 /// What the program writes to its standard output, if it ends well. It reads nothing, and what it writes to stderr is
 /// dropped. Dropping the future ends the program.
-pub(crate) async fn hear(
-    mut command: std::process::Command,
-    limit: usize,
-) -> Result<Vec<u8>, Unheard> {
-    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut running = Running::start(command.into()).ok_or(Unheard::NotStarted)?;
-    let mut stdout = running.child().and_then(|child| child.stdout.take());
+pub(crate) async fn hear(program: Program, limit: usize) -> Result<Vec<u8>, Unheard> {
+    let (mut running, stdout) = Running::start(program).ok_or(Unheard::NotStarted)?;
+    let mut stdout = Some(stdout);
     let mut heard = Vec::new();
     let mut chunk = vec![0; 4096];
     let mut ended = None;
@@ -54,7 +51,7 @@ pub(crate) async fn hear(
 }
 
 /// How much was read; nothing at the end. Without a pipe it waits for ever.
-async fn read(stdout: &mut Option<tokio::process::ChildStdout>, chunk: &mut [u8]) -> usize {
+async fn read(stdout: &mut Option<pipe::Receiver>, chunk: &mut [u8]) -> usize {
     match stdout {
         Some(stdout) => stdout.read(chunk).await.unwrap_or(0),
         None => std::future::pending().await,
@@ -62,42 +59,44 @@ async fn read(stdout: &mut Option<tokio::process::ChildStdout>, chunk: &mut [u8]
 }
 
 /// A group that ends with this value.
-struct Running {
-    group: Pid,
-    child: Option<Child>,
-}
+struct Running(Option<Child>);
 
 impl Running {
-    fn start(mut command: tokio::process::Command) -> Option<Running> {
+    /// Gives what it writes to its standard output, too.
+    fn start(program: Program) -> Option<(Running, pipe::Receiver)> {
+        let (ours, theirs) = receiver().ok()?;
+        let stdio = [null().ok()?, theirs, null().ok()?];
         let leave = leave_to_start()?;
-        let child = command.spawn().ok()?;
-        let group = Pid::from_raw(child.id()? as i32)?;
+        let group = spawn(&program, stdio).ok()?;
         enlist(group);
         drop(leave);
-        Some(Running { group, child: Some(child) })
-    }
-
-    fn child(&mut self) -> Option<&mut Child> {
-        self.child.as_mut()
+        match Child::watch(group) {
+            Ok(child) => Some((Running(Some(child)), ours)),
+            Err(_) => {
+                discharge(group);
+                None
+            }
+        }
     }
 
     /// The end of the leader, with which everything that it has started ends too.
     async fn wait(&mut self) -> Option<ExitStatus> {
-        let status = self.child.as_mut()?.wait().await.ok();
-        signal_group(self.group, Signal::KILL);
-        discharge(self.group);
-        self.child = None;
-        status
+        let child = self.0.as_mut()?;
+        let (status, group) = (child.wait().await, child.pid());
+        signal_group(group, Signal::KILL);
+        discharge(group);
+        self.0 = None;
+        Some(status)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let Some(mut child) = self.child.take() else { return };
-        let group = self.group;
+        let Some(mut child) = self.0.take() else { return };
+        let group = child.pid();
         signal_group(group, Signal::KILL);
         runtime::spawn(async move {
-            let _ = child.wait().await;
+            child.wait().await;
             discharge(group);
         });
     }

@@ -2,14 +2,13 @@
 //! chance to do so, a small shell that waits for our end does it.
 //! Invariant: a forked child of ours never ends its parent's servers.
 
-use std::collections::HashSet;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
+use super::spawn::{Program, null, spawn};
 use super::{cloexec_pipe, signal_group};
 use crate::inherited::LocalFd;
 use crate::per_process::PerProcess;
@@ -47,17 +46,15 @@ fn begin_guard() -> std::io::Result<LocalFd> {
     let ours = LocalFd::new(ours);
     // A guardian that somebody has stopped must not stop us.
     rustix::io::ioctl_fionbio(&ours, true)?;
-    // Its handle is let go: it ends by itself, after us.
-    Command::new("/bin/sh")
-        .args(["-c", SCRIPT, "mcpool-guardian"])
-        .env_clear()
-        .current_dir("/")
-        // Signals for our group, such as Ctrl-C, are not for it.
-        .process_group(0)
-        .stdin(theirs)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let program = Program {
+        path: "/bin/sh".into(),
+        args: ["-c", SCRIPT, "mcpool-guardian"].map(str::to_owned).into(),
+        env: BTreeMap::new(),
+        cwd: Some("/".into()),
+    };
+    // Nobody waits for it: it ends by itself, after us. Signals for our group, such as Ctrl-C, are not for it, nor is the
+    // end of our terminal.
+    spawn(&program, [theirs, null()?, null()?])?;
     Ok(ours)
 }
 

@@ -1,0 +1,115 @@
+//! Owns waiting for the end of a program that was started: by a descriptor of the process where the system has them,
+//! else by a thread that has nothing else to do.
+//! Invariant: no signal handler is installed; SIGCHLD is the host's.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+use tokio::sync::oneshot;
+
+use super::signal_group;
+
+/// Of such a thread.
+const STACK: usize = 64 << 10;
+
+pub(super) struct Child {
+    pid: Pid,
+    end: End,
+}
+
+enum End {
+    #[cfg(target_os = "linux")]
+    Descriptor(tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>),
+    Thread(oneshot::Receiver<ExitStatus>),
+}
+
+impl Child {
+    /// Of a program that was started right before; it is ended when it cannot be waited for.
+    pub(super) fn watch(pid: Pid) -> io::Result<Child> {
+        #[cfg(target_os = "linux")]
+        if let Ok(child) = Child::by_descriptor(pid) {
+            return Ok(child);
+        }
+        Child::by_thread(pid).inspect_err(|_| {
+            signal_group(pid, Signal::KILL);
+            reap(pid, WaitOptions::empty());
+        })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn by_descriptor(pid: Pid) -> io::Result<Child> {
+        use tokio::io::{Interest, unix::AsyncFd};
+        let fd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
+        // SAFETY: the descriptor is its own, and stays open and the same as long as it is registered.
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
+        Ok(Child { pid, end: End::Descriptor(fd) })
+    }
+
+    fn by_thread(pid: Pid) -> io::Result<Child> {
+        let (tell, told) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("mcpool-wait".to_owned()).stack_size(STACK);
+        thread.spawn(move || tell.send(reap(pid, WaitOptions::empty())))?;
+        Ok(Child { pid, end: End::Thread(told) })
+    }
+
+    pub(super) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// To be asked until it answers, not again.
+    pub(super) async fn wait(&mut self) -> ExitStatus {
+        match &mut self.end {
+            #[cfg(target_os = "linux")]
+            End::Descriptor(fd) => {
+                // It fails only when the runtime goes.
+                let ended = fd.readable().await.is_ok();
+                if ended { reap(self.pid, WaitOptions::NOHANG) } else { unknown() }
+            }
+            End::Thread(told) => told.await.unwrap_or_else(|_| unknown()),
+        }
+    }
+}
+
+/// Takes the end note of, if it is still to be had: a host may wait for children that are not its own.
+fn reap(pid: Pid, options: WaitOptions) -> ExitStatus {
+    let ended = rustix::io::retry_on_intr(|| waitpid(Some(pid), options));
+    ended.ok().flatten().map_or_else(unknown, |(_, status)| ExitStatus::from_raw(status.as_raw()))
+}
+
+fn unknown() -> ExitStatus {
+    ExitStatus::from_raw(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spawn::{Program, null, spawn};
+    use super::*;
+    use crate::runtime;
+
+    #[test]
+    fn every_way_of_waiting_tells_how_it_ended() {
+        let ways: [fn(Pid) -> io::Result<Child>; 3] = [
+            Child::watch,
+            Child::by_thread,
+            #[cfg(target_os = "linux")]
+            Child::by_descriptor,
+        ];
+        for way in ways {
+            for (script, told) in [("exit 7", (Some(7), None)), ("kill -9 $$", (None, Some(9)))] {
+                let program = Program {
+                    path: "/bin/sh".into(),
+                    args: vec!["-c".to_owned(), script.to_owned()],
+                    env: Default::default(),
+                    cwd: None,
+                };
+                let stdio = std::array::from_fn(|_| null().unwrap());
+                let status = runtime::block_on(async {
+                    way(spawn(&program, stdio).unwrap()).unwrap().wait().await
+                });
+                assert_eq!((status.code(), status.signal()), told);
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Owns starting a program without a copy of the host: a fork would copy the page tables of all its memory, for each
+//! server. The system does the rest between the two: the session, the directory, the closing.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_short};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+
+use libc::{posix_spawn_file_actions_t as RawActions, posix_spawnattr_t as RawAttributes};
+use rustix::process::Pid;
+
+use super::{Program, Stdio};
+use crate::per_process::PerProcess;
+
+#[cfg(target_os = "macos")]
+const FLAGS: c_int = 0x0400 /* POSIX_SPAWN_SETSID */ | libc::POSIX_SPAWN_CLOEXEC_DEFAULT;
+#[cfg(not(target_os = "macos"))]
+const FLAGS: c_int = libc::POSIX_SPAWN_SETSID as c_int;
+
+static EXTRAS: PerProcess<Option<Extras>> = PerProcess::new(Extras::find);
+
+type AddChdir = unsafe extern "C" fn(*mut RawActions, *const c_char) -> c_int;
+#[cfg(not(target_os = "macos"))]
+type AddCloseFrom = unsafe extern "C" fn(*mut RawActions, c_int) -> c_int;
+
+/// What not every C library has that we may run on, so that it is looked for instead of linked: of glibc it needs 2.34.
+/// Where it is, the flags are known too.
+pub(super) struct Extras {
+    add_chdir: AddChdir,
+    #[cfg(not(target_os = "macos"))]
+    add_close_from: AddCloseFrom,
+}
+
+impl Extras {
+    pub(super) fn get() -> Option<&'static Extras> {
+        EXTRAS.get().as_ref()
+    }
+
+    fn find() -> Option<Extras> {
+        // SAFETY: by their names these are the functions of those types.
+        unsafe {
+            Some(Extras {
+                add_chdir: std::mem::transmute::<*mut libc::c_void, AddChdir>(symbol(
+                    c"posix_spawn_file_actions_addchdir_np",
+                )?),
+                #[cfg(not(target_os = "macos"))]
+                add_close_from: std::mem::transmute::<*mut libc::c_void, AddCloseFrom>(symbol(
+                    c"posix_spawn_file_actions_addclosefrom_np",
+                )?),
+            })
+        }
+    }
+}
+
+fn symbol(name: &CStr) -> Option<*mut libc::c_void> {
+    // SAFETY: it only looks for a name among what is loaded.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+pub(super) fn spawn(program: &Program, stdio: &Stdio, extras: &Extras) -> io::Result<Pid> {
+    let path = text(program.path.as_os_str())?;
+    let mut words = vec![path.clone()];
+    for arg in &program.args {
+        words.push(text(arg.as_ref())?);
+    }
+    let mut env = Vec::new();
+    for (name, value) in &program.env {
+        env.push(text(&[name.as_os_str(), value].join(OsStr::new("=")))?);
+    }
+    let cwd = program.cwd.as_ref().map(|cwd| text(cwd.as_os_str())).transpose()?;
+
+    let mut actions = Actions::new()?;
+    for (number, fd) in (0..).zip(stdio) {
+        actions.duplicate(fd.as_raw_fd(), number)?;
+    }
+    if let Some(cwd) = &cwd {
+        // SAFETY: both live; the path is copied.
+        check(unsafe { (extras.add_chdir)(&mut actions.0, cwd.as_ptr()) })?;
+    }
+    // On macOS the flags see to that.
+    #[cfg(not(target_os = "macos"))]
+    // SAFETY: it lives.
+    check(unsafe { (extras.add_close_from)(&mut actions.0, super::FIRST_OTHER) })?;
+    let attributes = Attributes::new()?;
+    let (words, env) = (pointers(&words), pointers(&env));
+    let mut pid = 0;
+    // SAFETY: everything lives until the program is running or has not been started; both lists end in a null.
+    check(unsafe {
+        let (words, env) = (words.as_ptr(), env.as_ptr());
+        libc::posix_spawn(&mut pid, path.as_ptr(), &actions.0, &attributes.0, words, env)
+    })?;
+    Pid::from_raw(pid).ok_or_else(|| io::ErrorKind::Other.into())
+}
+
+fn text(text: &OsStr) -> io::Result<CString> {
+    Ok(CString::new(text.as_bytes())?)
+}
+
+fn pointers(texts: &[CString]) -> Vec<*mut c_char> {
+    let pointers = texts.iter().map(|text| text.as_ptr().cast_mut());
+    pointers.chain([std::ptr::null_mut()]).collect()
+}
+
+fn check(code: c_int) -> io::Result<()> {
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+}
+
+struct Actions(RawActions);
+
+impl Actions {
+    fn new() -> io::Result<Self> {
+        let mut raw = MaybeUninit::uninit();
+        // SAFETY: it is whole once that succeeds.
+        unsafe {
+            check(libc::posix_spawn_file_actions_init(raw.as_mut_ptr()))?;
+            Ok(Actions(raw.assume_init()))
+        }
+    }
+
+    fn duplicate(&mut self, fd: RawFd, number: RawFd) -> io::Result<()> {
+        // SAFETY: it lives.
+        check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut self.0, fd, number) })
+    }
+}
+
+impl Drop for Actions {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it any more.
+        unsafe { libc::posix_spawn_file_actions_destroy(&mut self.0) };
+    }
+}
+
+struct Attributes(RawAttributes);
+
+impl Attributes {
+    /// A session of its own, and SIGPIPE as programs expect it: we and most hosts ignore it.
+    fn new() -> io::Result<Self> {
+        let mut raw = MaybeUninit::uninit();
+        let mut signals = MaybeUninit::uninit();
+        // SAFETY: each is whole once its making succeeds; the set is copied.
+        unsafe {
+            check(libc::posix_spawnattr_init(raw.as_mut_ptr()))?;
+            let mut attributes = Attributes(raw.assume_init());
+            libc::sigemptyset(signals.as_mut_ptr());
+            libc::sigaddset(signals.as_mut_ptr(), libc::SIGPIPE);
+            let (raw, signals) = (&mut attributes.0, signals.assume_init());
+            check(libc::posix_spawnattr_setsigdefault(raw, &signals))?;
+            let flags = FLAGS | libc::POSIX_SPAWN_SETSIGDEF as c_int;
+            check(libc::posix_spawnattr_setflags(raw, flags as c_short))?;
+            Ok(attributes)
+        }
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses it any more.
+        unsafe { libc::posix_spawnattr_destroy(&mut self.0) };
+    }
+}
