@@ -196,7 +196,7 @@ fn a_scope_means_the_file_that_is_there() {
         scope: mcpool::config::EditScope::Project,
         cwd: Some(home.path().join("work")),
         surroundings,
-        file: None,
+        ..Place::default()
     };
     std::fs::create_dir_all(home.path().join("work/.mcpool")).unwrap();
     std::fs::write(home.path().join("work/.mcpool/mcp.toml"), "").unwrap();

@@ -1,14 +1,14 @@
 //! Owns which file a change goes into: the one that is named, the user's or the project's own, or the one that
 //! declares the server, if it is ours. Files of other products are changed only when they are named.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::advice::no_such_server;
 use super::shown::{origin, quoted};
 use super::sources::{existing_directory, named_file};
-use crate::config::{Declared, EditScope, Place};
+use crate::config::{Declared, EditScope, Level, Place};
 use crate::discover::{DiscoverOptions, Discovery};
 use crate::error::{Error, ErrorKind, Result};
 use crate::surroundings::Surroundings;
@@ -84,7 +84,12 @@ impl PlaceArgs {
         };
         match &declared.source.path {
             Some(path) if declared.source.provider == OURS => {
-                Ok(Home::Ours(self.place(Some(path.into()), EditScope::User)?))
+                let mut place = self.place(Some(path.into()), EditScope::User)?;
+                if declared.source.level == Level::Project {
+                    // Nobody has named it: `DIR/.mcpool/mcp.json` was found.
+                    place.within = Path::new(path).ancestors().nth(2).map(Path::to_owned);
+                }
+                Ok(Home::Ours(place))
             }
             _ => Ok(Home::Foreign(Box::new(declared))),
         }
@@ -131,6 +136,7 @@ impl PlaceArgs {
         Ok(Place {
             file,
             scope,
+            within: None,
             cwd: self.project.as_deref().map(existing_directory).transpose()?,
             surroundings: Surroundings::process(),
         })

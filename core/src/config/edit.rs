@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use change::{Change, Refusal};
 
 mod change;
+mod confine;
 mod disk;
 mod json;
 mod place;
@@ -208,7 +209,7 @@ fn edit(
     mut steps: impl FnMut(&FileToEdit<'_>) -> Result<Vec<Change>>,
 ) -> Result<Edited> {
     let path = place.path()?;
-    disk::change(&path, |old| {
+    disk::change(&path, place.confines(), |old| {
         let text = old.unwrap_or_default();
         let document = parse_document(&path, text)?.value;
         let container = container(&path, &document)?;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, Gid, Uid, access, fchown};
 
+use super::confine::confined;
 use crate::config::file::{in_words, read_text};
 use crate::config::own_writes::{self, UNFINISHED_PREFIX};
 use crate::error::{Error, ErrorKind, Result};
@@ -23,12 +24,17 @@ const LOCK_FILE: &str = ".mcpool.lock";
 const MOST_ATTEMPTS: usize = 20;
 
 /// Changes the text of a file by `edit`, which gets the old text (`None` without a file) and says the new one, or `None`
-/// to leave the file alone. A symbolic link stays; what it leads to is changed.
+/// to leave the file alone. A symbolic link stays; what it leads to is changed, unless that is not `within`.
 pub(super) fn change(
     path: &Path,
+    within: Option<&Path>,
     mut edit: impl FnMut(Option<&str>) -> Result<Option<String>>,
 ) -> Result<()> {
-    let target = target(path).map_err(|error| failed(path, "found", &error))?;
+    let find = || match within {
+        Some(project) => confined(path, project),
+        None => target(path).map_err(|error| failed(path, "found", &error)),
+    };
+    let target = find()?;
     let directory = match target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         Some(parent) => parent,
         None => Path::new("."),
@@ -47,8 +53,8 @@ pub(super) fn change(
         let Some(new) = edit(old.as_deref())? else { return Ok(()) };
         let written = Unfinished::write(&target, directory, &new)
             .map_err(|error| failed(path, "written", &error))?;
-        // Others may change the file without taking our lock.
-        if read(&target, path)? == old {
+        // Others may change the file without taking our lock, and links may be turned.
+        if read(&target, path)? == old && find()? == target {
             return written
                 .finish(&target, directory)
                 .map_err(|error| failed(path, "written", &error));
@@ -81,7 +87,7 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     Err(rustix::io::Errno::LOOP.into())
 }
 
-fn failed(path: &Path, done: &str, error: &io::Error) -> Error {
+pub(super) fn failed(path: &Path, done: &str, error: &io::Error) -> Error {
     let shown = path.display();
     let text = match error.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -114,6 +120,8 @@ impl Lock {
                 Err(TryLockError::Error(_)) => {
                     let mut options = File::options();
                     options.create(true).truncate(false).write(true).mode(0o600);
+                    // Who brought the directory may have brought it as a link, too.
+                    options.custom_flags(libc::O_NOFOLLOW);
                     file = options.open(directory.join(LOCK_FILE)).map_err(failed)?;
                     is_lock_file = true;
                     continue;

@@ -1,6 +1,6 @@
 //! Owns which file is changed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -17,6 +17,8 @@ pub struct Place {
     pub file: Option<PathBuf>,
     /// Without a file: whose.
     pub scope: EditScope,
+    /// The directory that no link may lead out of; the project's file never leaves the project.
+    pub within: Option<PathBuf>,
     /// The project's directory; the process's working directory when not set.
     pub cwd: Option<PathBuf>,
     /// Home, platform and environment.
@@ -58,9 +60,19 @@ impl Place {
         Ok(Place {
             file: written.file,
             scope: written.scope.unwrap_or_default(),
+            within: None,
             cwd: written.cwd,
             surroundings: written.surroundings.map(Into::into).unwrap_or_default(),
         })
+    }
+
+    /// What the file must not leave, wherever links lead: a file that was named may be anywhere.
+    pub(super) fn confines(&self) -> Option<&Path> {
+        let project = match (&self.file, self.scope) {
+            (None, EditScope::Project) => Some(self.cwd.as_deref().unwrap_or(Path::new("."))),
+            _ => None,
+        };
+        self.within.as_deref().or(project)
     }
 
     /// The file that is meant: of the names that our own may have the first that is there.
