@@ -48,6 +48,7 @@ mod resolve;
 mod result;
 pub mod runtime;
 mod session;
+mod shell;
 mod status;
 mod surroundings;
 mod sync;

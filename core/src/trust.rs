@@ -17,6 +17,7 @@ use crate::config::{
 use crate::discover::{DiscoverOptions, Discovery, TrustView, discover_with};
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve::{brought, trust_fingerprint};
+use crate::shell;
 use crate::surroundings::Surroundings;
 
 mod request;
@@ -193,7 +194,7 @@ pub(crate) fn untrusted(subject: &Subject, config: Option<&ServerConfig>) -> Err
     };
     Error::new(ErrorKind::Untrusted, text)
         .with_server(server)
-        .with_hint(format!("mcpool trust {path}"))
+        .with_hint(format!("mcpool trust {}", shell::path(path)))
 }
 
 /// What the user has stored.

@@ -11,6 +11,7 @@ use super::terminal::Tint;
 use super::{Ended, OK, misused};
 use crate::config::{self, Config, EditScope};
 use crate::redact;
+use crate::shell;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,8 +90,8 @@ impl Add {
             None if project => format!("mcpool trust {}", quoted(&path)),
             _ => match &place.file {
                 // Discovery would not look there.
-                Some(_) => format!("mcpool test {name} --config {}", quoted(&path)),
-                None => format!("mcpool test {name}"),
+                Some(_) => shell::mcpool("test", name, &format!("--config {}", quoted(&path))),
+                None => shell::mcpool("test", name, ""),
             },
         };
         screen.note(Tint::Dim, "Next:", &next);

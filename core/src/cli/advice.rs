@@ -9,6 +9,7 @@ use super::shown::quoted;
 use crate::catalog::did_you_mean;
 use crate::config::{Declared, Transport};
 use crate::error::{Error, ErrorKind};
+use crate::shell;
 
 /// Programs that servers are started with, and what brings them.
 const INSTALLERS: &[(&[&str], &str)] = &[
@@ -49,7 +50,8 @@ fn advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<Stri
             Some(format!("if the server is only slow, give it a longer \"timeout\"{now}"))
         }
         ErrorKind::AuthRequired | ErrorKind::AuthFailed => {
-            Some(format!("sign in: mcpool auth {name}; or put a token into \"headers\""))
+            let sign_in = shell::mcpool("auth", name, "");
+            Some(format!("put a token into \"headers\", or sign in: {sign_in}"))
         }
         ErrorKind::Untrusted => {
             let path = declared?.source.path.as_deref()?;

@@ -11,6 +11,7 @@ use super::sources::{existing_directory, named_file};
 use crate::config::{Declared, EditScope, Level, Place};
 use crate::discover::{DiscoverOptions, Discovery};
 use crate::error::{Error, ErrorKind, Result};
+use crate::shell;
 use crate::surroundings::Surroundings;
 use crate::trust::discover;
 
@@ -152,7 +153,8 @@ fn is_off(found: &Discovery, name: &str) -> bool {
 pub(super) fn not_ours(name: &str, declared: &Declared, verb: &str) -> Error {
     let file = declared.source.path.as_deref().unwrap_or_default();
     let text = format!("Server \"{name}\" is declared in {}", origin(&declared.source));
+    let command = shell::mcpool(verb, name, &format!("--file {}", quoted(file)));
     Error::new(ErrorKind::ConfigInvalid, text)
         .with_server(name)
-        .with_hint(format!("to {verb} it there: mcpool {verb} {name} --file {}", quoted(file)))
+        .with_hint(format!("to {verb} it there: {command}"))
 }

@@ -11,6 +11,7 @@ use super::terminal::Tint;
 use crate::config::{Config, Declared, ProjectEntry, ServerConfig, Source};
 use crate::error::Error;
 use crate::redact;
+use crate::shell;
 use crate::surroundings::Surroundings;
 use crate::trust::{Permit, stored_permit};
 
@@ -114,8 +115,7 @@ pub(super) fn reach(definition: &Value) -> String {
     }
     let args = definition["args"].as_array().map_or(&[][..], Vec::as_slice);
     let words = std::iter::once(&definition["command"]).chain(args).filter_map(Value::as_str);
-    let words: Vec<&str> = words.collect();
-    shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
+    shell::join(words)
 }
 
 /// `cursor ~/.cursor/mcp.json`, or who handed it over.
@@ -137,8 +137,7 @@ pub(super) fn short(path: &str) -> String {
 
 /// A path as a shell takes it.
 pub(super) fn quoted(path: &str) -> String {
-    let path = from_here(path, None).unwrap_or_else(|| path.to_owned());
-    shlex::try_quote(&path).map_or_else(|_| path.clone(), Into::into)
+    shell::path(&from_here(path, None).unwrap_or_else(|| path.to_owned()))
 }
 
 /// A file's problem beside its path: line and column stay.

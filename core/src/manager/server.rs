@@ -18,6 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::pool::{Lease, Leaving};
 use crate::redact::Mask;
 use crate::result::{Presenter, Shelf};
+use crate::shell;
 use crate::status::{Calls, ServerStatus, State};
 use crate::sync::lock;
 
@@ -131,8 +132,9 @@ impl Server {
             Ok(_) => Err(Error::new(
                 ErrorKind::ServerDisabled,
                 format!(
-                    "Server \"{name}\" is disabled. Run \"mcpool enable {name}\" first.",
-                    name = self.name
+                    "Server \"{}\" is disabled. Run \"{}\" first.",
+                    self.name,
+                    shell::mcpool("enable", &self.name, "")
                 ),
             )
             .with_server(&self.name)),

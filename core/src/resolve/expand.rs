@@ -16,6 +16,7 @@ use crate::config::syntax::is_name;
 use crate::config::{Level, Scope};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::{Given, is_secret_key};
+use crate::shell;
 
 /// The longest value.
 const VALUE_LIMIT: usize = 1 << 20;
@@ -304,7 +305,7 @@ impl<'a> Expander<'a> {
         let message: String = message.trim().chars().take(MESSAGE_LIMIT).collect();
         let message = if message.is_empty() { "it is not set" } else { &message };
         self.invalid(field, &format!("needs ${{{name}}}: {message}"))
-            .with_hint(format!("set {name}"))
+            .with_hint(format!("set {}", shell::quote(name)))
     }
 
     fn invalid(&self, field: Field<'_>, what: &str) -> Error {

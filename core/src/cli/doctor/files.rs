@@ -70,7 +70,7 @@ fn with_privacy(read: Finding, path: &str, found: &Found) -> Vec<Finding> {
         return vec![read];
     }
     let text = "it holds secrets, and others on this machine may read it";
-    let advice = format!("chmod 600 {}, or write ${{NAME}} for the secrets", quoted(path));
+    let advice = format!("write ${{NAME}} for the secrets, or: chmod 600 {}", quoted(path));
     vec![read, Finding::warning("permissions", text).with_advice(advice)]
 }
 

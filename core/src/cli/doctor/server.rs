@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::manager::Manager;
 use crate::redact;
 use crate::resolve::{Resolved, resolve};
+use crate::shell;
 use crate::wire::http::Addresses;
 
 pub(super) async fn examine(manager: &Manager, name: &str, declared: &Declared) -> Examined {
@@ -28,7 +29,7 @@ pub(super) async fn examine(manager: &Manager, name: &str, declared: &Declared) 
     };
     if !config.enabled {
         let off = Finding::off("definition", "switched off");
-        return Examined::new(name, vec![off.with_advice(format!("mcpool enable {name}"))]);
+        return Examined::new(name, vec![off.with_advice(shell::mcpool("enable", name, ""))]);
     }
     let mut findings: Vec<Finding> = bridge(name, declared).into_iter().collect();
     let admitted = match manager.admitted(name) {
@@ -75,8 +76,14 @@ fn not_trusted(source: &Source, definition: &Value) -> Finding {
 fn bridge(name: &str, declared: &Declared) -> Option<Finding> {
     let url = reach(&redact::definition(declared.direct.as_ref()?.to_value()));
     let text = "it goes through mcp-remote, though mcpool can connect directly";
-    let advice = format!("mcpool remove {name}; mcpool add {name} --url '{url}'");
-    Some(Finding::warning("bridge", text).with_advice(advice))
+    let finding = Finding::warning("bridge", text);
+    // "mcpool add" takes no such name: what follows "--" is a command there.
+    if shell::is_option(name) {
+        return Some(finding);
+    }
+    let (name, url) = (shell::quote(name), shell::quote(&url));
+    let advice = format!("mcpool remove {name}; mcpool add {name} --url {url}");
+    Some(finding.with_advice(advice))
 }
 
 /// What is odd about its values, and where its program is.

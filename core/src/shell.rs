@@ -1,0 +1,102 @@
+//! Owns commands that people copy from advice into a shell. Names, paths and URLs in them may have been chosen by
+//! whoever wrote a project's files.
+//! Invariant: what is pasted has exactly the words that were meant, on one line.
+
+use std::borrow::Cow;
+
+/// One word. What cannot be pasted as it is, such as the end of a line, is not pasted at all.
+pub(crate) fn quote(word: &str) -> String {
+    let tame: String =
+        word.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect();
+    // Only a NUL is refused, and there is none left.
+    shlex::try_quote(&tame).map_or_else(|_| "''".to_owned(), Cow::into_owned)
+}
+
+/// A command with its arguments.
+pub(crate) fn join<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// A path, which no program takes for an option.
+pub(crate) fn path(path: &str) -> String {
+    if is_option(path) { quote(&format!("./{path}")) } else { quote(path) }
+}
+
+/// `mcpool VERB NAME OPTIONS`; the options are quoted already.
+pub(crate) fn mcpool(verb: &str, name: &str, options: &str) -> String {
+    let quoted = quote(name);
+    let words = match is_option(name) {
+        true => ["mcpool", verb, options, "--", &quoted],
+        false => ["mcpool", verb, &quoted, options, ""],
+    };
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a program would take the word for an option.
+pub(crate) fn is_option(word: &str) -> bool {
+    word.starts_with('-')
+}
+
+/// Ends a line, or makes a terminal or a reader see another text than is there.
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTILE: &[&str] = &[
+        "'; touch /tmp/x; '",
+        "$(id)",
+        "`id`",
+        "\"$(id)\"",
+        "a b",
+        "a\\'b",
+        "~/x",
+        "A=b",
+        "!!",
+        "^a^b",
+        "*",
+        "#",
+        "{a,b}",
+        "",
+        "-rf",
+        "--all",
+        "https://h/?a=1&b=';id;'",
+    ];
+
+    #[test]
+    fn a_word_stays_one_word() {
+        for word in HOSTILE {
+            assert_eq!(shlex::split(&quote(word)).unwrap(), [*word]);
+        }
+        let all = join(HOSTILE.iter().copied());
+        assert_eq!(shlex::split(&all).unwrap(), HOSTILE);
+        assert_eq!(quote("plain-word_1.json"), "plain-word_1.json");
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_not_pasted() {
+        for word in ["a\nid\n", "a\rid", "a\0b", "a\u{1b}[201~id", "a\u{202e}b", "a\u{9b}b"] {
+            let quoted = quote(word);
+            assert!(!quoted.chars().any(steers), "{quoted:?}");
+            assert_eq!(shlex::split(&quoted).unwrap().len(), 1, "{quoted:?}");
+        }
+    }
+
+    #[test]
+    fn neither_a_path_nor_a_name_is_an_option() {
+        assert_eq!(path("-rf"), "./-rf");
+        assert_eq!(path("/a b"), "'/a b'");
+        assert_eq!(mcpool("test", "n", "--config x"), "mcpool test n --config x");
+        assert_eq!(mcpool("test", "--all", "--config x"), "mcpool test --config x -- --all");
+        assert_eq!(mcpool("enable", "-n", ""), "mcpool enable -- -n");
+        for name in HOSTILE {
+            let words = shlex::split(&mcpool("enable", name, "")).unwrap();
+            assert_eq!(words.last().unwrap(), name);
+            assert_eq!(words.len(), 3 + usize::from(is_option(name)));
+        }
+    }
+}
