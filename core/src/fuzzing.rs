@@ -12,7 +12,7 @@ use crate::config::parse::{Format, parse};
 use crate::config::syntax::{Syntax, translate};
 use crate::config::{Config, Level, Scope};
 use crate::discover::{DiscoverOptions, normalised};
-use crate::redact::{self, Given};
+use crate::redact::{self, Cut, Given};
 use crate::resolve::{Sent, expanded};
 use crate::surroundings::Surroundings;
 use crate::trust::discover;
@@ -247,10 +247,41 @@ pub fn redact_any(data: &[u8]) {
     redact::args(std::slice::from_ref(&text));
     let mut given = Given::default();
     given.value(&value);
-    given.header(&text);
+    given.header("Authorization", &text);
     given.args(&args);
     let mask = given.mask();
     let said = format!("{text}{value}{text}");
     assert!(!mask.text(&said).contains(&value));
     mask.fragment(&said);
+    for form in forms(value.trim()) {
+        let said = format!("{text} {form} {text}");
+        assert!(!mask.text(&said).contains(&form), "{value:?} as {form:?}");
+        let entry = json!({"name": form, "n": [1, {"description": said}]}).to_string();
+        let shown = mask.raw_json(entry.into());
+        let shown: Value = serde_json::from_slice(&shown).expect("JSON as before");
+        assert!(!shown["n"].to_string().contains(&form), "{value:?} as {form:?} in a tool");
+    }
+    if let Some(open) = mask.open_from(&said) {
+        mask.part(&said, open, Cut { start: true, end: true });
+    }
+}
+
+/// How a server may repeat a value.
+fn forms(value: &str) -> Vec<String> {
+    use base64::Engine;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+    let quoted = Value::from(value).to_string();
+    let middle = (value.len() / 2..).find(|&at| value.is_char_boundary(at)).unwrap_or(0);
+    let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    vec![
+        value.to_owned(),
+        hex.to_uppercase(),
+        hex,
+        STANDARD.encode(value),
+        URL_SAFE_NO_PAD.encode(value),
+        percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC)
+            .to_string(),
+        quoted[1..quoted.len() - 1].to_owned(),
+        format!("{}\n{}", &value[..middle], &value[middle..]),
+    ]
 }

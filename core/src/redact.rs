@@ -7,14 +7,21 @@ use std::fmt;
 
 mod arguments;
 mod find;
+mod forms;
+mod given;
+mod literals;
 mod mask;
 mod names;
+mod needles;
 mod reference;
 mod shown;
+mod view;
 
 pub(crate) use arguments::{arguments, shortened};
-pub(crate) use mask::{Given, Mask};
+pub(crate) use given::Given;
+pub(crate) use mask::Mask;
 pub(crate) use names::is_secret_key;
+pub(crate) use needles::Cut;
 #[cfg(any(test, fuzzing))]
 pub(crate) use shown::args;
 pub(crate) use shown::{definition, text, url};

@@ -273,8 +273,10 @@ impl<'a> Values<'a> {
             self.stdio(server, scope, written)?;
         let mut given = self.expander.take_given();
         given.args(&args);
-        own.values().chain(from_file.iter().map(|(_, value)| value)).for_each(|it| given.value(it));
+        own.iter().for_each(|(name, value)| given.variable(name, value));
+        from_file.iter().for_each(|(name, value)| given.variable(name, value));
         let mut env = inherited(config.inherit_env, scope);
+        given.inherited(&env);
         env.extend(from_file.into_iter().map(|(name, value)| (name.into(), value.into())));
         env.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
         let program = if command.contains('/') {
@@ -317,8 +319,8 @@ impl<'a> Values<'a> {
         let headers = self.entries(Field::new("headers", reach), &headers)?;
         let mut given = self.expander.take_given();
         given.url(&url);
-        own.values().for_each(|value| given.value(value));
-        headers.values().for_each(|value| given.header(value));
+        own.iter().for_each(|(name, value)| given.variable(name, value));
+        headers.iter().for_each(|(name, value)| given.header(name, value));
         let (shown, mask) = (redact::url(&remote.url), given.mask());
         let (server, headers) = (server.clone(), bind_headers(headers)?);
         let addresses = Addresses::open_to(scope);
@@ -374,8 +376,11 @@ impl<'a> Values<'a> {
         written.iter().filter_map(literal).collect()
     }
 
-    fn said(&self, field: &'static str, name: &str) -> Option<String> {
-        self.said.get(&(field, name.to_owned())).map(|said| said.expose().to_owned())
+    /// What a command said is a secret, whatever it is called.
+    fn said(&mut self, field: &'static str, name: &str) -> Option<String> {
+        let said = self.said.get(&(field, name.to_owned()))?.expose().to_owned();
+        self.expander.give_secret(&said);
+        Some(said)
     }
 
     /// A path as it is meant; an empty one is none.

@@ -109,6 +109,10 @@ impl<'a> Expander<'a> {
         std::mem::take(&mut self.given)
     }
 
+    pub(super) fn give_secret(&mut self, value: &str) {
+        self.given.value(value);
+    }
+
     /// From here on these are the server's own variables.
     pub(super) fn set_own(&mut self, own: IndexMap<String, String>) {
         self.own = own;
@@ -133,7 +137,11 @@ impl<'a> Expander<'a> {
     /// The value of the variable that the text names, where it is the name of one that is set.
     pub(super) fn bare(&mut self, field: Field<'_>, text: &str) -> Option<String> {
         let wanted = self.scope.bare_env_names && field.reach != Reach::Own && is_name(text);
-        if wanted { self.look_up(field.reach, text) } else { None }
+        let value = if wanted { self.look_up(field.reach, text) } else { None };
+        if is_secret_key(text) {
+            self.given.extend(value.as_deref());
+        }
+        value
     }
 
     fn fill(

@@ -197,3 +197,18 @@ fn a_file_of_variables_is_asked_before_the_environment() {
     assert_eq!((launch.args, warnings.len()), (vec!["marker".to_owned()], 1));
     assert!(!warnings[0].contains("secret"), "{warnings:?}");
 }
+
+#[test]
+fn what_comes_from_a_secret_place_is_masked_under_any_name() {
+    let mut server = config(json!({
+        "command": "sh", "inheritEnv": "all",
+        "env": {"MODE": "!echo lettersonly", "LEVEL": "OTHER_TOKEN", "TOOLSETS": "issues"},
+    }));
+    server.scope.bare_env_names = true;
+    let env = [("PATH", "/usr/bin:/bin"), ("OTHER_TOKEN", "barename"), ("GH_TOKEN", "inherited")];
+    let env: BTreeMap<_, _> = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    server.scope.surroundings = Surroundings::new(Some(env), None, None);
+    let (launch, _) = launch(&server);
+    let said = "lettersonly barename inherited issues /usr/bin:/bin";
+    assert_eq!(launch.mask.prose(said), "*** *** *** issues /usr/bin:/bin");
+}

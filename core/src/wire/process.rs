@@ -36,7 +36,7 @@ pub(crate) use spawn::Program;
 use spawn::spawn;
 pub(crate) use stderr::BEFORE_LAST_WORDS;
 use stderr::Tail;
-use stderr_log::StderrLog;
+use stderr_log::{PAUSE, StderrLog};
 
 /// How long each step of asking a tree to end may take.
 const STEP: Duration = Duration::from_secs(1);
@@ -108,9 +108,16 @@ impl Process {
         runtime::spawn(async move {
             let mut log = StderrLog::new(server, words);
             let mut chunk = vec![0; 4096];
-            while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-                lock(&shared).push(&chunk[..count]);
-                log.push(&chunk[..count]);
+            loop {
+                let pause = if log.is_waiting() { PAUSE } else { Duration::MAX };
+                match tokio::time::timeout(pause, stderr.read(&mut chunk)).await {
+                    Ok(Ok(count @ 1..)) => {
+                        lock(&shared).push(&chunk[..count]);
+                        log.push(&chunk[..count]);
+                    }
+                    Ok(_) => break,
+                    Err(_) => log.pause(),
+                }
             }
             let _ = done.send(true);
         });

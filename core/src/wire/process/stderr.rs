@@ -1,8 +1,9 @@
 //! Owns the memory of a server's stderr: its last lines, within bounds, fit for an error message.
+//! Invariant: the mask sees all lines at once, since a server may write a secret over several.
 
 use std::collections::VecDeque;
 
-use crate::redact::Mask;
+use crate::redact::{Cut, Mask};
 
 /// Stands between a message and the last lines of stderr.
 pub(crate) const BEFORE_LAST_WORDS: &str = "; stderr:\n";
@@ -14,18 +15,25 @@ pub(super) struct Tail {
     lines: VecDeque<Vec<u8>>,
     partial: Vec<u8>,
     bytes: usize,
+    /// What was there before is gone.
+    is_cut: bool,
 }
 
 impl Tail {
     pub(super) fn new(mask: Mask) -> Self {
-        Tail { mask, lines: VecDeque::new(), partial: Vec::new(), bytes: 0 }
+        Tail { mask, lines: VecDeque::new(), partial: Vec::new(), bytes: 0, is_cut: false }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
         for piece in chunk.split_inclusive(|&byte| byte == b'\n') {
             self.partial.extend_from_slice(piece);
             let excess = self.partial.len().saturating_sub(BYTES);
-            self.partial.drain(..excess);
+            if excess > 0 {
+                self.partial.drain(..excess);
+                // A gap may stand at the beginning only.
+                self.lines.clear();
+                (self.bytes, self.is_cut) = (0, true);
+            }
             if piece.ends_with(b"\n") {
                 self.finish_line();
             }
@@ -39,27 +47,29 @@ impl Tail {
         self.lines.push_back(line);
         while self.lines.len() > LINES || self.bytes > BYTES {
             self.bytes -= self.lines.pop_front().map_or(0, |line| line.len());
+            self.is_cut = true;
         }
     }
 
     /// `message`, and behind it the lines.
     pub(super) fn quote_after(&self, message: String) -> String {
-        let mut text = message;
         let partial = (!self.partial.is_empty()).then_some(&self.partial);
-        let mut before = BEFORE_LAST_WORDS;
-        for line in self.lines.iter().chain(partial) {
-            text.push_str(before);
-            // Lines that are too long have lost their beginning, and the last one may go on.
-            text.push_str(&self.mask.fragment(&String::from_utf8_lossy(line)));
-            before = "\n";
+        let lines: Vec<_> = self.lines.iter().chain(partial).map(Vec::as_slice).collect();
+        if lines.is_empty() {
+            return message;
         }
-        text
+        let text = lines.join(&b'\n');
+        // The last line may go on.
+        let cut = Cut { start: self.is_cut, end: true };
+        let shown = self.mask.part(&String::from_utf8_lossy(&text), 0, cut);
+        format!("{message}{BEFORE_LAST_WORDS}{shown}")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redact::Given;
 
     #[test]
     fn the_last_lines_are_kept_within_bounds() {
@@ -81,5 +91,35 @@ mod tests {
             tail.push(&[b'x'; 4096]);
         }
         assert!(tail.quote_after(String::new()).len() < 2 * BYTES);
+    }
+
+    fn said(secret: &str, chunks: &[&[u8]]) -> String {
+        let mut given = Given::default();
+        given.value(secret);
+        let mut tail = Tail::new(given.mask());
+        chunks.iter().for_each(|chunk| tail.push(chunk));
+        tail.quote_after("gone".into())
+    }
+
+    #[test]
+    fn a_secret_over_lines_and_reads_is_hidden() {
+        let secret = "correct-horse-battery";
+        for chunks in [
+            &[b"it is correct-ho\n".as_slice(), b"rse-battery\nbye\n"][..],
+            &[b"it is corr", b"ect-ho\r\n  rse-", b"bat\ntery\nbye"],
+            &[b"it is co\nrr\nec\nt-\nho\nrs\ne-\nba\ntt\ner\ny\nbye\n"],
+        ] {
+            assert_eq!(said(secret, chunks), "gone; stderr:\nit is ***\nbye");
+        }
+        assert_eq!(said(secret, &[b"it is correct-ho\nrse-"]), "gone; stderr:\nit is ***");
+    }
+
+    #[test]
+    fn what_is_left_of_a_secret_is_hidden_where_the_rest_is_forgotten() {
+        let secret: String = (0..4 * BYTES).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
+        let lines = secret.as_bytes().chunks(60).collect::<Vec<_>>().join(&b'\n');
+        assert_eq!(said(&secret, &[&lines[..3 * BYTES]]), "gone; stderr:\n***");
+        assert_eq!(said(&secret, &[&lines, b"\nbye"]), "gone; stderr:\n***\nbye");
+        assert_eq!(said(&secret, &[b"x\n", secret.as_bytes(), b" bye"]), "gone; stderr:\n*** bye");
     }
 }

@@ -1,41 +1,54 @@
 //! Owns telling the log what a server writes to stderr, line by line, at debug.
-//! Invariant: while nobody wants it nothing is kept, and a line is never longer than its limit.
+//! Invariant: while nobody wants it nothing is kept, a line is never longer than its limit, and one that may end in the
+//! middle of a secret waits for the next.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::logs::visible;
-use crate::redact::Mask;
+use crate::redact::{Cut, Mask};
 
 const TARGET: &str = "mcpool::server::stderr";
 const LIMIT: usize = 4 << 10;
+/// How many bytes of lines may wait.
+const WAITING: usize = 4 << 10;
+/// How long lines wait for a server that says nothing more.
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) struct StderrLog {
     server: Arc<str>,
-    mask: Mask,
-    line: Line,
+    lines: Lines,
 }
 
 impl StderrLog {
     pub(super) fn new(server: Arc<str>, mask: Mask) -> Self {
-        StderrLog { server, mask, line: Line::default() }
+        StderrLog { server, lines: Lines::new(mask) }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
         if !tracing::enabled!(target: TARGET, tracing::Level::DEBUG) {
-            self.line = Line::default();
+            self.lines.clear();
             return;
         }
         for piece in chunk.split_inclusive(|&byte| byte == b'\n') {
-            self.line.push(piece);
-            if piece.ends_with(b"\n") {
-                self.finish_line();
-            }
+            self.lines.push(piece);
+            self.log_ready();
         }
     }
 
-    fn finish_line(&mut self) {
-        let line = std::mem::take(&mut self.line);
-        if let Some(text) = line.text(&self.mask) {
+    /// Whether lines wait for what comes next.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.lines.is_waiting()
+    }
+
+    /// Nothing came for a while.
+    pub(super) fn pause(&mut self) {
+        self.lines.release();
+        self.log_ready();
+    }
+
+    fn log_ready(&mut self) {
+        for text in self.lines.ready.drain(..) {
             tracing::debug!(target: TARGET, server = &*self.server, "{text}");
         }
     }
@@ -44,54 +57,163 @@ impl StderrLog {
 impl Drop for StderrLog {
     /// The last words may end without a line end.
     fn drop(&mut self) {
-        self.finish_line();
+        self.lines.finish_line();
+        self.pause();
     }
 }
 
-#[derive(Default)]
-struct Line {
-    bytes: Vec<u8>,
+/// Makes lines that are fit to be shown.
+struct Lines {
+    mask: Mask,
+    line: Vec<u8>,
+    /// The line is longer than what is kept of it.
     is_cut: bool,
+    /// Whole lines; those before `told` were shown already.
+    text: String,
+    told: usize,
+    /// The beginning of `text` was given up.
+    is_torn: bool,
+    ready: Vec<String>,
 }
 
-impl Line {
-    fn push(&mut self, piece: &[u8]) {
-        let piece = piece.strip_suffix(b"\n").unwrap_or(piece);
-        let room = LIMIT - self.bytes.len();
-        self.is_cut |= piece.len() > room;
-        self.bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+impl Lines {
+    fn new(mask: Mask) -> Self {
+        let (line, text, ready) = (Vec::new(), String::new(), Vec::new());
+        Lines { mask, line, is_cut: false, text, told: 0, is_torn: false, ready }
     }
 
-    /// Nothing when there is nothing to read.
-    fn text(&self, mask: &Mask) -> Option<String> {
-        let written = String::from_utf8_lossy(self.bytes.trim_ascii_end());
-        let masked = if self.is_cut { mask.fragment(&written).into() } else { mask.text(&written) };
-        let shown = visible(&masked);
-        let cut = if self.is_cut { "…" } else { "" };
-        (!shown.is_empty()).then(|| format!("{shown}{cut}"))
+    fn clear(&mut self) {
+        *self = Lines::new(self.mask.clone());
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.told < self.text.len()
+    }
+
+    fn push(&mut self, piece: &[u8]) {
+        let words = piece.strip_suffix(b"\n").unwrap_or(piece);
+        let room = LIMIT - self.line.len();
+        self.is_cut |= words.len() > room;
+        self.line.extend_from_slice(&words[..words.len().min(room)]);
+        if words.len() < piece.len() {
+            self.finish_line();
+        }
+    }
+
+    fn finish_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        self.text += &String::from_utf8_lossy(line.trim_ascii_end());
+        let full = self.text.len() - self.told > WAITING;
+        if std::mem::take(&mut self.is_cut) {
+            self.show(true);
+            // What follows is not what followed it.
+            (self.told, self.is_torn) = (0, false);
+            self.text.clear();
+            return;
+        }
+        self.text.push('\n');
+        if full || self.mask.open_from(&self.text).is_none() {
+            self.release();
+        }
+    }
+
+    /// Shows what waits. What may be the beginning of a secret is kept in mind, so that its end is known.
+    fn release(&mut self) {
+        self.show(false);
+        let open = self.mask.open_from(&self.text).unwrap_or(self.text.len());
+        let mut from = open.max(self.text.len().saturating_sub(LIMIT));
+        while !self.text.is_char_boundary(from) {
+            from += 1;
+        }
+        self.is_torn = from > open || self.is_torn && open == 0;
+        self.text.drain(..from);
+        self.told = self.text.len();
+    }
+
+    fn show(&mut self, is_cut: bool) {
+        let cut = Cut { start: self.is_torn, end: true };
+        let shown = self.mask.part(&self.text, self.told, cut);
+        let shown: Vec<_> = shown.lines().map(visible).filter(|line| !line.is_empty()).collect();
+        let last = shown.len().saturating_sub(1);
+        for (at, line) in shown.iter().enumerate() {
+            let mark = if is_cut && at == last { "…" } else { "" };
+            self.ready.push(format!("{line}{mark}"));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redact::Given;
 
-    fn text_of(pieces: &[&[u8]]) -> Option<String> {
-        let mut line = Line::default();
-        pieces.iter().for_each(|piece| line.push(piece));
-        line.text(&Mask::default())
+    fn lines_of(secret: &str, pieces: &[&[u8]]) -> Vec<String> {
+        let mut given = Given::default();
+        given.value(secret);
+        let mut lines = Lines::new(given.mask());
+        for chunk in pieces {
+            chunk.split_inclusive(|&byte| byte == b'\n').for_each(|piece| lines.push(piece));
+        }
+        lines.finish_line();
+        lines.release();
+        lines.ready
     }
 
     #[test]
     fn a_line_is_fit_to_be_read() {
-        assert_eq!(text_of(&[b"in ", b"pieces\r\n"]).unwrap(), "in pieces");
-        assert_eq!(text_of(&[b"\x1b[31mred\xff\n"]).unwrap(), "\\u{1b}[31mred\u{fffd}");
-        assert_eq!(text_of(&[b"\n"]), None);
+        assert_eq!(lines_of("", &[b"in ", b"pieces\r\n"]), ["in pieces"]);
+        assert_eq!(lines_of("", &[b"\x1b[31mred\xff\n"]), ["\\u{1b}[31mred\u{fffd}"]);
+        assert!(lines_of("", &[b"\n"]).is_empty());
     }
 
     #[test]
     fn an_endless_line_is_cut() {
-        let text = text_of(&[[b'x'; 3000].as_slice(); 1000]).unwrap();
+        let text = lines_of("", &[[b'x'; 3000].as_slice(); 1000]).remove(0);
         assert!(text.len() == LIMIT + "…".len() && text.ends_with("x…"), "{}", text.len());
+    }
+
+    #[test]
+    fn a_secret_over_lines_and_reads_is_hidden() {
+        let secret = "correct-horse-battery";
+        for pieces in [
+            &[b"it is correct-ho\n".as_slice(), b"rse-battery\nbye\n"][..],
+            &[b"it is corr", b"ect-ho\r\n  rse-", b"bat\ntery\nbye"],
+            &[b"it is co\nrr\nec\nt-\nho\nrs\ne-\nba\ntt\ner\ny\nbye\n"],
+        ] {
+            assert_eq!(lines_of(secret, pieces), ["it is ***", "bye"]);
+        }
+        assert_eq!(lines_of(secret, &[b"it is correct-ho\nrse"]), ["it is ***"]);
+        assert_eq!(lines_of(secret, &[b"cor\nrabbit\n"]), ["cor", "rabbit"]);
+        let cut = [[b'x'; LIMIT - 10].as_slice(), secret.as_bytes(), b"\nbye\n"];
+        assert!(lines_of(secret, &cut)[0].ends_with("x***…"), "{:?}", lines_of(secret, &cut));
+    }
+
+    #[test]
+    fn a_line_waits_only_while_a_secret_may_go_on() {
+        let mut given = Given::default();
+        given.value("correct-horse-battery");
+        let mut lines = Lines::new(given.mask());
+        lines.push(b"hello\n");
+        assert_eq!(std::mem::take(&mut lines.ready), ["hello"]);
+        lines.push(b"it is correct-\n");
+        assert!(lines.is_waiting() && lines.ready.is_empty());
+        // The server is silent for a while, then goes on.
+        lines.release();
+        assert_eq!(std::mem::take(&mut lines.ready), ["it is ***"]);
+        lines.push(b"horse-\n");
+        lines.release();
+        lines.push(b"battery\n");
+        lines.push(b"bye\n");
+        assert_eq!(lines.ready, ["***", "***", "bye"]);
+    }
+
+    #[test]
+    fn a_secret_of_many_lines_is_bounded_and_hidden() {
+        let secret: String =
+            (0..4 * WAITING).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
+        let lines = secret.as_bytes().chunks(60).collect::<Vec<_>>().join(&b'\n');
+        let mut shown = lines_of(&secret, &[b"x\n", &lines, b"\nbye\n"]);
+        assert_eq!((shown.remove(0), shown.pop()), ("x".to_owned(), Some("bye".to_owned())));
+        assert!(shown.len() > 1 && shown.iter().all(|line| line == "***"), "{shown:?}");
     }
 }
