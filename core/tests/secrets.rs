@@ -1,6 +1,6 @@
 //! A secret of a definition is nowhere but with its server: not in errors, logs, events, status, files and prints,
-//! whatever goes wrong and whatever the server repeats. What a tool answers, and how a server describes its tools, are
-//! the server's own words and are not looked at.
+//! whatever goes wrong and whatever the server repeats, in the descriptions of its tools too. What a tool answers is the
+//! server's own word and is not looked at.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -38,6 +38,14 @@ async fn no_secret_is_in_anything_that_is_said_of_a_server() {
     assert!(report.connected.contains(&"talks".to_owned()), "{report:?}");
     heard.show("warnings", &manager.warnings());
     heard.show("discovery of the manager", &manager.discovery());
+
+    let catalog = manager.get_tools();
+    assert!(catalog.tools().iter().any(|tool| tool.of.raw_name() == "parrot"), "{catalog:?}");
+    for tool in catalog.tools() {
+        let (of, name) = (&tool.of, &tool.name);
+        heard.show(&format!("tool {name}"), tool);
+        heard.say(name, [of.json(), &of.description(), &of.input_schema()].join("\n"));
+    }
 
     for server in found.config.servers.keys() {
         if let Err(error) = manager.connect(server).await {

@@ -1,5 +1,5 @@
 //! Owns one server's tool as the server wrote it: its parts, its hints, what its words look like, its fingerprint.
-//! Invariant: a schema is shown as it came; parts are read when somebody looks.
+//! Invariant: a schema is shown as it came, but for the secrets of the server; parts are read when somebody looks.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::drift::canonical;
 use super::name::hex;
+use crate::redact::Mask;
 use crate::result::{Signal, scan, string};
 
 /// One tool of one server, as the server wrote it; parts are read when looked at.
@@ -74,6 +75,21 @@ impl ServerTool {
         let name_json = name_json.unwrap_or_default();
         let (hints, signals) = (OnceLock::new(), OnceLock::new());
         Ok(ServerTool { server: server.clone(), raw_name, name_json, json, hints, signals })
+    }
+
+    /// The same without the values that the server was given, but for the name on the wire.
+    pub(super) fn read_masked(
+        server: &Arc<str>,
+        json: Bytes,
+        mask: &Mask,
+    ) -> Result<Self, (Option<String>, &'static str)> {
+        let shown = mask.raw_json(json.clone());
+        let is_same = shown == json;
+        let mut tool = Self::read(server, shown)?;
+        if !is_same {
+            tool.name_json = Self::read(server, json)?.name_json;
+        }
+        Ok(tool)
     }
 
     pub(super) fn parts(&self) -> Parts<'_> {

@@ -30,13 +30,14 @@ impl Tools {
     }
 
     /// Every tool of a list that can be used, and a line about each that cannot: one bad tool never costs the others.
-    /// Of tools with the same name the first is the one.
+    /// Of tools with the same name the first is the one. What the server was given is hidden in all that is shown of a
+    /// tool; only the name that calls are sent with stays what it is.
     pub(crate) fn read(server: &Arc<str>, listed: Vec<Bytes>, mask: &Mask) -> (Self, Vec<String>) {
         let mut tools: Vec<Arc<ServerTool>> = Vec::with_capacity(listed.len());
         let mut names = HashSet::with_capacity(listed.len());
         let (mut warnings, mut unnamed) = (Vec::new(), 0);
         for (at, json) in listed.into_iter().enumerate() {
-            let problem = match ServerTool::read(server, json) {
+            let problem = match ServerTool::read_masked(server, json, mask) {
                 Ok(tool) if names.insert(tool.raw_name().to_owned()) => {
                     tools.push(Arc::new(tool));
                     continue;

@@ -51,7 +51,7 @@ pub(crate) async fn greet(session: &Session) -> Result<Greeting> {
 }
 
 fn read_greeting(answer: &Value, mask: &Mask) -> Result<Greeting> {
-    let text = |value: &Value| value.as_str().map(|text| mask.text(text).into_owned());
+    let text = |value: &Value| value.as_str().map(|text| mask.prose(text).into_owned());
     let version = answer["protocolVersion"].as_str().unwrap_or_default();
     let known = ProtocolVersion::KNOWN_VERSIONS
         .iter()
