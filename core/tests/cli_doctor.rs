@@ -181,3 +181,34 @@ fn a_directory_that_is_gone_is_broken() {
     assert_eq!((ran.code, &ran.json()["ok"]), (1, &json!(false)), "{}", ran.out);
     assert!(ran.out.contains("DISCOVERY_FAILED"), "{}", ran.out);
 }
+
+#[test]
+fn a_program_is_named_without_the_secrets_in_its_path() {
+    let home = Home::new("doctor-secret-path");
+    let directory = home.home("hunterhunter");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::os::unix::fs::symlink(fixture(), directory.join("server")).unwrap();
+    let server = |program: &str| json!({"command": format!("${{TOKEN}}/{program}"), "args": ["stdio"], "env": {"TOKEN": directory}});
+    let mut nowhere = server("server");
+    nowhere["cwd"] = json!("${TOKEN}/no-such-directory");
+    let mut no_file = server("server");
+    no_file["envFile"] = json!("${TOKEN}/no-such-file");
+    let (ran, report) = doctor(
+        &home,
+        json!({"there": server("server"), "gone": server("gone"), "nowhere": nowhere, "no_file": no_file}),
+    );
+    let program = &verdict(&report, "there")["findings"][0];
+    assert_eq!(
+        (&program["check"], &program["verdict"]),
+        (&json!("program"), &json!("ok")),
+        "{report}"
+    );
+    assert!(program.to_string().contains("***/server"), "{report}");
+    for server in ["gone", "nowhere", "no_file"] {
+        assert_eq!(verdict(&report, server)["verdict"], "broken", "{report}");
+    }
+    let text = home.run(&["doctor"]);
+    for said in [&ran.out, &ran.err, &text.out, &text.err] {
+        assert!(!said.contains("hunterhunter"), "{said}");
+    }
+}

@@ -20,7 +20,7 @@ pub(super) fn finding(config: &ServerConfig, launch: &Launch) -> Option<Finding>
     }
     let here = std::env::current_dir().ok()?;
     let found = found_here(&launch.program, &launch.args, &here)?;
-    let text = format!("it would run {found} of the current directory");
+    let text = format!("it would run {} of the current directory", launch.mask.text(&found));
     let advice = "give it a \"cwd\" of your own, or an absolute path";
     Some(Finding::warning("directory", text).with_advice(advice))
 }

@@ -100,7 +100,8 @@ async fn values_and_program(name: &str, config: &ServerConfig) -> Vec<Finding> {
     match (resolved, &config.transport) {
         (Ok(Resolved::Stdio(launch)), _) => {
             findings.extend(local::finding(config, &launch));
-            findings.push(Finding::ok("program", launch.program.display().to_string()));
+            let program = launch.program.display().to_string();
+            findings.push(Finding::ok("program", launch.mask.text(&program)));
         }
         (Ok(Resolved::Http(_)), _) => {}
         (Err(error), Transport::Stdio { command, .. })
