@@ -129,7 +129,8 @@ impl TrustQuestion {
 
 fn shortened(mut text: String) -> String {
     if text.len() > SHOWN {
-        text.truncate(text.floor_char_boundary(SHOWN));
+        let end = (0..=SHOWN).rev().find(|&at| text.is_char_boundary(at));
+        text.truncate(end.unwrap_or_default());
         text.push_str("… (the rest is not shown)");
     }
     text
