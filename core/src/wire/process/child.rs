@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn every_way_of_waiting_tells_how_it_ended() {
-        let ways: [fn(Pid) -> io::Result<Child>; 3] = [
+        let ways: &[fn(Pid) -> io::Result<Child>] = &[
             Child::watch,
             Child::by_thread,
             #[cfg(target_os = "linux")]
