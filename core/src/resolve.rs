@@ -174,12 +174,16 @@ fn bind(
     }
 }
 
+/// What the trusted fingerprint of a definition begins with that its file switches off. The user's own list may switch
+/// it on all the same.
+pub(crate) const SWITCHED_OFF: &str = "off-";
+
 /// Whether the files that were read are those that the user trusts. They may have changed since the manager decided, and
 /// a restart reads them again.
 fn check_trusted(server: &str, config: &ServerConfig, files: Files) -> Result<()> {
     let ScopeTrust::As(trusted) = &config.scope.trusted else { return Ok(()) };
     let files = files.into_brought();
-    if *trusted == trust_fingerprint(config, &files) {
+    if trusted.trim_start_matches(SWITCHED_OFF) == trust_fingerprint(config, &files) {
         return Ok(());
     }
     let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();

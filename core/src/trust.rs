@@ -2,6 +2,8 @@
 //! shown.
 //! Invariant: a definition that changed is a definition that nobody has trusted.
 
+use std::cell::Cell;
+use std::fmt;
 use std::future::Future;
 use std::path::{Component, Path, PathBuf};
 use std::pin::Pin;
@@ -16,7 +18,7 @@ use crate::config::{
 };
 use crate::discover::{DiscoverOptions, Discovery, TrustView, discover_with};
 use crate::error::{Error, ErrorKind, Result};
-use crate::resolve::{brought, trust_fingerprint};
+use crate::resolve::{SWITCHED_OFF, brought, trust_fingerprint};
 use crate::shell;
 use crate::surroundings::Surroundings;
 
@@ -28,6 +30,8 @@ pub(crate) use store::Store;
 
 /// The file, the directory that holds it, and two more up to the project's: no product keeps its file deeper.
 const DEPTH: usize = 4;
+/// How much is read of all the files that a project's definitions bring, in one discovery.
+const MOST_BROUGHT: usize = 64 << 20;
 /// How much of a file is shown in a question.
 const SHOWN: usize = 64 << 10;
 
@@ -51,8 +55,9 @@ pub enum Trust {
 pub type TrustCallback =
     Arc<dyn Fn(TrustQuestion) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
-/// What a project's file says and what comes with it, whole: what is trusted is what its fingerprint is made of.
-#[derive(Clone, Debug, Serialize)]
+/// What a project's file says and what comes with it, whole: what is trusted is what its fingerprint is made of. Printed
+/// without what the project wrote, which may be a secret; whoever asks a person shows the fields.
+#[derive(Clone, Serialize)]
 pub struct TrustQuestion {
     /// The server; empty for the file's lists of servers that are on or off.
     pub server: String,
@@ -73,8 +78,18 @@ pub struct TrustQuestion {
     place: PathBuf,
 }
 
+impl fmt::Debug for TrustQuestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrustQuestion")
+            .field("server", &self.server)
+            .field("path", &self.path)
+            .field("fingerprint", &self.fingerprint)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A file that becomes part of what is run: variables, an `envFile`, what a value refers to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Serialize)]
 pub struct QuestionFile {
     /// Where it is.
     pub path: String,
@@ -198,33 +213,53 @@ pub(crate) fn untrusted(subject: &Subject, config: Option<&ServerConfig>) -> Err
         .with_hint(format!("mcpool trust {}", shell::path(path)))
 }
 
+/// Makes fingerprints, and reads no more for them than a bound: a file may declare thousands of servers that each bring
+/// a large file. What is beyond it has a fingerprint that nothing is ever compared with.
+#[derive(Default)]
+pub(crate) struct Fingerprints {
+    read: Cell<usize>,
+}
+
+impl Fingerprints {
+    pub(crate) fn of(&self, config: &ServerConfig) -> String {
+        if self.read.get() > MOST_BROUGHT {
+            return format!("not read: {}", config.fingerprint());
+        }
+        let files = brought(config);
+        let read =
+            files.iter().filter_map(|file| file.text.as_ref()).map(String::len).sum::<usize>();
+        self.read.set(self.read.get() + read);
+        let off = if config.enabled { "" } else { SWITCHED_OFF };
+        format!("{off}{}", trust_fingerprint(config, &files))
+    }
+}
+
 /// What the user has stored.
-pub(crate) struct StoredTrust(Store);
+pub(crate) struct StoredTrust {
+    store: Store,
+    fingerprints: Fingerprints,
+}
 
 impl StoredTrust {
     /// A store that cannot be read trusts nothing; the error says why.
     pub(crate) fn load(surroundings: &Surroundings) -> (StoredTrust, Option<Error>) {
-        match Store::load(surroundings) {
-            Ok(store) => (StoredTrust(store), None),
-            Err(error) => (StoredTrust(Store::default()), Some(error)),
-        }
+        let (store, problem) = match Store::load(surroundings) {
+            Ok(store) => (store, None),
+            Err(error) => (Store::default(), Some(error)),
+        };
+        (StoredTrust { store, fingerprints: Fingerprints::default() }, problem)
     }
 }
 
 impl TrustView for StoredTrust {
     fn fingerprint(&self, config: &ServerConfig) -> String {
-        fingerprint(config)
+        self.fingerprints.of(config)
     }
 
     fn trusts(&self, subject: &Subject) -> bool {
         let place = place_of(Path::new(&subject.path), &subject.project);
-        self.0.trusts(&place, &subject.server, &subject.fingerprint)
+        self.store.trusts(&place, &subject.server, &subject.fingerprint)
     }
-}
-
-/// A hash of a project's definition and of the files that it brings.
-pub(crate) fn fingerprint(config: &ServerConfig) -> String {
-    trust_fingerprint(config, &brought(config))
 }
 
 /// Looks for the servers that are configured on this machine. Reads files, starts nothing, never fails as a whole. What

@@ -93,7 +93,7 @@ fn on_platform(case: &Path, files: &Path, platform: Platform) -> Result<Value, F
     // Where everything is trusted, everything counts as it is written.
     let trusting = ManagerOptions { trust: Trust::All, ..ManagerOptions::default() };
     let manager = mcpool::runtime::block_on(Manager::discover(options, trusting))?;
-    let found = told(&*manager.discovery().expect("it was made by discovery"), &root);
+    let found = told(&manager.discovery().expect("it was made by discovery"), &root);
     let text = found.to_string().replace(&*home.to_string_lossy(), "@home@");
     Ok(serde_json::from_str(&text.replace(&*project.to_string_lossy(), "@project@"))?)
 }

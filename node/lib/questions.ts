@@ -37,8 +37,16 @@ export function answering({ trust, onApproval }: Asked): Answering {
     const [id, { kind, annotations, ...fields }] = JSON.parse(json);
     const callback = callbacks[kind as keyof typeof callbacks] as (question: unknown) => unknown;
     const question = annotations ? { ...fields, annotations } : fields;
+    if (kind === 'trust') hideWhenPrinted(question);
     void answer(callback, question).then((said) => bridge().answer(id, JSON.stringify(said)));
   };
+}
+
+/** What a project wrote may be a secret: a question that is logged shows who asks, its fields show all to a person. */
+function hideWhenPrinted(question: { server: string; path: string; fingerprint: string }): void {
+  const { server, path, fingerprint } = question;
+  const value = () => ({ server, path, fingerprint });
+  Object.defineProperty(question, Symbol.for('nodejs.util.inspect.custom'), { value });
 }
 
 /** The answer, or what went wrong: then the core says no, and logs it. */

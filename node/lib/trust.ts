@@ -34,7 +34,12 @@ export interface Trusted {
  * its transport), nobody (`all` is trusted, or `none`), or a function that is asked about what the store does not know.
  * One that fails trusts nothing.
  */
-export type Trust = 'stored' | 'strict' | 'all' | 'none' | ((question: TrustQuestion) => boolean | Promise<boolean>);
+export type Trust =
+  | 'stored'
+  | 'strict'
+  | 'all'
+  | 'none'
+  | ((question: TrustQuestion) => boolean | Promise<boolean>);
 
 /** What is said besides the file. */
 export interface TrustOptions {

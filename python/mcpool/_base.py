@@ -81,9 +81,9 @@ class ManagerBase:
         `restart_wait_ms`: how long a call waits for a server that is being restarted.
         `retry`: "safe" sends calls of read-only and idempotent tools again when their connection was lost.
         `cache_dir`: where tool lists are kept between runs; False for nowhere.
-        `trust`: who decides what a project's definitions may do: "stored" (what `mcpool.trust` was told), "strict"
-        (the same about every server, whatever its transport), "all", "none", or a function, which is asked about
-        what the store does not know.
+        `trust`: who decides what a project's definitions may do: "stored" (what `mcpool.trust` was told),
+        "strict" (the same about every server, whatever its transport), "all", "none", or a function, which is
+        asked about what the store does not know.
         `bare_env_names`: a header or variable whose value is the name of a set variable gets its value.
         `enabled_tools`, `disabled_tools`: globs over raw and catalog names; what is disabled wins.
         `drift`: what becomes of a tool that is no longer as it was when it was first seen.

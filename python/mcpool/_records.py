@@ -64,8 +64,8 @@ class ReplacedServer(NamedTuple):
 class BlockedEntry(NamedTuple):
     """A project's entry that has no effect on the user's servers before it is trusted.
 
-    `effect` is "replace" or "switch_off", `servers` are the user's that it is about. Without a `name` it is the file's
-    lists of servers that are on or off.
+    `effect` is "replace" or "switch_off", `servers` are the user's that it is about. Without a `name` it is
+    the file's lists of servers that are on or off.
     """
 
     name: str
@@ -122,11 +122,11 @@ class Discovery(NamedTuple):
 
 
 class TrustQuestion(NamedTuple):
-    """What a project's file says and what comes with it, whole: what is trusted is what `fingerprint` is made of.
+    """What a project's file says and what comes with it, whole: what `fingerprint` is made of.
 
-    Nothing in `definition` is starred: it is what would be run or reached. `files` become part of what is run,
-    `replaces` are servers of the user that it would replace or switch off. Without a `server` it is about the
-    file's lists of servers that are on or off.
+    Nothing in `definition` is starred: it is what would be run or reached. `files` become part of what is
+    run, `replaces` are servers of the user that it would replace or switch off. Without a `server` it is
+    about the file's lists of servers that are on or off.
     """
 
     server: str
@@ -136,6 +136,10 @@ class TrustQuestion(NamedTuple):
     files: list[dict[str, Any]]
     replaces: list[dict[str, Any]]
     trusted: bool
+
+    def __repr__(self) -> str:
+        # What the project wrote may be a secret; whoever asks a person shows the fields.
+        return f"TrustQuestion(server={self.server!r}, path={self.path!r}, fingerprint={self.fingerprint!r})"
 
 
 class ApprovalQuestion(NamedTuple):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     TrustCallback: TypeAlias = Callable[[TrustQuestion], bool | Awaitable[bool]]
     """Answers whether a definition of a project counts."""
     Trust: TypeAlias = Literal["stored", "strict", "all", "none"] | TrustCallback
-    """Who decides: the store of `trust`; the same about every server, whatever its transport; everything is trusted;
-    nothing is; the store and then a function."""
+    """Who decides: the store of `trust`; the same about every server, whatever its transport; everything is
+    trusted; nothing is; the store and then a function."""
 
 
 async def trust(

@@ -34,7 +34,7 @@ test('a callback decides, now or later', async (t) => {
   for (const { path, fingerprint, definition, ...rest } of questions) {
     assert.equal(path, realpathSync(home.file));
     assert.ok(fingerprint && definition.command);
-    assert.deepEqual(Object.keys(rest), ['server']);
+    assert.deepEqual(Object.keys(rest), ['server', 'files', 'replaces', 'trusted']);
   }
   await assert.rejects(manager.connect('b'), UntrustedError);
 });

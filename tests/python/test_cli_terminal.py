@@ -268,3 +268,24 @@ def test_servers_cannot_steer_the_terminal(terminal: Open, write: Callable[..., 
     one = terminal("call", "says", "echo", json.dumps({"text": evil}), "-c", file)
     one.end()
     assert "\x1b]0" not in one.text()
+
+
+@pytest.mark.parametrize("answer, code", [(b"n\n", 1), (b"\n", 1), (b"\x04", 1), (b"y\n", 0)])
+def test_trust_is_asked_for_after_everything_was_shown(
+    terminal: Open, tmp_path: Path, answer: bytes, code: int
+) -> None:
+    program = "x" * 300
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".mcp.json").write_text(
+        json.dumps({"mcpServers": {"a": {"command": program, "args": ["--token", "$(id)\u202e"]}}})
+    )
+    screen = terminal("trust", str(project / ".mcp.json"), columns=40)
+    shown = screen.read(lambda text: "[y/N]" in text)
+    assert program in shown
+    assert "$(id)\\u{202e}" in shown
+    screen.type(answer)
+    assert screen.end() == code
+    listed = terminal("trust", "--list")
+    assert listed.end() == 0
+    assert (".mcp.json" in listed.text()) == (code == 0)

@@ -74,17 +74,24 @@ pub(super) fn choose(
     let mut untrusted = Vec::new();
     for (at, (document, written)) in entries.into_iter().enumerate() {
         let (name, source) = (written.name.clone(), &documents[document].source);
-        let mut entry = Entry::Written(written);
-        if source.level == Level::Project {
-            let (read, of_project) = read_of_project(entry, &documents[document], options, trust);
-            entry = Entry::Read(Box::new(read));
-            discovery.config.project.push(of_project.clone());
-            if !of_project.trusted {
-                let project = discovery.config.project.len() - 1;
-                untrusted.push((project, name, Winner::new(at, document, entry, true)));
-                continue;
+        let entry = match source.level {
+            Level::User | Level::Explicit => Entry::Written(written),
+            Level::Project => {
+                let read = read(written, &documents[document]);
+                let of_project =
+                    entry_of_project(&name, &read, &documents[document], options, trust);
+                let mut read = Box::new(read);
+                read.declared.subject = Some(of_project.subject.clone());
+                let (project, trusted) = (discovery.config.project.len(), of_project.trusted);
+                discovery.config.project.push(of_project);
+                if !trusted {
+                    let newcomer = Winner::new(at, document, Entry::Read(read), true);
+                    untrusted.push((project, name, newcomer));
+                    continue;
+                }
+                Entry::Read(read)
             }
-        }
+        };
         match winners.get_mut(&name) {
             Some(winner) => winner.shadows.push(source.clone()),
             None => drop(winners.insert(name, Winner::new(at, document, entry, false))),
@@ -186,36 +193,31 @@ fn hold_back(discovery: &mut Discovery, project: usize, held_back: HeldBack) {
     entry.held_back = Some(held_back);
 }
 
-/// An entry of a project in our words, and what the user may trust of it.
-fn read_of_project(
-    entry: Entry,
+/// What the user may trust of a project's entry.
+fn entry_of_project(
+    name: &str,
+    read: &Read,
     document: &Document,
     options: &DiscoverOptions,
     trust: &dyn TrustView,
-) -> (Read, ProjectEntry) {
-    let (name, mut read) = match entry {
-        Entry::Written(written) => (written.name.clone(), read(written, document)),
-        Entry::Read(read) => (String::new(), *read),
-    };
-    let declared = &mut read.declared;
-    let direct = declared.direct.as_ref().filter(|_| options.mcp_remote == McpRemote::Use);
-    let config = direct.or(declared.config.as_ref().ok());
+) -> ProjectEntry {
+    let Declared { config, direct, .. } = &read.declared;
+    let direct = direct.as_ref().filter(|_| options.mcp_remote == McpRemote::Use);
+    let config = direct.or(config.as_ref().ok());
     let fingerprint = match config {
         Some(config) => trust.fingerprint(config),
         None => hash(&read.definition),
     };
-    let subject = subject(document, &name, fingerprint);
-    let of_project = ProjectEntry {
+    let subject = subject(document, name, fingerprint);
+    ProjectEntry {
+        name: name.to_owned(),
         source: document.source.clone(),
         definition: config.map_or_else(|| read.definition.clone(), |config| config.to_value()),
         config: config.cloned(),
         trusted: trust.trusts(&subject),
-        subject: subject.clone(),
+        subject,
         held_back: None,
-        name,
-    };
-    declared.subject = Some(subject);
-    (read, of_project)
+    }
 }
 
 fn subject(document: &Document, server: &str, fingerprint: String) -> Arc<Subject> {

@@ -35,13 +35,13 @@ impl Files {
 }
 
 /// A hash of all that a project brings with a definition and that decides what is run or reached: the definition as
-/// written, whether it is switched off, and the content of its files.
+/// written, and the content of its files.
 pub(crate) fn trust_fingerprint(config: &ServerConfig, files: &[BroughtFile]) -> String {
     let definition = config.fingerprint();
-    if config.enabled && files.is_empty() {
+    if files.is_empty() {
         return definition;
     }
     let files: Vec<_> =
         files.iter().map(|file| (file.path.to_string_lossy(), &file.text)).collect();
-    format!("{:x}", Sha256::digest(json!([definition, config.enabled, files]).to_string()))
+    format!("{:x}", Sha256::digest(json!([definition, files]).to_string()))
 }

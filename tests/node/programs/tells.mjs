@@ -61,7 +61,8 @@ show('manager', manager);
 show('warnings', manager.warnings);
 show('discovery of the manager', manager.discovery);
 for (const status of manager.status()) show(`status of ${status.name}`, status);
-show('questions', asked);
+// The fields of a question of trust are what the project wrote, for a person to see; printed it shows none of them.
+say('questions', inspect(asked, { depth: 9, showHidden: true }));
 await manager.close();
 for await (const event of events) show('event', event);
 

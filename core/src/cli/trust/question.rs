@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::cli::screen::Screen;
-use crate::cli::shown::{reach, short};
+use crate::cli::shown::short;
 use crate::cli::terminal::Tint;
 use crate::trust::TrustQuestion;
 
@@ -40,9 +40,9 @@ fn lines(question: &TrustQuestion) -> Vec<Line> {
     };
     let definition = &question.definition;
     if definition["command"].is_string() {
-        fact("would run", &reach(definition));
-    } else if definition["url"].is_string() {
-        fact("would reach", &reach(definition));
+        fact("would run", &command_line(definition));
+    } else if let Some(url) = definition["url"].as_str() {
+        fact("would reach", url);
     }
     for field in ["env", "headers"] {
         for (name, value) in definition[field].as_object().into_iter().flatten() {
@@ -71,6 +71,14 @@ fn lines(question: &TrustQuestion) -> Vec<Line> {
     }
     fact("fingerprint", &question.fingerprint);
     lines
+}
+
+/// As a shell would take it, with every character that is there.
+fn command_line(definition: &Value) -> String {
+    let args = definition["args"].as_array().into_iter().flatten();
+    let words = std::iter::once(&definition["command"]).chain(args).filter_map(Value::as_str);
+    let quoted = words.map(|word| shlex::try_quote(word).unwrap_or(word.into()));
+    quoted.collect::<Vec<_>>().join(" ")
 }
 
 fn text_of(value: &Value) -> String {
