@@ -176,6 +176,9 @@ pub fn providers() -> impl Iterator<Item = &'static str> {
     PROVIDERS.iter().map(|provider| provider.name)
 }
 
+/// What the fingerprint of a file's lists of servers begins with.
+pub(crate) const LISTS: &str = "lists-";
+
 /// Which entries of a project the user trusts; `crate::trust` knows.
 pub(crate) trait TrustView {
     /// A hash of all that a project brings with a definition.

@@ -118,7 +118,7 @@ struct Body {
 }
 
 /// The longest word that is shown as one of ours.
-const PLAIN: usize = 64;
+const PLAIN: usize = 32;
 
 /// Shorthand for the crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -20,6 +20,7 @@ mod wrap;
 pub use present::{Failure, ForModel};
 pub(crate) use present::{Origin, Presenter};
 pub(crate) use render::string;
+pub(crate) use scan::hidden::is_unseen;
 pub use scan::{Signal, SignalKind};
 pub(crate) use scan::{scan, summary};
 pub(crate) use spill::Shelf;

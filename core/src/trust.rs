@@ -16,9 +16,9 @@ use crate::catalog::did_you_mean;
 use crate::config::{
     Config, Declared, Level, ProjectEntry, ServerConfig, Source, Subject, Transport, physical,
 };
-use crate::discover::{DiscoverOptions, Discovery, TrustView, discover_with};
+use crate::discover::{DiscoverOptions, Discovery, LISTS, TrustView, discover_with};
 use crate::error::{Error, ErrorKind, Result};
-use crate::resolve::{SWITCHED_OFF, brought, trust_fingerprint};
+use crate::resolve::{BroughtFile, SWITCHED_OFF, brought, trust_fingerprint};
 use crate::shell;
 use crate::surroundings::Surroundings;
 
@@ -31,9 +31,9 @@ pub(crate) use store::Store;
 /// The file, the directory that holds it, and two more up to the project's: no product keeps its file deeper.
 const DEPTH: usize = 4;
 /// How much is read of all the files that a project's definitions bring, in one discovery.
-const MOST_BROUGHT: usize = 64 << 20;
-/// How much of a file is shown in a question.
-const SHOWN: usize = 64 << 10;
+const MOST_BROUGHT: usize = 8 << 20;
+/// What each of them counts besides its length.
+const ONE_FILE: usize = 4 << 10;
 
 /// Who decides what a project's definitions may do.
 #[derive(Clone, Default)]
@@ -93,8 +93,10 @@ impl fmt::Debug for TrustQuestion {
 pub struct QuestionFile {
     /// Where it is.
     pub path: String,
-    /// Its content; absent when it cannot be read.
+    /// Its content; absent when it cannot be read, or is not the project's to show.
     pub text: Option<String>,
+    /// Whether it lies outside of what came with the project, which only names it: its content may be the user's.
+    pub outside: bool,
 }
 
 /// A server of the user that a project's definition would replace or switch off.
@@ -107,7 +109,8 @@ pub struct Replaced {
 }
 
 impl TrustQuestion {
-    /// Reads the files that the entry brings; waits for the disk.
+    /// Reads the files that the entry brings; waits for the disk. The fingerprint is that of what was read here, so that
+    /// what is shown is what an answer is about.
     pub(crate) fn of(entry: &ProjectEntry) -> TrustQuestion {
         let subject = &entry.subject;
         let mut question = TrustQuestion::about(subject, &entry.definition, entry.config.as_ref());
@@ -115,7 +118,7 @@ impl TrustQuestion {
         question.replaces = held_back
             .map(|(server, source)| Replaced { server: server.clone(), source: source.clone() })
             .collect();
-        question.trusted = entry.trusted;
+        question.trusted = entry.trusted && question.fingerprint == subject.fingerprint;
         question
     }
 
@@ -125,30 +128,50 @@ impl TrustQuestion {
         definition: &Value,
         config: Option<&ServerConfig>,
     ) -> TrustQuestion {
-        let files = config.map(brought).unwrap_or_default().into_iter().map(|file| QuestionFile {
-            path: file.path.display().to_string(),
-            text: file.text.map(shortened),
+        let files = config.map(brought).unwrap_or_default();
+        let fingerprint = match config {
+            Some(config) => fingerprint_of(config, &files),
+            None => subject.fingerprint.clone(),
+        };
+        let root = repository_root(subject, config);
+        let shown = files.into_iter().map(|file| {
+            let physical = physical(&file.path);
+            let outside = !physical.starts_with(&root);
+            let text = file.text.filter(|_| !outside);
+            QuestionFile { path: physical.display().to_string(), text, outside }
         });
         TrustQuestion {
             server: subject.server.clone(),
             path: subject.path.clone(),
-            fingerprint: subject.fingerprint.clone(),
+            fingerprint,
             definition: definition.clone(),
-            files: files.collect(),
+            files: shown.collect(),
             replaces: Vec::new(),
             trusted: false,
             place: place_of(Path::new(&subject.path), &subject.project),
         }
     }
+
+    /// Whether it is about a file's lists of servers that are on or off.
+    pub(crate) fn is_about_lists(&self) -> bool {
+        self.fingerprint.starts_with(LISTS)
+    }
 }
 
-fn shortened(mut text: String) -> String {
-    if text.len() > SHOWN {
-        let end = (0..=SHOWN).rev().find(|&at| text.is_char_boundary(at));
-        text.truncate(end.unwrap_or_default());
-        text.push_str("… (the rest is not shown)");
-    }
-    text
+/// What came with the project: the outermost repository around its directory, below the user's home.
+fn repository_root(subject: &Subject, config: Option<&ServerConfig>) -> PathBuf {
+    let project = physical(&subject.project);
+    let home = config.and_then(|config| config.scope.surroundings.home()).map(|it| physical(&it));
+    let is_clone = |directory: &&Path| directory.join(".git").exists();
+    let above = project
+        .ancestors()
+        .take_while(|directory| home.as_ref().is_none_or(|home| !home.starts_with(directory)));
+    above.filter(is_clone).last().unwrap_or(&project).to_owned()
+}
+
+fn fingerprint_of(config: &ServerConfig, files: &[BroughtFile]) -> String {
+    let off = if config.enabled { "" } else { SWITCHED_OFF };
+    format!("{off}{}", trust_fingerprint(config, files))
 }
 
 /// A definition that the user trusts.
@@ -226,11 +249,9 @@ impl Fingerprints {
             return format!("not read: {}", config.fingerprint());
         }
         let files = brought(config);
-        let read =
-            files.iter().filter_map(|file| file.text.as_ref()).map(String::len).sum::<usize>();
-        self.read.set(self.read.get() + read);
-        let off = if config.enabled { "" } else { SWITCHED_OFF };
-        format!("{off}{}", trust_fingerprint(config, &files))
+        let read = |file: &BroughtFile| ONE_FILE + file.text.as_ref().map_or(0, String::len);
+        self.read.set(self.read.get() + files.iter().map(read).sum::<usize>());
+        fingerprint_of(config, &files)
     }
 }
 
@@ -372,7 +393,8 @@ fn project_entries(path: &Path, surroundings: &Surroundings) -> Result<Vec<Proje
     let wanted = named(path);
     if !wanted.exists() {
         let text = format!("{} does not exist", path.display());
-        return Err(Error::new(ErrorKind::ConfigIo, text));
+        return Err(Error::new(ErrorKind::ConfigIo, text)
+            .with_hint("\"mcpool discover\" shows the files that are there"));
     }
     let is_meant = |file: &str| {
         let file = Path::new(file);
@@ -386,7 +408,8 @@ fn project_entries(path: &Path, surroundings: &Surroundings) -> Result<Vec<Proje
         let files = found.files.into_iter();
         let mut files = files.filter(|file| file.level == Level::Project && is_meant(&file.path));
         let Some(first) = files.next() else { continue };
-        if let Some(problem) = std::iter::once(first).chain(files).find_map(|file| file.problem) {
+        // Of a directory, one bad file is not the others' fault.
+        if let Some(problem) = first.problem.filter(|_| !wanted.is_dir()) {
             return Err(Error::new(ErrorKind::ConfigInvalid, problem));
         }
         let mut entries = found.config.project;

@@ -407,3 +407,73 @@ async fn headers_seen(manager: &Manager) -> String {
     let options = CallOptions::default();
     manager.call_tool("s", "headers", none, options).await.unwrap().text().to_string()
 }
+
+#[tokio::test]
+async fn a_yes_is_to_what_was_shown() {
+    let mut server = stdio(&[]);
+    server["envFile"] = json!("vars");
+    let site = Site::new(json!({"s": server}));
+    let vars = site.project.join("vars");
+    std::fs::write(&vars, "WHAT=hostile").unwrap();
+    let (trust, asked) = asking(true, None);
+    let manager = site.manager(trust).await;
+    // Shown it would be harmless, and as it was found it is not.
+    std::fs::write(&vars, "WHAT=harmless").unwrap();
+    assert_eq!(manager.connect_all().await.unwrap().blocked, ["s"]);
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    std::fs::write(&vars, "WHAT=hostile").unwrap();
+    assert_eq!(manager.connect("s").await.unwrap_err().code(), "UNTRUSTED");
+    manager.close().await;
+}
+
+#[test]
+fn a_question_shows_all_of_the_clone_and_nothing_outside_of_it() {
+    let site = Site::new(json!({}));
+    let sub = site.project.join("sub");
+    std::fs::create_dir_all(site.project.join(".git")).unwrap();
+    std::fs::create_dir_all(&sub).unwrap();
+    let with_file = |path: &str| {
+        let mut server = stdio(&[]);
+        server["envFile"] = json!(path);
+        server
+    };
+    let servers = json!({"a": with_file("../beside"), "b": with_file("../../secret"), "c": with_file("long")});
+    std::fs::write(sub.join(".mcp.json"), json!({"mcpServers": servers}).to_string()).unwrap();
+    let long = format!("A={}last words", "x".repeat(200_000));
+    std::fs::write(site.project.join("beside"), "LD_PRELOAD=./x.so").unwrap();
+    std::fs::write(site.project.join("../secret"), "SECRET=marker").unwrap();
+    std::fs::write(sub.join("long"), &long).unwrap();
+    let questions = mcpool::questions(&sub, &site.surroundings).unwrap();
+    let shown =
+        |at: usize| (questions[at].files[0].text.as_deref(), questions[at].files[0].outside);
+    assert_eq!(shown(0), (Some("LD_PRELOAD=./x.so"), false));
+    assert_eq!(shown(1), (None, true));
+    assert_eq!(shown(2), (Some(long.as_str()), false));
+}
+
+#[test]
+fn one_broken_file_keeps_nobody_from_trusting_the_others() {
+    let site = Site::new(json!({"s": stdio(&[])}));
+    std::fs::create_dir_all(site.project.join(".cursor")).unwrap();
+    std::fs::write(site.project.join(".cursor/mcp.json"), "{").unwrap();
+    assert_eq!(site.trust(&site.project, None).unwrap().len(), 1);
+    let broken = site.project.join(".cursor/mcp.json");
+    assert_eq!(site.trust(&broken, None).unwrap_err().code(), "CONFIG_INVALID");
+}
+
+#[tokio::test]
+async fn trust_in_a_bridge_is_trust_in_its_direct_way() {
+    let (_web, url) = common::Web::start([]);
+    let bridge = json!({"command": "npx", "args": ["-y", "mcp-remote", url]});
+    let site = Site::new(json!({"s": bridge}));
+    site.trust(&site.file(), None).unwrap();
+    let discover = DiscoverOptions {
+        cwd: Some(site.project.clone()),
+        mcp_remote: mcpool::McpRemote::Use,
+        surroundings: site.surroundings.clone(),
+        ..DiscoverOptions::default()
+    };
+    let manager = Manager::discover(discover, apart()).await.unwrap();
+    assert_eq!(manager.connect_all().await.unwrap().connected, ["s"]);
+    manager.close().await;
+}

@@ -13,8 +13,8 @@ export interface TrustQuestion {
   fingerprint: string;
   /** As the project wrote it. Nothing is starred: it is what would be run or reached. */
   definition: Record<string, unknown>;
-  /** Files that become part of what is run; without a text when they cannot be read. */
-  files: { path: string; text: string | null }[];
+  /** Files that become part of what is run; without a text when they cannot be read, or lie outside the project. */
+  files: { path: string; text: string | null; outside: boolean }[];
   /** Servers of the user that it would replace or switch off. */
   replaces: { server: string; source: Source }[];
   /** Whether the user trusts it already. */

@@ -132,6 +132,10 @@ impl PinFile {
     }
 
     fn content(&self) -> io::Result<Vec<Pinned>> {
+        if let Some(pins) = self.path.parent().and_then(Path::parent) {
+            // It and the cache's own directory above it: somebody else's link there would lead elsewhere.
+            User::current().open_directory(pins)?;
+        }
         let bytes = read_own(&self.path, User::current())?;
         let content: Content<'_> = serde_json::from_slice(&bytes)?;
         if content.version != VERSION {
@@ -256,6 +260,9 @@ impl PinFile {
             source: self.key.source.clone(),
             pins: written.collect::<Result<_, serde_json::Error>>()?,
         };
+        if let Some(pins) = self.path.parent().and_then(Path::parent) {
+            User::current().own_directory(pins)?;
+        }
         // Synced: a file torn by a crash would keep the tools back from whoever blocks what drifts.
         replace(&self.path, &serde_json::to_vec(&content)?, User::current(), File::sync_data)
     }
@@ -315,6 +322,7 @@ struct DirectoryLock(File);
 
 impl DirectoryLock {
     fn take(directory: &Path) -> Option<Self> {
+        User::current().own_directory(directory.parent()?).ok()?;
         User::current().own_directory(directory).ok()?;
         let file = File::open(directory).ok()?;
         let begun = Instant::now();

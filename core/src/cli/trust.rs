@@ -12,7 +12,7 @@ use super::screen::Screen;
 use super::shown::short;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::{Ended, FAILED, OK, misused};
+use super::{Ended, FAILED, Failure, OK, misused};
 use crate::config::Level;
 use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
@@ -87,7 +87,7 @@ impl Trust {
         let asked = self.with_fingerprint(asked)?;
         let open: Vec<&TrustQuestion> = asked.iter().filter(|it| !it.trusted).collect();
         open.iter().for_each(|question| question::show(question, screen));
-        if !open.is_empty() && !self.is_confirmed(screen) {
+        if !open.is_empty() && !self.is_confirmed(screen)? {
             screen.note(Tint::Dim, "Note:", "nothing was trusted");
             return Ok(FAILED);
         }
@@ -113,15 +113,18 @@ impl Trust {
     }
 
     /// Whether the user agrees, after having seen it. Without a terminal the command itself is the word.
-    fn is_confirmed(&self, screen: &Screen) -> bool {
+    fn is_confirmed(&self, screen: &Screen) -> std::result::Result<bool, Failure> {
         let (input, mut output) = (io::stdin(), io::stderr());
-        if self.yes || screen.is_for_programs() || !input.is_terminal() || !output.is_terminal() {
-            return true;
+        if self.yes || !input.is_terminal() || !self.fingerprints.is_empty() {
+            return Ok(true);
+        }
+        if screen.is_for_programs() || !output.is_terminal() {
+            return Err(misused("trust", "nobody can be asked here: say --yes, or --fingerprint."));
         }
         let _ = write!(output, "Trust this? [y/N] ").and_then(|()| output.flush());
         let mut answer = String::new();
         let read = input.lock().read_line(&mut answer);
-        read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes")
+        Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
     }
 
     /// A file, or a directory for all files below it.

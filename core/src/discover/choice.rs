@@ -15,7 +15,7 @@ use super::native::{NATIVES, Native};
 use super::normalise::normalise;
 use super::providers::{List, Provider, Reach, Switching};
 use super::reading::{Document, Written};
-use super::{DiscoverOptions, Discovery, LeftOut, McpRemote, TrustView};
+use super::{DiscoverOptions, Discovery, LISTS, LeftOut, McpRemote, TrustView};
 use crate::config::{
     Declared, Effect, HeldBack, Level, ProjectEntry, Scope, Source, Subject, Transport,
 };
@@ -78,8 +78,7 @@ pub(super) fn choose(
             Level::User | Level::Explicit => Entry::Written(written),
             Level::Project => {
                 let read = read(written, &documents[document]);
-                let of_project =
-                    entry_of_project(&name, &read, &documents[document], options, trust);
+                let of_project = entry_of_project(&name, &read, &documents[document], trust);
                 let mut read = Box::new(read);
                 read.declared.subject = Some(of_project.subject.clone());
                 let (project, trusted) = (discovery.config.project.len(), of_project.trusted);
@@ -129,7 +128,7 @@ pub(super) fn choose(
             Entry::Written(written) => read(written, document),
             Entry::Read(read) => *read,
         };
-        let switch = lists.switch(&name, &read.original, document);
+        let switch = lists.switch(&name, &read.original, document, winner.untrusted);
         let is_off = switch.off || read.is_off && !switch.on;
         if is_off && !read.has_transport {
             let why = "switched off, with nothing to start or to reach".to_owned();
@@ -198,12 +197,9 @@ fn entry_of_project(
     name: &str,
     read: &Read,
     document: &Document,
-    options: &DiscoverOptions,
     trust: &dyn TrustView,
 ) -> ProjectEntry {
-    let Declared { config, direct, .. } = &read.declared;
-    let direct = direct.as_ref().filter(|_| options.mcp_remote == McpRemote::Use);
-    let config = direct.or(config.as_ref().ok());
+    let config = read.declared.config.as_ref().ok();
     let fingerprint = match config {
         Some(config) => trust.fingerprint(config),
         None => hash(&read.definition),
@@ -264,7 +260,7 @@ struct WrittenList<'a> {
     document: &'a Document,
     list: &'a List,
     names: &'a HashSet<String>,
-    /// It counts for servers of the project alone.
+    /// It counts for servers that nobody trusts alone.
     untrusted: bool,
 }
 
@@ -293,12 +289,13 @@ impl<'a> Lists<'a> {
         }
     }
 
-    fn switch(&self, name: &str, original: &str, document: &Document) -> Switch {
+    /// What they say of a server. Lists that nobody trusts say something of servers that nobody trusts alone.
+    fn switch(&self, name: &str, original: &str, document: &Document, untrusted: bool) -> Switch {
         let given = |names: &HashSet<&str>| names.contains(name) || names.contains(original);
         let off = given(&self.disabled) || !self.enabled.is_empty() && !given(&self.enabled);
         let mut switch = Switch { off, on: false };
         for written in &self.written {
-            if written.untrusted && document.source.level != Level::Project {
+            if written.untrusted && !untrusted {
                 continue;
             }
             written.say(name, original, document.provider, &mut switch);
@@ -370,7 +367,7 @@ fn lists_of_project(document: &Document, trust: &dyn TrustView) -> ProjectEntry 
         lists.insert(list.name(), names);
     }
     let definition = json!(lists);
-    let subject = subject(document, "", hash(&definition));
+    let subject = subject(document, "", format!("{LISTS}{}", hash(&definition)));
     ProjectEntry {
         name: String::new(),
         source: document.source.clone(),

@@ -15,10 +15,11 @@ struct Machine {
     trust: Trusts,
 }
 
-/// Whether the user trusts everything that the project says, or nothing.
+/// Whether the user trusts everything that the project says, nothing, or one file of it.
 enum Trusts {
     Everything,
     Nothing,
+    File(&'static str),
 }
 
 impl TrustView for Trusts {
@@ -26,8 +27,12 @@ impl TrustView for Trusts {
         config.fingerprint()
     }
 
-    fn trusts(&self, _: &Subject) -> bool {
-        matches!(self, Trusts::Everything)
+    fn trusts(&self, subject: &Subject) -> bool {
+        match self {
+            Trusts::Everything => true,
+            Trusts::Nothing => false,
+            Trusts::File(file) => subject.path.ends_with(file),
+        }
     }
 }
 
@@ -444,4 +449,13 @@ fn nobody_requires_what_nobody_trusts() {
     let files = [("project/.mcpool/mcp.json", text)];
     assert!(!Machine::untrusting(&files).discover().config.servers["one"].required);
     assert!(Machine::new(&files).discover().config.servers["one"].required);
+}
+
+#[test]
+fn lists_that_nobody_trusts_switch_nothing_off_that_is_trusted() {
+    let list = r#"{"mcpServers": {}, "disabledServers": ["one"], "enabledServers": ["x"]}"#;
+    let files = [("project/.mcp.json", ONE), ("project/.mcpool/mcp.json", list)];
+    let machine = Machine { trust: Trusts::File(".mcp.json"), ..Machine::new(&files) };
+    assert_eq!(on(&machine.discover()), ["one"]);
+    assert!(on(&Machine::new(&files).discover()).is_empty());
 }

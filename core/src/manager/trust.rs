@@ -94,7 +94,8 @@ enum Decision {
     Open(Answer),
 }
 
-/// Makes the question about a subject; reads files, so not on a worker of the runtime.
+/// Makes the question about a subject; reads files, so not on a worker of the runtime. What is not as it was when the
+/// subject was found is not asked about: a yes would be to something else.
 type MakeQuestion = Box<dyn FnOnce() -> TrustQuestion + Send>;
 
 impl TrustPolicy {
@@ -147,7 +148,7 @@ impl TrustPolicy {
         if let (Trust::Ask(callback), None, Some(question)) =
             (&self.policy, &known.question, question)
         {
-            known.question = Some(ask(callback, question));
+            known.question = Some(ask(callback, subject, question));
         }
         match &known.question {
             Some(question) if question.answer.given().is_none() => {
@@ -195,13 +196,13 @@ impl TrustView for PolicyView<'_> {
     }
 }
 
-fn ask(callback: &TrustCallback, question: MakeQuestion) -> Question {
-    let callback = callback.clone();
+fn ask(callback: &TrustCallback, subject: &Arc<Subject>, question: MakeQuestion) -> Question {
+    let (callback, subject) = (callback.clone(), subject.clone());
     // A task of its own: whoever panics in it has said no.
     let asking = runtime::spawn(async move {
         match runtime::handle().spawn_blocking(question).await {
-            Ok(question) => callback(question).await,
-            Err(_) => false,
+            Ok(question) if question.fingerprint == subject.fingerprint => callback(question).await,
+            Ok(_) | Err(_) => false,
         }
     });
     let (tell, answer) = watch::channel(None);

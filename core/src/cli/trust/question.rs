@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::cli::screen::Screen;
 use crate::cli::shown::short;
 use crate::cli::terminal::Tint;
+use crate::result::is_unseen;
 use crate::trust::TrustQuestion;
 
 /// Fields that have lines of their own.
@@ -33,7 +34,7 @@ enum Line {
 }
 
 fn lines(question: &TrustQuestion) -> Vec<Line> {
-    let name = if question.server.is_empty() { "lists of servers" } else { &question.server };
+    let name = if question.is_about_lists() { "lists of servers" } else { &question.server };
     let mut lines = vec![Line::Title(visible(name), visible(&short(&question.path)))];
     let mut fact = |head: &str, text: &str| {
         lines.push(Line::Fact(visible(head), visible(text)));
@@ -57,6 +58,9 @@ fn lines(question: &TrustQuestion) -> Vec<Line> {
     for file in &question.files {
         let path = short(&file.path);
         match &file.text {
+            None if file.outside => {
+                fact("reads", &format!("{path} (outside the project; its content is not shown)"));
+            }
             None => fact("brings", &format!("{path} (cannot be read)")),
             Some(text) => {
                 fact("brings", &path);
@@ -91,6 +95,8 @@ fn visible(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\'' | '"' | '\\' => out.push(c),
+            // Not `\n`, which an argument may have as two characters.
+            c if c != ' ' && is_unseen(c) => out.extend(c.escape_unicode()),
             c => out.extend(c.escape_debug()),
         }
     }
@@ -104,7 +110,10 @@ mod tests {
     #[test]
     fn what_hides_or_steers_is_written_out() {
         assert_eq!(visible("a'b\"c\\d é日"), "a'b\"c\\d é日");
-        let hidden = "\u{1b}[2J\n\u{202e}\u{200b}\u{e0041}";
-        assert_eq!(visible(hidden), r"\u{1b}[2J\n\u{202e}\u{200b}\u{e0041}");
+        let hidden = "\u{1b}[2J\n\u{202e}\u{200b}\u{e0041}\u{115f}\u{3164}\u{2800}";
+        assert_eq!(
+            visible(hidden),
+            r"\u{1b}[2J\u{a}\u{202e}\u{200b}\u{e0041}\u{115f}\u{3164}\u{2800}"
+        );
     }
 }

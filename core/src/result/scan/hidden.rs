@@ -23,7 +23,7 @@ pub(in crate::result) fn is_invisible(c: char) -> bool {
 
 /// Whether nothing of it stands on the line by itself: what is made not to be seen, spaces, controls, marks upon other
 /// characters, and code points that are no characters.
-pub(in crate::result) fn is_unseen(c: char) -> bool {
+pub(crate) fn is_unseen(c: char) -> bool {
     const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
         CodePointMapData::<GeneralCategory>::new();
     const UNSEEN: GeneralCategoryGroup = GeneralCategoryGroup::Mark
