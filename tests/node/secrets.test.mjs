@@ -1,5 +1,5 @@
 // A secret of a definition is nowhere but with its server: not in errors, logs, events, status, files and prints. What a
-// tool answers, and how a server describes its tools, are the server's own words and are not looked at.
+// tool answers is the server's own and is not looked at.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
