@@ -14,7 +14,7 @@ WHEELS := $(CURDIR)/target/python-wheel
 FRAMEWORK_GROUPS := current crewai
 FRAMEWORK_VENVS := .venv-frameworks
 
-.PHONY: demo test lint soak fuzz bench build python node browser test-rust test-python test-node test-frameworks \
+.PHONY: demo test lint hazards-release soak fuzz bench build python node browser test-rust test-python test-node test-frameworks \
 	test-frameworks-node reference test-reference \
 	$(FRAMEWORK_GROUPS:%=test-frameworks-%) clean
 
@@ -86,6 +86,15 @@ lint: $(VENV)/ready node_modules/ready
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/mcpool
 	npm run lint
+
+# The tests of hazards on an optimised build: a debug build is slow enough to hide some races.
+HAZARDS := $(basename $(notdir $(shell grep -l '^//! Hazard' core/tests/*.rs)))
+OPTIMISED := $(CARGO_TARGET_DIR)/bench-build
+
+hazards-release:
+	cargo build --profile bench-build -p mcpool-fixture
+	MCPOOL_FIXTURE=$(OPTIMISED)/mcpool-fixture \
+		cargo test --profile bench-build -p mcpool $(HAZARDS:%=--test %)
 
 # A long storm of kills over fifty servers; SOAK_SECONDS says how long.
 soak:
