@@ -32,7 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--python", help="the interpreter that has mcpool and the peers (bench/.peers/venv)")
     parser.add_argument("--cpus", help="run everything on these CPUs only, e.g. 0 or 0,1 (all)")
     parser.add_argument("--build", type=build, metavar="DIR", help="measure the mcpool that bench/keep put there")
-    parser.add_argument("--before", type=build, metavar="DIR", help="an older mcpool beside it, on the call path")
+    parser.add_argument("--before", type=build, metavar="DIR", help="an older mcpool beside it")
     parser.add_argument("--no-peers", action="store_true", help="only mcpool and, with --before, the older one")
     parser.add_argument("--setup", action="store_true", help="install the peers and end")
     return parser.parse_args()
