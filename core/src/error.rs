@@ -52,8 +52,8 @@ kinds! {
     HandshakeFailed "HANDSHAKE_FAILED" true "The server answered, but not as an MCP server that we can speak with.",
     AuthRequired "AUTH_REQUIRED" false "The server wants a sign-in.",
     AuthFailed "AUTH_FAILED" false "The server refused the credentials.",
-    ToolUnavailable "TOOL_UNAVAILABLE" true "The tool's server is not there to take the call.",
-    ToolRejected "TOOL_REJECTED" false "The server has no such tool.",
+    ToolUnavailable "TOOL_UNAVAILABLE" true "The tool's server is not there to take the call, or takes none now.",
+    ToolRejected "TOOL_REJECTED" false "The server has no such tool, or refuses the call.",
     ToolFailed "TOOL_FAILED" false "The server answered the call with a JSON-RPC error.",
     ToolTimeout "TOOL_TIMEOUT" true "The tool did not answer in time.",
     InvalidArguments "INVALID_ARGUMENTS" false "The arguments are not a JSON object.",
@@ -114,6 +114,7 @@ struct Body {
     executed: Option<Executed>,
     rpc: Option<RpcError>,
     restart: Option<Restart>,
+    retry_after_ms: Option<u64>,
     by_server: bool,
 }
 
@@ -134,6 +135,7 @@ impl Error {
             executed: None,
             rpc: None,
             restart: None,
+            retry_after_ms: None,
             by_server: false,
         }))
     }
@@ -183,6 +185,12 @@ impl Error {
         self
     }
 
+    /// Says when the server wants to be asked again.
+    pub(crate) fn with_retry_after_ms(mut self, ms: u64) -> Self {
+        self.0.retry_after_ms = Some(ms);
+        self
+    }
+
     /// The same words as the error of a failed connect, where no tool is in question.
     pub(crate) fn into_connect(mut self, kind: ErrorKind) -> Self {
         self.0.kind = kind;
@@ -218,7 +226,7 @@ impl Error {
     pub fn executed(&self) -> Option<Executed> {
         self.0.executed
     }
-    /// The server's JSON-RPC error, for `TOOL_FAILED` and refused handshakes.
+    /// The server's JSON-RPC error, for `TOOL_FAILED`, refused handshakes and what an HTTP status refused.
     pub fn rpc(&self) -> Option<&RpcError> {
         self.0.rpc.as_ref()
     }
@@ -230,6 +238,10 @@ impl Error {
     /// Where the restart stands, for `mcp_restart_in_progress` and `mcp_restart_failed`.
     pub fn restart(&self) -> Option<&Restart> {
         self.0.restart.as_ref()
+    }
+    /// When the server wants to be asked again, in milliseconds: the `Retry-After` of a 429 or 503.
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        self.0.retry_after_ms
     }
 }
 
@@ -261,7 +273,7 @@ impl From<std::convert::Infallible> for Error {
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let body = &self.0;
-        let mut out = serializer.serialize_struct("Error", 9)?;
+        let mut out = serializer.serialize_struct("Error", 10)?;
         out.serialize_field("code", self.code())?;
         out.serialize_field("message", &body.message)?;
         out.serialize_field("hint", &body.hint)?;
@@ -270,6 +282,7 @@ impl Serialize for Error {
         out.serialize_field("executed", &body.executed)?;
         out.serialize_field("rpc", &body.rpc)?;
         out.serialize_field("restart", &body.restart)?;
+        out.serialize_field("retry_after_ms", &body.retry_after_ms)?;
         out.serialize_field("by_server", &self.by_server())?;
         out.end()
     }

@@ -34,6 +34,11 @@ pub(crate) trait Inbound: Send + Sync {
     fn closed(&self, error: Error);
 }
 
+/// A text without the byte order mark that some servers begin with.
+pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
 /// What is known of a link that failed us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {

@@ -28,6 +28,7 @@ export interface ErrorDetails {
   readonly hint?: string;
   readonly rpc?: RpcError;
   readonly restart?: Restart;
+  readonly retryAfterMs?: number;
   readonly byServer?: boolean;
   readonly cause?: unknown;
 }
@@ -49,6 +50,8 @@ export class McpoolError extends Error {
   declare readonly rpc?: RpcError;
   /** Where the restart stands, for `RestartInProgressError` and `RestartFailedError`. */
   declare readonly restart?: Restart;
+  /** When the server wants to be asked again, in milliseconds: the `Retry-After` of a 429 or 503. */
+  declare readonly retryAfterMs?: number;
   /** Whether words of the server, or of whoever wrote its definition, stand in message or hint. */
   declare readonly byServer?: boolean;
 
@@ -61,6 +64,7 @@ export class McpoolError extends Error {
     if (typeof details.hint === 'string') this.hint = details.hint;
     if (details.rpc != null) this.rpc = details.rpc;
     if (details.restart != null) this.restart = details.restart;
+    if (details.retryAfterMs != null) this.retryAfterMs = details.retryAfterMs;
     if (details.byServer || details.rpc != null) this.byServer = true;
   }
 }
@@ -180,10 +184,11 @@ for (const kind of [McpoolError, ...classes]) {
 const byCode = new Map<string, typeof McpoolError>(classes.map((kind) => [kind.code, kind]));
 
 /** An error as the core sends it. */
-export interface SentError extends Omit<ErrorDetails, 'restart' | 'byServer'> {
+export interface SentError extends Omit<ErrorDetails, 'restart' | 'retryAfterMs' | 'byServer'> {
   readonly code: string;
   readonly message: string;
   readonly restart?: SentRestart | null;
+  readonly retry_after_ms?: number | null;
   readonly by_server?: boolean;
 }
 
@@ -194,9 +199,20 @@ interface SentRestart {
 }
 
 /** The error that the core sent, as an instance of its class. */
-export function restore({ code, message, restart, by_server, ...rest }: SentError): McpoolError {
+export function restore({
+  code,
+  message,
+  restart,
+  retry_after_ms,
+  by_server,
+  ...rest
+}: SentError): McpoolError {
   const Kind = byCode.get(code) ?? McpoolError;
-  const details = { ...rest, byServer: by_server ?? false };
+  const details = {
+    ...rest,
+    ...(retry_after_ms != null && { retryAfterMs: retry_after_ms }),
+    byServer: by_server ?? false,
+  };
   return new Kind(message, restart == null ? details : { ...details, restart: restoreRestart(restart) });
 }
 

@@ -42,6 +42,7 @@ class McpoolError(Exception):
         executed: str | None = None,
         rpc: RpcError | None = None,
         restart: Restart | None = None,
+        retry_after_ms: int | None = None,
         by_server: bool = False,
     ) -> None:
         super().__init__(message)
@@ -51,6 +52,7 @@ class McpoolError(Exception):
         self.executed = executed
         self.rpc = rpc
         self.restart = restart
+        self.retry_after_ms = retry_after_ms
         self.by_server = by_server or rpc is not None
 
     def __str__(self) -> str:
@@ -138,14 +140,14 @@ class AuthFailedError(McpoolError):
 
 
 class ToolUnavailableError(McpoolError):
-    """The tool's server is not there to take the call."""
+    """The tool's server is not there to take the call, or takes none now."""
 
     code = "TOOL_UNAVAILABLE"
     retryable = True
 
 
 class ToolRejectedError(McpoolError):
-    """The server has no such tool."""
+    """The server has no such tool, or refuses the call."""
 
     code = "TOOL_REJECTED"
 
@@ -227,6 +229,7 @@ def restore(fields: dict[str, Any]) -> McpoolError:
         executed=fields.get("executed"),
         rpc=RpcError(rpc["code"], rpc["message"], rpc.get("data")) if rpc else None,
         restart=_restart(restart) if restart else None,
+        retry_after_ms=fields.get("retry_after_ms"),
         by_server=fields.get("by_server", False),
     )
 

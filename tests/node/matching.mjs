@@ -77,8 +77,9 @@ export function camel(value) {
 /** Errors as plain objects, wherever they are. */
 export function plain(value) {
   if (value instanceof McpoolError) {
-    const { code, message, hint, server, retryable, executed, rpc, restart } = value;
-    return { code, message, hint, server, retryable, executed, rpc, restart: plain(snake(restart)) };
+    const { code, message, hint, server, retryable, executed, rpc, restart, retryAfterMs } = value;
+    const told = { code, message, hint, server, retryable, executed, rpc };
+    return { ...told, restart: plain(snake(restart)), retry_after_ms: retryAfterMs };
   }
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;

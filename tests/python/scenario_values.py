@@ -11,7 +11,7 @@ def plain(value: Any) -> Any:
     """Records and errors as the JSON that the files are written in."""
     if isinstance(value, mcpool.McpoolError):
         names = ("code", "message", "hint", "server", "retryable", "executed", "rpc", "restart")
-        return {name: plain(getattr(value, name)) for name in names}
+        return {name: plain(getattr(value, name)) for name in (*names, "retry_after_ms")}
     if isinstance(value, mcpool.Secret):
         return value.expose()
     if isinstance(value, mcpool.RpcError):

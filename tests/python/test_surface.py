@@ -237,6 +237,8 @@ def test_an_error_shows_its_hint_apart_from_its_message() -> None:
     assert error.rpc is not None and error.rpc.data is None
     assert type(error) is mcpool.ToolFailedError
     assert error.restart is None
+    assert error.retry_after_ms is None
+    assert _errors.restore({**fields, "retry_after_ms": 7000}).retry_after_ms == 7000
 
 
 def test_an_error_says_where_the_restart_stands() -> None:
@@ -253,11 +255,12 @@ def test_an_error_says_where_the_restart_stands() -> None:
 def test_an_error_survives_pickling(cls: type[mcpool.McpoolError]) -> None:
     restart = mcpool.Restart(2, 1000, mcpool.ConnectFailedError("c"))
     rpc = mcpool.RpcError(1, "r", {"d": 2})
-    error = cls("m", hint="h", server="s", executed="no", rpc=rpc, restart=restart)
+    error = cls("m", hint="h", server="s", executed="no", rpc=rpc, restart=restart, retry_after_ms=7)
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is cls
     assert (copy.message, copy.hint, copy.server, copy.executed) == ("m", "h", "s", "no")
     assert copy.rpc is not None and copy.rpc.data == {"d": 2}
+    assert copy.retry_after_ms == 7
     assert copy.restart is not None and copy.restart[:2] == (2, 1000)
     assert copy.restart.last_error is not None and copy.restart.last_error.message == "c"
 

@@ -116,7 +116,9 @@ fn not_an_mcp_server(error: Error) -> Error {
         ErrorKind::ToolFailed | ErrorKind::ProtocolError => {
             error.into_connect(ErrorKind::HandshakeFailed)
         }
-        ErrorKind::ConnectionLost => error.into_connect(ErrorKind::ConnectFailed),
+        ErrorKind::ConnectionLost | ErrorKind::ToolUnavailable | ErrorKind::ToolRejected => {
+            error.into_connect(ErrorKind::ConnectFailed)
+        }
         kind => error.into_connect(kind),
     }
 }

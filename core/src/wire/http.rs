@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
@@ -24,11 +24,13 @@ use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;
 
+mod body;
 mod client;
 mod events;
 mod listen;
 mod refusal;
 mod resume;
+mod status;
 #[cfg(test)]
 mod tests;
 
@@ -76,11 +78,22 @@ pub(crate) struct Link {
     me: Weak<Link>,
 }
 
+/// What was sent, as far as its answer depends on it.
+#[derive(Clone, Copy)]
+struct Sent {
+    /// Set when an answer is expected.
+    id: Option<u64>,
+    /// The server's 404 then speaks of the session, not of the URL.
+    with_session: bool,
+    /// It is the first word of a handshake.
+    opening: bool,
+}
+
 /// A request that can be sent without holding the link.
 struct Outgoing {
     request: RequestBuilder,
-    /// The server's 404 then speaks of the session, not of the URL.
     with_session: bool,
+    opening: bool,
 }
 
 impl Link {
@@ -184,8 +197,9 @@ impl Link {
         let mut headers = lock(&self.headers).clone();
         headers.insert(ACCEPT, accept);
         let with_session = headers.contains_key(SESSION_ID);
+        let opening = !headers.contains_key(PROTOCOL_VERSION);
         let request = client(self.addresses)?.request(method, self.url.clone()).headers(headers);
-        Ok(Outgoing { request, with_session })
+        Ok(Outgoing { request, with_session, opening })
     }
 
     /// Posts one message and delivers everything that comes back for it.
@@ -194,7 +208,8 @@ impl Link {
     }
 
     async fn exchange(&self, message: Bytes, id: Option<u64>) -> Result<(), Failure> {
-        let Outgoing { request, with_session } = self.outgoing(Method::POST, BOTH_KINDS)?;
+        let Outgoing { request, with_session, opening } =
+            self.outgoing(Method::POST, BOTH_KINDS)?;
         let request = request.header(CONTENT_TYPE, JSON).body(message);
         let response = match request.send().await {
             Ok(response) => response,
@@ -205,7 +220,11 @@ impl Link {
         }
         let status = response.status();
         if !status.is_success() {
-            return Err(self.refused(response, with_session).await);
+            // Boxed for the sake of the calls that go well.
+            return Box::pin(
+                self.answered_or_refused(response, Sent { id, with_session, opening }),
+            )
+            .await;
         }
         let Some(id) = id else { return Ok(()) };
         if status == StatusCode::ACCEPTED {
@@ -273,7 +292,7 @@ impl Link {
         if self.over.load(Ordering::Relaxed) {
             return;
         }
-        if let Ok(Outgoing { request, with_session: true }) =
+        if let Ok(Outgoing { request, with_session: true, .. }) =
             self.outgoing(Method::DELETE, BOTH_KINDS)
         {
             let _ = timeout(GOODBYE, request.send()).await;
@@ -306,6 +325,14 @@ fn send_aside(link: Arc<Link>, message: Bytes, place: Option<OwnedSemaphorePermi
         let _ = timeout(ASIDE, link.post(message, None)).await;
         drop(place);
     });
+}
+
+/// How the body is encoded, if it is.
+fn content_encoding(response: &Response) -> Option<&HeaderValue> {
+    response
+        .headers()
+        .get(CONTENT_ENCODING)
+        .filter(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
 fn content_type(response: &Response) -> String {

@@ -140,6 +140,8 @@ def error(one: McpoolError) -> str:
         due = one.restart.next_retry_ms
         rest = "" if due is None else f", next in {span(due + 999)}"
         rows.append(("Restart", f"attempt {one.restart.attempt}{rest}"))
+    if one.retry_after_ms is not None:
+        rows.append(("Retry after", span(one.retry_after_ms + 999)))
     return frame(facts(f"<strong>{text(one.code)}</strong>", rows))
 
 

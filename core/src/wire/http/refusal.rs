@@ -1,10 +1,9 @@
-//! Owns what is said when it does not work: the error for whoever asked, and what it means for the whole link.
+//! Owns what is said when it does not work: the error for whoever asked, and what it means for the whole link. What a
+//! status means is in `status`.
 //! What waits here is boxed, so that the calls that go well do not carry the room for it.
 
 use std::time::Duration;
 
-use reqwest::{Response, StatusCode};
-use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::Link;
@@ -12,9 +11,7 @@ use super::client::{Refused, client};
 use crate::error::{Error, ErrorKind, Executed};
 use crate::wire::Loss;
 
-/// How much of a refusal is read.
-const WORDS: usize = 64 << 10;
-/// How long reading it, or looking whether the server is still there, may take.
+/// How long looking whether the server is still there may take.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// One exchange that failed.
@@ -26,6 +23,10 @@ pub(super) struct Failure {
 impl Failure {
     fn new(error: Error, loss: Loss) -> Self {
         Failure { error, loss: Some(loss) }
+    }
+
+    pub(super) fn refused(error: Error, loss: Option<Loss>) -> Self {
+        Failure { error, loss }
     }
 
     /// The same where only the rest of an answer was asked for. A 404 to that may be about the stream; if it is about
@@ -43,12 +44,12 @@ impl From<Error> for Failure {
 }
 
 impl Link {
-    fn lost(&self, what: &str) -> Error {
+    pub(super) fn lost(&self, what: &str) -> Error {
         self.error(ErrorKind::ConnectionLost, what)
     }
 
     /// What happened, and where. What others put into it is told without the values that they were given.
-    fn error(&self, kind: ErrorKind, what: &str) -> Error {
+    pub(super) fn error(&self, kind: ErrorKind, what: &str) -> Error {
         Error::new(kind, format!("{} ({})", self.mask.text(what), self.shown)).quoting(&self.shown)
     }
 
@@ -108,84 +109,6 @@ impl Link {
         let text = format!("The server's answer is over {limit}");
         Error::new(ErrorKind::LimitExceeded, text).with_executed(Executed::Yes)
     }
-
-    pub(super) async fn refused(&self, response: Response, with_session: bool) -> Failure {
-        let status = response.status();
-        if status.is_redirection() {
-            return self.redirected(&response).into();
-        }
-        let forgotten = with_session
-            && match status {
-                StatusCode::NOT_FOUND => true,
-                StatusCode::BAD_REQUEST => denies_session(&Box::pin(words(response)).await),
-                _ => false,
-            };
-        if forgotten {
-            let lost = self.lost("The server has forgotten our session");
-            return Failure::new(lost.with_executed(Executed::No), Loss::Expired);
-        }
-        let error = |kind| self.error(kind, &format!("The server answered {status}"));
-        match status {
-            StatusCode::UNAUTHORIZED => error(ErrorKind::AuthRequired)
-                .with_executed(Executed::No)
-                .with_hint("put a token into \"headers\"")
-                .into(),
-            StatusCode::FORBIDDEN => {
-                error(ErrorKind::AuthFailed).with_executed(Executed::No).into()
-            }
-            _ => {
-                let loss = status.is_server_error().then_some(Loss::Doubtful);
-                let error = error(ErrorKind::ConnectionLost).with_executed(Executed::Unknown);
-                Failure { error, loss }
-            }
-        }
-    }
-
-    fn redirected(&self, response: &Response) -> Error {
-        let location = response.headers().get("location").and_then(|value| value.to_str().ok());
-        let elsewhere = location.and_then(|location| self.url.join(location).ok());
-        let place = elsewhere.map_or("nowhere".into(), |url| url.origin().ascii_serialization());
-        self.lost(&format!("The server redirects to {place}, which is not followed"))
-            .quoting(&place)
-            .with_executed(Executed::No)
-            .with_hint("set \"url\" to the final address if you trust it")
-    }
-}
-
-/// What the server says about its refusal, as far as it says it soon.
-async fn words(mut response: Response) -> Vec<u8> {
-    let mut words = Vec::new();
-    let reading = async {
-        while let Ok(Some(chunk)) = response.chunk().await {
-            words.extend_from_slice(&chunk[..chunk.len().min(WORDS - words.len())]);
-            if words.len() == WORDS {
-                return;
-            }
-        }
-    };
-    let _ = timeout(LOOK, reading).await;
-    words
-}
-
-/// Whether a refusal is about our session. The protocol wants a 404 for that; servers that send 400 only say it in words.
-fn denies_session(words: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct Refusal {
-        error: Words,
-    }
-    #[derive(Deserialize)]
-    struct Words {
-        message: String,
-    }
-    let text = match serde_json::from_slice::<Refusal>(words) {
-        Ok(refusal) => refusal.error.message,
-        Err(_) => String::from_utf8_lossy(words).into_owned(),
-    };
-    let text = text.to_ascii_lowercase();
-    text.contains("session")
-        && ["unknown", "invalid", "expired", "not found", "missing", "no valid"]
-            .iter()
-            .any(|word| text.contains(word))
 }
 
 /// The innermost error, whose words are without the URL, which may hold secrets.
@@ -197,34 +120,4 @@ fn root_cause<'a>(
         cause = deeper;
     }
     cause
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_forgotten_session_is_recognised_by_its_words() {
-        for words in [
-            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Missing session ID"}}"#,
-            "Session not found",
-            "INVALID OR EXPIRED SESSION",
-            r#"{"error":"unknown sessionId"}"#,
-        ] {
-            assert!(denies_session(words.as_bytes()), "{words}");
-        }
-    }
-
-    #[test]
-    fn other_refusals_are_not_about_the_session() {
-        for words in [
-            "",
-            "invalid request",
-            "the session is fine",
-            r#"{"error":{"message":"invalid arguments","data":{"tool":"session"}}}"#,
-        ] {
-            assert!(!denies_session(words.as_bytes()), "{words}");
-        }
-    }
 }

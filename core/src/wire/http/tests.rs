@@ -153,6 +153,7 @@ enum Told {
 struct Recorder {
     waiting: Mutex<HashSet<u64>>,
     told: UnboundedSender<Told>,
+    last_error: Mutex<Option<Error>>,
 }
 
 impl Inbound for Recorder {
@@ -169,7 +170,9 @@ impl Inbound for Recorder {
     }
     fn unanswered(&self, id: u64, error: Error) {
         lock(&self.waiting).remove(&id);
-        let _ = self.told.send(Told::Unanswered(id, error.executed()));
+        let executed = error.executed();
+        *lock(&self.last_error) = Some(error);
+        let _ = self.told.send(Told::Unanswered(id, executed));
     }
     fn lost(&self, _: Error, loss: Loss) {
         let _ = self.told.send(Told::Lost(loss));
@@ -197,7 +200,11 @@ impl Client {
         let limits = crate::config::Limits { message_bytes: 1 << 20, ..Default::default() };
         let link = Link::open(target, &limits).expect("a link");
         let (sender, told) = unbounded_channel();
-        let recorder = Arc::new(Recorder { waiting: Mutex::default(), told: sender });
+        let recorder = Arc::new(Recorder {
+            waiting: Mutex::default(),
+            told: sender,
+            last_error: Mutex::default(),
+        });
         let inbound: Arc<dyn Inbound> = recorder.clone();
         link.deliver_to(Arc::downgrade(&inbound));
         Client { link, recorder, told }
@@ -217,6 +224,10 @@ impl Client {
     fn next(&mut self) -> Told {
         let next = async { tokio::time::timeout(Duration::from_secs(10), self.told.recv()).await };
         crate::runtime::block_on(next).expect("in time").expect("a sender")
+    }
+
+    fn last_error(&self) -> Error {
+        lock(&self.recorder.last_error).clone().expect("an error")
     }
 
     fn nothing_more(&mut self) {
@@ -274,6 +285,93 @@ fn a_bad_request_of_another_kind_says_nothing_about_the_link() {
     let mut client = Client::with_session(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
+}
+
+/// A response of any status and type.
+fn response(line: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {line}\r\n{headers}\r\nContent-Length: {length}\r\n\r\n{body}")
+}
+
+const JSON: &str = "Content-Type: application/json";
+
+#[test]
+fn an_answer_is_delivered_whatever_the_status_and_the_type() {
+    let large = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"x\":\"{}\"}}}}",
+        "x".repeat(200_000)
+    );
+    let lines = ["400 Bad Request", "404 Not Found", "429 Too Many Requests", "500 Oops", "503 No"];
+    for line in lines.iter().chain(&["401 Unauthorized", "403 Forbidden"]) {
+        for (headers, body, answer) in [
+            (JSON, answer_to(1), answer_to(1)),
+            (JSON, large.clone(), large.clone()),
+            ("Content-Type: text/plain", answer_to(1), answer_to(1)),
+            (
+                "Content-Type: text/event-stream",
+                format!("data: {}\n\n", answer_to(1)),
+                answer_to(1),
+            ),
+        ] {
+            let server = Scripted::start([
+                Answer(response(line, headers, &body)),
+                Answer(status("202 Accepted", "")),
+            ]);
+            let mut client = Client::with_session(&server.url);
+            client.link.speak("2025-06-18");
+            client.ask(1);
+            assert_eq!(client.next(), Told::Message(answer), "{line} {headers}");
+            until("the exchange is over", || lock(&client.link.under_way).is_empty());
+            client.nothing_more();
+        }
+    }
+}
+
+#[test]
+fn an_answer_in_an_open_event_stream_is_delivered_at_once_whatever_the_status() {
+    let stream = open_stream(&format!("data: {}\n\n", answer_to(1)));
+    let server = Scripted::start([Answer(stream.replace("200 OK", "500 Oops"))]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Message(answer_to(1)));
+}
+
+#[test]
+fn a_sign_in_that_is_wanted_first_is_told_as_such() {
+    let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"who are you"}}"#;
+    let challenge = format!("{JSON}\r\nWWW-Authenticate: Bearer");
+    for (headers, greeted) in [(JSON, false), (&*challenge, true)] {
+        let server = Scripted::start([Answer(response("401 Unauthorized", headers, body))]);
+        let mut client = Client::of(&server.url);
+        if greeted {
+            client.link.speak("2025-06-18");
+        }
+        client.ask(1);
+        assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::No)));
+        let error = client.last_error();
+        assert_eq!(error.code(), "AUTH_REQUIRED");
+        assert_eq!(error.rpc().expect("the server's error").code, -32001);
+    }
+}
+
+#[test]
+fn where_an_answer_may_stand_unread_the_tool_may_have_run() {
+    let encoded = format!("{JSON}\r\nContent-Encoding: gzip");
+    let chunked =
+        "HTTP/1.1 404 No\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let cut = |body: &str| format!("{chunked}{:x}\r\n{body}\r\n", body.len());
+    for act in [
+        AnswerAndClose(cut("{\"jsonrpc\":\"2.0\",\"id\":1,")),
+        Answer(response("404 Not Found", JSON, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{")),
+        Answer(response("404 Not Found", &encoded, "gzip")),
+        Answer(response("404 Not Found", JSON, &format!("\"{}\"", "x".repeat(2 << 20)))),
+    ] {
+        let server = Scripted::start([act]);
+        let mut client = Client::with_session(&server.url);
+        client.ask(1);
+        assert_eq!(client.next(), Told::Lost(Loss::Expired));
+        assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
+    }
 }
 
 #[test]

@@ -1,0 +1,276 @@
+//! Owns what stands in the body of a response whose status is no success: the answer to our request all the same, or
+//! words about the refusal. Reading it is bounded in size and in time.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::{Response, StatusCode};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use super::events::EventStream;
+use super::{content_encoding, content_type};
+use crate::error::RpcError;
+use crate::wire::without_bom;
+
+/// How much is read of what is no answer, and how long that may take.
+const WORDS: usize = 64 << 10;
+const READING: Duration = Duration::from_secs(1);
+/// How long what may be an answer may pause.
+const SILENCE: Duration = Duration::from_secs(10);
+
+pub(super) enum Body {
+    /// The answer to our request.
+    Answer(Bytes),
+    /// Something else.
+    Words(Bytes),
+    /// It could not be read to its end; the answer may stand there.
+    Unread,
+}
+
+impl Body {
+    /// Reads the body of a response to request `id`; an answer may have `limit` bytes.
+    pub(super) async fn read(response: Response, id: Option<u64>, limit: usize) -> Body {
+        let Some(id) = id else {
+            // Nobody asked; only a 400 has to explain itself.
+            return match response.status() {
+                StatusCode::BAD_REQUEST => Body::Words(read_words(response).await),
+                _ => Body::Words(Bytes::new()),
+            };
+        };
+        if content_encoding(&response).is_some() {
+            return Body::Unread;
+        }
+        let kind = content_type(&response);
+        if kind.starts_with("text/event-stream") {
+            read_events(response, id, limit).await
+        } else if kind.starts_with("application/json") {
+            match read_whole(response, limit).await {
+                Some(body) => Body::of(body, id),
+                None => Body::Unread,
+            }
+        } else {
+            Body::of(read_words(response).await, id)
+        }
+    }
+
+    fn of(body: Bytes, id: u64) -> Body {
+        match answers(&body, id) {
+            Some(true) => Body::Answer(body),
+            Some(false) => Body::Words(body),
+            None => Body::Unread,
+        }
+    }
+
+    /// What the server says in place of an answer.
+    pub(super) fn words(&self) -> &[u8] {
+        match self {
+            Body::Answer(body) | Body::Words(body) => body,
+            Body::Unread => b"",
+        }
+    }
+}
+
+async fn read_whole(mut response: Response, limit: usize) -> Option<Bytes> {
+    let mut whole = Vec::new();
+    while let Some(chunk) = timeout(SILENCE, response.chunk()).await.ok()?.ok()? {
+        if whole.len() + chunk.len() > limit {
+            return None;
+        }
+        whole.extend_from_slice(&chunk);
+    }
+    Some(whole.into())
+}
+
+/// Reads events until one of them is the answer.
+async fn read_events(mut response: Response, id: u64, limit: usize) -> Body {
+    let mut events = EventStream::new(limit);
+    let mut first = Bytes::new();
+    let mut length = 0;
+    loop {
+        let chunk = match timeout(SILENCE, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            Ok(Ok(None)) => return Body::Words(first),
+            Ok(Err(_)) | Err(_) => return Body::Unread,
+        };
+        length += chunk.len();
+        for data in events.feed(&chunk) {
+            let Some(data) = data else { return Body::Unread };
+            match Body::of(data, id) {
+                Body::Words(words) if first.is_empty() => first = words,
+                Body::Words(_) => {}
+                found => return found,
+            }
+        }
+        if length > limit {
+            return Body::Unread;
+        }
+    }
+}
+
+/// What the server says, as far as it says it soon.
+async fn read_words(mut response: Response) -> Bytes {
+    let mut words = Vec::new();
+    let reading = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            words.extend_from_slice(&chunk[..chunk.len().min(WORDS - words.len())]);
+            if words.len() == WORDS {
+                return;
+            }
+        }
+    };
+    let _ = timeout(READING, reading).await;
+    words.into()
+}
+
+/// Whether the body answers request `id`; nothing if it looks like JSON and cannot be read.
+fn answers(body: &[u8], id: u64) -> Option<bool> {
+    let body = without_bom(body).trim_ascii_start();
+    match body.first() {
+        Some(b'[') => {
+            let batch: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
+            Some(batch.iter().any(|message| is_answer(message.get().as_bytes(), id)))
+        }
+        Some(b'{') => {
+            serde_json::from_slice::<IgnoredAny>(body).ok()?;
+            Some(is_answer(body, id))
+        }
+        _ => Some(false),
+    }
+}
+
+/// Whether this answers request `id`, in good shape or not: what is wrong with it is not for the status to say.
+fn is_answer(message: &[u8], id: u64) -> bool {
+    #[derive(Deserialize)]
+    struct Message<'a> {
+        #[serde(rename = "jsonrpc")]
+        _jsonrpc: IgnoredAny,
+        #[serde(borrow)]
+        id: &'a RawValue,
+        method: Option<IgnoredAny>,
+    }
+    serde_json::from_slice::<Message<'_>>(message).is_ok_and(|message| {
+        // Some servers write the number back as a string.
+        message.method.is_none() && message.id.get().trim_matches('"').parse() == Ok(id)
+    })
+}
+
+/// The JSON-RPC error in a refusal.
+pub(super) fn rpc_error(words: &[u8]) -> Option<RpcError> {
+    #[derive(Deserialize)]
+    struct Refusal {
+        #[serde(rename = "jsonrpc")]
+        _jsonrpc: IgnoredAny,
+        error: Shape,
+    }
+    #[derive(Deserialize)]
+    struct Shape {
+        code: i64,
+        #[serde(default)]
+        message: String,
+        #[serde(default)]
+        data: Option<serde_json::Value>,
+    }
+    let words = without_bom(words);
+    if words.len() > WORDS {
+        return None;
+    }
+    let Refusal { error: Shape { code, message, data }, .. } =
+        serde_json::from_slice(words).ok()?;
+    Some(RpcError { code, message, data })
+}
+
+/// Whether a refusal is about our session. The protocol wants a 404 for that; servers that send 400 only say it in words.
+pub(super) fn denies_session(words: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: Words,
+    }
+    #[derive(Deserialize)]
+    struct Words {
+        message: String,
+    }
+    let words = &words[..words.len().min(WORDS)];
+    let text = match serde_json::from_slice::<Refusal>(without_bom(words)) {
+        Ok(refusal) => refusal.error.message,
+        Err(_) => String::from_utf8_lossy(words).into_owned(),
+    };
+    let text = text.to_ascii_lowercase();
+    text.contains("session")
+        && ["unknown", "invalid", "expired", "not found", "missing", "no valid"]
+            .iter()
+            .any(|word| text.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_our_id() {
+        for answer in [
+            r#"{"jsonrpc":"2.0","id":7,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":"7","error":{"code":1,"message":"session expired"}}"#,
+            r#" [{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":7,"result":{}}]"#,
+            "\u{feff}{\"id\":7,\"jsonrpc\":\"2.0\"}",
+            r#"{"jsonrpc":"2.0","id":7,"result":null}"#,
+        ] {
+            assert_eq!(answers(answer.as_bytes(), 7), Some(true), "{answer}");
+        }
+        for other in [
+            "",
+            "session expired, id 7",
+            r#"{"id":7,"error":"no"}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"7"}}"#,
+            r#"{"jsonrpc":"2.0","id":8,"result":{"id":7}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","error":{"code":1,"message":"no"}}"#,
+        ] {
+            assert_eq!(answers(other.as_bytes(), 7), Some(false), "{other}");
+        }
+        for broken in ["{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{", "[", "{\"id\":7"] {
+            assert_eq!(answers(broken.as_bytes(), 7), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn the_error_of_a_refusal_is_kept_if_it_is_one_of_json_rpc() {
+        let found = rpc_error(
+            br#"{"jsonrpc":"2.0","id":null,"error":{"code":-3,"message":"m","data":[1]}}"#,
+        );
+        let data = Some(serde_json::json!([1]));
+        assert_eq!(found, Some(RpcError { code: -3, message: "m".into(), data }));
+        for other in
+            ["no", r#"{"error":{"code":1,"message":"m"}}"#, r#"{"jsonrpc":"2.0","error":"m"}"#]
+        {
+            assert_eq!(rpc_error(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_forgotten_session_is_recognised_by_its_words() {
+        for words in [
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Missing session ID"}}"#,
+            "Session not found",
+            "INVALID OR EXPIRED SESSION",
+            r#"{"error":"unknown sessionId"}"#,
+        ] {
+            assert!(denies_session(words.as_bytes()), "{words}");
+        }
+    }
+
+    #[test]
+    fn other_refusals_are_not_about_the_session() {
+        for words in [
+            "",
+            "invalid request",
+            "the session is fine",
+            r#"{"error":{"message":"invalid arguments","data":{"tool":"session"}}}"#,
+        ] {
+            assert!(!denies_session(words.as_bytes()), "{words}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Owns what an HTTP status means that is no success: the kind of the error, whether the tool may have run, and whether
+//! the session is gone.
+//! Invariant: an answer to our request outweighs the status, and where one may stand unread, the tool may have run.
+
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use reqwest::{Response, StatusCode};
+use tokio::time::timeout;
+
+use super::body::{Body, denies_session, rpc_error};
+use super::refusal::Failure;
+use super::{ASIDE, Link, Sent};
+use crate::error::{Error, ErrorKind, Executed, RpcError};
+use crate::wire::Loss;
+
+/// Asks for nothing but whether the session is known.
+const PING: &[u8] = br#"{"jsonrpc":"2.0","id":"mcpool-session","method":"ping"}"#;
+
+/// What is left of a response when its body is read.
+struct Head {
+    status: StatusCode,
+    retry_after_ms: Option<u64>,
+    has_challenge: bool,
+    /// Where it redirects to.
+    location: Option<String>,
+}
+
+impl Head {
+    fn of(response: &Response) -> Self {
+        let (status, headers) = (response.status(), response.headers());
+        let waits =
+            matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+        Head {
+            status,
+            retry_after_ms: retry_after_ms(headers).filter(|_| waits),
+            has_challenge: headers.contains_key(WWW_AUTHENTICATE),
+            location: text(headers, &reqwest::header::LOCATION).map(str::to_owned),
+        }
+    }
+
+    /// Whether this is about who we are, whatever the body says: a server that refuses our first word has not begun to
+    /// answer, and a challenge is for clients.
+    fn is_about_sign_in(&self, opening: bool) -> bool {
+        match self.status {
+            StatusCode::UNAUTHORIZED => opening || self.has_challenge,
+            StatusCode::FORBIDDEN => opening,
+            _ => false,
+        }
+    }
+
+    fn denies_session(&self, words: &[u8]) -> bool {
+        match self.status {
+            StatusCode::NOT_FOUND => true,
+            StatusCode::BAD_REQUEST => denies_session(words),
+            _ => false,
+        }
+    }
+}
+
+impl Link {
+    /// Delivers the answer that came with a status that is no success; without one the status decides.
+    pub(super) async fn answered_or_refused(
+        &self,
+        response: Response,
+        sent: Sent,
+    ) -> Result<(), Failure> {
+        let head = Head::of(&response);
+        let body = Body::read(response, sent.id, self.message_limit).await;
+        match (&body, self.inbound(), sent.id) {
+            (Body::Answer(answer), Some(inbound), Some(_))
+                if !head.is_about_sign_in(sent.opening) =>
+            {
+                inbound.message(answer.clone());
+                if sent.with_session && head.denies_session(answer) {
+                    // A tool's own "not found", or a dead session that would fail every call to come.
+                    let _ =
+                        timeout(ASIDE, Box::pin(self.post(Bytes::from_static(PING), None))).await;
+                }
+                Ok(())
+            }
+            _ => Err(self.judge(&head, &body, sent.with_session)),
+        }
+    }
+
+    /// The same where nothing was asked that could be answered.
+    pub(super) async fn refused(&self, response: Response, with_session: bool) -> Failure {
+        let head = Head::of(&response);
+        let body = Body::read(response, None, self.message_limit).await;
+        self.judge(&head, &body, with_session)
+    }
+
+    fn judge(&self, head: &Head, body: &Body, with_session: bool) -> Failure {
+        let status = head.status;
+        if status.is_redirection() {
+            return self.redirected(head.location.as_deref()).into();
+        }
+        let is_unread = matches!(body, Body::Unread);
+        let at_most = |executed| if is_unread { Executed::Unknown } else { executed };
+        let rpc = rpc_error(body.words()).map(|rpc| self.masked(rpc));
+        let with_rpc = |kind, what: &str| match &rpc {
+            Some(rpc) => {
+                self.error(kind, &format!("{what}: {}", rpc.message)).with_rpc(rpc.clone())
+            }
+            None => self.error(kind, what),
+        };
+        if with_session && head.denies_session(body.words()) {
+            let lost = with_rpc(ErrorKind::ConnectionLost, "The server has forgotten our session");
+            let lost = lost.with_executed(at_most(Executed::No));
+            return Failure::refused(lost, Some(Loss::Expired));
+        }
+        let (kind, executed) = meaning(status);
+        let executed = match kind {
+            ErrorKind::AuthRequired | ErrorKind::AuthFailed => executed,
+            _ => at_most(executed),
+        };
+        let mut error =
+            with_rpc(kind, &format!("The server answered {status}")).with_executed(executed);
+        if let Some(hint) = hint(status) {
+            error = error.with_hint(hint);
+        }
+        if let Some(ms) = head.retry_after_ms {
+            error = error.with_retry_after_ms(ms);
+        }
+        Failure::refused(error, status.is_server_error().then_some(Loss::Doubtful))
+    }
+
+    fn masked(&self, RpcError { code, message, data }: RpcError) -> RpcError {
+        let message = self.mask.text(&message).into_owned();
+        RpcError { code, message, data: data.map(|data| self.mask.json(data)) }
+    }
+
+    fn redirected(&self, location: Option<&str>) -> Error {
+        let elsewhere = location.and_then(|location| self.url.join(location).ok());
+        let place = elsewhere.map_or("nowhere".into(), |url| url.origin().ascii_serialization());
+        self.lost(&format!("The server redirects to {place}, which is not followed"))
+            .quoting(&place)
+            .with_executed(Executed::No)
+            .with_hint("set \"url\" to the final address if you trust it")
+    }
+}
+
+/// The kind of a refusal, and whether the tool ran. `No` only where the status says that the request was not looked at.
+fn meaning(status: StatusCode) -> (ErrorKind, Executed) {
+    match status {
+        StatusCode::UNAUTHORIZED => (ErrorKind::AuthRequired, Executed::No),
+        StatusCode::FORBIDDEN => (ErrorKind::AuthFailed, Executed::No),
+        StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
+            (ErrorKind::ToolUnavailable, Executed::No)
+        }
+        StatusCode::NOT_FOUND | StatusCode::REQUEST_TIMEOUT => {
+            (ErrorKind::ToolUnavailable, Executed::Unknown)
+        }
+        StatusCode::METHOD_NOT_ALLOWED
+        | StatusCode::LENGTH_REQUIRED
+        | StatusCode::PAYLOAD_TOO_LARGE
+        | StatusCode::URI_TOO_LONG
+        | StatusCode::UNSUPPORTED_MEDIA_TYPE
+        | StatusCode::MISDIRECTED_REQUEST
+        | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => (ErrorKind::ToolRejected, Executed::No),
+        status if status.is_client_error() => (ErrorKind::ToolRejected, Executed::Unknown),
+        _ => (ErrorKind::ConnectionLost, Executed::Unknown),
+    }
+}
+
+fn hint(status: StatusCode) -> Option<&'static str> {
+    match status {
+        StatusCode::UNAUTHORIZED => Some("put a token into \"headers\""),
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE => {
+            Some("is this the URL of an MCP server?")
+        }
+        StatusCode::PAYLOAD_TOO_LARGE => Some("make the arguments smaller"),
+        StatusCode::TOO_MANY_REQUESTS => Some("try again later, or less often"),
+        _ => None,
+    }
+}
+
+/// When to come again: in so many seconds, or at a time, which is told by the server's own clock where it shows it.
+fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
+    let after = text(headers, &RETRY_AFTER)?.trim();
+    if !after.is_empty() && after.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Some(after.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(1000));
+    }
+    let date = |text: &str| DateTime::parse_from_rfc2822(text.trim()).ok().map(|it| it.to_utc());
+    let now = text(headers, &DATE).and_then(date);
+    let now = now.unwrap_or_else(|| DateTime::<Utc>::from(SystemTime::now()));
+    let wait = date(after)?.signed_duration_since(now).num_milliseconds();
+    Some(u64::try_from(wait).unwrap_or(0))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(retry_after: &str, date: Option<&str>) -> Option<u64> {
+        let mut headers = HeaderMap::new();
+        headers.insert(RETRY_AFTER, retry_after.parse().expect("a value"));
+        if let Some(date) = date {
+            headers.insert(DATE, date.parse().expect("a value"));
+        }
+        retry_after_ms(&headers)
+    }
+
+    #[test]
+    fn when_to_come_again_is_told_in_seconds_or_by_a_date() {
+        let now = Some("Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(after("120", None), Some(120_000));
+        assert_eq!(after(" 0 ", None), Some(0));
+        assert_eq!(after("99999999999999999999", None), Some(u64::MAX));
+        assert_eq!(after("Sun, 06 Nov 1994 08:50:07 GMT", now), Some(30_000));
+        assert_eq!(after("Sun, 06 Nov 1994 08:49:00 GMT", now), Some(0));
+        assert_eq!(after("Sun, 06 Nov 1994 08:50:07 GMT", None), Some(0), "by our own clock");
+        for odd in ["", "soon", "-3", "1.5", "Sun, 99 Nov 1994"] {
+            assert_eq!(after(odd, now), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_client_error_is_never_a_lost_connection() {
+        for code in 400..500 {
+            let status = StatusCode::from_u16(code).expect("a status");
+            assert_ne!(meaning(status).0, ErrorKind::ConnectionLost, "{code}");
+        }
+        for code in 500..600 {
+            let status = StatusCode::from_u16(code).expect("a status");
+            assert_eq!(meaning(status), (ErrorKind::ConnectionLost, Executed::Unknown), "{code}");
+        }
+    }
+}
