@@ -1,10 +1,13 @@
 //! Owns reading a `text/event-stream`: chunks in, the data of complete events out, within a limit; and from where and
 //! how soon the stream is to be taken up again.
+//! Invariant: an event over the limit is told as soon as it is over, and nothing of it is delivered or kept.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::HeaderValue;
+
+use crate::wire::without_bom;
 
 /// How long to wait before a stream is opened again, when the server does not say.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -15,10 +18,17 @@ pub(super) struct EventStream {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
+    /// The event has a name, and so is not for us.
+    is_other: bool,
+    /// No line is complete yet: a byte order mark may stand before it.
+    at_start: bool,
     /// The other half of a CR LF that was cut between chunks.
     after_cr: bool,
     limit: usize,
+    /// The event is over the limit; what comes of it is dropped.
     over: bool,
+    /// And so was some of the line.
+    cut_line: bool,
     /// Of the event that is not complete yet.
     next_id: Option<Vec<u8>>,
     last_id: Option<HeaderValue>,
@@ -32,9 +42,12 @@ impl EventStream {
             line: Vec::new(),
             data: Vec::new(),
             has_data: false,
+            is_other: false,
+            at_start: true,
             after_cr: false,
             limit,
             over: false,
+            cut_line: false,
             next_id: None,
             last_id: None,
             pause: PAUSE,
@@ -47,7 +60,8 @@ impl EventStream {
         self.line.clear();
         self.data.clear();
         self.next_id = None;
-        (self.has_data, self.after_cr, self.over) = (false, false, false);
+        (self.has_data, self.is_other, self.after_cr) = (false, false, false);
+        (self.over, self.cut_line, self.at_start) = (false, false, true);
     }
 
     /// The id of the last event that was complete, if the server gave one.
@@ -65,7 +79,8 @@ impl EventStream {
         self.count
     }
 
-    /// The data of every event that `chunk` completes; `None` stands for one over the limit.
+    /// The data of every message that `chunk` completes; `None` stands for an event that goes over the limit, whose rest
+    /// is left out.
     pub(super) fn feed(&mut self, chunk: &[u8]) -> Vec<Option<Bytes>> {
         let mut complete = Vec::new();
         let mut rest = chunk;
@@ -74,7 +89,7 @@ impl EventStream {
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
         }
         while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
-            self.keep(&rest[..at]);
+            self.keep(&rest[..at], &mut complete);
             let ended_by_cr = rest[at] == b'\r';
             rest = &rest[at + 1..];
             if ended_by_cr {
@@ -83,56 +98,70 @@ impl EventStream {
             }
             self.end_line(&mut complete);
         }
-        self.keep(rest);
+        self.keep(rest, &mut complete);
         complete
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
-        if self.line.len() + self.data.len() + bytes.len() > self.limit {
+    fn keep(&mut self, bytes: &[u8], complete: &mut Vec<Option<Bytes>>) {
+        if !self.over && self.line.len() + self.data.len() + bytes.len() > self.limit {
             self.over = true;
             self.line = Vec::new();
             self.data = Vec::new();
+            complete.push(None);
         }
-        if !self.over {
+        if self.over {
+            // Only whether a line is empty still counts: that ends the event.
+            self.cut_line |= !bytes.is_empty();
+        } else {
             self.line.extend_from_slice(bytes);
         }
     }
 
     fn end_line(&mut self, complete: &mut Vec<Option<Bytes>>) {
-        let line = std::mem::take(&mut self.line);
+        let mut line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.at_start) {
+            let mark = line.len() - without_bom(&line).len();
+            line.drain(..mark);
+        }
+        if std::mem::take(&mut self.cut_line) {
+            return;
+        }
         if line.is_empty() {
             self.end_event();
             let data = std::mem::take(&mut self.data);
-            if std::mem::take(&mut self.over) {
-                complete.push(None);
-            } else if self.has_data && !data.is_empty() {
+            let is_message = self.has_data && !self.over && !self.is_other;
+            if is_message && !data.is_empty() {
                 complete.push(Some(data.into()));
             }
-            self.has_data = false;
-        } else if let Some(value) = line.strip_prefix(b"data:") {
-            let value = value.strip_prefix(b" ").unwrap_or(value);
-            if !self.has_data && self.data.is_empty() {
-                // The common case is one line of data: its buffer is taken over, not copied.
-                let cut = line.len() - value.len();
-                self.data = line;
-                self.data.drain(..cut);
-            } else {
-                self.data.push(b'\n');
-                self.data.extend_from_slice(value);
+            (self.has_data, self.over, self.is_other) = (false, false, false);
+            return;
+        }
+        // A line without a colon is a name without a value.
+        let colon = memchr::memchr(b':', &line).unwrap_or(line.len());
+        let (name, value) = line.split_at(colon);
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match name {
+            b"data" => {
+                if self.has_data {
+                    self.data.push(b'\n');
+                    self.data.extend_from_slice(value);
+                } else {
+                    // The common case is one line of data: its buffer is taken over, not copied.
+                    let cut = line.len() - value.len();
+                    self.data = line;
+                    self.data.drain(..cut);
+                }
+                self.has_data = true;
             }
-            self.has_data = true;
-        } else if let Some(value) = line.strip_prefix(b"id:") {
-            let value = value.strip_prefix(b" ").unwrap_or(value);
-            if !value.contains(&0) {
-                self.next_id = Some(value.to_owned());
+            b"event" => self.is_other = !matches!(value, b"" | b"message"),
+            b"id" if !value.contains(&0) => self.next_id = Some(value.to_owned()),
+            b"retry" if value.iter().all(u8::is_ascii_digit) => {
+                if let Some(ms) = str::from_utf8(value).ok().and_then(|ms| ms.parse().ok()) {
+                    self.pause = Duration::from_millis(ms).max(LEAST_PAUSE);
+                }
             }
-        } else if let Some(value) = line.strip_prefix(b"retry:") {
-            let value = value.strip_prefix(b" ").unwrap_or(value);
-            if value.iter().all(u8::is_ascii_digit)
-                && let Some(ms) = str::from_utf8(value).ok().and_then(|ms| ms.parse().ok())
-            {
-                self.pause = Duration::from_millis(ms).max(LEAST_PAUSE);
-            }
+            _ => {}
         }
     }
 
@@ -171,8 +200,53 @@ mod tests {
 
     #[test]
     fn an_event_over_the_limit_is_told_and_the_next_one_lives() {
-        let stream = format!("data: {}\n\ndata: ok\n\n", "x".repeat(5000));
-        assert_eq!(all(&stream, 100), ["over", "ok"]);
+        let long = "x".repeat(5000);
+        for rest in ["", "data: rest\n", "data\nid: 7\ndata: rest\nevent: message\n"] {
+            let stream = format!("data: {long}\n{rest}\ndata: ok\n\n");
+            for cut in [1, 3, 100, 10_000] {
+                assert_eq!(all(&stream, cut), ["over", "ok"], "{rest:?} cut at {cut}");
+            }
+        }
+        let lines = "data: of many lines\n".repeat(100);
+        assert_eq!(all(&format!("{lines}\ndata: ok\n\n"), 7), ["over", "ok"]);
+    }
+
+    #[test]
+    fn an_event_without_an_end_is_told_when_it_is_over_the_limit() {
+        for endless in ["data: ", "id: ", ": ", ""] {
+            let stream = format!("{endless}{}", "x".repeat(5000));
+            assert_eq!(all(&stream, 100), ["over"], "{endless}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_before_the_stream_is_no_part_of_it() {
+        let stream = "\u{feff}data: a\n\ndata: b\n\n";
+        for cut in 1..stream.len() {
+            assert_eq!(all(stream, cut), ["a", "b"], "cut at {cut}");
+        }
+        let mut events = read("\u{feff}data: a\n\n");
+        assert!(events.feed("\u{feff}data: in between\n\n".as_bytes()).is_empty());
+        events.restart();
+        assert_eq!(events.feed("\u{feff}data: b\n\n".as_bytes()), [Some(Bytes::from("b"))]);
+    }
+
+    #[test]
+    fn only_messages_are_delivered() {
+        let stream = "event: ping\ndata: 1\n\nevent: message\ndata: 2\n\nevent\ndata: 3\n\ndata: 4\nevent:x\n\ndata: 5\n\n";
+        for cut in 1..stream.len() {
+            assert_eq!(all(stream, cut), ["2", "3", "5"], "cut at {cut}");
+        }
+        let events = read("event: ping\nid: 3\ndata: 1\n\n");
+        assert_eq!((events.last_id().unwrap().to_str().unwrap(), events.count()), ("3", 1));
+    }
+
+    #[test]
+    fn a_line_without_a_colon_is_a_name_without_a_value() {
+        assert_eq!(all("data\ndata: a\ndata\n\ndata\n\n", 5), ["\na\n"]);
+        assert!(read("id: 1\n\nid\n\n").last_id().is_none());
+        assert_eq!(read("retry\n").pause(), PAUSE);
+        assert_eq!(all("datax: a\ndata : b\n\n", 5), [""; 0]);
     }
 
     fn read(stream: &str) -> EventStream {

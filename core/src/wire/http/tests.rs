@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,6 +38,7 @@ struct Seen {
 struct Scripted {
     url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
+    closed: Arc<AtomicUsize>,
 }
 
 impl Scripted {
@@ -47,13 +48,15 @@ impl Scripted {
         let acts: Arc<Mutex<VecDeque<Act>>> = Arc::new(Mutex::new(acts.into_iter().collect()));
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
         let dead = Arc::new(AtomicBool::new(false));
-        let all = seen.clone();
+        let closed: Arc<AtomicUsize> = Arc::default();
+        let (all, ended) = (seen.clone(), closed.clone());
         thread::spawn(move || {
             for stream in listener.incoming() {
                 if dead.load(Ordering::SeqCst) {
                     return;
                 }
                 let (acts, seen, dead) = (acts.clone(), all.clone(), dead.clone());
+                let ended = ended.clone();
                 thread::spawn(move || {
                     let stream = stream.expect("a client");
                     if let Some(Die) = connection(&stream, &acts, &seen) {
@@ -61,10 +64,16 @@ impl Scripted {
                         // Wakes the listener, which goes with its thread; this socket goes last.
                         while TcpStream::connect(address).is_ok() {}
                     }
+                    ended.fetch_add(1, Ordering::SeqCst);
                 });
             }
         });
-        Scripted { url: format!("http://{address}/mcp"), seen }
+        Scripted { url: format!("http://{address}/mcp"), seen, closed }
+    }
+
+    /// How many connections are over.
+    fn closed(&self) -> usize {
+        self.closed.load(Ordering::SeqCst)
     }
 
     fn seen(&self) -> Vec<Seen> {
@@ -372,6 +381,16 @@ fn where_an_answer_may_stand_unread_the_tool_may_have_run() {
         assert_eq!(client.next(), Told::Lost(Loss::Expired));
         assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
     }
+}
+
+#[test]
+fn an_event_over_the_limit_fails_its_call_before_it_ends() {
+    let server = Scripted::start([Answer(open_stream(&format!("data: {}", "x".repeat(2 << 20))))]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Yes)));
+    assert_eq!(client.last_error().code(), "LIMIT_EXCEEDED");
+    until("the stream is dropped", || server.closed() == 1);
 }
 
 #[test]
