@@ -22,6 +22,8 @@ pub(crate) mod stdio;
 pub(crate) trait Inbound: Send + Sync {
     /// One complete message.
     fn message(&self, message: Bytes);
+    /// One that came in the exchange of request `asked`: what names no request is meant for that one.
+    fn message_for(&self, asked: u64, message: Bytes);
     /// A message over the limit went by; these are its first and last bytes.
     fn oversized(&self, head: &[u8], tail: &[u8]);
     /// Whether an answer to this request is still waited for.

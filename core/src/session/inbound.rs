@@ -12,7 +12,7 @@ use super::{News, Session, server_requests};
 use crate::call::Progress;
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::sync::lock;
-use crate::wire::{Inbound, Loss};
+use crate::wire::{Inbound, Loss, without_bom};
 
 /// From this length on it pays to look for the usual layouts first.
 const LONG_ANSWER: usize = 64 << 10;
@@ -40,7 +40,38 @@ impl Session {
         }
     }
 
-    fn one(&self, message: Bytes) {
+    /// A message, or a batch of them, that came with the answer to request `asked` where that is known.
+    fn incoming(&self, message: Bytes, asked: Option<u64>) {
+        if message.first() == Some(&b'{') {
+            return self.one(message, asked);
+        }
+        let rest = without_bom(&message).trim_ascii_start();
+        if rest.first() != Some(&b'[') {
+            return self.one(message.slice_ref(rest), asked);
+        }
+        match serde_json::from_slice::<Vec<&RawValue>>(rest) {
+            Ok(batch) => {
+                for item in batch {
+                    self.one(message.slice_ref(item.get().as_bytes()), asked);
+                }
+            }
+            Err(_) => self.unreadable(&message),
+        }
+    }
+
+    /// An error that names no request is for the one that was asked, or for the only one that waits.
+    fn nameless(&self, message: &Bytes, asked: Option<u64>) {
+        let Some(error) = message::nameless_error(message) else {
+            return self.unreadable(message);
+        };
+        let id = asked.or_else(|| lock(&self.table).only_one());
+        match id {
+            Some(id) => self.answer(id, Err(self.refusal(error))),
+            None => tracing::debug!(server = &*self.server, "an error for nobody in particular"),
+        }
+    }
+
+    fn one(&self, message: Bytes, asked: Option<u64>) {
         if message::is_deeper_than(&message, self.limits.json_depth) {
             return self.too_deep(&message);
         }
@@ -69,7 +100,7 @@ impl Session {
                 };
                 self.answer(id, self.outcome(&message, result, error));
             }
-            Envelope { method: None, id: None, .. } => self.unreadable(&message),
+            Envelope { method: None, id: None, .. } => self.nameless(&message, asked),
         }
     }
 
@@ -153,17 +184,11 @@ fn unreadable(what: &str) -> Error {
 
 impl Inbound for Session {
     fn message(&self, message: Bytes) {
-        if message.first() != Some(&b'[') {
-            return self.one(message);
-        }
-        match serde_json::from_slice::<Vec<&RawValue>>(&message) {
-            Ok(batch) => {
-                for item in batch {
-                    self.one(message.slice_ref(item.get().as_bytes()));
-                }
-            }
-            Err(_) => self.unreadable(&message),
-        }
+        self.incoming(message, None);
+    }
+
+    fn message_for(&self, asked: u64, message: Bytes) {
+        self.incoming(message, Some(asked));
     }
 
     fn oversized(&self, head: &[u8], tail: &[u8]) {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -27,6 +28,21 @@ pub(super) struct RpcErrorShape {
     pub(super) message: String,
     #[serde(default)]
     pub(super) data: Option<serde_json::Value>,
+}
+
+/// The error of a JSON-RPC answer that names no request.
+pub(super) fn nameless_error(message: &[u8]) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(rename = "jsonrpc")]
+        _jsonrpc: IgnoredAny,
+        id: Option<IgnoredAny>,
+        result: Option<IgnoredAny>,
+        #[serde(borrow)]
+        error: &'a RawValue,
+    }
+    let answer: Answer<'_> = serde_json::from_slice(message).ok()?;
+    (answer.id.is_none() && answer.result.is_none()).then(|| answer.error.get())
 }
 
 /// A `tools/call` line. `tool` is a JSON string and `arguments` a JSON object, both compact.
@@ -220,6 +236,25 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"x","params":{"id":1}}"#,
         ] {
             assert_eq!(found(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_error_without_an_id_is_told_from_what_is_no_answer() {
+        let error = r#"{"code":1,"message":"m"}"#;
+        for answer in [
+            format!(r#"{{"jsonrpc":"2.0","id":null,"error":{error}}}"#),
+            format!(r#"{{"error":{error},"jsonrpc":"2.0"}}"#),
+        ] {
+            assert_eq!(nameless_error(answer.as_bytes()), Some(error), "{answer}");
+        }
+        for other in [
+            format!(r#"{{"level":50,"error":{error}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":3,"error":{error}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","id":null,"result":{{}},"error":{error}}}"#),
+            r#"{"jsonrpc":"2.0","id":null,"result":{}}"#.to_owned(),
+        ] {
+            assert_eq!(nameless_error(other.as_bytes()), None, "{other}");
         }
     }
 

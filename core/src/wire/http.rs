@@ -18,7 +18,7 @@ use url::Url;
 
 use super::{Inbound, Loss};
 use crate::config::Limits;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::per_process::Origin;
 use crate::redact::Mask;
 use crate::runtime;
@@ -174,10 +174,19 @@ impl Link {
         under_way.insert(id, task.abort_handle());
     }
 
-    /// Sends a message that expects no answer; returns when the server has taken it.
+    /// Sends a message that expects no answer; returns when the server has taken it. A server that refuses it by its
+    /// status is not lost for that: what it really minds it says to the next request. Only a sign-in cannot wait.
     pub(crate) async fn deliver(&self, mut message: Vec<u8>) -> Result<()> {
         message.pop();
-        self.post(message.into(), None).await
+        match self.exchange(message.into(), None).await {
+            Err(Failure { error, by_status: true, .. })
+                if error.kind() != ErrorKind::AuthRequired =>
+            {
+                tracing::warn!(server = &*self.server, "a notification was refused: {error}");
+                Ok(())
+            }
+            outcome => outcome.map_err(|failure| self.told(failure)),
+        }
     }
 
     pub(super) fn abandon(&self, id: u64) {
@@ -215,9 +224,6 @@ impl Link {
             Ok(response) => response,
             Err(error) => return Err(self.not_reached(&error).await),
         };
-        if let Some(session) = response.headers().get(SESSION_ID) {
-            lock(&self.headers).insert(SESSION_ID, session.clone());
-        }
         let status = response.status();
         if !status.is_success() {
             // Boxed for the sake of the calls that go well.
@@ -227,8 +233,17 @@ impl Link {
             .await;
         }
         let Some(id) = id else { return Ok(()) };
+        if opening && let Some(session) = response.headers().get(SESSION_ID) {
+            lock(&self.headers).insert(SESSION_ID, session.clone());
+        }
         if status == StatusCode::ACCEPTED {
             return Err(self.odd("accepted the request without an answer").into());
+        }
+        if let Some(encoding) = content_encoding(&response) {
+            let encoding = media_type(&String::from_utf8_lossy(encoding.as_bytes()));
+            let what = format!("sent an answer that is encoded as \"{encoding}\", unasked");
+            let hint = "let it answer without a Content-Encoding";
+            return Err(self.odd(&what).with_hint(hint).quoting(&encoding).into());
         }
         let kind = content_type(&response);
         if kind.starts_with("text/event-stream") {
@@ -236,7 +251,7 @@ impl Link {
         } else if kind.starts_with("application/json") {
             let body = self.body(response).await?;
             if let Some(inbound) = self.inbound() {
-                inbound.message(body);
+                inbound.message_for(id, body);
             }
             Ok(())
         } else {
@@ -274,7 +289,7 @@ impl Link {
 
     /// Tells the owner what a failure means for the whole link; gives the error for whoever asked.
     fn told(&self, failure: Failure) -> Error {
-        let Failure { error, loss } = failure;
+        let Failure { error, loss, .. } = failure;
         if let (Some(loss), Some(inbound)) = (loss, self.inbound()) {
             let told = match loss {
                 Loss::Doubtful => self.over.load(Ordering::Relaxed),

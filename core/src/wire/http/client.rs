@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, ClientBuilder, redirect};
 use url::Url;
 
@@ -17,6 +18,8 @@ use crate::per_process::PerProcess;
 use crate::wire::address::{self, Class};
 
 const REDIRECTS: usize = 3;
+/// Without a word about it, a server may encode its answers as it likes.
+const NOT_ENCODED: HeaderValue = HeaderValue::from_static("identity");
 
 /// Where a server may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +154,8 @@ fn public_only(resolver: impl Resolve + 'static) -> ClientBuilder {
 
 fn builder(addresses: Addresses) -> ClientBuilder {
     Client::builder()
+        .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, NOT_ENCODED)]))
+        .user_agent(concat!("mcpool/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::custom(move |attempt| {
             if let Err(refused) = addresses.check(attempt.url()) {
                 return attempt.error(refused);

@@ -18,28 +18,30 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(super) struct Failure {
     pub(super) error: Error,
     pub(super) loss: Option<Loss>,
+    /// The server was reached, and its status said no.
+    pub(super) by_status: bool,
 }
 
 impl Failure {
     fn new(error: Error, loss: Loss) -> Self {
-        Failure { error, loss: Some(loss) }
+        Failure { error, loss: Some(loss), by_status: false }
     }
 
     pub(super) fn refused(error: Error, loss: Option<Loss>) -> Self {
-        Failure { error, loss }
+        Failure { error, loss, by_status: true }
     }
 
     /// The same where only the rest of an answer was asked for. A 404 to that may be about the stream; if it is about
     /// the session, the next POST tells.
     pub(super) fn after_taken(self) -> Self {
         let loss = self.loss.filter(|loss| *loss != Loss::Expired);
-        Failure { error: self.error.with_executed(Executed::Unknown), loss }
+        Failure { error: self.error.with_executed(Executed::Unknown), loss, ..self }
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure { error, loss: None }
+        Failure { error, loss: None, by_status: false }
     }
 }
 

@@ -37,7 +37,7 @@ impl Link {
     pub(super) async fn deliver_events(&self, response: Response, id: u64) -> Result<(), Failure> {
         let mut events = EventStream::new(self.message_limit);
         // Read to its end though the answer has come: the connection is kept only then.
-        let end = self.read(response, &mut events, None).await?;
+        let end = self.read(response, &mut events, id, false).await?;
         if self.waits_for(id) {
             // Boxed for the sake of the calls that do not need it.
             Box::pin(self.resume(events, end, id)).await?;
@@ -62,7 +62,7 @@ impl Link {
                 Ok(response) => {
                     let before = events.count();
                     events.restart();
-                    end = self.read(response, &mut events, Some(id)).await?;
+                    end = self.read(response, &mut events, id, true).await?;
                     if events.count() > before {
                         in_vain = 0;
                     }
@@ -79,12 +79,13 @@ impl Link {
         self.inbound().is_some_and(|inbound| inbound.expects(id))
     }
 
-    /// Delivers the events of one response, with `until` only until that request is answered.
+    /// Delivers the events of one response to request `id`; to its end, or until that request is answered.
     async fn read(
         &self,
         mut response: Response,
         events: &mut EventStream,
-        until: Option<u64>,
+        id: u64,
+        until_answered: bool,
     ) -> Result<End, Failure> {
         loop {
             let chunk = match response.chunk().await {
@@ -94,9 +95,9 @@ impl Link {
             };
             for data in events.feed(&chunk) {
                 let Some(inbound) = self.inbound() else { return Ok(End::Answered) };
-                inbound.message(data.ok_or_else(|| self.over_limit())?);
+                inbound.message_for(id, data.ok_or_else(|| self.over_limit())?);
             }
-            if until.is_some_and(|id| !self.waits_for(id)) {
+            if until_answered && !self.waits_for(id) {
                 return Ok(End::Answered);
             }
         }

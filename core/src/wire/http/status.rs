@@ -70,10 +70,10 @@ impl Link {
         let head = Head::of(&response);
         let body = Body::read(response, sent.id, self.message_limit).await;
         match (&body, self.inbound(), sent.id) {
-            (Body::Answer(answer), Some(inbound), Some(_))
+            (Body::Answer(answer), Some(inbound), Some(id))
                 if !head.is_about_sign_in(sent.opening) =>
             {
-                inbound.message(answer.clone());
+                inbound.message_for(id, answer.clone());
                 if sent.with_session && head.denies_session(answer) {
                     // A tool's own "not found", or a dead session that would fail every call to come.
                     let _ =

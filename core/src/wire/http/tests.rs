@@ -173,6 +173,9 @@ impl Inbound for Recorder {
         }
         let _ = self.told.send(Told::Message(String::from_utf8(message.into()).expect("text")));
     }
+    fn message_for(&self, _: u64, message: Bytes) {
+        self.message(message);
+    }
     fn oversized(&self, _: &[u8], _: &[u8]) {}
     fn expects(&self, id: u64) -> bool {
         lock(&self.waiting).contains(&id)
@@ -381,6 +384,18 @@ fn where_an_answer_may_stand_unread_the_tool_may_have_run() {
         assert_eq!(client.next(), Told::Lost(Loss::Expired));
         assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
     }
+}
+
+#[test]
+fn an_encoded_answer_is_told_as_such() {
+    let headers = format!("{JSON}\r\nContent-Encoding: gzip");
+    let server = Scripted::start([Answer(response("200 OK", &headers, "\u{1f}\u{8b}"))]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
+    let error = client.last_error();
+    assert_eq!(error.code(), "PROTOCOL_ERROR");
+    assert!(error.message().contains("gzip"), "{error}");
 }
 
 #[test]
