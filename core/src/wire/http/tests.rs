@@ -409,6 +409,20 @@ fn an_event_over_the_limit_fails_its_call_before_it_ends() {
 }
 
 #[test]
+fn an_exchange_that_nobody_waits_for_is_hung_up_on() {
+    let server = Scripted::start([]);
+    let client = Client::of(&server.url);
+    client.ask(1);
+    until("it is asked", || server.seen().len() == 1);
+    client.link.abandon(1);
+    until("the one is dropped", || server.closed() == 1);
+    client.ask(2);
+    until("it is asked again", || server.seen().len() == 2);
+    crate::runtime::block_on(client.link.close());
+    until("the other is dropped", || server.closed() == 2);
+}
+
+#[test]
 fn a_server_error_is_doubtful_each_time() {
     let error = || Answer(status("503 Service Unavailable", ""));
     let server = Scripted::start([error(), error()]);
