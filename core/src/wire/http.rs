@@ -34,6 +34,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+use body::Body;
 pub(crate) use client::Addresses;
 use client::client;
 use refusal::Failure;
@@ -236,9 +237,6 @@ impl Link {
         if opening && let Some(session) = response.headers().get(SESSION_ID) {
             lock(&self.headers).insert(SESSION_ID, session.clone());
         }
-        if status == StatusCode::ACCEPTED {
-            return Err(self.odd("accepted the request without an answer").into());
-        }
         if let Some(encoding) = content_encoding(&response) {
             let encoding = media_type(&String::from_utf8_lossy(encoding.as_bytes()));
             let what = format!("sent an answer that is encoded as \"{encoding}\", unasked");
@@ -248,13 +246,22 @@ impl Link {
         let kind = content_type(&response);
         if kind.starts_with("text/event-stream") {
             self.deliver_events(response, id).await
-        } else if kind.starts_with("application/json") {
+        } else if kind.starts_with("application/json") && status != StatusCode::ACCEPTED {
             let body = self.body(response).await?;
             if let Some(inbound) = self.inbound() {
                 inbound.message_for(id, body);
             }
             Ok(())
         } else {
+            // Whatever it is called: an answer is an answer.
+            let body = Box::pin(Body::read(response, Some(id), self.message_limit)).await;
+            if let (Body::Answer(answer), Some(inbound)) = (body, self.inbound()) {
+                inbound.message_for(id, answer);
+                return Ok(());
+            }
+            if status == StatusCode::ACCEPTED {
+                return Err(self.odd("accepted the request without an answer").into());
+            }
             let kind = media_type(&kind);
             let what = format!("answered with \"{kind}\" instead of JSON");
             Err(self.odd(&what).quoting(&kind).into())

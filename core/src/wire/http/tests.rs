@@ -14,6 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{Addresses, Link, SESSION_ID, Target};
 use crate::error::{Error, Executed};
+use crate::redact::{Given, Mask};
 use crate::sync::lock;
 use crate::wire::{Inbound, Loss};
 
@@ -201,13 +202,17 @@ struct Client {
 
 impl Client {
     fn of(url: &str) -> Client {
+        Client::given(url, Mask::default())
+    }
+
+    fn given(url: &str, mask: Mask) -> Client {
         let target = Target {
             server: "s".into(),
             addresses: Addresses::Any,
             url: url.parse().expect("a url"),
             headers: HeaderMap::new(),
             shown: url.to_owned(),
-            mask: Default::default(),
+            mask,
         };
         let limits = crate::config::Limits { message_bytes: 1 << 20, ..Default::default() };
         let link = Link::open(target, &limits).expect("a link");
@@ -314,7 +319,9 @@ fn an_answer_is_delivered_whatever_the_status_and_the_type() {
         "x".repeat(200_000)
     );
     let lines = ["400 Bad Request", "404 Not Found", "429 Too Many Requests", "500 Oops", "503 No"];
-    for line in lines.iter().chain(&["401 Unauthorized", "403 Forbidden"]) {
+    let others =
+        ["401 Unauthorized", "403 Forbidden", "200 OK", "202 Accepted", "206 Partial Content"];
+    for line in lines.iter().chain(&others) {
         for (headers, body, answer) in [
             (JSON, answer_to(1), answer_to(1)),
             (JSON, large.clone(), large.clone()),
@@ -363,6 +370,23 @@ fn a_sign_in_that_is_wanted_first_is_told_as_such() {
         let error = client.last_error();
         assert_eq!(error.code(), "AUTH_REQUIRED");
         assert_eq!(error.rpc().expect("the server's error").code, -32001);
+    }
+}
+
+#[test]
+fn the_error_of_a_refusal_is_told_without_secrets() {
+    let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"not swordfish-7!","data":["swordfish-7!"]}}"#;
+    for line in ["400 Bad Request", "404 Not Found", "500 Oops"] {
+        let server = Scripted::start([Answer(response(line, JSON, body))]);
+        let mut given = Given::default();
+        given.value("swordfish-7!");
+        let mut client = Client::given(&server.url, given.mask());
+        client.ask(1);
+        while !matches!(client.next(), Told::Unanswered(..)) {}
+        let error = client.last_error();
+        let rpc = error.rpc().expect("the server's error");
+        let told = format!("{error} {rpc:?}");
+        assert!(rpc.message.contains("not ") && !told.contains("swordfish"), "{told}");
     }
 }
 
