@@ -13,7 +13,8 @@ use super::ledger::{End, Ledger};
 use super::weather::Done;
 
 /// What a call may end with in a storm; anything else is a mistake of ours.
-const EXPECTED: [ErrorKind; 5] = [
+const EXPECTED: [ErrorKind; 6] = [
+    ErrorKind::ToolFailed,
     ErrorKind::ConnectionLost,
     ErrorKind::ToolTimeout,
     ErrorKind::ToolUnavailable,

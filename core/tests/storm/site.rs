@@ -10,8 +10,20 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::fixture;
 
-/// What makes the sites different: sessions, sessions that are lost, answers as event streams.
-const KINDS: [&[&str]; 5] = [
+/// What makes the sites different: faults of web servers, sessions, sessions that are lost, answers as event streams.
+const KINDS: [&[&str]; 7] = [
+    &["--unruly", "9"],
+    &[
+        "--sse",
+        "--unruly",
+        "6",
+        "--lose-session-every",
+        "70",
+        "--retry",
+        "0",
+        "--close-get-after",
+        "5",
+    ],
     &[],
     &["--lose-session-every", "50"],
     &["--sessions"],
