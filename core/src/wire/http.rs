@@ -1,7 +1,7 @@
 //! Owns Streamable HTTP: every message is one POST on a kept-alive connection, answered as JSON or as an event stream;
 //! a standing GET carries what the server says on its own account.
-//! Invariant: a request whose answer cannot come is told so at once, no credential leaves the configured origin, and
-//! every request of a link goes by the client of its `addresses`.
+//! Invariant: a request whose answer cannot come is told so at once, no credential leaves the configured origin, every
+//! request of a link goes by its own client, and the client's sockets end with the link.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,15 +11,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use url::Url;
 
 use super::{Inbound, Loss};
 use crate::config::Limits;
-use crate::error::{Error, ErrorKind, Result};
-use crate::per_process::Origin;
+use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::per_process::{Local, Origin};
 use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;
@@ -36,7 +36,7 @@ mod tests;
 
 use body::Body;
 pub(crate) use client::Addresses;
-use client::client;
+use client::{Dial, client};
 use refusal::Failure;
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -63,7 +63,8 @@ pub(crate) struct Target {
 pub(crate) struct Link {
     server: Arc<str>,
     url: Url,
-    addresses: Addresses,
+    /// Gone when the link is closed: nothing is dialled any more, and its idle sockets are closed.
+    client: Local<Mutex<Option<Box<dyn Dial>>>>,
     shown: String,
     mask: Mask,
     /// Sent along with each message: the configured ones, and what is agreed on with the server.
@@ -75,6 +76,7 @@ pub(crate) struct Link {
     listener: OnceLock<AbortHandle>,
     /// Whether the owner knows that this link will not recover.
     over: AtomicBool,
+    closed: watch::Sender<bool>,
     origin: Origin,
     me: Weak<Link>,
 }
@@ -103,12 +105,12 @@ impl Link {
     }
 
     pub(crate) fn open(target: Target, limits: &Limits) -> Result<Arc<Link>> {
-        client(target.addresses)?;
         target.addresses.check(&target.url).map_err(|refused| refused.told(&target.server))?;
+        let client = client(target.addresses)?;
         Ok(Arc::new_cyclic(|me| Link {
             server: target.server,
             url: target.url,
-            addresses: target.addresses,
+            client: Local::new(Mutex::new(Some(client))),
             shown: target.shown,
             mask: target.mask,
             headers: Mutex::new(target.headers),
@@ -118,6 +120,7 @@ impl Link {
             replies: Arc::new(Semaphore::new(limits.server_requests)),
             listener: OnceLock::new(),
             over: AtomicBool::new(false),
+            closed: watch::Sender::new(false),
             origin: Origin::here(),
             me: me.clone(),
         }))
@@ -203,12 +206,22 @@ impl Link {
         self.inbound.get().and_then(Weak::upgrade)
     }
 
+    fn request(&self, method: Method) -> Result<RequestBuilder> {
+        match &*lock(&self.client) {
+            Some(client) => Ok(client.request(method, self.url.clone())),
+            None => {
+                let text = "The connection was closed by us";
+                Err(Error::new(ErrorKind::ConnectionLost, text).with_executed(Executed::No))
+            }
+        }
+    }
+
     fn outgoing(&self, method: Method, accept: HeaderValue) -> Result<Outgoing> {
         let mut headers = lock(&self.headers).clone();
         headers.insert(ACCEPT, accept);
         let with_session = headers.contains_key(SESSION_ID);
         let opening = !headers.contains_key(PROTOCOL_VERSION);
-        let request = client(self.addresses)?.request(method, self.url.clone()).headers(headers);
+        let request = self.request(method)?.headers(headers);
         Ok(Outgoing { request, with_session, opening })
     }
 
@@ -310,14 +323,27 @@ impl Link {
     }
 
     pub(super) async fn close(&self) {
+        // The session is the parent's.
+        if self.origin.is_elsewhere() {
+            return;
+        }
         self.stop_tasks();
+        let goodbye = self.outgoing(Method::DELETE, BOTH_KINDS);
+        self.closed.send_replace(true);
+        drop(lock(&self.client).take());
         if self.over.load(Ordering::Relaxed) {
             return;
         }
-        if let Ok(Outgoing { request, with_session: true, .. }) =
-            self.outgoing(Method::DELETE, BOTH_KINDS)
-        {
+        if let Ok(Outgoing { request, with_session: true, .. }) = goodbye {
             let _ = timeout(GOODBYE, request.send()).await;
+        }
+    }
+
+    /// Ends when the link has been closed for as long as a goodbye may take.
+    async fn outlived(&self) {
+        let mut closed = self.closed.subscribe();
+        if closed.wait_for(|closed| *closed).await.is_ok() {
+            sleep(GOODBYE).await;
         }
     }
 
@@ -344,7 +370,10 @@ impl Drop for Link {
 /// Sends what gets no answer.
 fn send_aside(link: Arc<Link>, message: Bytes, place: Option<OwnedSemaphorePermit>) {
     runtime::spawn(async move {
-        let _ = timeout(ASIDE, link.post(message, None)).await;
+        tokio::select! {
+            _ = timeout(ASIDE, link.post(message, None)) => {}
+            () = link.outlived() => {}
+        }
         drop(place);
     });
 }

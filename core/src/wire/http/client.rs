@@ -1,25 +1,37 @@
-//! Owns who dials: one client for servers that may be anywhere, and one, with connections of its own, for those of a
-//! project that is not trusted, which dials public addresses only.
-//! Invariant: of the second, no byte leaves for an address that is not public. What counts is the address that is dialled:
-//! names are judged by what they resolve to, each time, and no proxy dials where we cannot look.
+//! Owns who dials: a client for each link, whose sockets end with it. That of a project that is not trusted dials public
+//! addresses only.
+//! Invariant: of such a project, no byte leaves for an address that is not public. What counts is the address that is
+//! dialled: names are judged by what they resolve to, each time, and no proxy dials where we cannot look.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
-use reqwest::{Client, ClientBuilder, redirect};
+use reqwest::{Client, ClientBuilder, Method, RequestBuilder, redirect};
+use rustls::ClientConfig;
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, ring};
+use rustls_platform_verifier::BuilderVerifierExt;
 use url::Url;
 
 use crate::config::Scope;
 use crate::error::{Error, ErrorKind, Result};
 use crate::per_process::PerProcess;
+use crate::sync::lock;
 use crate::wire::address::{self, Class};
 
 const REDIRECTS: usize = 3;
 /// Without a word about it, a server may encode its answers as it likes.
 const NOT_ENCODED: HeaderValue = HeaderValue::from_static("identity");
+/// How many sockets a link keeps for its next calls, and for how long.
+const IDLE_SOCKETS: usize = 32;
+const IDLE: Duration = Duration::from_secs(60);
+/// A link has one host; there may be a proxy too.
+const TLS_SESSIONS: usize = 8;
 
 /// Where a server may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,17 +143,31 @@ impl Resolve for System {
 
 type Built = std::result::Result<Client, String>;
 
-/// One client for all servers that may be dialled alike, so that connections are kept and shared.
-pub(super) fn client(addresses: Addresses) -> Result<&'static Client> {
-    static ANY: PerProcess<Built> = PerProcess::new(|| built(any()));
-    static PUBLIC_ONLY: PerProcess<Built> = PerProcess::new(|| built(public_only(System)));
+/// A client without its type: else everybody who sends a manager to another thread has the compiler look through all
+/// of the HTTP library, which is deeper than its limit.
+pub(super) trait Dial: Send + Sync {
+    fn request(&self, method: Method, url: Url) -> RequestBuilder;
+}
+
+impl Dial for Client {
+    fn request(&self, method: Method, url: Url) -> RequestBuilder {
+        Client::request(self, method, url)
+    }
+}
+
+/// A client for one link.
+pub(super) fn client(addresses: Addresses) -> Result<Box<dyn Dial>> {
     let client = match addresses {
-        Addresses::Any => ANY.get(),
-        Addresses::PublicOnly => PUBLIC_ONLY.get(),
+        Addresses::Any => built(any()),
+        Addresses::PublicOnly => built(public_only(System)),
     };
-    client.as_ref().map_err(|error| {
-        Error::new(ErrorKind::ConnectFailed, format!("HTTP cannot be used here: {error}"))
-    })
+    match client {
+        Ok(client) => Ok(Box::new(client)),
+        Err(error) => {
+            let text = format!("HTTP cannot be used here: {error}");
+            Err(Error::new(ErrorKind::ConnectFailed, text))
+        }
+    }
 }
 
 fn any() -> ClientBuilder {
@@ -170,13 +196,40 @@ fn builder(addresses: Addresses) -> ClientBuilder {
             }
         }))
         .tcp_nodelay(true)
-        .pool_max_idle_per_host(256)
+        .pool_max_idle_per_host(IDLE_SOCKETS)
+        .pool_idle_timeout(IDLE)
 }
 
 fn built(builder: ClientBuilder) -> Built {
+    let tls = tls().map_err(|error| error.to_string())?;
+    builder.tls_backend_preconfigured(tls).build().map_err(|error| error.to_string())
+}
+
+/// What all clients share: reading the system's certificates costs more than all else of a client.
+fn tls() -> std::result::Result<ClientConfig, rustls::Error> {
+    static SHARED: PerProcess<Mutex<Option<ClientConfig>>> = PerProcess::new(Mutex::default);
+    let mut shared = lock(SHARED.get());
+    let mut tls = match &*shared {
+        Some(tls) => tls.clone(),
+        // A failure is not kept: the certificates may be readable the next time.
+        None => shared.insert(system_tls()?).clone(),
+    };
+    // By its sessions a server could tell that two links are of one process.
+    tls.resumption = Resumption::in_memory_sessions(TLS_SESSIONS);
+    Ok(tls)
+}
+
+fn system_tls() -> std::result::Result<ClientConfig, rustls::Error> {
     // Another library of the process may have chosen a provider already; either will do.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    builder.build().map_err(|error| error.to_string())
+    let _ = ring::default_provider().install_default();
+    let provider = CryptoProvider::get_default().cloned();
+    let provider = provider.unwrap_or_else(|| ring::default_provider().into());
+    let mut tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(tls)
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
+use reqwest::Method;
 use tokio::time::timeout;
 
 use super::Link;
-use super::client::{Refused, client};
+use super::client::Refused;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::wire::Loss;
 
@@ -86,8 +87,8 @@ impl Link {
 
     /// Whether a server that broke off is still there: it is when it answers anything at all.
     async fn look(&self) -> Loss {
-        let Ok(client) = client(self.addresses) else { return Loss::Gone };
-        match timeout(LOOK, client.head(self.url.clone()).send()).await {
+        let Ok(request) = self.request(Method::HEAD) else { return Loss::Gone };
+        match timeout(LOOK, request.send()).await {
             Ok(Err(_)) => Loss::Gone,
             Ok(Ok(_)) | Err(_) => Loss::Doubtful,
         }
