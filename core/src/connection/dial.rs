@@ -15,6 +15,7 @@ use crate::resolve::{Resolved, resolve};
 use crate::session::{Session, greet, list_tools};
 use crate::sync::lock;
 use crate::wire::Wire;
+use crate::wire::descriptors::check_room;
 use crate::wire::http::Link;
 use crate::wire::stdio::Pipe;
 
@@ -42,6 +43,7 @@ async fn attempt(
     stage: &Stage,
 ) -> Result<(Live, Tools)> {
     let server = &seen.server;
+    check_room(server)?;
     let (resolved, warnings) = resolve(server, config).await;
     seen.warn(Odd::Values, warnings);
     let resolved = resolved?;

@@ -21,6 +21,7 @@ use crate::inherited::LocalFd;
 use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;
+use crate::wire::descriptors::{is_shortage, shortage};
 
 mod brief;
 mod child;
@@ -88,7 +89,11 @@ impl Process {
         let mask = launch.mask.clone();
         let program = mask.text(&launch.program.display().to_string()).into_owned();
         let (server, cwd) = (launch.server.clone(), launch.cwd.clone());
-        let cannot_start = |error| cannot_start(&program, cwd.as_ref(), &mask, error);
+        let of = server.clone();
+        let cannot_start = |error| match is_shortage(&error) {
+            true => shortage(&of),
+            false => cannot_start(&program, cwd.as_ref(), &mask, error),
+        };
         let (stdin, stdout, mut stderr, theirs) = pipes().map_err(cannot_start)?;
         let leave = leave_to_start().ok_or_else(|| {
             let text = format!("\"{program}\" is not started: this process is ending");

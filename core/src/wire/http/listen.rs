@@ -62,6 +62,10 @@ async fn stand(weak: Weak<Link>, mut events: EventStream) {
                 failures += 1;
                 events.pause().saturating_mul(1 << DOUBLINGS.min(failures - 1))
             }
+            Err(NoStream::NotAsked) => {
+                failures += 1;
+                events.pause().saturating_mul(1 << DOUBLINGS.min(failures - 1))
+            }
             Err(NoStream::Lost(failure)) => {
                 link.told(failure);
                 return;

@@ -11,6 +11,7 @@ use super::Link;
 use super::client::Refused;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::wire::Loss;
+use crate::wire::descriptors::{is_caused_by_shortage, shortage};
 
 /// How long looking whether the server is still there may take.
 const LOOK: Duration = Duration::from_secs(1);
@@ -70,6 +71,9 @@ impl Link {
             let refused = refused.told(&self.server).with_executed(Executed::No);
             return Failure::new(refused, Loss::Gone);
         }
+        if error.is_connect() && is_caused_by_shortage(error) {
+            return shortage(&self.server).with_executed(Executed::No).into();
+        }
         let lost = self
             .lost_by("The server cannot be reached", error)
             .with_hint("is it running, and is the URL right?");
@@ -89,8 +93,8 @@ impl Link {
     async fn look(&self) -> Loss {
         let Ok(request) = self.request(Method::HEAD) else { return Loss::Gone };
         match timeout(LOOK, request.send()).await {
-            Ok(Err(_)) => Loss::Gone,
-            Ok(Ok(_)) | Err(_) => Loss::Doubtful,
+            Ok(Err(error)) if !is_caused_by_shortage(&error) => Loss::Gone,
+            Ok(_) | Err(_) => Loss::Doubtful,
         }
     }
 

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::events::EventStream;
 use super::refusal::Failure;
 use super::{EVENTS, Link, Outgoing, content_type};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::wire::Loss;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -29,6 +29,8 @@ pub(super) enum NoStream {
     NotOffered,
     /// The server is there and fails.
     Failing(Failure),
+    /// We cannot ask at the moment.
+    NotAsked,
     Lost(Failure),
 }
 
@@ -67,7 +69,7 @@ impl Link {
                         in_vain = 0;
                     }
                 }
-                Err(NoStream::Failing(_)) => {}
+                Err(NoStream::Failing(_) | NoStream::NotAsked) => {}
                 Err(NoStream::NotOffered) => return Err(self.ended_early().into()),
                 Err(NoStream::Lost(failure)) => return Err(failure.after_taken()),
             }
@@ -129,6 +131,7 @@ impl Link {
         Err(match failure.loss {
             Some(Loss::Doubtful) => NoStream::Failing(failure),
             Some(Loss::Gone | Loss::Expired) => NoStream::Lost(failure),
+            None if failure.error.kind() == ErrorKind::LimitExceeded => NoStream::NotAsked,
             None => NoStream::NotOffered,
         })
     }
