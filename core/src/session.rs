@@ -184,14 +184,16 @@ impl Session {
         }
     }
 
-    fn send_cancelled(&self, id: u64, reason: &str) {
-        self.notify(
-            "notifications/cancelled",
-            &serde_json::json!({"requestId": id, "reason": reason}),
-        );
-        if let Some(wire) = self.wire.get() {
-            wire.abandon(id);
+    /// Tells the server, unless the call never left; gives whether it had.
+    fn send_cancelled(&self, id: u64, reason: &str) -> bool {
+        let left = self.wire.get().is_some_and(|wire| wire.abandon(id));
+        if left {
+            self.notify(
+                "notifications/cancelled",
+                &serde_json::json!({"requestId": id, "reason": reason}),
+            );
         }
+        left
     }
 
     /// Sends a control request and waits for its raw result.
@@ -205,7 +207,7 @@ impl Session {
         let _unless_answered = Forgotten { session: self, id };
         let wire = self.wire.get().ok_or_else(|| self.not_sent("is not connected"))?;
         wire.lend(None);
-        if let Err(error) = wire.send(message::request(id, method, params), Some(id), Flush::Now) {
+        if let Err(error) = wire.control(message::request(id, method, params), id) {
             // The pipe broke: the obituary that follows says why.
             return match tokio::time::timeout(2 * OBITUARY, self.obituary()).await {
                 Ok(obituary) => Err(obituary),
@@ -329,6 +331,17 @@ impl Session {
             .with_executed(Executed::No)
     }
 
+    fn timed_out(&self, left: bool) -> Error {
+        let (what, executed) = match left {
+            true => ("the tool did not answer in time", Executed::Unknown),
+            false => ("no socket was free in time for the call", Executed::No),
+        };
+        Error::new(ErrorKind::ToolTimeout, format!("Server \"{}\": {what}", self.server))
+            .with_server(&self.server)
+            .with_executed(executed)
+            .with_hint("raise the call's timeout or the server's \"toolTimeout\"")
+    }
+
     fn now_us(&self) -> u64 {
         self.started.elapsed().as_micros() as u64
     }
@@ -390,16 +403,15 @@ async fn watch_deadlines(session: Weak<Session>) {
             }
             table.expire(now_us)
         };
-        if !expired.is_empty() {
+        let expired: Vec<_> = expired
+            .into_iter()
+            .map(|(id, pending)| (strong.send_cancelled(id, "timed out"), pending))
+            .collect();
+        if expired.iter().any(|(left, _)| *left) {
             let _ = strong.news.send((strong.generation, News::Silent));
         }
-        for (id, pending) in expired {
-            strong.send_cancelled(id, "timed out");
-            let text = format!("Server \"{}\": the tool did not answer in time", strong.server);
-            pending.finish(Err(Error::new(ErrorKind::ToolTimeout, text)
-                .with_server(&strong.server)
-                .with_executed(Executed::Unknown)
-                .with_hint("raise the call's timeout or the server's \"toolTimeout\"")));
+        for (left, pending) in expired {
+            pending.finish(Err(strong.timed_out(left)));
         }
         let moved = strong.deadline_moved.notified();
         match next {

@@ -80,6 +80,17 @@ impl Wire {
         }
     }
 
+    /// Sends a request of our own, which must get through however many calls are under way.
+    pub(crate) fn control(&self, message: Vec<u8>, id: u64) -> Result<()> {
+        match self {
+            Wire::Stdio(pipe) => pipe.send(message, Flush::Now),
+            Wire::Http(link) => {
+                link.control(message, id);
+                Ok(())
+            }
+        }
+    }
+
     /// Sends the reply to a request of the server; a server that does not take our replies loses some of them.
     pub(crate) fn reply(&self, message: Vec<u8>, limits: &Limits) -> bool {
         match self {
@@ -95,10 +106,11 @@ impl Wire {
         }
     }
 
-    /// Nobody waits for this answer any more.
-    pub(crate) fn abandon(&self, id: u64) {
-        if let Wire::Http(link) = self {
-            link.abandon(id);
+    /// Nobody waits for this answer any more; tells whether the request had left, as far as is known.
+    pub(crate) fn abandon(&self, id: u64) -> bool {
+        match self {
+            Wire::Stdio(_) => true,
+            Wire::Http(link) => link.abandon(id),
         }
     }
 

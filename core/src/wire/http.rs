@@ -30,6 +30,7 @@ mod events;
 mod listen;
 mod refusal;
 mod resume;
+mod sockets;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ use body::Body;
 pub(crate) use client::Addresses;
 use client::{Dial, client};
 use refusal::Failure;
+use sockets::{Sockets, Withdrawn};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -71,6 +73,7 @@ pub(crate) struct Link {
     headers: Mutex<HeaderMap>,
     message_limit: usize,
     inbound: OnceLock<Weak<dyn Inbound>>,
+    sockets: Sockets,
     under_way: Mutex<HashMap<u64, AbortHandle>>,
     replies: Arc<Semaphore>,
     listener: OnceLock<AbortHandle>,
@@ -90,6 +93,13 @@ struct Sent {
     with_session: bool,
     /// It is the first word of a handshake.
     opening: bool,
+}
+
+/// Whose request it is.
+#[derive(Clone, Copy)]
+enum Sending {
+    Call,
+    Control,
 }
 
 /// A request that can be sent without holding the link.
@@ -116,6 +126,7 @@ impl Link {
             headers: Mutex::new(target.headers),
             message_limit: limits.message_bytes,
             inbound: OnceLock::new(),
+            sockets: Sockets::new(),
             under_way: Mutex::default(),
             replies: Arc::new(Semaphore::new(limits.server_requests)),
             listener: OnceLock::new(),
@@ -145,8 +156,16 @@ impl Link {
         message.pop();
         let Some(link) = self.me.upgrade() else { return };
         match id {
-            Some(id) => self.ask(link, message.into(), id),
+            Some(id) => self.ask(link, message.into(), id, Sending::Call),
             None => send_aside(link, message.into(), None),
+        }
+    }
+
+    /// Sends a request of our own, which is not kept waiting by calls.
+    pub(super) fn control(&self, mut message: Vec<u8>, id: u64) {
+        message.pop();
+        if let Some(link) = self.me.upgrade() {
+            self.ask(link, message.into(), id, Sending::Control);
         }
     }
 
@@ -162,11 +181,11 @@ impl Link {
         taken
     }
 
-    fn ask(&self, link: Arc<Link>, message: Bytes, id: u64) {
+    fn ask(&self, link: Arc<Link>, message: Bytes, id: u64, sending: Sending) {
         // Held while spawning, so that a fast answer cannot be forgotten before it is remembered.
         let mut under_way = lock(&self.under_way);
         let task = runtime::spawn(async move {
-            let outcome = link.post(message, Some(id)).await;
+            let outcome = link.ask_in_turn(message, id, sending).await;
             lock(&link.under_way).remove(&id);
             // The exchange is over: whoever still waits for its answer waits in vain.
             if let Some(inbound) = link.inbound().filter(|inbound| inbound.expects(id)) {
@@ -176,6 +195,18 @@ impl Link {
             }
         });
         under_way.insert(id, task.abort_handle());
+    }
+
+    async fn ask_in_turn(&self, message: Bytes, id: u64, sending: Sending) -> Result<()> {
+        let _socket = match sending {
+            Sending::Control => None,
+            Sending::Call => match self.sockets.for_call(id).await {
+                Ok(socket) => socket,
+                // Nobody waits for its answer any more.
+                Err(Withdrawn) => return Ok(()),
+            },
+        };
+        self.post(message, Some(id)).await
     }
 
     /// Sends a message that expects no answer; returns when the server has taken it. A server that refuses it by its
@@ -193,13 +224,16 @@ impl Link {
         }
     }
 
-    pub(super) fn abandon(&self, id: u64) {
+    /// Nobody waits for this answer any more; tells whether the request had left, as far as is known.
+    pub(super) fn abandon(&self, id: u64) -> bool {
         if self.origin.is_elsewhere() {
-            return;
+            return true;
         }
+        let left = !self.sockets.withdraw(id);
         if let Some(task) = lock(&self.under_way).remove(&id) {
             task.abort();
         }
+        left
     }
 
     fn inbound(&self) -> Option<Arc<dyn Inbound>> {
@@ -238,6 +272,7 @@ impl Link {
             Ok(response) => response,
             Err(error) => return Err(self.not_reached(&error).await),
         };
+        self.sockets.note(response.version());
         let status = response.status();
         if !status.is_success() {
             // Boxed for the sake of the calls that go well.
@@ -370,8 +405,16 @@ impl Drop for Link {
 /// Sends what gets no answer.
 fn send_aside(link: Arc<Link>, message: Bytes, place: Option<OwnedSemaphorePermit>) {
     runtime::spawn(async move {
+        let sending = async {
+            // Replies are limited by their places.
+            let _socket = match place {
+                Some(_) => None,
+                None => link.sockets.for_notification().await,
+            };
+            link.post(message, None).await
+        };
         tokio::select! {
-            _ = timeout(ASIDE, link.post(message, None)) => {}
+            _ = timeout(ASIDE, sending) => {}
             () = link.outlived() => {}
         }
         drop(place);

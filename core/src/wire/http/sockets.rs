@@ -1,0 +1,92 @@
+//! Owns how many sockets the messages of one link may use. Calls beyond that wait for a free one, each within its own
+//! deadline. Control requests do not wait: a probe must get through while every call is long.
+//! Invariant: a call that waits here has not left, and one that was withdrawn while it waited never leaves.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reqwest::Version;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::sync::lock;
+
+/// For calls under way.
+const CALLS: usize = 100;
+/// For notifications.
+const NOTIFICATIONS: usize = 16;
+
+pub(super) struct Sockets {
+    calls: Semaphore,
+    notifications: Semaphore,
+    waiting: Mutex<HashSet<u64>>,
+    /// The server speaks HTTP/2: all messages share one socket.
+    shared: AtomicBool,
+}
+
+/// The caller gave up before there was a socket.
+pub(super) struct Withdrawn;
+
+impl Sockets {
+    pub(super) fn new() -> Self {
+        Sockets {
+            calls: Semaphore::new(CALLS),
+            notifications: Semaphore::new(NOTIFICATIONS),
+            waiting: Mutex::default(),
+            shared: AtomicBool::new(false),
+        }
+    }
+
+    /// A socket for this call.
+    pub(super) async fn for_call(&self, id: u64) -> Result<Option<SemaphorePermit<'_>>, Withdrawn> {
+        if self.shared.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        if let Ok(free) = self.calls.try_acquire() {
+            return Ok(Some(free));
+        }
+        let waiting = Waiting::begin(self, id);
+        let free = self.calls.acquire().await.ok();
+        if waiting.end() { Ok(free) } else { Err(Withdrawn) }
+    }
+
+    pub(super) async fn for_notification(&self) -> Option<SemaphorePermit<'_>> {
+        self.notifications.acquire().await.ok()
+    }
+
+    /// Takes a call back that has no socket yet; tells whether it was so.
+    pub(super) fn withdraw(&self, id: u64) -> bool {
+        lock(&self.waiting).remove(&id)
+    }
+
+    /// Learns from an answer what the server speaks.
+    pub(super) fn note(&self, version: Version) {
+        if version == Version::HTTP_2 {
+            self.shared.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A call's place among those that wait, given up with this value.
+struct Waiting<'a> {
+    sockets: &'a Sockets,
+    id: u64,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(sockets: &'a Sockets, id: u64) -> Self {
+        lock(&sockets.waiting).insert(id);
+        Waiting { sockets, id }
+    }
+
+    /// Whether it was not withdrawn meanwhile.
+    fn end(self) -> bool {
+        self.sockets.withdraw(self.id)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.sockets.withdraw(self.id);
+    }
+}
