@@ -15,8 +15,10 @@ use super::resume::NoStream;
 use crate::runtime;
 use crate::wire::Loss;
 
-/// The pause doubles this often while a server fails.
+/// The pause doubles this often while a server fails, or ends each stream at once.
 const DOUBLINGS: u32 = 5;
+/// A stream that stood for less ended at once.
+const SHORT: Duration = Duration::from_secs(1);
 
 impl Link {
     /// Opens the standing GET, where the server offers one.
@@ -31,6 +33,7 @@ async fn stand(weak: Weak<Link>, mut events: EventStream) {
     let mut stood = false;
     let mut hurry = true;
     let mut failures = 0;
+    let mut short_streams = 0;
     loop {
         let Some(outgoing) = weak.upgrade().and_then(|link| link.standing(events.last_id()).ok())
         else {
@@ -48,9 +51,11 @@ async fn stand(weak: Weak<Link>, mut events: EventStream) {
                 let broken = read(&weak, response, &mut events).await.is_err();
                 // A stream that broke may be the first sign of a server's death: looking must not wait, unless the
                 // server breaks every stream at once.
-                let at_once = broken && (hurry || since.elapsed() >= events.pause());
+                let stood_for = since.elapsed();
+                let at_once = broken && (hurry || stood_for >= events.pause().max(SHORT));
                 hurry &= !broken;
-                if at_once { Duration::ZERO } else { events.pause() }
+                short_streams = if stood_for < SHORT { short_streams + 1 } else { 0 };
+                if at_once { Duration::ZERO } else { pause_after(&events, short_streams) }
             }
             // Before it ever stood, 404 and 500 may be how this server says 405; if not, the next POST tells.
             Err(NoStream::Failing(_)) if !stood => return,
@@ -60,11 +65,11 @@ async fn stand(weak: Weak<Link>, mut events: EventStream) {
                     link.told(failure);
                 }
                 failures += 1;
-                events.pause().saturating_mul(1 << DOUBLINGS.min(failures - 1))
+                pause_after(&events, failures)
             }
             Err(NoStream::NotAsked) => {
                 failures += 1;
-                events.pause().saturating_mul(1 << DOUBLINGS.min(failures - 1))
+                pause_after(&events, failures)
             }
             Err(NoStream::Lost(failure)) => {
                 link.told(failure);
@@ -74,6 +79,11 @@ async fn stand(weak: Weak<Link>, mut events: EventStream) {
         };
         sleep(pause).await;
     }
+}
+
+/// The pause after this many disappointments in a row.
+fn pause_after(events: &EventStream, disappointments: u32) -> Duration {
+    events.pause().saturating_mul(1 << DOUBLINGS.min(disappointments.saturating_sub(1)))
 }
 
 /// Delivers until the stream ends; fails when it broke.

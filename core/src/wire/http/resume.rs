@@ -1,9 +1,12 @@
-//! Owns the event stream that answers a POST, and taking it up again where it broke off: by a GET that names the last
-//! event seen, for as long as the answer is waited for and the server has something new to say.
+//! Owns the event stream that answers a POST: what follows the answer, within limits, and taking the stream up again
+//! where it broke off before the answer: by a GET that names the last event seen, for as long as the answer is waited
+//! for and the server has something new to say.
+
+use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, Response};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::events::EventStream;
 use super::refusal::Failure;
@@ -14,6 +17,9 @@ use crate::wire::Loss;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How often in a row a stream is taken up that says nothing new.
 const IN_VAIN: usize = 10;
+/// How long, and how much, a stream is read after its answer.
+const AFTER_ANSWER: Duration = Duration::from_secs(5);
+const AFTER_ANSWER_BYTES: usize = 1 << 20;
 
 /// How the reading of one stream ended.
 enum End {
@@ -36,15 +42,40 @@ pub(super) enum NoStream {
 
 impl Link {
     /// Delivers the events that answer request `id`.
-    pub(super) async fn deliver_events(&self, response: Response, id: u64) -> Result<(), Failure> {
+    pub(super) async fn deliver_events(
+        &self,
+        mut response: Response,
+        id: u64,
+    ) -> Result<(), Failure> {
         let mut events = EventStream::new(self.message_limit);
-        // Read to its end though the answer has come: the connection is kept only then.
-        let end = self.read(response, &mut events, id, false).await?;
-        if self.waits_for(id) {
+        match self.read(&mut response, &mut events, id).await? {
+            End::Answered => {
+                self.drain(response, events).await;
+                Ok(())
+            }
             // Boxed for the sake of the calls that do not need it.
-            Box::pin(self.resume(events, end, id)).await?;
+            end => Box::pin(self.resume(events, end, id)).await,
         }
-        Ok(())
+    }
+
+    /// Reads on after the answer: the server may have more to say, and the connection is kept only at the stream's end.
+    async fn drain(&self, mut response: Response, mut events: EventStream) {
+        let rest = async {
+            let mut left = AFTER_ANSWER_BYTES;
+            while let Ok(Some(chunk)) = response.chunk().await {
+                for data in events.feed(&chunk).into_iter().flatten() {
+                    let Some(inbound) = self.inbound() else { return };
+                    inbound.message(data);
+                }
+                let Some(fewer) = left.checked_sub(chunk.len()) else { return };
+                left = fewer;
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = timeout(AFTER_ANSWER, rest) => {}
+            () = self.sockets.wanted() => {}
+        }
     }
 
     async fn resume(&self, mut events: EventStream, mut end: End, id: u64) -> Result<(), Failure> {
@@ -61,10 +92,10 @@ impl Link {
             let outgoing = self.standing(Some(last))?;
             let response = outgoing.request.send().await;
             match self.stream_of(response, outgoing.with_session).await {
-                Ok(response) => {
+                Ok(mut response) => {
                     let before = events.count();
                     events.restart();
-                    end = self.read(response, &mut events, id, true).await?;
+                    end = self.read(&mut response, &mut events, id).await?;
                     if events.count() > before {
                         in_vain = 0;
                     }
@@ -81,13 +112,12 @@ impl Link {
         self.inbound().is_some_and(|inbound| inbound.expects(id))
     }
 
-    /// Delivers the events of one response to request `id`; to its end, or until that request is answered.
+    /// Delivers the events of one response until request `id` is answered.
     async fn read(
         &self,
-        mut response: Response,
+        response: &mut Response,
         events: &mut EventStream,
         id: u64,
-        until_answered: bool,
     ) -> Result<End, Failure> {
         loop {
             let chunk = match response.chunk().await {
@@ -99,7 +129,7 @@ impl Link {
                 let Some(inbound) = self.inbound() else { return Ok(End::Answered) };
                 inbound.message_for(id, data.ok_or_else(|| self.over_limit())?);
             }
-            if until_answered && !self.waits_for(id) {
+            if !self.waits_for(id) {
                 return Ok(End::Answered);
             }
         }

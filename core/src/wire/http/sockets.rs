@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reqwest::Version;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::sync::lock;
 
@@ -20,6 +20,8 @@ pub(super) struct Sockets {
     calls: Semaphore,
     notifications: Semaphore,
     waiting: Mutex<HashSet<u64>>,
+    /// Rung by each call that begins to wait.
+    bell: Notify,
     /// The server speaks HTTP/2: all messages share one socket.
     shared: AtomicBool,
 }
@@ -33,6 +35,7 @@ impl Sockets {
             calls: Semaphore::new(CALLS),
             notifications: Semaphore::new(NOTIFICATIONS),
             waiting: Mutex::default(),
+            bell: Notify::new(),
             shared: AtomicBool::new(false),
         }
     }
@@ -46,6 +49,7 @@ impl Sockets {
             return Ok(Some(free));
         }
         let waiting = Waiting::begin(self, id);
+        self.bell.notify_waiters();
         let free = self.calls.acquire().await.ok();
         if waiting.end() { Ok(free) } else { Err(Withdrawn) }
     }
@@ -57,6 +61,14 @@ impl Sockets {
     /// Takes a call back that has no socket yet; tells whether it was so.
     pub(super) fn withdraw(&self, id: u64) -> bool {
         lock(&self.waiting).remove(&id)
+    }
+
+    /// Ends when a call waits for a socket.
+    pub(super) async fn wanted(&self) {
+        let rung = self.bell.notified();
+        if lock(&self.waiting).is_empty() {
+            rung.await;
+        }
     }
 
     /// Learns from an answer what the server speaks.

@@ -23,10 +23,12 @@ enum Act {
     Answer(String),
     /// Answers, and then closes without having said so.
     AnswerAndClose(String),
+    /// Answers, and then repeats this chunk for as long as the client takes it.
+    Flood(String, String),
     Hang,
     Die,
 }
-use Act::{Answer, AnswerAndClose, Die, Hang};
+use Act::{Answer, AnswerAndClose, Die, Flood, Hang};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
@@ -116,6 +118,16 @@ fn connection(
             AnswerAndClose(answer) => {
                 writer.write_all(answer.as_bytes()).ok()?;
                 let _ = stream.shutdown(Shutdown::Both);
+                return None;
+            }
+            Flood(answer, chunk) => {
+                writer.write_all(answer.as_bytes()).ok()?;
+                let mut taken = 0;
+                while writer.write_all(chunk.as_bytes()).is_ok() {
+                    taken += chunk.len();
+                }
+                let cut = format!("cut after {} MiB", taken >> 20);
+                lock(seen).push(Seen { verb: cut, last_event: None, at: Instant::now() });
                 return None;
             }
             Hang => {}
@@ -504,6 +516,58 @@ fn an_answer_whose_stream_ended_is_fetched_from_where_it_ended() {
     assert_eq!(asked, [("POST", None), ("GET", Some("a")), ("GET", Some("b"))]);
     for pair in seen.windows(2) {
         assert!(pair[1].at - pair[0].at >= Duration::from_millis(100), "not too soon");
+    }
+}
+
+#[test]
+fn a_stream_that_stays_open_after_its_answer_is_dropped() {
+    let answer = open_stream(&format!("data: {}\n\n", answer_to(1)));
+    let late = "data: {}\n\n";
+    let server = Scripted::start([Answer(format!("{answer}{:x}\r\n{late}\r\n", late.len()))]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Message(answer_to(1)));
+    assert_eq!(client.next(), Told::Message("{}".into()), "what follows the answer is heard");
+    until("the stream is dropped", || lock(&client.link.under_way).is_empty());
+}
+
+#[test]
+fn a_flood_after_an_answer_is_cut_off() {
+    let comment = format!(": {}\n\n", "x".repeat(1 << 16));
+    let answer = open_stream(&format!("data: {}\n\n", answer_to(1)));
+    let chunk = format!("{:x}\r\n{comment}\r\n", comment.len());
+    let server = Scripted::start([Flood(answer, chunk)]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Message(answer_to(1)));
+    until("the server is cut off", || server.seen().len() == 2);
+    let cut = &server.seen()[1].verb;
+    let taken: usize = cut.split(' ').nth(2).expect("a number").parse().expect("a number");
+    // The system's own buffers hold some more.
+    assert!(taken < 32, "{cut}");
+}
+
+#[test]
+fn a_stream_left_open_does_not_keep_its_socket_from_a_call() {
+    let answers = (1..=250).map(|id| Answer(open_stream(&format!("data: {}\n\n", answer_to(id)))));
+    let server = Scripted::start(answers);
+    let mut client = Client::of(&server.url);
+    for id in 1..=250 {
+        client.ask(id);
+        assert_eq!(client.next(), Told::Message(answer_to(id)));
+    }
+}
+
+#[test]
+fn a_standing_stream_that_ends_at_once_is_opened_ever_more_slowly() {
+    let server = Scripted::start((0..10).map(|_| Answer(whole_stream("retry: 0\n\n"))));
+    let client = Client::of(&server.url);
+    client.link.listen();
+    until("it was opened five times", || server.seen().len() >= 5);
+    let seen = server.seen();
+    for (pair, least) in seen.windows(2).zip([100, 200, 400, 800]) {
+        let pause = pair[1].at - pair[0].at;
+        assert!(pause >= Duration::from_millis(least), "{pause:?} instead of {least} ms");
     }
 }
 
