@@ -46,6 +46,14 @@ impl Clock {
         }
     }
 
+    /// How long ago this time was; a manual clock is never late.
+    pub(crate) fn late_for(&self, at: Duration) -> Duration {
+        match &self.hand {
+            Some(_) => Duration::ZERO,
+            None => self.now().saturating_sub(at),
+        }
+    }
+
     /// Milliseconds since the Unix epoch.
     pub(crate) fn wall_ms(&self) -> u64 {
         self.began_ms + self.now().as_millis() as u64

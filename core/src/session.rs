@@ -20,6 +20,7 @@ use crate::sync::lock;
 use crate::wire::process::OBITUARY;
 use crate::wire::{Flush, Inbound, Loss, Wire};
 
+mod catch_up;
 mod handshake;
 mod inbound;
 mod message;
@@ -27,6 +28,7 @@ mod server_logs;
 mod server_requests;
 mod table;
 
+pub(crate) use catch_up::was_stopped;
 pub(crate) use handshake::{Greeting, greet, list_tools};
 pub(crate) use table::CallLimits;
 use table::{Outcome, Pending, Table};
@@ -396,6 +398,10 @@ async fn watch_deadlines(session: Weak<Session>) {
     loop {
         let Some(strong) = session.upgrade() else { return };
         let now_us = strong.now_us();
+        let due_us = lock(&strong.table).first_due(now_us);
+        if let Some(due_us) = due_us {
+            strong.catch_up(Duration::from_micros(now_us - due_us)).await;
+        }
         let (expired, next) = {
             let mut table = lock(&strong.table);
             if table.closed().is_some() && table.is_empty() {

@@ -1,9 +1,11 @@
 //! Owns one attempt: resolve, start or dial, shake hands, list the tools; with one time limit for all of it.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Live, Odd, Seen, Tools};
@@ -12,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::now_ms;
 use crate::redact::Mask;
 use crate::resolve::{Resolved, resolve};
-use crate::session::{Session, greet, list_tools};
+use crate::session::{Session, greet, list_tools, was_stopped};
 use crate::sync::lock;
 use crate::wire::Wire;
 use crate::wire::descriptors::check_room;
@@ -29,10 +31,23 @@ pub(super) async fn dial(
 ) -> Result<(Live, Tools)> {
     let stage: Stage = Arc::new(Mutex::new("resolving"));
     let server = &seen.server;
-    let deadline = Instant::now() + config.timeout;
-    match timeout_at(deadline, attempt(&seen, &config, &session, &stage)).await {
-        Ok(outcome) => outcome.map_err(|error| error.with_server(server)),
-        Err(_) => Err(out_of_time(server, config.timeout, *lock(&stage), &session)),
+    let mut deadline = Instant::now() + config.timeout;
+    let mut attempt = pin!(attempt(&seen, &config, &session, &stage));
+    let outcome = loop {
+        if let Ok(outcome) = timeout_at(deadline, &mut attempt).await {
+            break Some(outcome);
+        }
+        let late = deadline.elapsed();
+        session.catch_up(late).await;
+        if !was_stopped(late) {
+            break attempt.as_mut().now_or_never();
+        }
+        // While this process did not run, its time did not run out either.
+        deadline = Instant::now() + late.min(config.timeout);
+    };
+    match outcome {
+        Some(outcome) => outcome.map_err(|error| error.with_server(server)),
+        None => Err(out_of_time(server, config.timeout, *lock(&stage), &session)),
     }
 }
 

@@ -2,8 +2,11 @@
 //! Each is a future that ends in an event; dropped with the link, it leaves nothing.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+
+use futures_util::FutureExt;
 
 use super::phase::Event;
 use super::{Live, Seen};
@@ -27,11 +30,11 @@ pub(super) fn probe(
     let (first, second) = (clock.now() + SIGN_OF_LIFE, clock.now() + 2 * SIGN_OF_LIFE);
     async move {
         match how {
-            HealthProbe::Ping => until(&clock, first, session.ping()).await,
-            HealthProbe::ListTools => until(&clock, first, session.ask_for_tools()).await,
-            HealthProbe::Auto => match until(&clock, first, session.ping()).await {
+            HealthProbe::Ping => until(&clock, first, &session, session.ping()).await,
+            HealthProbe::ListTools => until(&clock, first, &session, session.ask_for_tools()).await,
+            HealthProbe::Auto => match until(&clock, first, &session, session.ping()).await {
                 Ok(()) => Ok(()),
-                Err(_) => until(&clock, second, session.ask_for_tools()).await,
+                Err(_) => until(&clock, second, &session, session.ask_for_tools()).await,
             },
         }
     }
@@ -85,7 +88,7 @@ async fn unresponsive(
     loop {
         clock.sleep_until(due).await;
         due = clock.now() + every;
-        match until(clock, clock.now() + SIGN_OF_LIFE, session.ping()).await {
+        match until(clock, clock.now() + SIGN_OF_LIFE, session, session.ping()).await {
             Ok(()) => missed = 0,
             Err(error) => {
                 missed += 1;
@@ -100,14 +103,18 @@ async fn unresponsive(
 async fn until(
     clock: &Clock,
     at: Duration,
+    session: &Session,
     answer: impl Future<Output = Result<()>>,
 ) -> Result<()> {
+    let mut answer = pin!(answer);
     tokio::select! {
         biased;
-        answer = answer => answer,
-        () = clock.sleep_until(at) => Err(Error::new(
-            ErrorKind::ConnectionLost,
-            "The server runs but gives no sign of life",
-        )),
+        answer = &mut answer => return answer,
+        () = clock.sleep_until(at) => {}
     }
+    session.catch_up(clock.late_for(at)).await;
+    answer.now_or_never().unwrap_or_else(|| {
+        let text = "The server runs but gives no sign of life";
+        Err(Error::new(ErrorKind::ConnectionLost, text))
+    })
 }

@@ -237,6 +237,12 @@ impl Table {
         sleeps_past
     }
 
+    /// When the first call was due whose time is over.
+    pub(super) fn first_due(&self, now_us: u64) -> Option<u64> {
+        let due = self.pending.values().map(|pending| pending.deadline_us);
+        due.min().filter(|&at| at <= now_us)
+    }
+
     /// Takes out the calls whose time is over; tells when the next one's will be.
     pub(super) fn expire(&mut self, now_us: u64) -> (Vec<(u64, Pending)>, Option<u64>) {
         let expired: Vec<(u64, Pending)> =
