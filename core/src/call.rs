@@ -83,9 +83,10 @@ impl TryFrom<&str> for Arguments {
 /// What a caller can say about one call.
 #[derive(Default)]
 pub struct CallOptions {
-    /// Overrides the server's `toolTimeout`: how long the server may be silent. Progress starts it anew.
+    /// Overrides the server's `toolTimeout`: how long the call may go without a word of the server, from its begin on and
+    /// over all waiting and sending again. Progress starts it anew; the time of a person's approval is left out.
     pub timeout: Option<Duration>,
-    /// How long the call may take in all, whatever progress there is.
+    /// How long the call may take in all, whatever progress there is and whoever is asked.
     pub max_total_timeout: Option<Duration>,
     /// Overrides the manager's choice of what is sent again after a lost connection.
     pub retry: Option<Retry>,
@@ -182,6 +183,8 @@ pub(crate) trait Resend: Send + Sync {
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>);
     /// Puts a question to whoever waits; see [`Waiter::ask`].
     fn ask(&self, question: Question);
+    /// There is progress.
+    fn heard(&self) {}
 }
 
 impl Waiter {
@@ -193,6 +196,13 @@ impl Waiter {
                 mailbox.post(*key, Letter::Question(question));
             }
             Waiter::Again(resend) => resend.ask(question),
+        }
+    }
+
+    /// Tells whoever keeps the time of the call that there is progress.
+    pub(crate) fn heard(&self) {
+        if let Waiter::Again(resend) = self {
+            resend.heard();
         }
     }
 

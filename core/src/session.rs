@@ -295,6 +295,11 @@ impl Session {
         was_open
     }
 
+    /// Whether it is known that this session takes no more calls: the next one will.
+    pub(crate) fn is_over(&self) -> bool {
+        lock(&self.table).closed().is_some() || self.wire.get().is_some_and(Wire::is_over)
+    }
+
     /// Whether the server has answered a call in this session.
     pub(crate) fn has_served(&self) -> bool {
         lock(&self.table).has_served()

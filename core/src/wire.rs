@@ -132,6 +132,15 @@ impl Wire {
         }
     }
 
+    /// Whether the wire's owner was told that it will not recover.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            // A pipe's end closes the session.
+            Wire::Stdio(_) => false,
+            Wire::Http(link) => link.is_over(),
+        }
+    }
+
     pub(crate) fn pid(&self) -> Option<u32> {
         match self {
             Wire::Stdio(pipe) => Some(pipe.process().pid()),

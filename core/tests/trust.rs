@@ -319,6 +319,29 @@ async fn who_never_answers_or_panics_has_said_no() {
 }
 
 #[tokio::test]
+async fn the_time_of_an_answer_is_the_calls_own() {
+    let mut lazy = stdio(&[]);
+    lazy["lazy"] = json!(true);
+    let site = Site::new(json!({}));
+    std::fs::create_dir(site.project.join(".mcpool")).unwrap();
+    let file = json!({"mcpServers": {"p": lazy}}).to_string();
+    std::fs::write(site.project.join(".mcpool/mcp.json"), file).unwrap();
+    let ask = |_: TrustQuestion| -> std::pin::Pin<Box<dyn Future<Output = bool> + Send>> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_millis(1000)).await;
+            true
+        })
+    };
+    let manager = site.manager(Trust::Ask(Arc::new(ask))).await;
+    let arguments = Arguments::new(&json!({"ms": 1000})).unwrap();
+    let options =
+        CallOptions { timeout: Some(Duration::from_millis(1600)), ..CallOptions::default() };
+    let late = manager.call_tool("p", "sleep", arguments, options).await.unwrap_err();
+    assert_eq!(late.code(), "TOOL_TIMEOUT", "{late}");
+    manager.close().await;
+}
+
+#[tokio::test]
 async fn closing_and_disconnecting_do_not_wait_for_an_answer() {
     let site = Site::new(json!({"s": stdio(&[])}));
     let (trust, asked) = asking(true, Some(Arc::default()));

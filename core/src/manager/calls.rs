@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::Manager;
 use super::server::Server;
@@ -28,7 +29,7 @@ mod gate;
 mod told;
 
 use asked::Asked;
-use errand::{Errand, Terms, Tracked, Wanted};
+use errand::{Errand, Patience, Terms, Tracked, Wanted};
 use told::Told;
 
 /// Which tool is meant.
@@ -175,10 +176,8 @@ impl Manager {
                 }
                 Reached::Asked(held) => {
                     let terms = self.terms(known, config, &mut options);
-                    let limits = terms.limits;
-                    let patience = limits.total.unwrap_or(limits.idle).min(limits.idle);
-                    let offer = known.offer.clone();
-                    Ok(asked::begin(server, held, patience, waiter, move |on| {
+                    let (deadline, offer) = (terms.patience.deadline(), known.offer.clone());
+                    Ok(asked::begin(server, held, deadline, waiter, move |on| {
                         Errand::new(on, offer, wanted, arguments, options, terms)
                     }))
                 }
@@ -252,7 +251,7 @@ impl Manager {
     fn terms(&self, known: &Server, config: &ServerConfig, options: &mut CallOptions) -> Terms {
         Terms {
             presenter: known.presenter().clone(),
-            limits: limits(config, options),
+            patience: Patience::new(limits(config, options), Instant::now()),
             retry: options.retry.unwrap_or(self.0.options.retry),
             restart_wait: self.0.options.restart_wait,
             gate: self.gate(known, config, options),
@@ -288,10 +287,7 @@ fn wanted(tool: &Arc<ServerTool>) -> Wanted {
 }
 
 fn limits(config: &ServerConfig, options: &CallOptions) -> CallLimits {
-    CallLimits {
-        idle: options.timeout.unwrap_or(config.tool_timeout),
-        total: options.max_total_timeout,
-    }
+    CallLimits::new(options.timeout.unwrap_or(config.tool_timeout), options.max_total_timeout)
 }
 
 /// Whether a server that is not up may come up without being asked for.

@@ -30,7 +30,16 @@ pub(super) struct Pending {
 #[derive(Clone, Copy)]
 pub(crate) struct CallLimits {
     pub(crate) idle: Duration,
+    /// What is left of that until there is progress, which begins it anew.
+    pub(crate) idle_left: Duration,
     pub(crate) total: Option<Duration>,
+}
+
+impl CallLimits {
+    /// For a call that begins now.
+    pub(crate) fn new(idle: Duration, total: Option<Duration>) -> Self {
+        CallLimits { idle, idle_left: idle, total }
+    }
 }
 
 enum Reply {
@@ -46,13 +55,12 @@ impl Pending {
         limits: CallLimits,
         on_progress: Option<OnProgress>,
     ) -> Self {
-        let patience_us = micros(limits.idle);
         let wall_us = limits.total.map_or(NEVER - 1, |total| after(started_us, micros(total)));
         Pending {
             reply: Reply::Call(waiter, origin),
             started_us,
-            deadline_us: after(started_us, patience_us).min(wall_us),
-            patience_us,
+            deadline_us: after(started_us, micros(limits.idle_left)).min(wall_us),
+            patience_us: micros(limits.idle),
             wall_us,
             on_progress,
         }
@@ -221,7 +229,8 @@ impl Table {
     /// Progress puts the deadline off; tells who hears of it.
     pub(super) fn progressed(&mut self, id: u64, now_us: u64) -> Option<OnProgress> {
         let pending = self.pending.get_mut(&id)?;
-        if pending.is_call() {
+        if let Reply::Call(waiter, _) = &pending.reply {
+            waiter.heard();
             // The deadline task may wake too early by that, never too late.
             pending.deadline_us = after(now_us, pending.patience_us).min(pending.wall_us);
         }

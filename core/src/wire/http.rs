@@ -137,6 +137,10 @@ impl Link {
         }))
     }
 
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn mask(&self) -> &Mask {
         &self.mask
     }

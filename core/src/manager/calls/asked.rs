@@ -2,10 +2,9 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::errand::Errand;
 use super::{CallHandle, Handle};
@@ -25,11 +24,11 @@ enum Progressed {
     GivenUp,
 }
 
-/// Begins the errand on the connection, once that is held; within the call's own limit.
+/// Begins the errand on the connection, once that is held; within the call's own time.
 pub(super) fn begin(
     server: &str,
     held: impl Future<Output = Result<Arc<Connection>>> + Send + 'static,
-    patience: Duration,
+    deadline: Instant,
     waiter: Waiter,
     errand: impl FnOnce(Arc<Connection>) -> Errand + Send + 'static,
 ) -> CallHandle {
@@ -38,7 +37,7 @@ pub(super) fn begin(
     // Held until the task is noted: whoever gives up finds it.
     let mut progressed = lock(&asked.0);
     let task = runtime::spawn(async move {
-        let held = timeout(patience, held).await.unwrap_or_else(|_| Err(late(&server)));
+        let held = timeout_at(deadline, held).await.unwrap_or_else(|_| Err(late(&server)));
         let mut progressed = lock(&mine.0);
         if let Progressed::GivenUp = *progressed {
             return;

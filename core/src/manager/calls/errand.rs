@@ -1,14 +1,19 @@
 //! Owns calls that cannot simply be sent: the server is not up yet, is being restarted, or was lost before the call
-//! left. Each waits for a session (`waiting`), goes out once, and is sent again only where no tool can run twice.
+//! left. Each waits for a session (`waiting`) within its time (`patience`), goes out once, and is sent again only where no
+//! tool can run twice.
+//! Invariant: of a call that may have run, nobody hears that it did not, whatever becomes of it after that.
 
+mod patience;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
+
+pub(super) use self::patience::Patience;
 
 use super::super::Manager;
 use super::gate::Gate;
@@ -21,7 +26,7 @@ use crate::per_process::Local;
 use crate::question::Question;
 use crate::result::{Presenter, ToolResult};
 use crate::runtime;
-use crate::session::{CallLimits, Order, Session, Unsent};
+use crate::session::{Order, Session, Unsent};
 use crate::sync::lock;
 
 /// A call with everything that is needed to send it, and to send it again.
@@ -33,7 +38,7 @@ pub(super) struct Errand {
     arguments: Arguments,
     meta: Option<Arguments>,
     on_progress: Option<OnProgress>,
-    limits: CallLimits,
+    patience: Patience,
     retry: Retry,
     restart_wait: Duration,
     /// Who has to say yes, where a manager asks.
@@ -44,14 +49,14 @@ pub(super) struct Errand {
     waiter: Mutex<Option<Waiter>>,
     /// The caller and the tool as it is now allow a second run.
     repeatable: AtomicBool,
-    /// It was lost once already.
-    resent: AtomicBool,
+    /// How it was lost, once it goes out again; there is no third time.
+    lost: OnceLock<Error>,
 }
 
 /// What holds for a call, by its options and its server's definition.
 pub(super) struct Terms {
     pub(super) presenter: Arc<Presenter>,
-    pub(super) limits: CallLimits,
+    pub(super) patience: Patience,
     pub(super) retry: Retry,
     pub(super) restart_wait: Duration,
     pub(super) gate: Option<Box<Gate>>,
@@ -82,7 +87,7 @@ impl Errand {
         wanted: Wanted,
         arguments: Arguments,
         options: CallOptions,
-        Terms { presenter, limits, retry, restart_wait, gate }: Terms,
+        Terms { presenter, patience, retry, restart_wait, gate }: Terms,
     ) -> Self {
         let CallOptions { meta, on_progress, .. } = options;
         Errand {
@@ -93,14 +98,14 @@ impl Errand {
             arguments,
             meta,
             on_progress,
-            limits,
+            patience,
             retry,
             restart_wait,
             gate,
             asks_first: false,
             waiter: Mutex::default(),
             repeatable: AtomicBool::new(false),
-            resent: AtomicBool::new(false),
+            lost: OnceLock::new(),
         }
     }
 
@@ -161,46 +166,37 @@ impl Errand {
     }
 
     async fn pass(&self, gate: &Gate, tool: &ServerTool, waiter: &Waiter) -> Result<()> {
-        gate.pass(tool, &self.arguments, waiter, self.limits().total).await?;
+        let began = Instant::now();
+        gate.pass(tool, &self.arguments, waiter, self.patience.total(began)).await?;
+        self.patience.leave_out(began.elapsed());
         // A server is not idle whose call was just waited for.
         self.connection.touch();
         Ok(())
     }
 
-    /// The limits as they are after the time that an answer took.
-    fn limits(&self) -> CallLimits {
-        let CallLimits { idle, total } = self.limits;
-        let total = self.gate.as_ref().map_or(total, |gate| gate.rest_of(total));
-        CallLimits { idle, total }
-    }
-
-    /// Until when a session is waited for.
-    fn deadline(&self) -> Instant {
-        let CallLimits { idle, total } = self.limits();
-        let patience = total.unwrap_or(Duration::MAX).min(idle);
-        let deadline = Instant::now().checked_add(patience);
-        deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(86_400 * 365))
-    }
-
-    /// Whether no tool can run twice by it.
-    fn may_go_again(&self, error: &Error) -> bool {
-        let unharmed = match error.executed() {
-            Some(Executed::No) => true,
+    /// Whether it goes out again: no tool can run twice by it, and there is a session for it, this one or a next.
+    fn may_go_again(&self, error: &Error, session: &Session) -> bool {
+        let harmless = match error.executed() {
+            // Who lives and did not take it will not take it the next time.
+            Some(Executed::No) => session.is_over(),
             Some(Executed::Unknown) => self.repeatable.load(Ordering::Relaxed),
             _ => false,
         };
-        unharmed
-            && error.kind() == ErrorKind::ConnectionLost
-            && !self.resent.load(Ordering::Relaxed)
+        harmless && error.kind() == ErrorKind::ConnectionLost && self.lost.get().is_none()
     }
-}
 
-/// What a caller hears whose call found no session to go to.
-fn without_a_session(error: Error, dead: Option<Dead>) -> Error {
-    match dead {
-        // It may have run: that outweighs why it could not be sent again.
-        Some((_, lost)) if lost.executed() == Some(Executed::Unknown) => lost,
-        _ => error.with_executed(Executed::No),
+    /// How it was lost, if it may have run then.
+    fn lost_unknown(&self) -> Option<&Error> {
+        self.lost.get().filter(|lost| lost.executed() == Some(Executed::Unknown))
+    }
+
+    /// What a caller hears whose call was not taken by any session.
+    fn not_taken(&self, error: Error) -> Error {
+        match self.lost_unknown() {
+            // It may have run: that outweighs why it could not be sent again.
+            Some(lost) => lost.clone(),
+            None => error.with_executed(Executed::No),
+        }
     }
 }
 
@@ -243,35 +239,42 @@ impl Tracked {
     async fn run(self: Arc<Self>, mut waiter: Waiter, mut dead: Option<Dead>) {
         let errand = &self.errand;
         if let (true, Some(gate), Wanted::Known(tool)) =
-            (errand.asks_first && dead.is_none(), &errand.gate, &errand.wanted)
+            (errand.asks_first, &errand.gate, &errand.wanted)
+            && !gate.has_passed()
             && let Err(error) = errand.pass(gate, tool, &waiter).await
         {
             return waiter.finish(Err(error));
         }
-        let mut deadline = errand.deadline();
         let mut restarting_until = None;
         loop {
             let found = errand.session(dead.as_ref(), &mut restarting_until);
-            let found = timeout_at(deadline, found).await.unwrap_or_else(|_| Err(errand.late()));
-            let (session, tool) = match found {
+            let found = timeout_at(errand.patience.deadline(), found).await;
+            // What was found when the time was over would only be sent to be given up.
+            let found = found
+                .ok()
+                .filter(|found| found.is_err() || Instant::now() < errand.patience.deadline());
+            let (session, tool) = match found.unwrap_or_else(|| Err(errand.late())) {
                 Ok(found) => found,
-                Err(error) => return waiter.finish(Err(without_a_session(error, dead))),
+                Err(error) => return waiter.finish(Err(errand.not_taken(error))),
             };
+            // It may be another program by now, whose tool makes no such promise.
+            if let Some(lost) = errand.lost_unknown().filter(|_| !tool.is_repeatable()) {
+                return waiter.finish(Err(lost.clone()));
+            }
             if let Some(gate) =
                 errand.gate.as_ref().filter(|gate| gate.is_closed_to(&tool, &errand.offer))
             {
                 if let Err(error) = errand.pass(gate, &tool, &waiter).await {
-                    return waiter.finish(Err(without_a_session(error, dead)));
+                    return waiter.finish(Err(errand.not_taken(error)));
                 }
-                // The session may have ended meanwhile, and the call's own patience begins here.
-                deadline = errand.deadline();
+                // The session may have ended meanwhile.
                 continue;
             }
             let Err(Unsent { error, waiter: back }) = self.send(&session, &tool, waiter) else {
                 return;
             };
             if error.kind() != ErrorKind::ConnectionLost {
-                return back.finish(Err(error));
+                return back.finish(Err(errand.not_taken(error)));
             }
             (waiter, dead) = (back, Some((session, error)));
         }
@@ -292,7 +295,8 @@ impl Tracked {
         let repeatable = errand.retry == Retry::Safe && tool.is_repeatable();
         errand.repeatable.store(repeatable, Ordering::Relaxed);
         *lock(&errand.waiter) = Some(waiter);
-        match session.call(errand.order(tool), errand.limits(), Waiter::Again(self.clone())) {
+        let limits = errand.patience.limits(Instant::now());
+        match session.call(errand.order(tool), limits, Waiter::Again(self.clone())) {
             Ok(id) => {
                 *progressed = Progressed::Sent(session.clone(), id);
                 Ok(())
@@ -312,12 +316,16 @@ impl Resend for Tracked {
         }
     }
 
+    fn heard(&self) {
+        self.errand.patience.heard(Instant::now());
+    }
+
     /// Stands in the caller's place, so that a lost call can be sent again before the caller hears of it.
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
         let errand = &self.errand;
         let Some(waiter) = lock(&errand.waiter).take() else { return };
-        let lost = match outcome {
-            Err(error) if errand.may_go_again(&error) => error,
+        let error = match outcome {
+            Err(error) => error,
             outcome => return waiter.finish(outcome),
         };
         let session = match &*lock(&self.progressed) {
@@ -325,7 +333,15 @@ impl Resend for Tracked {
             // Given up meanwhile.
             _ => return,
         };
-        errand.resent.store(true, Ordering::Relaxed);
-        self.carry_on(waiter, Some((session, lost)));
+        if errand.may_go_again(&error, &session) {
+            let _ = errand.lost.set(error.clone());
+            // One that lives takes it again; only the next one of a lost session is worth a wait.
+            let dead = session.is_over().then_some((session, error));
+            return self.carry_on(waiter, dead);
+        }
+        waiter.finish(Err(match error.executed() {
+            Some(Executed::No) => errand.not_taken(error),
+            _ => error,
+        }));
     }
 }

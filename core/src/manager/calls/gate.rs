@@ -4,13 +4,13 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::super::server::Server;
 use super::super::{Inner, Manager, closed};
@@ -22,7 +22,6 @@ use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::per_process::Local;
 use crate::question::Question;
 use crate::runtime;
-use crate::sync::lock;
 
 /// What stands between a call and its server, where a manager asks.
 pub(super) struct Gate {
@@ -36,8 +35,6 @@ pub(super) struct Gate {
     manager: Weak<Inner>,
     left: Arc<Notify>,
     passed: AtomicBool,
-    /// How long the answer took.
-    waited: Mutex<Duration>,
 }
 
 enum Said {
@@ -71,7 +68,6 @@ impl Manager {
             manager: Arc::downgrade(&self.0),
             left: known.left(),
             passed: AtomicBool::new(false),
-            waited: Mutex::default(),
         }))
     }
 }
@@ -85,12 +81,12 @@ impl Gate {
     /// Whether somebody has to be asked before a session that is up may have the call.
     pub(super) fn is_closed_to(&self, tool: &ServerTool, offer: &Offer) -> bool {
         let holds = || offer.trusts_hints(tool);
-        !self.passed.load(Ordering::Relaxed) && self.rule.applies(tool, holds)
+        !self.has_passed() && self.rule.applies(tool, holds)
     }
 
-    /// What is left of a limit on the whole call.
-    pub(super) fn rest_of(&self, total: Option<Duration>) -> Option<Duration> {
-        total.map(|total| total.saturating_sub(*lock(&self.waited)))
+    /// Whether the answer was yes.
+    pub(super) fn has_passed(&self) -> bool {
+        self.passed.load(Ordering::Relaxed)
     }
 
     /// Asks, and waits for the answer; nothing else is the way through.
@@ -101,7 +97,6 @@ impl Gate {
         waiter: &Waiter,
         total: Option<Duration>,
     ) -> Result<()> {
-        let began = Instant::now();
         let left = self.left.notified();
         tokio::pin!(left);
         // From here on nobody lets go of the server unheard.
@@ -113,7 +108,6 @@ impl Gate {
             said = timeout(limit, answer) => said,
             () = left => return Err(disconnected(tool)),
         };
-        *lock(&self.waited) += began.elapsed();
         match said {
             Ok(Said::Yes) => {
                 self.check_held(tool)?;
