@@ -92,7 +92,7 @@ pub struct CallOptions {
     pub retry: Option<Retry>,
     /// Becomes the request's `_meta`; like arguments, one JSON object kept as text.
     pub meta: Option<Arguments>,
-    /// Asks the server for progress and gives it to this function, on one of our threads; it must not block.
+    /// Hears of the server's progress, on one of our threads; it must not block.
     pub on_progress: Option<OnProgress>,
     /// Hears what a person has to be asked about this call, where its manager asks [`crate::OnApproval::of_caller`];
     /// a host loop gets a letter instead. It must not block.

@@ -127,7 +127,6 @@ impl Session {
             Waiter::Loop(address) => Some(address.mailbox.clone()),
             Waiter::Future(_) | Waiter::Again(_) => None,
         };
-        let asks_progress = order.on_progress.is_some();
         let origin = Origin {
             presenter: order.presenter.clone(),
             tool: order.tool.raw_name_shared(),
@@ -152,7 +151,6 @@ impl Session {
             order.tool.name_json(),
             order.arguments.json(),
             order.meta.map(Arguments::json),
-            asks_progress,
         );
         wire.lend(reader.as_ref().filter(|_| sole_reader));
         // A lone call leaves at once; calls made while others are under way leave together.

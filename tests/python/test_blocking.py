@@ -32,7 +32,7 @@ def test_every_verb_waits_for_its_answer(manager: mcpool.blocking.Manager) -> No
     assert "mcp_a_echo" in [tool.name for tool in manager.get_tools()]
     assert manager.call_tool("a", "echo", {"text": "one"}).text == "one"
     assert manager.call("mcp_a_echo", {"text": "two"}, timeout=5).text == "two"
-    assert manager.call_tool("a", "meta", meta={"trace": 1}).text == '{"trace":1}'
+    assert manager.call_tool("a", "meta", meta={"trace": 1}).text.startswith('{"trace":1,')
     assert manager.status()[0].calls.ok == 3
     manager.disconnect("a")
     assert manager.get_tools() == []
@@ -198,8 +198,8 @@ def test_arguments_keep_their_values(manager: mcpool.blocking.Manager) -> None:
 def test_meta_keeps_its_values(manager: mcpool.blocking.Manager) -> None:
     manager.connect_all()
     meta = {"big": 2**70, "float": 0.1, "list": [1, (2, 3)], "none": None, "true": True, "": {}}
-    expected = '{"big":1180591620717411303424,"float":0.1,"list":[1,[2,3]],"none":null,"true":true,"":{}}'
-    assert manager.call_tool("a", "meta", meta=meta).text == expected
+    expected = '{"big":1180591620717411303424,"float":0.1,"list":[1,[2,3]],"none":null,"true":true,"":{},'
+    assert manager.call_tool("a", "meta", meta=meta).text.startswith(expected)
 
 
 def test_arguments_may_be_any_mapping(manager: mcpool.blocking.Manager) -> None:

@@ -45,39 +45,27 @@ pub(super) fn nameless_error(message: &[u8]) -> Option<&str> {
     (answer.id.is_none() && answer.result.is_none()).then(|| answer.error.get())
 }
 
-/// A `tools/call` line. `tool` is a JSON string and `arguments` a JSON object, both compact.
-pub(super) fn tools_call(
-    id: u64,
-    tool: &str,
-    arguments: &[u8],
-    meta: Option<&[u8]>,
-    asks_progress: bool,
-) -> Vec<u8> {
-    let mut line = Vec::with_capacity(96 + tool.len() + arguments.len());
+/// What a `tools/call` line has besides tool, arguments and meta, at most.
+const FRAME: usize = 150;
+
+/// A `tools/call` line. `tool` is a JSON string and `arguments` a JSON object, both compact. Its progress is reported
+/// under its id.
+pub(super) fn tools_call(id: u64, tool: &str, arguments: &[u8], meta: Option<&[u8]>) -> Vec<u8> {
+    let entries = meta.and_then(|meta| meta.trim_ascii_end().strip_suffix(b"}")).unwrap_or(b"{");
+    let mut line = Vec::with_capacity(FRAME + tool.len() + arguments.len() + entries.len());
     line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     push(&mut line, &id);
     line.extend_from_slice(b",\"method\":\"tools/call\",\"params\":{\"name\":");
     line.extend_from_slice(tool.as_bytes());
     line.extend_from_slice(b",\"arguments\":");
     line.extend_from_slice(arguments);
-    if meta.is_some() || asks_progress {
-        let entries = meta.and_then(|meta| meta.trim_ascii_end().strip_suffix(b"}"));
-        let entries = entries.unwrap_or(b"{");
-        line.extend_from_slice(b",\"_meta\":");
-        line.extend_from_slice(entries);
-        if asks_progress {
-            // Last, so that it also wins over one that the caller wrote.
-            let first = entries.trim_ascii_end().ends_with(b"{");
-            line.extend_from_slice(if first {
-                b"\"progressToken\":"
-            } else {
-                b",\"progressToken\":"
-            });
-            push(&mut line, &id);
-        }
-        line.push(b'}');
-    }
-    line.extend_from_slice(b"}}\n");
+    line.extend_from_slice(b",\"_meta\":");
+    line.extend_from_slice(entries);
+    // Last, so that it also wins over one that the caller wrote.
+    let first = entries.trim_ascii_end().ends_with(b"{");
+    line.extend_from_slice(if first { b"\"progressToken\":" } else { b",\"progressToken\":" });
+    push(&mut line, &id);
+    line.extend_from_slice(b"}}}\n");
     line
 }
 
@@ -199,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_call_is_one_valid_line() {
-        let line = tools_call(7, "\"a\\nb\"", b"{\"x\":1}", None, true);
+        let line = tools_call(7, "\"a\\nb\"", b"{\"x\":1}", None);
         assert_eq!(
             String::from_utf8(line).unwrap(),
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"a\\nb\",\"arguments\":{\"x\":1},\"_meta\":{\"progressToken\":7}}}\n"
@@ -208,18 +196,23 @@ mod tests {
 
     #[test]
     fn meta_is_kept_as_written_and_joined_by_the_token() {
-        let text = |meta: &str, progress| {
-            String::from_utf8(tools_call(7, "\"t\"", b"{}", Some(meta.as_bytes()), progress))
-                .unwrap()
+        let text = |meta: &str| {
+            String::from_utf8(tools_call(7, "\"t\"", b"{}", Some(meta.as_bytes()))).unwrap()
         };
         assert!(
-            text(r#"{"n":1180591620717411303424}"#, false)
-                .ends_with("\"_meta\":{\"n\":1180591620717411303424}}}\n")
+            text(r#"{"n":1180591620717411303424}"#)
+                .ends_with("\"_meta\":{\"n\":1180591620717411303424,\"progressToken\":7}}}\n")
         );
-        assert!(
-            text(r#"{"a":{}}"#, true).ends_with("\"_meta\":{\"a\":{},\"progressToken\":7}}}\n")
-        );
-        assert!(text("{}", true).ends_with("\"_meta\":{\"progressToken\":7}}}\n"));
+        assert!(text(r#"{"a":{}}"#).ends_with("\"_meta\":{\"a\":{},\"progressToken\":7}}}\n"));
+        assert!(text("{}").ends_with("\"_meta\":{\"progressToken\":7}}}\n"));
+    }
+
+    #[test]
+    fn the_longest_call_is_written_without_growing() {
+        let meta = b"{\"a\":1}";
+        let (tool, arguments) = ("\"t\"", b"{}");
+        let line = tools_call(u64::MAX, tool, arguments, Some(meta));
+        assert_eq!(line.capacity(), FRAME + tool.len() + arguments.len() + meta.len() - 1);
     }
 
     #[test]
