@@ -1,7 +1,7 @@
 //! Owns one JSON-RPC conversation over a wire: ids, who waits for which answer, deadlines, and what the server asks.
 //! Invariant: every request ends in exactly one outcome, and a late or second answer is dropped.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,8 @@ pub(crate) struct Session {
     wire: OnceLock<Wire>,
     table: Mutex<Table>,
     deadline_moved: Notify,
+    /// The longest that a request of ours may go unanswered, in microseconds.
+    request_timeout_us: AtomicU64,
     started: Instant,
     news: mpsc::UnboundedSender<(u64, News)>,
     seen: Arc<Seen>,
@@ -86,6 +88,7 @@ impl Session {
             wire: OnceLock::new(),
             table: Mutex::new(Table::new(seen.tally.clone())),
             deadline_moved: Notify::new(),
+            request_timeout_us: AtomicU64::new(table::NEVER),
             started: Instant::now(),
             news,
             seen,
@@ -196,13 +199,35 @@ impl Session {
         left
     }
 
+    /// Gives requests of ours this long from now on. Before that, whoever connects keeps the time.
+    pub(crate) fn bound_requests(&self, limit: Duration) {
+        self.request_timeout_us.store(table::micros(limit), Ordering::Relaxed);
+    }
+
     /// Sends a control request and waits for its raw result.
     async fn request(&self, method: &str, params: &serde_json::Value) -> Result<Bytes> {
+        let limit_us = self.request_timeout_us.load(Ordering::Relaxed);
+        let deadline_us = match limit_us {
+            table::NEVER => table::NEVER,
+            limit_us => table::after(self.now_us(), limit_us),
+        };
+        self.request_until(deadline_us, method, params).await
+    }
+
+    async fn request_until(
+        &self,
+        deadline_us: u64,
+        method: &str,
+        params: &serde_json::Value,
+    ) -> Result<Bytes> {
         let (sender, answer) = oneshot::channel();
         let id = {
             let mut table = self.open_table()?;
             table.note_reader(0);
-            table.insert(Pending::control(sender))
+            if table.wants_waking(deadline_us) {
+                self.deadline_moved.notify_one();
+            }
+            table.insert(Pending::control(sender, deadline_us))
         };
         let _unless_answered = Forgotten { session: self, id };
         let wire = self.wire.get().ok_or_else(|| self.not_sent("is not connected"))?;
@@ -270,14 +295,22 @@ impl Session {
         }
     }
 
-    /// Asks the server for a sign of life; whatever it answers is one.
+    /// Asks the server for a sign of life; whatever it answers is one. The asker keeps the time.
     pub(crate) async fn ping(&self) -> Result<()> {
-        sign_of_life(self.request("ping", &serde_json::json!({})).await)
+        self.sign_of_life("ping").await
     }
 
     /// The same by a request that every server with tools has to answer.
     pub(crate) async fn ask_for_tools(&self) -> Result<()> {
-        sign_of_life(self.request("tools/list", &serde_json::json!({})).await)
+        self.sign_of_life("tools/list").await
+    }
+
+    async fn sign_of_life(&self, method: &str) -> Result<()> {
+        match self.request_until(table::NEVER, method, &serde_json::json!({})).await {
+            // A refusal comes from somebody who lives; a lost connection does not.
+            Err(error) if error.kind() == ErrorKind::ConnectionLost => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Tells everybody who waits; the answer tells whether the conversation was open until now.
@@ -336,15 +369,21 @@ impl Session {
             .with_executed(Executed::No)
     }
 
-    fn timed_out(&self, left: bool) -> Error {
-        let (what, executed) = match left {
-            true => ("the tool did not answer in time", Executed::Unknown),
-            false => ("no socket was free in time for the call", Executed::No),
+    /// What is told of a request whose time is over; `left` tells whether the server got it.
+    fn timed_out(&self, is_call: bool, left: bool) -> Error {
+        let (what, executed) = match (is_call, left) {
+            (true, true) => ("the tool did not answer in time", Some(Executed::Unknown)),
+            (true, false) => ("no socket was free in time for the call", Some(Executed::No)),
+            (false, _) => ("a request was not answered in time", None),
         };
-        Error::new(ErrorKind::ToolTimeout, format!("Server \"{}\": {what}", self.server))
-            .with_server(&self.server)
-            .with_executed(executed)
-            .with_hint("raise the call's timeout or the server's \"toolTimeout\"")
+        let hint = match is_call {
+            true => "raise the call's timeout or the server's \"toolTimeout\"",
+            false => "raise the server's \"requestTimeout\"",
+        };
+        let text = format!("Server \"{}\": {what}", self.server);
+        let error = Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server);
+        let error = error.with_hint(hint);
+        executed.into_iter().fold(error, Error::with_executed)
     }
 
     fn now_us(&self) -> u64 {
@@ -388,14 +427,6 @@ impl Drop for Forgotten<'_> {
     }
 }
 
-/// A refusal comes from somebody who lives; a lost connection does not.
-fn sign_of_life(answer: Result<Bytes>) -> Result<()> {
-    match answer {
-        Err(error) if error.kind() == ErrorKind::ConnectionLost => Err(error),
-        _ => Ok(()),
-    }
-}
-
 /// One task per session wakes for the earliest deadline; calls that end in time never touch a timer.
 async fn watch_deadlines(session: Weak<Session>) {
     loop {
@@ -416,11 +447,12 @@ async fn watch_deadlines(session: Weak<Session>) {
             .into_iter()
             .map(|(id, pending)| (strong.send_cancelled(id, "timed out"), pending))
             .collect();
-        if expired.iter().any(|(left, _)| *left) {
+        if expired.iter().any(|(left, pending)| *left && pending.is_call()) {
             let _ = strong.news.send((strong.generation, News::Silent));
         }
         for (left, pending) in expired {
-            pending.finish(Err(strong.timed_out(left)));
+            let error = strong.timed_out(pending.is_call(), left);
+            pending.finish(Err(error));
         }
         let moved = strong.deadline_moved.notified();
         match next {

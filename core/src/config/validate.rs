@@ -135,10 +135,7 @@ fn request_timeout(fields: &mut Fields<'_>, tool_timeout: Duration) -> Duration 
             fields.warn_of("requestTimeout", &why);
             least
         }
-        Some(written) => {
-            fields.warn_of_no_effect("requestTimeout");
-            written
-        }
+        Some(written) => written,
         None => least,
     }
 }

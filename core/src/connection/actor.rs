@@ -186,6 +186,9 @@ impl Actor {
             self.store_now();
         }
         self.config = config;
+        if let Some(live) = &self.live {
+            live.session.bound_requests(self.config.request_timeout);
+        }
         if other_server {
             self.tools = Tools::default();
             self.publish(Tell::Tools);
@@ -230,6 +233,7 @@ impl Actor {
                 self.attempt = None;
                 self.error = None;
                 self.ups += 1;
+                live.session.bound_requests(self.config.request_timeout);
                 self.live = Some(Arc::new(live));
                 self.tools = tools;
                 self.store_soon();

@@ -70,14 +70,14 @@ impl Pending {
         self.deadline_us
     }
 
-    /// A control request; its asker keeps the time.
-    pub(super) fn control(sender: oneshot::Sender<Outcome>) -> Self {
+    /// A control request.
+    pub(super) fn control(sender: oneshot::Sender<Outcome>, deadline_us: u64) -> Self {
         Pending {
             reply: Reply::Control(sender),
             started_us: 0,
-            deadline_us: NEVER,
+            deadline_us,
             patience_us: 0,
-            wall_us: NEVER,
+            wall_us: deadline_us,
             on_progress: None,
         }
     }
@@ -89,7 +89,7 @@ impl Pending {
         }
     }
 
-    fn is_call(&self) -> bool {
+    pub(super) fn is_call(&self) -> bool {
         matches!(self.reply, Reply::Call(..))
     }
 
@@ -106,13 +106,13 @@ impl Pending {
 }
 
 /// The deadline of what has none.
-const NEVER: u64 = u64::MAX;
+pub(super) const NEVER: u64 = u64::MAX;
 
-fn micros(duration: Duration) -> u64 {
+pub(super) fn micros(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(NEVER)
 }
 
-fn after(now_us: u64, patience_us: u64) -> u64 {
+pub(super) fn after(now_us: u64, patience_us: u64) -> u64 {
     now_us.saturating_add(patience_us).min(NEVER - 1)
 }
 
@@ -239,24 +239,25 @@ impl Table {
 
     /// Whether the deadline task sleeps past this deadline.
     pub(super) fn wants_waking(&mut self, deadline_us: u64) -> bool {
-        let sleeps_past = self.wakes_at_us == 0 || deadline_us < self.wakes_at_us;
+        let sleeps_past =
+            deadline_us != NEVER && (self.wakes_at_us == 0 || deadline_us < self.wakes_at_us);
         if sleeps_past {
             self.wakes_at_us = deadline_us;
         }
         sleeps_past
     }
 
-    /// When the first call was due whose time is over.
+    /// When the first request was due whose time is over.
     pub(super) fn first_due(&self, now_us: u64) -> Option<u64> {
         let due = self.pending.values().map(|pending| pending.deadline_us);
         due.min().filter(|&at| at <= now_us)
     }
 
-    /// Takes out the calls whose time is over; tells when the next one's will be.
+    /// Takes out the requests whose time is over; tells when the next one's will be.
     pub(super) fn expire(&mut self, now_us: u64) -> (Vec<(u64, Pending)>, Option<u64>) {
         let expired: Vec<(u64, Pending)> =
             self.pending.extract_if(|_, pending| pending.deadline_us <= now_us).collect();
-        for _ in &expired {
+        for _ in expired.iter().filter(|(_, pending)| pending.is_call()) {
             self.tally.end(Some(ErrorKind::ToolTimeout), None);
         }
         let next = self.pending.values().map(|pending| pending.deadline_us).min();

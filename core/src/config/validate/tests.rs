@@ -131,7 +131,7 @@ fn the_time_of_a_request_leaves_room_for_a_call() {
     assert_eq!(read(json!({"command": "x"})), (90_000, 0));
     assert_eq!(read(json!({"command": "x", "toolTimeout": 500})), (1500, 0));
     let explicit = json!({"command": "x", "toolTimeout": 2000, "requestTimeout": 5000});
-    assert_eq!(read(explicit), (5000, 1), "it has no effect in this version");
+    assert_eq!(read(explicit), (5000, 0));
     let short = json!({"command": "x", "toolTimeout": 2000, "requestTimeout": 2500});
     assert_eq!(read(short), (3000, 1), "one thing is wrong with it");
     let endless = json!({"command": "x", "toolTimeout": u64::MAX, "requestTimeout": 1});
