@@ -94,7 +94,7 @@ export declare class NativeManager {
   /** What a model is given of a result, and JSON of what is suspicious in it. */
   forModel(server: string, tool: string, json: string): ForModel
   /** The same where there is no result. */
-  failureForModel(server: string, tool: string, message: string, hint: string | undefined | null, byServer: boolean): ForModel
+  failureForModel(server: string, tool: string, code: string, message: string, hint: string | undefined | null, executed: string | undefined | null, byServer: boolean): ForModel
   /** JSON of what telemetry says of a call; null when it is switched off. Without a server, `tool` is a name of the catalog. */
   telemetry(server: string | undefined | null, tool: string): string | null
   /** JSON of every server's status. */

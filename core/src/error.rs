@@ -26,6 +26,11 @@ macro_rules! kinds {
                 match self { $(ErrorKind::$kind => $code,)* }
             }
 
+            /// The kind of a stable code.
+            pub fn from_code(code: &str) -> Option<ErrorKind> {
+                ErrorKind::ALL.iter().copied().find(|kind| kind.code() == code)
+            }
+
             /// Whether the same request may succeed later without any change.
             pub fn retryable(self) -> bool {
                 match self { $(ErrorKind::$kind => $retryable,)* }
@@ -76,6 +81,18 @@ pub enum Executed {
     Yes,
     /// It left, and nobody knows what became of it.
     Unknown,
+}
+
+impl Executed {
+    /// `no`, `yes` or `unknown`.
+    pub fn from_name(name: &str) -> Option<Executed> {
+        match name {
+            "no" => Some(Executed::No),
+            "yes" => Some(Executed::Yes),
+            "unknown" => Some(Executed::Unknown),
+            _ => None,
+        }
+    }
 }
 
 /// The error object of a JSON-RPC answer, as the server sent it.

@@ -101,7 +101,11 @@ fn assert_marked(output: &ToolOutput, words: &str) {
     assert!(output.error().is_some(), "{text}");
     assert!(output.error().unwrap().to_string().contains(words), "{:?}", output.error());
     assert!(text.starts_with("<mcp_tool_output server=\"s\""), "{text}");
-    assert!(text.ends_with("\n</mcp_tool_output>"), "{text}");
+    let unknown =
+        "\n</mcp_tool_output>\nThe call may have been carried out; check before you repeat it.";
+    let is_unknown = output.error().unwrap().executed() == Some(mcpool::Executed::Unknown);
+    let end = if is_unknown { unknown } else { "\n</mcp_tool_output>" };
+    assert!(text.ends_with(end), "{text}");
 }
 
 async fn executed(manager: &Manager) -> ToolOutput {

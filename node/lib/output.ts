@@ -71,8 +71,9 @@ export class ToolOutput {
   }
 
   #tell(): Shown {
-    const { message = '', hint, byServer = false } = this.error ?? {};
-    return readShown(this.#manager.failureForModel(this.server, this.tool, message, hint, byServer));
+    const { code = '', message = '', hint, executed, byServer = false } = this.error ?? {};
+    const { server, tool } = this;
+    return readShown(this.#manager.failureForModel(server, tool, code, message, hint, executed, byServer));
   }
 
   toString(): string {

@@ -230,15 +230,19 @@ impl NativeManager {
 
     /// The same where there is no result.
     #[napi]
+    #[expect(clippy::too_many_arguments, reason = "the words of an error")]
     pub fn failure_for_model(
         &self,
         server: String,
         tool: String,
+        code: String,
         message: String,
         hint: Option<String>,
+        executed: Option<String>,
         by_server: bool,
     ) -> ForModel {
-        let failure = Failure { message: &message, hint: hint.as_deref(), by_server };
+        let (hint, executed) = (hint.as_deref(), executed.as_deref());
+        let failure = Failure::from_words(&code, &message, hint, executed, by_server);
         let told = self.core.failure_for_model(&server, &tool, failure);
         ForModel { text: told.text, signals: to_json(&told.signals) }
     }

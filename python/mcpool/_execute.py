@@ -29,8 +29,10 @@ class Named:
         self._manager = manager
         self.raw_name = name
 
-    def failure_for_model(self, message: str, hint: str | None, by_server: bool) -> tuple[str, list[Signal]]:
-        return self._manager.failure_for_model(self.raw_name, message, hint, by_server)
+    def failure_for_model(
+        self, code: str, message: str, hint: str | None, executed: str | None, by_server: bool
+    ) -> tuple[str, list[Signal]]:
+        return self._manager.failure_for_model(self.raw_name, code, message, hint, executed, by_server)
 
 
 class ToolOutput:
@@ -86,7 +88,9 @@ class ToolOutput:
     def _told(self) -> tuple[str, list[Signal]]:
         if not isinstance(self._failure, tuple):
             error = self.error or McpoolError()
-            self._failure = self._failure.failure_for_model(error.message, error.hint, error.by_server)
+            self._failure = self._failure.failure_for_model(
+                error.code, error.message, error.hint, error.executed, error.by_server
+            )
         return self._failure
 
     def __str__(self) -> str:

@@ -149,16 +149,19 @@ impl NativeManager {
     }
 
     /// What a model is told where a call by name has no result, and what is suspicious in that.
-    #[pyo3(signature = (tool, message, hint, by_server))]
+    #[pyo3(signature = (tool, code, message, hint, executed, by_server))]
+    #[expect(clippy::too_many_arguments, reason = "the words of an error")]
     fn failure_for_model<'py>(
         &self,
         py: Python<'py>,
         tool: &str,
+        code: &str,
         message: &str,
         hint: Option<&str>,
+        executed: Option<&str>,
         by_server: bool,
     ) -> PyResult<(String, Bound<'py, PyAny>)> {
-        let failure = Failure { message, hint, by_server };
+        let failure = Failure::from_words(code, message, hint, executed, by_server);
         tool::failure_for_model(py, &self.core, ("", tool), &failure)
     }
 

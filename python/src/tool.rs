@@ -144,12 +144,15 @@ impl Tool {
     fn failure_for_model<'py>(
         &self,
         py: Python<'py>,
+        code: &str,
         message: &str,
         hint: Option<&str>,
+        executed: Option<&str>,
         by_server: bool,
     ) -> PyResult<(String, Bound<'py, PyAny>)> {
         let of = (self.of().server(), self.of().raw_name());
-        failure_for_model(py, &self.manager, of, &Failure { message, hint, by_server })
+        let failure = Failure::from_words(code, message, hint, executed, by_server);
+        failure_for_model(py, &self.manager, of, &failure)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

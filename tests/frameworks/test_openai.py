@@ -172,7 +172,7 @@ def test_what_fails_is_text_for_the_model(loop: Any) -> None:
             failed, dead, broken, empty, nope = await loop(manager, api)
             assert failed == "Error: no luck"
             assert "MCP error: " in dead and "exited with code 3" in dead
-            assert broken == "MCP error: The arguments must be a JSON object"
+            assert broken == 'MCP error: The arguments must be a JSON object (tool "echo" of server "a")'
             assert "MCP error" not in empty
             assert "MCP error: " in nope and "mcp_a_nope" in nope
 

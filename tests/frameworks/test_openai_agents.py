@@ -136,7 +136,7 @@ def test_arguments_that_are_no_json_are_told_to_the_model() -> None:
         async with connected() as manager:
             broken: Any = ("mcp_a_echo", '{"text": ')
             (text,) = texts(await run(manager, with_tools, [broken], "done"))
-            assert text == "MCP error: The arguments must be a JSON object"
+            assert text == 'MCP error: The arguments must be a JSON object (tool "echo" of server "a")'
 
     asyncio.run(main())
 
