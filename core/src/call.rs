@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::mailbox::{Letter, Mailbox};
 use crate::question::Question;
 use crate::result::ToolResult;
@@ -223,7 +223,7 @@ impl Waiter {
 }
 
 fn invalid(message: &str) -> Error {
-    Error::new(ErrorKind::InvalidArguments, message)
+    Error::new(ErrorKind::InvalidArguments, message).with_executed(Executed::No)
 }
 
 #[cfg(test)]

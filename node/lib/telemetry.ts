@@ -147,10 +147,11 @@ export class CallSpan {
       const aborted = error instanceof Error && error.name === 'AbortError';
       this.#end({ [error_type]: aborted ? cancelled : other });
     } else if (error.rpc === undefined) {
-      this.#end({ [error_type]: error.code }, error.message);
+      // Not the message: it may repeat the server, or say where it is.
+      this.#end({ [error_type]: error.code }, error.code);
     } else {
       const status = String(error.rpc.code);
-      this.#end({ [error_type]: status, [status_code]: status }, error.message);
+      this.#end({ [error_type]: status, [status_code]: status }, error.code);
     }
   }
 

@@ -230,7 +230,7 @@ impl NativeManager {
 
     /// The same where there is no result.
     #[napi]
-    #[expect(clippy::too_many_arguments, reason = "the words of an error")]
+    #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
     pub fn failure_for_model(
         &self,
         server: String,

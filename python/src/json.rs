@@ -1,7 +1,7 @@
 //! Owns JSON in both directions: Python objects straight from bytes, and bytes straight from Python objects.
 
 use jiter::{PythonParse, StringCacheMode};
-use mcpool::{Error, ErrorKind};
+use mcpool::{Error, ErrorKind, Executed};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -53,14 +53,23 @@ pub(crate) fn write(value: &Bound<'_, PyAny>, kind: ErrorKind) -> PyResult<Vec<u
     let mut out = Vec::with_capacity(128);
     match write_value(value, &mut out, 0) {
         Ok(()) => Ok(out),
-        Err(Refused::Because(why)) => Err(Error::new(kind, why)).or_raise(value.py()),
+        Err(Refused::Because(why)) => Err(refused(kind, why)).or_raise(value.py()),
         Err(Refused::Raised(error)) if !error.is_instance_of::<PyException>(value.py()) => {
             Err(error)
         }
         Err(Refused::Raised(error)) => {
             let why = format!("A value cannot become JSON: {}", error.value(value.py()));
-            Err(Error::new(kind, why)).or_raise(value.py())
+            Err(refused(kind, why)).or_raise(value.py())
         }
+    }
+}
+
+/// Arguments that cannot be sent are those of a tool that did not run.
+fn refused(kind: ErrorKind, why: String) -> Error {
+    let error = Error::new(kind, why);
+    match kind {
+        ErrorKind::InvalidArguments => error.with_executed(Executed::No),
+        _ => error,
     }
 }
 

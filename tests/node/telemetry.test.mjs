@@ -62,6 +62,7 @@ function check(span, listed) {
   assert.equal(span.name, listed.span);
   assert.deepEqual(span.attributes, { ...shared, 'gen_ai.tool.name': listed.tool, ...listed.failure });
   assert.equal(SpanStatusCode[span.status.code].toLowerCase(), listed.status);
+  assert.equal(span.status.message, listed.description);
   assert.deepEqual(span.events, []);
   assert.ok(!JSON.stringify([span.name, span.attributes, span.status]).includes('the words of'));
 }
@@ -141,6 +142,27 @@ test('of a URL, only host and port are told', async (t) => {
   const where = { 'server.address': hostname, 'server.port': Number(port) };
   const { attributes } = spans()[0];
   assert.deepEqual(attributes, { ...shared, 'gen_ai.tool.name': 'echo', ...network, ...where });
+});
+
+test("a failure is told without its words and with the tool's name", async (t) => {
+  const web = await Web.start(['--status', '500:tools/call']);
+  t.after(() => web.end());
+  const manager = manage(t, { s: { url: `${web.url}?token=swordfish` } });
+  await manager.connectAll();
+  const echo = manager.getTools().find(({ rawName }) => rawName === 'echo');
+  assert.ok((await echo.execute({ text: 'hi' })).isError);
+  await manager.disconnect('s');
+  assert.ok((await echo.execute({ text: 'hi' })).isError);
+  await assert.rejects(manager.call(echo.name, { text: 'hi' }));
+  const told = spans();
+  assert.deepEqual(
+    told.map(({ status }) => status.message),
+    ['CONNECTION_LOST', 'TOOL_UNAVAILABLE', 'TOOL_REJECTED'],
+  );
+  for (const { name, attributes, status } of told) {
+    assert.deepEqual([name, attributes['gen_ai.tool.name']], ['tools/call echo', 'echo']);
+    assert.doesNotMatch(JSON.stringify([attributes, status]), /\/mcp|500|swordfish/);
+  }
 });
 
 test('it can be switched off', async (t) => {

@@ -94,6 +94,7 @@ def check(span: ReadableSpan, listed: dict[str, Any]) -> None:
     assert span.name == listed["span"]
     assert span.attributes == {**LISTED["shared"], "gen_ai.tool.name": listed["tool"], **failure}
     assert span.status.status_code.name.lower() == listed["status"]
+    assert span.status.description == listed.get("description")
     assert not span.events
 
 
@@ -194,6 +195,27 @@ async def test_of_a_url_only_host_and_port_are_told(heard: Heard) -> None:
     where = {"server.address": host, "server.port": int(port)}
     assert span.attributes == {**LISTED["shared"], "gen_ai.tool.name": "echo", **network, **where}
     assert "swordfish" not in span.to_json()
+
+
+@on_a_loop
+async def test_a_failure_is_told_without_its_words_and_with_the_tools_name(heard: Heard) -> None:
+    with web("--status", "500:tools/call") as url:
+        servers = config(s={"url": f"{url}?token=swordfish"})
+        async with mcpool.Manager(servers, cache_dir=False, pool=mcpool.Pool()) as pool:
+            await pool.connect_all()
+            echo = next(tool for tool in pool.get_tools() if tool.raw_name == "echo")
+            assert (await echo.execute({"text": "hi"})).is_error
+            await pool.disconnect("s")
+            assert (await echo.execute({"text": "hi"})).is_error
+            with pytest.raises(mcpool.ToolRejectedError):
+                await pool.call(echo.name, {"text": "hi"})
+    spans = heard.spans()
+    described = [span.status.description for span in spans]
+    assert described == ["CONNECTION_LOST", "TOOL_UNAVAILABLE", "TOOL_REJECTED"]
+    for span in spans:
+        assert span.name == "tools/call echo"
+        assert span.attributes is not None and span.attributes["gen_ai.tool.name"] == "echo"
+        assert "/mcp" not in span.to_json() and "500" not in span.to_json()
 
 
 @on_a_loop

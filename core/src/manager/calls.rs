@@ -140,7 +140,19 @@ impl Manager {
         self.send(tool, arguments, options, waiter)
     }
 
+    /// Sends the call or sets it on its way; whatever keeps it from that has kept its tool from running.
     fn send(
+        &self,
+        tool: ToolRef<'_>,
+        arguments: Arguments,
+        options: CallOptions,
+        waiter: Waiter,
+    ) -> Result<CallHandle> {
+        let sent = self.find_and_send(tool, arguments, options, waiter);
+        sent.map_err(|error| error.with_executed(Executed::No))
+    }
+
+    fn find_and_send(
         &self,
         tool: ToolRef<'_>,
         arguments: Arguments,
@@ -350,9 +362,10 @@ impl Future for CallFuture {
         }
         let outcome = std::task::ready!(Pin::new(&mut self.answer).poll(context));
         self.handle = None;
-        Poll::Ready(
-            outcome.unwrap_or_else(|_| Err(Error::new(ErrorKind::Closed, "The manager is gone"))),
-        )
+        Poll::Ready(outcome.unwrap_or_else(|_| {
+            let gone = Error::new(ErrorKind::Closed, "The manager is gone");
+            Err(gone.with_executed(Executed::Unknown))
+        }))
     }
 }
 

@@ -33,13 +33,12 @@ impl Home {
     ) -> impl Future<Output = ToolOutput> + Send + use<> {
         let (home, of, provider) = (self.clone(), tool.of.clone(), tool.provider());
         let call = self.manager().and_then(|manager| {
-            let arguments = arguments.map_err(|error| error.with_executed(Executed::No))?;
-            Ok(manager.call_tool(of.server(), of.raw_name(), arguments, options))
+            Ok(manager.call_tool(of.server(), of.raw_name(), arguments?, options))
         });
         async move {
             let outcome = match call {
                 Ok(call) => call.await,
-                Err(error) => Err(error),
+                Err(error) => Err(error.with_executed(Executed::No)),
             };
             // Not before: its server may have been started for the call, and what it was given is known only then.
             let origin = outcome.as_ref().ok().and_then(|result| result.origin()).cloned();

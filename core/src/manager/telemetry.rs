@@ -59,7 +59,10 @@ impl Manager {
             ToolRef::Of { server, tool } => (server.into(), tool.into()),
             ToolRef::Named(name) => match self.bearer(&self.get_tools(), name) {
                 Some(tool) => (tool.server().to_owned().into(), tool.raw_name().to_owned().into()),
-                None => ("".into(), name.into()),
+                None => match self.former_bearer(name) {
+                    Some((server, tool)) => (server.into(), tool.into()),
+                    None => ("".into(), name.into()),
+                },
             },
         };
         let mut shared: Attributes = IndexMap::new();
@@ -70,7 +73,10 @@ impl Manager {
         let lease = known.map(|server| server.lease());
         let lease = lease.as_ref().and_then(|lease| lease.as_ref());
         let published = lease.map(|lease| lease.connection().published());
-        if let Some(config) = known.and_then(|server| server.usable().ok()) {
+        let published_tool = published.as_ref().and_then(|seen| seen.tools.get(&name));
+        let has_tool = published_tool.is_some() || self.was_offered(&server, &name);
+        // Also of a server that is switched off; only what its definition cannot say is left out.
+        if let Some(config) = known.and_then(|server| server.declared.config.as_ref().ok()) {
             shared.insert("mcpool.server.name", server.into());
             let is_pipe = matches!(config.transport, Transport::Stdio { .. });
             shared.insert("network.transport", if is_pipe { "pipe" } else { "tcp" }.into());
@@ -88,7 +94,6 @@ impl Manager {
             }
         }
         let complete = live.is_some();
-        let has_tool = published.as_ref().is_some_and(|seen| seen.tools.get(&name).is_some());
         // A model may think up any name: of a tool that is not there, only its span knows it.
         let span = match has_tool {
             true => format!("{METHOD} {name}"),

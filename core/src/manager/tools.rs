@@ -83,6 +83,18 @@ impl Manager {
         })
     }
 
+    /// The server and the raw name of a tool that has this name or had it, though it may be gone.
+    pub(super) fn former_bearer(&self, name: &str) -> Option<(String, String)> {
+        lock(&self.0.catalog).former.get(name).cloned()
+    }
+
+    /// Whether anybody was ever told of this tool.
+    pub(super) fn was_offered(&self, server: &str, raw_name: &str) -> bool {
+        let shown = lock(&self.0.catalog);
+        let is_it = |(of, tool): &(String, String)| of == server && tool == raw_name;
+        shown.catalog.of(server, raw_name).is_some() || shown.former.values().any(is_it)
+    }
+
     /// The tool that has this name, or had it before.
     pub(super) fn bearer(&self, catalog: &Catalog, name: &str) -> Option<Arc<ServerTool>> {
         if let Some(tool) = catalog.bearer(name) {

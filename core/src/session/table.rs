@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::call::{OnProgress, Waiter};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Executed};
 use crate::result::{Origin, ToolResult};
 use crate::status::Tally;
 
@@ -98,7 +98,11 @@ impl Pending {
             Reply::Call(waiter, origin) => {
                 // SAFETY: a call's outcome is a slice of a `&RawValue`, which is a `str`.
                 let result = |json| unsafe { ToolResult::from_utf8_unchecked(json, origin) };
-                waiter.finish(outcome.map(result));
+                let untold = |error: Error| match error.executed() {
+                    Some(_) => error,
+                    None => error.with_executed(Executed::Unknown),
+                };
+                waiter.finish(outcome.map(result).map_err(untold));
             }
             Reply::Control(sender) => drop(sender.send(outcome)),
         }

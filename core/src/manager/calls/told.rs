@@ -9,7 +9,7 @@ use super::super::Manager;
 use super::{CallHandle, Handle, ToolRef};
 use crate::audience::View;
 use crate::call::{Arguments, CallOptions, OnProgress, Progress, Resend, Waiter};
-use crate::error::{Error, Result};
+use crate::error::{Error, Executed, Result};
 use crate::event::{CallPhase, EventKind};
 use crate::per_process::Local;
 use crate::question::Question;
@@ -46,7 +46,7 @@ impl Manager {
         options: CallOptions,
         waiter: Waiter,
     ) -> Result<CallHandle> {
-        self.check_open()?;
+        self.check_open().map_err(|error| error.with_executed(Executed::No))?;
         let (server, raw_name) = match tool {
             ToolRef::Of { server, tool } => (server.to_owned(), tool.to_owned()),
             ToolRef::Named(name) => match self.named(name) {
