@@ -32,6 +32,7 @@ mod refusal;
 mod resume;
 mod sockets;
 mod status;
+mod sweep;
 #[cfg(test)]
 mod tests;
 
@@ -75,6 +76,7 @@ pub(crate) struct Link {
     inbound: OnceLock<Weak<dyn Inbound>>,
     sockets: Sockets,
     under_way: Mutex<HashMap<u64, AbortHandle>>,
+    sweeping: AtomicBool,
     replies: Arc<Semaphore>,
     listener: OnceLock<AbortHandle>,
     /// Whether the owner knows that this link will not recover.
@@ -128,6 +130,7 @@ impl Link {
             inbound: OnceLock::new(),
             sockets: Sockets::new(),
             under_way: Mutex::default(),
+            sweeping: AtomicBool::new(false),
             replies: Arc::new(Semaphore::new(limits.server_requests)),
             listener: OnceLock::new(),
             over: AtomicBool::new(false),
@@ -199,6 +202,7 @@ impl Link {
             }
         });
         under_way.insert(id, task.abort_handle());
+        self.sweep_soon();
     }
 
     async fn ask_in_turn(&self, message: Bytes, id: u64, sending: Sending) -> Result<()> {

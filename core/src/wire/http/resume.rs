@@ -2,11 +2,9 @@
 //! where it broke off before the answer: by a GET that names the last event seen, for as long as the answer is waited
 //! for and the server has something new to say.
 
-use std::time::Duration;
-
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Method, Response};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::events::EventStream;
 use super::refusal::Failure;
@@ -17,9 +15,8 @@ use crate::wire::Loss;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How often in a row a stream is taken up that says nothing new.
 const IN_VAIN: usize = 10;
-/// How long, and how much, a stream is read after its answer.
-const AFTER_ANSWER: Duration = Duration::from_secs(5);
-const AFTER_ANSWER_BYTES: usize = 1 << 20;
+/// How much of a stream is read after its answer; `sweep` sees to the time.
+const AFTER_ANSWER: usize = 1 << 20;
 
 /// How the reading of one stream ended.
 enum End {
@@ -61,7 +58,7 @@ impl Link {
     /// Reads on after the answer: the server may have more to say, and the connection is kept only at the stream's end.
     async fn drain(&self, mut response: Response, mut events: EventStream) {
         let rest = async {
-            let mut left = AFTER_ANSWER_BYTES;
+            let mut left = AFTER_ANSWER;
             while let Ok(Some(chunk)) = response.chunk().await {
                 for data in events.feed(&chunk).into_iter().flatten() {
                     let Some(inbound) = self.inbound() else { return };
@@ -73,7 +70,7 @@ impl Link {
         };
         tokio::select! {
             biased;
-            _ = timeout(AFTER_ANSWER, rest) => {}
+            () = rest => {}
             () = self.sockets.wanted() => {}
         }
     }

@@ -532,6 +532,21 @@ fn a_stream_that_stays_open_after_its_answer_is_dropped() {
 }
 
 #[test]
+fn a_request_whose_answer_came_another_way_is_dropped() {
+    let answer = open_stream(&format!("data: {}\n\n", answer_to(1)));
+    let server = Scripted::start([Hang, Answer(answer)]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    until("it is sent", || server.seen().len() == 1);
+    client.link.listen();
+    assert_eq!(client.next(), Told::Message(answer_to(1)));
+    until("the request is dropped", || lock(&client.link.under_way).is_empty());
+    client.ask(2);
+    until("another is sent", || server.seen().len() == 3);
+    assert!(lock(&client.link.under_way).contains_key(&2), "who waits is left alone");
+}
+
+#[test]
 fn a_flood_after_an_answer_is_cut_off() {
     let comment = format!(": {}\n\n", "x".repeat(1 << 16));
     let answer = open_stream(&format!("data: {}\n\n", answer_to(1)));
