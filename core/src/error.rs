@@ -133,6 +133,7 @@ struct Body {
     restart: Option<Restart>,
     retry_after_ms: Option<u64>,
     by_server: bool,
+    incurable: bool,
 }
 
 /// The longest word that is shown as one of ours.
@@ -154,6 +155,7 @@ impl Error {
             restart: None,
             retry_after_ms: None,
             by_server: false,
+            incurable: false,
         }))
     }
 
@@ -206,6 +208,16 @@ impl Error {
     pub(crate) fn with_retry_after_ms(mut self, ms: u64) -> Self {
         self.0.retry_after_ms = Some(ms);
         self
+    }
+
+    /// Says that another attempt to connect is not likely to end otherwise.
+    pub(crate) fn incurable(mut self) -> Self {
+        self.0.incurable = true;
+        self
+    }
+
+    pub(crate) fn is_incurable(&self) -> bool {
+        self.0.incurable
     }
 
     /// The same words as the error of a failed connect, where no tool is in question.

@@ -66,6 +66,8 @@ pub(super) struct Actor {
     attempt: Option<Attempt>,
     live: Option<Arc<Live>>,
     tools: Tools,
+    /// When the link came up, by the clock.
+    up_at: Duration,
     /// The phase's timer, and when it is due by the clock.
     timer: Option<(Duration, Event)>,
     alarm: Option<Work<()>>,
@@ -103,6 +105,7 @@ impl Actor {
             attempt: None,
             live: None,
             tools: Tools::default(),
+            up_at: Duration::ZERO,
             timer: None,
             alarm: None,
             probe: None,
@@ -212,11 +215,13 @@ impl Actor {
                 self.move_on(Event::Suspect { generation });
             }
             News::Lost(error, Loss::Expired) => {
+                self.note_stability();
                 self.error = Some(error);
-                let served = self.live.as_ref().is_some_and(|live| live.session.has_served());
+                let served = self.has_served();
                 self.move_on(Event::Expired { generation, served });
             }
             News::Lost(error, Loss::Gone) => {
+                self.note_stability();
                 self.error = Some(error);
                 self.move_on(Event::Lost { generation, reason: Reason::TransportExit });
             }
@@ -234,6 +239,7 @@ impl Actor {
                 self.error = None;
                 self.ups += 1;
                 live.session.bound_requests(self.config.request_timeout);
+                self.up_at = self.seen.clock.now();
                 self.live = Some(Arc::new(live));
                 self.tools = tools;
                 self.store_soon();
@@ -241,8 +247,11 @@ impl Actor {
                 Dialed::Up
             }
             Err(error) => {
-                let outcome =
-                    if is_hopeless(error.kind()) { Dialed::Hopeless } else { Dialed::Failed };
+                let outcome = match error.kind() {
+                    kind if is_hopeless(kind) => Dialed::Hopeless,
+                    _ if error.is_incurable() => Dialed::Incurable,
+                    _ => Dialed::Failed,
+                };
                 if let Some(attempt) = &self.attempt {
                     attempt.session.tell_auth(&error);
                 }
@@ -268,14 +277,34 @@ impl Actor {
 
     fn timer_due(&mut self) {
         self.alarm = None;
-        if let Some((_, event)) = self.timer.take() {
-            self.move_on(event);
+        match self.timer.take() {
+            Some((_, Event::Held { generation })) if self.has_served() => {
+                self.move_on(Event::Stable { generation });
+            }
+            Some((_, event)) => self.move_on(event),
+            None => {}
+        }
+    }
+
+    fn has_served(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| live.session.has_served())
+    }
+
+    /// A link that is lost may have become stable by a call that was answered since its timer.
+    fn note_stability(&mut self) {
+        if let Phase::Ready { generation, held: true, .. } = self.phase
+            && self.has_served()
+        {
+            self.move_on(Event::Stable { generation });
         }
     }
 
     fn probed(&mut self, answer: Result<()>) {
         self.probe = None;
         let alive = answer.is_ok();
+        if !alive {
+            self.note_stability();
+        }
         if let Err(error) = answer {
             self.error = Some(error.with_server(&self.seen.server));
         }
@@ -285,6 +314,7 @@ impl Actor {
     fn watched(&mut self, event: Event, error: Option<Error>) {
         self.vigil = None;
         if let Some(error) = error {
+            self.note_stability();
             self.error = Some(error.with_server(&self.seen.server));
         }
         self.move_on(event);
@@ -317,7 +347,7 @@ impl Actor {
         self.set_timer(before);
         self.log(before);
         // That the ladder was reset is seen in the status; it is no event.
-        let reset_only = matches!(event, Event::Stable { .. });
+        let reset_only = matches!(event, Event::Held { .. } | Event::Stable { .. });
         self.publish(if reset_only { Tell::Tools } else { Tell::Status });
         self.settle();
     }
@@ -351,7 +381,11 @@ impl Actor {
         if timer == before.timer() {
             return;
         }
-        self.timer = timer.map(|(delay, event)| (self.seen.clock.now() + delay, event));
+        let from = match self.phase {
+            Phase::Ready { .. } => self.up_at,
+            _ => self.seen.clock.now(),
+        };
+        self.timer = timer.map(|(delay, event)| (from + delay, event));
         self.alarm = self.timer.map(|(at, _)| {
             let alarm: Work<()> = Box::pin(self.seen.clock.sleep_until(at));
             alarm

@@ -4,7 +4,7 @@
 //! Idle ──Start, Wake──▶ Dialing ──Dialed(up)──▶ Ready ──Lost, Expired, Probed(dead)──▶ Waiting ──RetryDue──▶ Dialing
 //!                          │                      │ ▲                           ▲  │
 //!                          └──Dialed(failed)──────┼─┼───────────────────────────┘  └──Start──▶ Dialing
-//!                                                 │ └ Probed(alive), Stable
+//!                                                 │ └ Probed(alive), Held, Stable
 //!                          policy at its end ──▶ Down ──Start──▶ Dialing, from the foot of the ladder
 //! Ready ──Idled──▶ Idle          any ──Stop──▶ Stopped ──Start──▶ Dialing
 //! any but Idle, Stopped ──Replaced──▶ Dialing          any ──Close──▶ Closed, for good
@@ -19,6 +19,10 @@ use crate::status::{Reason, State};
 
 /// A connection that held this long starts again from the foot of the ladder.
 pub(super) const STABLE: Duration = Duration::from_secs(30);
+/// One that has answered calls does so after this time.
+pub(super) const STABLE_IN_USE: Duration = Duration::from_secs(10);
+/// How often a handshake is tried that a retry is not likely to cure.
+const INCURABLE_ATTEMPTS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -32,6 +36,8 @@ pub(super) enum Phase {
         generation: u64,
         ladder: Ladder,
         health: Health,
+        /// It has held for [`STABLE_IN_USE`], without having been of use by then.
+        held: bool,
     },
     /// The next attempt is due after `delay`.
     Waiting {
@@ -53,6 +59,8 @@ pub(super) enum Phase {
 pub(super) struct Ladder {
     pub(super) attempts: u32,
     pub(super) restarts: u32,
+    /// How many of the attempts since it was last up were incurable.
+    pub(super) incurable: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +90,10 @@ pub(super) enum Event {
         served: bool,
     },
     RetryDue,
+    /// It has held for [`STABLE_IN_USE`].
+    Held {
+        generation: u64,
+    },
     Stable {
         generation: u64,
     },
@@ -107,6 +119,8 @@ pub(super) enum Event {
 pub(super) enum Dialed {
     Up,
     Failed,
+    /// The server cannot be spoken with; another attempt is not likely to help.
+    Incurable,
     /// No further attempt can help.
     Hopeless,
 }
@@ -128,7 +142,9 @@ type Step = (Phase, Vec<Effect>);
 impl Phase {
     /// `last` is the newest generation so far.
     pub(super) fn on(self, event: Event, policy: &RestartPolicy, last: u64) -> Step {
-        use Event::{Close, Idled, Lost, Probed, Replaced, RetryDue, Stable, Start, Stop, Suspect};
+        use Event::{
+            Close, Held, Idled, Lost, Probed, Replaced, RetryDue, Stable, Start, Stop, Suspect,
+        };
         match (self, event) {
             (Phase::Closed, _) => (Phase::Closed, vec![]),
             (_, Close) => (Phase::Closed, self.hang_up()),
@@ -147,8 +163,20 @@ impl Phase {
                 Phase::Dialing { generation, ladder, reason },
                 Event::Dialed { generation: of, outcome },
             ) if of == generation => match outcome {
-                Dialed::Up => (Phase::Ready { generation, ladder, health: Health::Sound }, vec![]),
+                Dialed::Up => {
+                    let ladder = Ladder { incurable: 0, ..ladder };
+                    let health = Health::Sound;
+                    (Phase::Ready { generation, ladder, health, held: false }, vec![])
+                }
                 Dialed::Failed => (restart(ladder, reason, policy), vec![Effect::LetGo]),
+                Dialed::Incurable => {
+                    let ladder = Ladder { incurable: ladder.incurable + 1, ..ladder };
+                    let phase = match ladder.incurable {
+                        INCURABLE_ATTEMPTS.. => Phase::Down { ladder, reason },
+                        _ => restart(ladder, reason, policy),
+                    };
+                    (phase, vec![Effect::LetGo])
+                }
                 Dialed::Hopeless => (Phase::Down { ladder, reason }, vec![Effect::LetGo]),
             },
             (Phase::Ready { generation, ladder, .. }, Lost { generation: of, reason })
@@ -161,24 +189,29 @@ impl Phase {
                 Event::Expired { generation: of, served },
             ) if of == generation => (renew(ladder, served, policy), vec![Effect::LetGo]),
             (Phase::Waiting { ladder, reason, .. }, RetryDue) => dial(ladder, reason, last),
-            (Phase::Ready { generation, health, .. }, Stable { generation: of })
+            (Phase::Ready { generation, ladder, health, .. }, Held { generation: of })
                 if of == generation =>
             {
-                (Phase::Ready { generation, ladder: Ladder::default(), health }, vec![])
+                (Phase::Ready { generation, ladder, health, held: true }, vec![])
+            }
+            (Phase::Ready { generation, health, held, .. }, Stable { generation: of })
+                if of == generation =>
+            {
+                (Phase::Ready { generation, ladder: Ladder::default(), health, held }, vec![])
             }
             (
-                Phase::Ready { generation, ladder, health: Health::Sound },
+                Phase::Ready { generation, ladder, health: Health::Sound, held },
                 Suspect { generation: of },
             ) if of == generation => (
-                Phase::Ready { generation, ladder, health: Health::Doubtful },
+                Phase::Ready { generation, ladder, health: Health::Doubtful, held },
                 vec![Effect::Probe { generation }],
             ),
             (
-                Phase::Ready { generation, ladder, health: Health::Doubtful },
+                Phase::Ready { generation, ladder, health: Health::Doubtful, held },
                 Probed { generation: of, alive },
             ) if of == generation => {
                 if alive {
-                    (Phase::Ready { generation, ladder, health: Health::Sound }, vec![])
+                    (Phase::Ready { generation, ladder, health: Health::Sound, held }, vec![])
                 } else {
                     (restart(ladder, Reason::ProbeFailure, policy), vec![Effect::LetGo])
                 }
@@ -200,6 +233,7 @@ impl Phase {
                 | Event::Expired { .. }
                 | Lost { .. }
                 | RetryDue
+                | Held { .. }
                 | Stable { .. }
                 | Suspect { .. }
                 | Probed { .. }
@@ -215,11 +249,15 @@ impl Phase {
         }
     }
 
-    /// The timer that runs in this phase: how long, and what it brings.
+    /// The timer that runs in this phase: how long after the phase began, or after the link came up, and what it brings.
     pub(super) fn timer(self) -> Option<(Duration, Event)> {
         match self {
             Phase::Waiting { delay, .. } => Some((delay, Event::RetryDue)),
-            Phase::Ready { generation, ladder, .. } if ladder != Ladder::default() => {
+            Phase::Ready { ladder, .. } if ladder == Ladder::default() => None,
+            Phase::Ready { generation, held: false, .. } => {
+                Some((STABLE_IN_USE, Event::Held { generation }))
+            }
+            Phase::Ready { generation, held: true, .. } => {
                 Some((STABLE, Event::Stable { generation }))
             }
             _ => None,

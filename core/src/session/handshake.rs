@@ -1,4 +1,5 @@
-//! Owns the first words with a server: `initialize`, and the whole tool list.
+//! Owns the first words with a server: `initialize`, and the whole tool list. What it does not accept of them is marked as
+//! incurable: the same server would say the same again.
 
 use std::collections::HashSet;
 
@@ -9,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Session;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::redact::Mask;
 use crate::wire::Wire;
 
@@ -119,14 +120,19 @@ fn not_an_mcp_server(error: Error) -> Error {
         ErrorKind::ConnectionLost | ErrorKind::ToolUnavailable | ErrorKind::ToolRejected => {
             error.into_connect(ErrorKind::ConnectFailed)
         }
+        // An answer over a limit; a limit of ours would have kept the request from leaving.
+        kind @ ErrorKind::LimitExceeded if error.executed() == Some(Executed::Yes) => {
+            error.into_connect(kind).incurable()
+        }
         kind => error.into_connect(kind),
     }
 }
 
 fn refused(what: &str) -> Error {
     Error::new(ErrorKind::HandshakeFailed, format!("Cannot speak with the server: {what}"))
+        .incurable()
 }
 
 fn over_limit(what: &str) -> Error {
-    Error::new(ErrorKind::LimitExceeded, format!("The server lists {what}"))
+    Error::new(ErrorKind::LimitExceeded, format!("The server lists {what}")).incurable()
 }

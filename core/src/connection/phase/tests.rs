@@ -1,7 +1,7 @@
 //! The phase machine: its roads by name here, every other order of events in `walks`.
 
 use super::Event::{
-    Close, Idled, Lost, Probed, Replaced, RetryDue, Stable, Start, Stop, Suspect, Wake,
+    Close, Held, Idled, Lost, Probed, Replaced, RetryDue, Stable, Start, Stop, Suspect, Wake,
 };
 use super::*;
 
@@ -115,6 +115,7 @@ fn late_news_of_an_old_attempt_is_ignored() {
     for late in [
         Event::Dialed { generation: 1, outcome: Dialed::Failed },
         Lost { generation: 1, reason: Reason::TransportExit },
+        Held { generation: 1 },
         Stable { generation: 1 },
         Suspect { generation: 1 },
         Probed { generation: 1, alive: false },
@@ -151,6 +152,8 @@ fn the_ladder_is_left_only_by_stability() {
     machine.lost();
     assert_eq!(machine.wait(), Duration::from_millis(20), "a good probe is not stability");
     machine.dialed(Dialed::Up);
+    assert_eq!(machine.wait(), STABLE_IN_USE);
+    assert_eq!(machine.phase.attempts(), 3, "held, but was of no use");
     assert_eq!(machine.wait(), STABLE);
     assert_eq!((machine.phase.attempts(), machine.phase.timer()), (0, None));
     machine.lost();
@@ -178,6 +181,69 @@ fn what_is_hopeless_is_not_tried_again() {
     machine.on(Start);
     assert_eq!(machine.dialed(Dialed::Hopeless), [Effect::LetGo]);
     assert_eq!((machine.phase.state(), machine.phase.timer()), (State::Failed, None));
+}
+
+#[test]
+fn a_connection_of_use_is_stable_sooner() {
+    let mut machine = Machine::up(policy(&[10, 20, 30], true));
+    machine.lost();
+    machine.wait();
+    machine.dialed(Dialed::Up);
+    assert_eq!(machine.phase.timer(), Some((STABLE_IN_USE, Held { generation: machine.last })));
+    machine.on(Stable { generation: machine.last });
+    assert_eq!((machine.phase.attempts(), machine.phase.timer()), (0, None));
+    machine.lost();
+    assert_eq!(machine.wait(), Duration::from_millis(10));
+}
+
+#[test]
+fn what_is_not_likely_to_be_cured_is_tried_three_times() {
+    let mut machine = Machine::new(RestartPolicy::relentless());
+    machine.on(Start);
+    for _ in 0..2 {
+        assert_eq!(machine.dialed(Dialed::Incurable), [Effect::LetGo]);
+        machine.wait();
+    }
+    machine.dialed(Dialed::Incurable);
+    assert_eq!((machine.phase.state(), machine.phase.attempts()), (State::Failed, 3));
+    machine.on(Start);
+    machine.dialed(Dialed::Incurable);
+    assert_eq!(machine.phase.state(), State::Reconnecting, "whoever asks begins anew");
+}
+
+#[test]
+fn attempts_that_failed_otherwise_do_not_excuse_what_cannot_be_cured() {
+    let mut machine = Machine::new(RestartPolicy::relentless());
+    machine.on(Start);
+    for outcome in [Dialed::Incurable, Dialed::Failed, Dialed::Incurable, Dialed::Failed] {
+        machine.dialed(outcome);
+        machine.wait();
+    }
+    machine.dialed(Dialed::Incurable);
+    assert_eq!(machine.phase.state(), State::Failed);
+}
+
+#[test]
+fn a_server_that_was_up_may_be_incurable_three_times_again() {
+    let mut machine = Machine::new(RestartPolicy::relentless());
+    machine.on(Start);
+    for outcome in [Dialed::Incurable, Dialed::Incurable] {
+        machine.dialed(outcome);
+        machine.wait();
+    }
+    machine.dialed(Dialed::Up);
+    machine.lost();
+    machine.wait();
+    machine.dialed(Dialed::Incurable);
+    assert_eq!(machine.phase.state(), State::Reconnecting);
+}
+
+#[test]
+fn a_policy_that_ends_sooner_wins_over_the_three_attempts() {
+    let mut machine = Machine::new(RestartPolicy::never());
+    machine.on(Start);
+    machine.dialed(Dialed::Incurable);
+    assert_eq!((machine.phase.state(), machine.phase.attempts()), (State::Failed, 1));
 }
 
 #[test]

@@ -6,11 +6,19 @@ use super::super::*;
 enum Place {
     Asleep,
     Dialing,
-    Up { doubtful: bool, stable: bool },
+    Up { doubtful: bool, time: Time },
     Waiting(Duration),
     Down,
     Stopped,
     Closed,
+}
+
+/// How long it has been up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Time {
+    Young,
+    Held,
+    Stable,
 }
 
 pub(super) struct Model {
@@ -22,13 +30,15 @@ pub(super) struct Model {
     /// How many delays were used since the foot of the ladder.
     rung: usize,
     attempts: u32,
+    /// How many attempts since it was last up, or since the foot of the ladder, could not be cured.
+    incurable: u32,
     reason: Option<Reason>,
 }
 
 impl Model {
     pub(super) fn new(policy: RestartPolicy) -> Self {
         let (place, live, reason) = (Place::Asleep, None, None);
-        Model { policy, place, live, last: 0, rung: 0, attempts: 0, reason }
+        Model { policy, place, live, last: 0, rung: 0, attempts: 0, incurable: 0, reason }
     }
 
     pub(super) fn last(&self) -> u64 {
@@ -51,11 +61,18 @@ impl Model {
             }
             (Event::Dialed { outcome, .. }, Place::Dialing) => match outcome {
                 Dialed::Up => {
-                    self.reason = None;
-                    self.place = Place::Up { doubtful: false, stable: false };
+                    (self.reason, self.incurable) = (None, 0);
+                    self.place = Place::Up { doubtful: false, time: Time::Young };
                     vec![]
                 }
                 Dialed::Failed => self.fall(self.reason.expect("an attempt has a reason")),
+                Dialed::Incurable => {
+                    self.incurable += 1;
+                    match self.incurable {
+                        1 | 2 => self.fall(self.reason.expect("an attempt has a reason")),
+                        _ => self.let_go(Place::Down),
+                    }
+                }
                 Dialed::Hopeless => self.let_go(Place::Down),
             },
             (Event::Lost { reason, .. }, Place::Up { .. }) => self.fall(reason),
@@ -67,20 +84,24 @@ impl Model {
                 self.rung = self.rung.max(1);
                 self.let_go(Place::Waiting(Duration::ZERO))
             }
-            (Event::Stable { .. }, Place::Up { doubtful, .. }) => {
-                (self.rung, self.attempts) = (0, 0);
-                self.place = Place::Up { doubtful, stable: true };
+            (Event::Held { .. }, Place::Up { doubtful, time: Time::Young }) => {
+                self.place = Place::Up { doubtful, time: Time::Held };
                 vec![]
             }
-            (Event::Suspect { generation }, Place::Up { doubtful: false, stable }) => {
-                self.place = Place::Up { doubtful: true, stable };
+            (Event::Stable { .. }, Place::Up { doubtful, .. }) => {
+                (self.rung, self.attempts) = (0, 0);
+                self.place = Place::Up { doubtful, time: Time::Stable };
+                vec![]
+            }
+            (Event::Suspect { generation }, Place::Up { doubtful: false, time }) => {
+                self.place = Place::Up { doubtful: true, time };
                 vec![Effect::Probe { generation }]
             }
-            (Event::Probed { alive, .. }, Place::Up { doubtful: true, stable }) => {
+            (Event::Probed { alive, .. }, Place::Up { doubtful: true, time }) => {
                 if !alive {
                     return self.fall(Reason::ProbeFailure);
                 }
-                self.place = Place::Up { doubtful: false, stable };
+                self.place = Place::Up { doubtful: false, time };
                 vec![]
             }
             (Event::Idled { .. }, Place::Up { .. }) => {
@@ -102,6 +123,7 @@ impl Model {
             Event::Dialed { generation, .. }
             | Event::Lost { generation, .. }
             | Event::Expired { generation, .. }
+            | Event::Held { generation }
             | Event::Stable { generation }
             | Event::Suspect { generation }
             | Event::Probed { generation, .. }
@@ -111,7 +133,7 @@ impl Model {
     }
 
     fn dial_afresh(&mut self, reason: Reason) -> Vec<Effect> {
-        (self.rung, self.attempts) = (0, 0);
+        (self.rung, self.attempts, self.incurable) = (0, 0, 0);
         self.dial(reason)
     }
 
@@ -175,8 +197,11 @@ impl Model {
         assert_eq!(held, self.live, "the link that is held");
         let due = match self.place {
             Place::Waiting(delay) => Some((delay, Event::RetryDue)),
-            Place::Up { stable: false, .. } => {
-                Some((STABLE, Event::Stable { generation: self.last }))
+            Place::Up { time: Time::Young, .. } => {
+                Some((Duration::from_secs(10), Event::Held { generation: self.last }))
+            }
+            Place::Up { time: Time::Held, .. } => {
+                Some((Duration::from_secs(30), Event::Stable { generation: self.last }))
             }
             _ => None,
         };

@@ -27,14 +27,16 @@ impl Step {
         use Event::{Close, Replaced, RetryDue, Start, Stop, Wake};
         const PLAIN: [Event; 9] =
             [Start, Start, Start, Wake, RetryDue, RetryDue, Replaced, Stop, Close];
-        const NEWS: [fn(u64) -> Event; 13] = [
+        const NEWS: [fn(u64) -> Event; 15] = [
             |generation| Event::Dialed { generation, outcome: Dialed::Up },
             |generation| Event::Dialed { generation, outcome: Dialed::Up },
             |generation| Event::Dialed { generation, outcome: Dialed::Failed },
+            |generation| Event::Dialed { generation, outcome: Dialed::Incurable },
             |generation| Event::Dialed { generation, outcome: Dialed::Hopeless },
             |generation| Event::Lost { generation, reason: Reason::TransportExit },
             |generation| Event::Expired { generation, served: true },
             |generation| Event::Expired { generation, served: false },
+            |generation| Event::Held { generation },
             |generation| Event::Stable { generation },
             |generation| Event::Suspect { generation },
             |generation| Event::Suspect { generation },
@@ -87,7 +89,7 @@ struct Reached {
 const PHASES: [&str; 8] =
     ["closed", "dialing", "doubtful", "down", "idle", "ready", "stopped", "waiting"];
 const EFFECTS: [&str; 4] = ["dial", "hang up", "let go", "probe"];
-const EVENTS: usize = 13;
+const EVENTS: usize = 14;
 
 fn phase_name(phase: Phase) -> &'static str {
     match phase {
@@ -118,6 +120,7 @@ fn event_name(event: Event) -> &'static str {
         Event::Dialed { .. } => "dialed",
         Event::Lost { .. } => "lost",
         Event::RetryDue => "retry due",
+        Event::Held { .. } => "held",
         Event::Stable { .. } => "stable",
         Event::Suspect { .. } => "suspect",
         Event::Probed { .. } => "probed",
