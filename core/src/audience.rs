@@ -21,6 +21,8 @@ pub(crate) struct View {
     pub(crate) events: EventLog,
     pub(crate) cache: Cache,
     catalog_version: AtomicU64,
+    /// How many changes of tools its servers have announced.
+    announced: AtomicU64,
     /// What the manager offers of its servers' tools, by server.
     offers: Mutex<HashMap<String, Arc<Offer>>>,
     /// What is odd about its servers, as far as that is known only since they were connected: server and line.
@@ -35,6 +37,7 @@ impl View {
             events: EventLog::new(),
             cache,
             catalog_version: AtomicU64::new(1),
+            announced: AtomicU64::new(0),
             offers: Mutex::default(),
             warnings: Mutex::default(),
             suspicions: Mutex::default(),
@@ -119,6 +122,11 @@ impl View {
         self.catalog_version.load(Ordering::Acquire)
     }
 
+    /// Another number means that some server announced a change of its tools.
+    pub(crate) fn announced(&self) -> u64 {
+        self.announced.load(Ordering::Acquire)
+    }
+
     /// Marks the catalog as out of date; whoever looks at it next builds it anew.
     pub(crate) fn outdate_catalog(&self) {
         self.catalog_version.fetch_add(1, Ordering::Release);
@@ -166,6 +174,13 @@ impl Audience {
     pub(crate) fn outdate_catalogs(&self) {
         for view in self.views() {
             view.outdate_catalog();
+        }
+    }
+
+    /// Notes that the server announced a change of its tools.
+    pub(crate) fn note_announcement(&self) {
+        for view in self.views() {
+            view.announced.fetch_add(1, Ordering::Release);
         }
     }
 

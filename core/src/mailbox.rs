@@ -18,6 +18,9 @@ use crate::session::Session;
 use crate::sync::lock;
 use crate::wire::stdio::Pipe;
 
+/// How many letters of progress wait for a loop. Beyond that, a call's newest takes the place of the one before.
+const PROGRESS: usize = 1024;
+
 /// What a host loop gets for a key it handed out.
 #[derive(Debug)]
 pub enum Letter {
@@ -55,10 +58,21 @@ struct KeptBack {
 #[derive(Default)]
 struct Queue {
     letters: Vec<(u64, Letter)>,
+    /// How many of them are progress.
+    progress: usize,
     /// A drain is under way or due: nobody needs to wake the loop.
     expected: bool,
     /// The wake-up descriptor was written.
     rung: bool,
+}
+
+impl Queue {
+    fn newest_progress(&mut self, of: u64) -> Option<&mut Progress> {
+        self.letters.iter_mut().rev().find_map(|(key, letter)| match letter {
+            Letter::Progress(progress) if *key == of => Some(progress),
+            _ => None,
+        })
+    }
 }
 
 impl Mailbox {
@@ -105,6 +119,7 @@ impl Mailbox {
         }
         let mut queue = lock(&self.queue);
         queue.expected = false;
+        queue.progress = 0;
         let letters = std::mem::take(&mut queue.letters);
         self.busy.store(letters.len() > 1, Ordering::Relaxed);
         letters
@@ -154,6 +169,19 @@ impl Mailbox {
             return;
         }
         let mut queue = lock(&self.queue);
+        let letter = match letter {
+            Letter::Progress(progress) if queue.progress >= PROGRESS => {
+                match queue.newest_progress(key) {
+                    Some(newest) => {
+                        *newest = progress;
+                        return;
+                    }
+                    None => Letter::Progress(progress),
+                }
+            }
+            letter => letter,
+        };
+        queue.progress += usize::from(matches!(letter, Letter::Progress(_)));
         queue.letters.push((key, letter));
         if !queue.expected {
             queue.expected = true;
@@ -269,6 +297,30 @@ mod tests {
         let mut fds = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         rustix::event::poll(&mut fds, Some(&now)).unwrap() == 1
+    }
+
+    #[test]
+    fn a_flood_of_progress_is_bounded_and_its_newest_is_kept() {
+        let mailbox = Mailbox::new().unwrap();
+        let post = |key, at| {
+            let progress = Progress { progress: f64::from(at), total: None, message: None };
+            mailbox.post(key, Letter::Progress(progress));
+        };
+        for at in 0..10_000 {
+            post(1, at);
+        }
+        post(2, 7);
+        mailbox.post(1, Letter::Json("1".into()));
+        let letters = mailbox.drain();
+        assert_eq!(letters.len(), PROGRESS + 2);
+        let told = |at: usize| match &letters[at] {
+            (key, Letter::Progress(progress)) => (*key, progress.progress),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((told(0), told(PROGRESS - 1)), ((1, 0.0), (1, 9999.0)));
+        assert_eq!(told(PROGRESS), (2, 7.0), "another call's first is not lost");
+        post(1, 1);
+        assert_eq!(mailbox.drain().len(), 1);
     }
 
     #[test]

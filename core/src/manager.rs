@@ -76,6 +76,8 @@ struct Inner {
     /// What holds for the tools of all servers.
     terms: Arc<Terms>,
     catalog: Mutex<Shown>,
+    /// How many announcements of its servers the catalog was waited for.
+    heard_announcements: AtomicU64,
     /// Where the config is read again.
     origin: Origin,
     discovery: ArcSwapOption<Discovery>,
@@ -153,6 +155,7 @@ impl Manager {
             showing,
             terms,
             catalog: Mutex::default(),
+            heard_announcements: AtomicU64::new(0),
             origin,
             discovery: ArcSwapOption::new(parent.and_then(|parent| parent.discovery.load_full())),
             project: ArcSwap::from_pointee(project),
@@ -189,7 +192,7 @@ impl Manager {
     pub fn status(&self) -> Vec<ServerStatus> {
         if self.0.terms.go_by_answers() {
             // Has the function name the tools that are to be counted.
-            self.get_tools();
+            self.catalog();
         }
         self.0.servers.load().values().map(|server| server.status()).collect()
     }

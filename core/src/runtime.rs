@@ -2,6 +2,7 @@
 //! Calls over pipes do not pass through it; for HTTP a second worker only cost wake-ups (a fifth of a call's CPU).
 //! Futures that mcpool returns only wait on channels, so callers may poll them from any executor.
 
+use std::cell::Cell;
 use std::future::Future;
 
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -10,10 +11,15 @@ use tokio::task::JoinHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::per_process::PerProcess;
 
+thread_local! {
+    static OWN_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
 static RUNTIME: PerProcess<Runtime> = PerProcess::new(|| {
     Builder::new_multi_thread()
         .worker_threads(1)
         .thread_name("mcpool")
+        .on_thread_start(|| OWN_THREAD.set(true))
         // For names of hosts and for the cache; neither is urgent.
         .max_blocking_threads(8)
         .enable_all()
@@ -24,6 +30,11 @@ static RUNTIME: PerProcess<Runtime> = PerProcess::new(|| {
 /// The runtime's handle.
 pub(crate) fn handle() -> &'static Handle {
     RUNTIME.get().handle()
+}
+
+/// Whether the runtime's work waits while this thread does.
+pub(crate) fn is_own_thread() -> bool {
+    OWN_THREAD.get()
 }
 
 /// Runs `future` on the pool's own runtime.

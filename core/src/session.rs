@@ -20,6 +20,7 @@ use crate::sync::lock;
 use crate::wire::process::OBITUARY;
 use crate::wire::{Flush, Inbound, Loss, Wire};
 
+mod announcements;
 mod catch_up;
 mod handshake;
 mod inbound;
@@ -28,6 +29,7 @@ mod server_logs;
 mod server_requests;
 mod table;
 
+use announcements::Announcements;
 pub(crate) use catch_up::was_stopped;
 pub(crate) use handshake::{Greeting, greet, list_tools};
 pub(crate) use table::CallLimits;
@@ -38,6 +40,7 @@ pub(crate) enum News {
     Lost(Error, Loss),
     /// A call was not answered in time.
     Silent,
+    /// Told once until the tools are asked for.
     ToolsChanged,
 }
 
@@ -71,6 +74,7 @@ pub(crate) struct Session {
     seen: Arc<Seen>,
     /// That the server wants a sign-in was told.
     told_auth: AtomicBool,
+    announcements: Announcements,
 }
 
 impl Session {
@@ -93,6 +97,7 @@ impl Session {
             news,
             seen,
             told_auth: AtomicBool::new(false),
+            announcements: Announcements::default(),
         })
     }
 
@@ -329,6 +334,11 @@ impl Session {
     /// Whether it is known that this session takes no more calls: the next one will.
     pub(crate) fn is_over(&self) -> bool {
         lock(&self.table).closed().is_some() || self.wire.get().is_some_and(Wire::is_over)
+    }
+
+    /// What the server has announced of its tools.
+    pub(crate) fn announcements(&self) -> &Announcements {
+        &self.announcements
     }
 
     /// Whether the server has answered a call in this session.

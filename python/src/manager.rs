@@ -33,6 +33,9 @@ impl NativeManager {
     /// The catalog and its list, which is made once.
     fn listed<'py>(&self, py: Python<'py>) -> PyResult<(Arc<Catalog>, Bound<'py, PyList>)> {
         self.core.check_process().or_raise(py)?;
+        if self.core.has_announced_tools() {
+            py.detach(|| self.core.await_announced_tools());
+        }
         let catalog = self.core.get_tools();
         let cached = self
             .tools

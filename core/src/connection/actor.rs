@@ -29,9 +29,6 @@ use telling::Tell;
 pub(super) use tools::Holder;
 use tools::Store;
 
-/// Changes of a tool list within this time are fetched together.
-const COALESCE: Duration = Duration::from_millis(300);
-
 pub(super) enum Command {
     Connect(oneshot::Sender<Result<()>>),
     Await(oneshot::Sender<Result<()>>),
@@ -77,6 +74,8 @@ pub(super) struct Actor {
     early_news: Vec<News>,
     refresh_at: Option<Instant>,
     refresh: Option<Work<Result<Tools>>>,
+    /// When the last one began.
+    refreshed_at: Option<Instant>,
     store: Option<Store>,
     /// Sessions whose last calls still end by themselves.
     retired: Vec<Weak<Session>>,
@@ -113,6 +112,7 @@ impl Actor {
             early_news: Vec::new(),
             refresh_at: None,
             refresh: None,
+            refreshed_at: None,
             store: None,
             retired: Vec::new(),
             ending: ended(),
@@ -225,9 +225,7 @@ impl Actor {
                 self.error = Some(error);
                 self.move_on(Event::Lost { generation, reason: Reason::TransportExit });
             }
-            News::ToolsChanged => {
-                self.refresh_at.get_or_insert_with(|| Instant::now() + COALESCE);
-            }
+            News::ToolsChanged => self.refresh_soon(),
         }
     }
 

@@ -280,7 +280,7 @@ impl Manager {
     }
 
     fn named(&self, name: &str) -> Result<Arc<ServerTool>> {
-        let catalog = self.get_tools();
+        let catalog = self.catalog();
         self.bearer(&catalog, name).ok_or_else(|| {
             let names = catalog.tools().iter().map(|tool| tool.name.as_str());
             no_such_tool(&format!("There is no tool \"{name}\""), name, names)

@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use indexmap::IndexMap;
 
@@ -28,8 +29,41 @@ pub(super) struct Shown {
 }
 
 impl Manager {
-    /// The tools of all servers that are up, or will be, sorted by name.
+    /// The tools of all servers that are up, or will be, sorted by name. Where a server has announced that its tools
+    /// changed, this blocks until they are known, for a second at most: the list after a call holds what the call has
+    /// changed.
     pub fn get_tools(&self) -> Arc<Catalog> {
+        self.await_announced_tools();
+        self.catalog()
+    }
+
+    /// Whether a server has announced a change of its tools since somebody last waited for that.
+    pub fn has_announced_tools(&self) -> bool {
+        self.0.heard_announcements.load(Ordering::Acquire) != self.0.view.announced()
+    }
+
+    /// Blocks until the tools that were announced are known, within bounds. [`Manager::get_tools`] does so itself; this is
+    /// for hosts that have a lock to let go of meanwhile.
+    pub fn await_announced_tools(&self) {
+        let announced = self.0.view.announced();
+        // Our own threads are those that bring the tools.
+        if self.0.heard_announcements.load(Ordering::Acquire) == announced
+            || runtime::is_own_thread()
+        {
+            return;
+        }
+        for server in self.0.servers.load().values() {
+            let lease = server.lease().clone();
+            let live = lease.and_then(|lease| lease.connection().published().live.clone());
+            if let Some(live) = live {
+                live.session.announcements().wait();
+            }
+        }
+        self.0.heard_announcements.store(announced, Ordering::Release);
+    }
+
+    /// The catalog of what is known now.
+    pub(super) fn catalog(&self) -> Arc<Catalog> {
         let version = self.0.view.catalog_version();
         {
             let shown = lock(&self.0.catalog);

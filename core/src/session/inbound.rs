@@ -125,7 +125,10 @@ impl Session {
                 }
             }
             "notifications/tools/list_changed" => {
-                let _ = self.news.send((self.generation, News::ToolsChanged));
+                if self.announcements.announce() {
+                    self.seen.audience.note_announcement();
+                    let _ = self.news.send((self.generation, News::ToolsChanged));
+                }
             }
             "notifications/message" => {
                 let read = |raw: &RawValue| ServerLog::read(raw.get(), &self.mask());

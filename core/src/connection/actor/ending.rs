@@ -29,10 +29,15 @@ impl Actor {
         self.early_news.clear();
         self.refresh_at = None;
         self.refresh = None;
+        self.refreshed_at = None;
         self.probe = None;
         self.vigil = None;
         let attempt = self.attempt.take().map(|attempt| attempt.session);
-        attempt.or(self.live.take().map(|live| live.session.clone()))
+        let session = attempt.or(self.live.take().map(|live| live.session.clone()));
+        if let Some(session) = &session {
+            session.announcements().end();
+        }
+        session
     }
 
     pub(super) fn let_go(&mut self) {

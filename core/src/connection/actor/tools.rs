@@ -19,6 +19,8 @@ use crate::redact::Mask;
 use crate::runtime;
 use crate::session::list_tools;
 
+/// Changes of a tool list within this time after the first are fetched together.
+const COALESCE: Duration = Duration::from_millis(300);
 /// The disk is left alone until the rush of connecting is over.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
@@ -64,9 +66,19 @@ impl Actor {
         }
     }
 
+    /// At once, unless that was done a moment ago. One that is under way goes on: what it misses is asked for after it.
+    pub(super) fn refresh_soon(&mut self) {
+        if self.refresh.is_none() {
+            let at = self.refreshed_at.map_or_else(Instant::now, |began| began + COALESCE);
+            self.refresh_at.get_or_insert(at);
+        }
+    }
+
     pub(super) fn begin_refresh(&mut self) {
         self.refresh_at = None;
         let Some(live) = self.live.clone() else { return };
+        self.refreshed_at = Some(Instant::now());
+        live.session.announcements().asked();
         let (seen, limit) = (self.seen.clone(), self.config.timeout);
         self.refresh = Some(Box::pin(async move {
             let listed = timeout(limit, list_tools(&live.session, &live.greeting)).await;
@@ -89,6 +101,12 @@ impl Actor {
                 let line = format!("the old tools are kept: {}", error.message());
                 self.seen.audience.say(Weight::Warning, &self.seen.server, &line);
             }
+        }
+        let Some(live) = self.live.clone() else { return };
+        // After the tools were published: whoever waits for them looks there.
+        live.session.announcements().answered();
+        if live.session.announcements().is_pending() {
+            self.refresh_soon();
         }
     }
 

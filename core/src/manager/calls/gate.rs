@@ -75,7 +75,7 @@ impl Manager {
 impl Gate {
     /// Looks the tool's name up, on the thread of the caller: a naming function may belong to it.
     pub(super) fn look_up(&mut self, manager: &Manager, tool: &ServerTool) {
-        self.name = name_in(&manager.get_tools(), tool);
+        self.name = name_in(&manager.catalog(), tool);
     }
 
     /// Whether somebody has to be asked before a session that is up may have the call.
@@ -159,7 +159,7 @@ impl Gate {
             Naming::Function(_) => {
                 name_in(&manager.build_catalog(&Names::new(Naming::Plain)), tool)
             }
-            _ => name_in(&manager.get_tools(), tool),
+            _ => name_in(&manager.catalog(), tool),
         });
         name.unwrap_or_else(|| tool.raw_name().to_owned())
     }
