@@ -247,6 +247,7 @@ impl Actor {
             Err(error) => {
                 let outcome = match error.kind() {
                     kind if is_hopeless(kind) => Dialed::Hopeless,
+                    ErrorKind::AuthFailed => Dialed::Refused,
                     _ if error.is_incurable() => Dialed::Incurable,
                     _ => Dialed::Failed,
                 };
@@ -401,7 +402,6 @@ fn is_hopeless(kind: ErrorKind) -> bool {
             | ErrorKind::Untrusted
             | ErrorKind::ServerDisabled
             | ErrorKind::AuthRequired
-            | ErrorKind::AuthFailed
     )
 }
 

@@ -21,6 +21,8 @@ use crate::status::{Reason, State};
 pub(super) const STABLE: Duration = Duration::from_secs(30);
 /// One that has answered calls does so after this time.
 pub(super) const STABLE_IN_USE: Duration = Duration::from_secs(10);
+/// What refuses our credentials is asked again no sooner than this: they may be granted later.
+const REFUSED: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
 /// How often a handshake is tried that a retry is not likely to cure.
 const INCURABLE_ATTEMPTS: u32 = 3;
 
@@ -119,6 +121,8 @@ pub(super) enum Event {
 pub(super) enum Dialed {
     Up,
     Failed,
+    /// The server refused our credentials.
+    Refused,
     /// The server cannot be spoken with; another attempt is not likely to help.
     Incurable,
     /// No further attempt can help.
@@ -169,6 +173,16 @@ impl Phase {
                     (Phase::Ready { generation, ladder, health, held: false }, vec![])
                 }
                 Dialed::Failed => (restart(ladder, reason, policy), vec![Effect::LetGo]),
+                Dialed::Refused => {
+                    let soonest = REFUSED[usize::from(ladder.restarts > 0)];
+                    let phase = match restart(ladder, reason, policy) {
+                        Phase::Waiting { ladder, reason, delay } => {
+                            Phase::Waiting { ladder, reason, delay: delay.max(soonest) }
+                        }
+                        phase => phase,
+                    };
+                    (phase, vec![Effect::LetGo])
+                }
                 Dialed::Incurable => {
                     let ladder = Ladder { incurable: ladder.incurable + 1, ..ladder };
                     let phase = match ladder.incurable {

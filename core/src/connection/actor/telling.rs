@@ -103,15 +103,21 @@ impl Actor {
             Phase::Dialing { .. } => format!("attempt {} failed", before.attempts()),
             _ => "connection lost".to_owned(),
         };
+        // The code that a call gets meanwhile: a loss is followed by an attempt, a failed attempt by a wait or by nothing.
+        let code = match (before, self.phase) {
+            (Phase::Ready { .. }, Phase::Waiting { .. }) => ErrorKind::RestartInProgress.code(),
+            _ => ErrorKind::RestartFailed.code(),
+        };
         match self.phase {
             Phase::Waiting { reason, delay, .. } => {
                 let (reason, delay) = (reason.name(), delay.as_millis());
-                let line = format!("{what} ({reason}): {words}; next attempt in {delay} ms");
+                let line =
+                    format!("{what} ({reason}): {words}; next attempt in {delay} ms [{code}]");
                 audience.say(Weight::Error, server, &line);
             }
             Phase::Down { reason, .. } => {
                 let reason = reason.name();
-                let line = format!("{what} ({reason}): {words}; no further attempt");
+                let line = format!("{what} ({reason}): {words}; no further attempt [{code}]");
                 audience.say(Weight::Error, server, &line);
             }
             Phase::Ready { .. } if matches!(before, Phase::Dialing { .. }) && self.ups > 1 => {

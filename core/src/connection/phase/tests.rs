@@ -212,6 +212,28 @@ fn what_is_not_likely_to_be_cured_is_tried_three_times() {
 }
 
 #[test]
+fn refused_credentials_are_tried_again_slowly() {
+    let mut machine = Machine::new(RestartPolicy::relentless());
+    machine.on(Start);
+    let mut waited = Vec::new();
+    for _ in 0..4 {
+        machine.dialed(Dialed::Refused);
+        assert_eq!(machine.phase.state(), State::Reconnecting);
+        waited.push(machine.wait().as_secs());
+    }
+    assert_eq!(waited, [30, 60, 60, 60]);
+    machine.dialed(Dialed::Refused);
+    assert_eq!(machine.on(Start), [Effect::Dial { generation: 6 }], "whoever asks does not wait");
+
+    let mut machine = Machine::new(policy(&[90_000], false));
+    machine.on(Start);
+    machine.dialed(Dialed::Refused);
+    assert_eq!(machine.wait().as_secs(), 90, "a policy may be slower");
+    machine.dialed(Dialed::Refused);
+    assert_eq!(machine.phase.state(), State::Failed, "and it may end");
+}
+
+#[test]
 fn attempts_that_failed_otherwise_do_not_excuse_what_cannot_be_cured() {
     let mut machine = Machine::new(RestartPolicy::relentless());
     machine.on(Start);

@@ -66,6 +66,14 @@ impl Model {
                     vec![]
                 }
                 Dialed::Failed => self.fall(self.reason.expect("an attempt has a reason")),
+                Dialed::Refused => {
+                    let soonest = Duration::from_secs(if self.rung == 0 { 30 } else { 60 });
+                    let effects = self.fall(self.reason.expect("an attempt has a reason"));
+                    if let Place::Waiting(delay) = &mut self.place {
+                        *delay = soonest.max(*delay);
+                    }
+                    effects
+                }
                 Dialed::Incurable => {
                     self.incurable += 1;
                     match self.incurable {

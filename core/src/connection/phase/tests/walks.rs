@@ -27,10 +27,11 @@ impl Step {
         use Event::{Close, Replaced, RetryDue, Start, Stop, Wake};
         const PLAIN: [Event; 9] =
             [Start, Start, Start, Wake, RetryDue, RetryDue, Replaced, Stop, Close];
-        const NEWS: [fn(u64) -> Event; 15] = [
+        const NEWS: [fn(u64) -> Event; 16] = [
             |generation| Event::Dialed { generation, outcome: Dialed::Up },
             |generation| Event::Dialed { generation, outcome: Dialed::Up },
             |generation| Event::Dialed { generation, outcome: Dialed::Failed },
+            |generation| Event::Dialed { generation, outcome: Dialed::Refused },
             |generation| Event::Dialed { generation, outcome: Dialed::Incurable },
             |generation| Event::Dialed { generation, outcome: Dialed::Hopeless },
             |generation| Event::Lost { generation, reason: Reason::TransportExit },
