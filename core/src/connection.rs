@@ -5,7 +5,7 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -27,6 +27,7 @@ mod actor;
 mod dial;
 mod inspect;
 mod phase;
+mod starts;
 mod vigil;
 
 use actor::{Actor, Command, Holder};
@@ -51,6 +52,8 @@ pub(crate) struct Seen {
     warnings: Mutex<[Vec<String>; 2]>,
     /// What is suspicious in what it says of itself.
     suspicions: Mutex<Vec<Suspicion>>,
+    /// How long its attempts have waited for their turn to start, and since when one does.
+    queued: Mutex<(Duration, Option<Instant>)>,
     /// When a call went out last, by the clock; kept only for servers that are shut down when idle.
     called_ms: AtomicU64,
 }
@@ -109,6 +112,7 @@ impl Connection {
             changed: watch::Sender::new(()),
             warnings: Mutex::default(),
             suspicions: Mutex::default(),
+            queued: Mutex::default(),
             called_ms: AtomicU64::new(0),
         });
         let (commands, inbox) = mpsc::unbounded_channel();
@@ -168,6 +172,12 @@ impl Connection {
                 seen.compare_with_the_disk(&[(view, offer)], tools, mask);
             });
         }
+    }
+
+    /// How long its attempts have waited for their turn to start, in all.
+    pub(crate) fn queued(&self) -> Duration {
+        let (before, since) = *lock(&self.seen.queued);
+        before + since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Notes that the server is needed.
@@ -237,11 +247,27 @@ impl Seen {
         }
     }
 
+    /// From now on an attempt waits for its turn, until the value is dropped.
+    fn queue(&self) -> Queued<'_> {
+        lock(&self.queued).1 = Some(Instant::now());
+        Queued(self)
+    }
+
     fn touch(&self) {
         self.called_ms.store(self.clock.now().as_millis() as u64, Ordering::Relaxed);
     }
 
     fn called(&self) -> Duration {
         Duration::from_millis(self.called_ms.load(Ordering::Relaxed))
+    }
+}
+
+/// An attempt that waits for its turn to start.
+struct Queued<'a>(&'a Seen);
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        let (before, since) = &mut *lock(&self.0.queued);
+        *before += since.take().map_or(Duration::ZERO, |since| since.elapsed());
     }
 }

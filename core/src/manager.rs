@@ -51,6 +51,8 @@ use tools::Shown;
 use trust::TrustPolicy;
 use watch::Watch;
 
+/// How many remote servers connect at the same time, unless it is set.
+const REMOTE_CONNECTS: usize = 64;
 const CLOSE_ONE: Duration = Duration::from_secs(5);
 const CLOSE_ALL: Duration = Duration::from_secs(10);
 
@@ -142,7 +144,7 @@ impl Manager {
         });
         let servers: Servers = servers.collect();
         view.set_offers(offers_of(&servers));
-        let slots = options.connect_concurrency.max(1);
+        let slots = options.connect_concurrency.unwrap_or(REMOTE_CONNECTS).max(1);
         Manager(Local::new(Arc::new_cyclic(|me| Inner {
             me: me.clone(),
             servers: ArcSwap::from_pointee(servers),

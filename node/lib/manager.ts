@@ -93,7 +93,7 @@ export type Naming = 'plain' | 'letters' | 'double' | 'raw' | ((server: string, 
 /** Options of a manager; the defaults are good. */
 export interface ManagerOptions {
   naming?: Naming | undefined;
-  /** How many servers connect at the same time. */
+  /** How many servers connect at the same time; by default 64 remote ones, and as many programs as the machine can start. */
   connectConcurrency?: number | undefined;
   /** How long `connectAll` waits before the cache stands in for servers that are late. */
   gateMs?: number | undefined;
@@ -232,7 +232,10 @@ export class Manager implements AsyncDisposable {
     return ask((key) => this.#native.waitFor(key, String(name), options.timeoutMs), nothing, this.#asked);
   }
 
-  /** The tools of all servers that are up, or will be, sorted by name. */
+  /**
+   * The tools of all servers that are up, or will be, sorted by name. Where a server has just announced that its tools
+   * changed, this waits until they are known, a second at most.
+   */
   getTools(): Tool[] {
     const catalog = this.#native.newCatalog();
     if (catalog) this.#tools = toolsOf(catalog, this.#caller);

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::dial::dial;
 use super::phase::{Dialed, Effect, Event, Phase};
+use super::starts::Ticket;
 use super::vigil::{probe, watch_over};
 use super::{Live, Seen, Tools};
 use crate::audience::Weight;
@@ -42,6 +43,7 @@ pub(super) enum Command {
 /// The attempt that is under way.
 struct Attempt {
     session: Arc<Session>,
+    ticket: Arc<Ticket>,
     work: Work<Result<(Live, Tools)>>,
 }
 
@@ -148,15 +150,20 @@ impl Actor {
             Command::Connect(asker) => {
                 self.connecting.push(asker);
                 self.move_on(Event::Start);
+                self.promote();
                 if !matches!(self.phase, Phase::Dialing { .. }) {
                     self.settle();
                 }
             }
             Command::Await(asker) => {
                 self.awaiting.push(asker);
+                self.promote();
                 self.settle();
             }
-            Command::Wake => self.move_on(Event::Wake),
+            Command::Wake => {
+                self.move_on(Event::Wake);
+                self.promote();
+            }
             Command::Adopt(tools, asker) => {
                 if let Some(tools) = tools {
                     self.adopt(tools);
@@ -173,6 +180,17 @@ impl Actor {
                     let _ = asker.send(());
                 });
             }
+        }
+    }
+
+    fn is_awaited(&self) -> bool {
+        !self.connecting.is_empty() || !self.awaiting.is_empty()
+    }
+
+    /// Somebody waits for the attempt that is under way.
+    fn promote(&self) {
+        if let Some(attempt) = &self.attempt {
+            attempt.ticket.promote();
         }
     }
 
@@ -355,18 +373,20 @@ impl Actor {
         self.generation = generation;
         let seen = self.seen.clone();
         let session = Session::new(generation, self.config.limits, self.tell.clone(), seen.clone());
-        let (config, of) = (self.config.clone(), session.clone());
+        let is_first = matches!(self.phase, Phase::Dialing { ladder, .. } if ladder.restarts == 0);
+        let ticket = Ticket::new(is_first || self.is_awaited());
+        let (config, of, of_ticket) = (self.config.clone(), session.clone(), ticket.clone());
         let (last, pins) = (self.ending.clone(), self.consult_pins());
         let work = Box::pin(async move {
             // The last process of this name ends before the next one begins.
             last.await;
-            let dialed = dial(seen, config, of).await;
+            let dialed = dial(seen, config, of, of_ticket).await;
             if let Some(pins) = pins {
                 let _ = pins.await;
             }
             dialed
         });
-        self.attempt = Some(Attempt { session, work });
+        self.attempt = Some(Attempt { session, ticket, work });
     }
 
     fn begin_probe(&mut self) {

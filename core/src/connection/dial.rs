@@ -1,4 +1,5 @@
-//! Owns one attempt: resolve, start or dial, shake hands, list the tools; with one time limit for all of it.
+//! Owns one attempt: resolve, wait for a place among the programs that start, start or dial, shake hands, list the tools;
+//! with one time limit for all of it but the wait.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
+use super::starts::{Place, Ticket};
 use super::{Live, Odd, Seen, Tools};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
@@ -28,26 +30,42 @@ pub(super) async fn dial(
     seen: Arc<Seen>,
     config: ServerConfig,
     session: Arc<Session>,
+    ticket: Arc<Ticket>,
 ) -> Result<(Live, Tools)> {
     let stage: Stage = Arc::new(Mutex::new("resolving"));
     let server = &seen.server;
-    let mut deadline = Instant::now() + config.timeout;
-    let mut attempt = pin!(attempt(&seen, &config, &session, &stage));
+    let late = |stage: &Stage| out_of_time(server, config.timeout, *lock(stage), &session);
+    let deadline = Instant::now() + config.timeout;
+    check_room(server)?;
+    let (resolved, warnings) =
+        timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late(&stage))?;
+    seen.warn(Odd::Values, warnings);
+    let resolved = resolved.map_err(|error| error.with_server(server))?;
+    let waited_from = Instant::now();
+    let place = match &resolved {
+        Resolved::Stdio(_) => {
+            let _queued = seen.queue();
+            Some(Place::take(&ticket).await)
+        }
+        Resolved::Http(_) => None,
+    };
+    let mut deadline = deadline + waited_from.elapsed();
+    let mut attempt = pin!(attempt(&seen, &config, &session, &stage, resolved, place));
     let outcome = loop {
         if let Ok(outcome) = timeout_at(deadline, &mut attempt).await {
             break Some(outcome);
         }
-        let late = deadline.elapsed();
-        session.catch_up(late).await;
-        if !was_stopped(late) {
+        let overdue = deadline.elapsed();
+        session.catch_up(overdue).await;
+        if !was_stopped(overdue) {
             break attempt.as_mut().now_or_never();
         }
         // While this process did not run, its time did not run out either.
-        deadline = Instant::now() + late.min(config.timeout);
+        deadline = Instant::now() + overdue.min(config.timeout);
     };
     match outcome {
         Some(outcome) => outcome.map_err(|error| error.with_server(server)),
-        None => Err(out_of_time(server, config.timeout, *lock(&stage), &session)),
+        None => Err(late(&stage)),
     }
 }
 
@@ -56,20 +74,25 @@ async fn attempt(
     config: &ServerConfig,
     session: &Arc<Session>,
     stage: &Stage,
+    resolved: Resolved,
+    place: Option<Place>,
 ) -> Result<(Live, Tools)> {
-    let server = &seen.server;
-    check_room(server)?;
-    let (resolved, warnings) = resolve(server, config).await;
-    seen.warn(Odd::Values, warnings);
-    let resolved = resolved?;
     *lock(stage) = "starting";
     let wire = match resolved {
-        Resolved::Stdio(launch) => Wire::Stdio(Pipe::open(launch, config.limits.message_bytes)?),
+        Resolved::Stdio(launch) => {
+            let pipe = Pipe::open(launch, config.limits.message_bytes)?;
+            if let Some(place) = &place {
+                place.started(pipe.process().pid());
+            }
+            Wire::Stdio(pipe)
+        }
         Resolved::Http(target) => Wire::Http(Link::open(target, &config.limits)?),
     };
     session.attach(wire);
     *lock(stage) = "initialize";
     let greeting = greet(session).await?;
+    // What is left to do costs little beside a start.
+    drop(place);
     *lock(stage) = "tools/list";
     let tools = tools_of(seen, list_tools(session, &greeting).await?, &session.mask());
     let (session, connected_since_ms) = (session.clone(), now_ms());

@@ -1,6 +1,7 @@
 //! Owns bringing servers up: all at once, behind the startup gate, with what the cache knows for those that are late.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use super::trust::Reached;
 use super::{Inner, Manager, PendingWithoutCache, closed, on_runtime};
 use crate::catalog::Cache;
 use crate::clock::Clock;
+use crate::config::Transport;
 use crate::connection::{Connection, Tools};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Mask;
@@ -48,6 +50,7 @@ pub(super) struct Entrant {
     required: bool,
     fingerprint: String,
     began: Instant,
+    slots: Option<Arc<Semaphore>>,
     course: Course,
 }
 
@@ -115,7 +118,7 @@ impl Manager {
             manager.check_open()?;
             let server = manager.find(&name)?;
             manager.0.refresh_trust([&server.declared].into_iter()).await;
-            let slots = manager.0.connect_slots.clone();
+            let slots = manager.0.slots_for(&server);
             let reached = manager.0.reach(&server);
             drop((server, manager));
             let connection = match reached {
@@ -138,6 +141,7 @@ impl Manager {
         on_runtime(async move {
             manager.check_open()?;
             let server = manager.find(&name)?;
+            let is_own_timeout = limit.is_none();
             let limit = limit.unwrap_or(server.usable()?.timeout);
             if server.was_left() {
                 let text = format!("Server \"{name}\" is disconnected");
@@ -156,8 +160,19 @@ impl Manager {
                 Reached::Asked(held) => timeout_at(deadline, held).await.ok_or_else(late)??,
                 Reached::Refused(error) => return Err(error),
             };
-            if let Some(outcome) = timeout_at(deadline, connection.ready()).await {
-                return outcome;
+            // The server's own timeout does not run while its program waits for its turn to start.
+            let (mut ready, before) = (pin!(connection.ready()), connection.queued());
+            let mut late_by = Duration::ZERO;
+            loop {
+                let deadline = deadline.and_then(|deadline| deadline.checked_add(late_by));
+                if let Some(outcome) = timeout_at(deadline, &mut ready).await {
+                    return outcome;
+                }
+                let queued = connection.queued().saturating_sub(before);
+                if !is_own_timeout || queued <= late_by {
+                    break;
+                }
+                late_by = queued;
             }
             let last_error = connection.published().error.clone();
             Err(last_error.unwrap_or_else(late))
@@ -177,6 +192,18 @@ async fn timeout_at<T>(
 }
 
 impl Inner {
+    /// What bounds the attempts to connect this server. Programs queue for the machine, whoever starts them, unless the
+    /// manager has a bound of its own.
+    pub(super) fn slots_for(&self, server: &Server) -> Option<Arc<Semaphore>> {
+        let is_program = server
+            .declared
+            .config
+            .as_ref()
+            .is_ok_and(|config| matches!(config.transport, Transport::Stdio { .. }));
+        let unbounded = is_program && self.options.connect_concurrency.is_none();
+        (!unbounded).then(|| self.connect_slots.clone())
+    }
+
     /// Sends every server on its way.
     pub(super) async fn at_the_gate(&self, servers: Vec<Arc<Server>>) -> (Gate, Vec<Entrant>) {
         self.refresh_trust(servers.iter().map(|server| &server.declared)).await;
@@ -190,19 +217,21 @@ impl Inner {
         let enter = |server: Arc<Server>| {
             let began = Instant::now();
             let config = server.declared.config.as_ref().ok();
+            let slots = self.slots_for(&server);
             let course = match self.reach(&server) {
                 Reached::Refused(error) => Course::Settled(Outcome::Failed(error), began),
                 Reached::Held(connection) if config.is_some_and(|config| config.lazy) => {
                     Course::Undecided(connection)
                 }
-                Reached::Held(connection) => gate.run(connection),
-                Reached::Asked(held) => gate.run_once_held(held),
+                Reached::Held(connection) => gate.run(connection, slots.clone()),
+                Reached::Asked(held) => gate.run_once_held(held, slots.clone()),
             };
             Entrant {
                 name: server.name.clone(),
                 required: server.declared.required,
                 fingerprint: server.offer.fingerprint().to_owned(),
                 began,
+                slots,
                 course,
             }
         };
@@ -232,8 +261,8 @@ impl Gate {
         report(entrants)
     }
 
-    fn run(&self, connection: Arc<Connection>) -> Course {
-        let attempt = connect_in_turn(connection.clone(), self.slots.clone());
+    fn run(&self, connection: Arc<Connection>, slots: Option<Arc<Semaphore>>) -> Course {
+        let attempt = connect_in_turn(connection.clone(), slots);
         let task = runtime::spawn(async move { (attempt.await, Instant::now()) });
         Course::Running(Some(connection), task)
     }
@@ -241,8 +270,8 @@ impl Gate {
     fn run_once_held(
         &self,
         held: impl Future<Output = Result<Arc<Connection>>> + Send + 'static,
+        slots: Option<Arc<Semaphore>>,
     ) -> Course {
-        let slots = self.slots.clone();
         let attempt = async move { connect_in_turn(held.await?, slots).await };
         let task = runtime::spawn(async move { (attempt.await, Instant::now()) });
         Course::Running(None, task)
@@ -256,7 +285,7 @@ impl Gate {
                 entrant.course = if self.may_sleep(entrant, &connection).await {
                     Course::Settled(Outcome::Deferred, Instant::now())
                 } else {
-                    self.run(connection)
+                    self.run(connection, entrant.slots.clone())
                 };
             }
         }
@@ -302,17 +331,18 @@ impl Gate {
 /// the manager.
 pub(super) fn connect_in_turn(
     connection: Arc<Connection>,
-    slots: Arc<Semaphore>,
+    slots: Option<Arc<Semaphore>>,
 ) -> impl Future<Output = Result<()>> + Send {
-    let mut turn = Box::pin(slots.acquire_owned());
+    let mut turn = slots.map(|slots| Box::pin(slots.acquire_owned()));
     // Asked once now: that takes the place in the queue.
-    let at_once = (&mut turn).now_or_never();
+    let at_once = turn.as_mut().and_then(|turn| turn.now_or_never());
     async move {
-        let slot = match at_once {
-            Some(slot) => slot,
-            None => turn.await,
+        let slot = match (at_once, turn) {
+            (Some(slot), _) => Some(slot),
+            (None, Some(turn)) => Some(turn.await),
+            (None, None) => None,
         };
-        let Ok(_slot) = slot else {
+        let Ok(_slot) = slot.transpose() else {
             return Err(closed());
         };
         connection.connect().await

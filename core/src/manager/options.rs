@@ -20,8 +20,9 @@ use crate::trust::Trust;
 pub struct ManagerOptions {
     /// How tools are named.
     pub naming: Naming,
-    /// How many servers connect at the same time.
-    pub connect_concurrency: usize,
+    /// How many servers connect at the same time. When not set, 64 remote ones, and as many programs as the machine can
+    /// start: by its cores and by how busy it is.
+    pub connect_concurrency: Option<usize>,
     /// How long `connect_all` waits before the cache stands in for servers that are late.
     pub gate: Duration,
     /// What `connect_all` does about late servers of which the cache knows nothing.
@@ -66,7 +67,7 @@ impl Default for ManagerOptions {
     fn default() -> Self {
         ManagerOptions {
             naming: Naming::default(),
-            connect_concurrency: 64,
+            connect_concurrency: None,
             gate: Duration::from_millis(250),
             pending_without_cache: PendingWithoutCache::default(),
             restart_wait: Duration::from_secs(5),
@@ -169,7 +170,7 @@ impl ManagerOptions {
         }
         let default = ManagerOptions::default();
         Ok(ManagerOptions {
-            connect_concurrency: written.connect_concurrency.unwrap_or(default.connect_concurrency),
+            connect_concurrency: written.connect_concurrency,
             gate: written.gate_ms.map_or(default.gate, Duration::from_millis),
             pending_without_cache: written.pending_without_cache.unwrap_or_default(),
             restart_wait: written
@@ -216,7 +217,7 @@ mod tests {
     fn what_is_left_out_is_the_default() {
         let options = ManagerOptions::from_json(r#"{"gate_ms": 7, "retry": null}"#).unwrap();
         assert_eq!(options.gate, Duration::from_millis(7));
-        assert_eq!((options.retry, options.connect_concurrency), (Retry::Never, 64));
+        assert_eq!((options.retry, options.connect_concurrency), (Retry::Never, None));
     }
 
     #[test]

@@ -432,7 +432,7 @@ impl Inner {
             }
             manager.leave_if_trusted_since(&server);
             if let Ok(connection) = manager.hold(&server) {
-                let slots = manager.connect_slots.clone();
+                let slots = manager.slots_for(&server);
                 drop((server, manager));
                 let _ = super::connect::connect_in_turn(connection, slots).await;
             }

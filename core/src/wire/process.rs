@@ -23,6 +23,7 @@ use crate::runtime;
 use crate::sync::lock;
 use crate::wire::descriptors::{is_shortage, shortage};
 
+mod activity;
 mod brief;
 mod child;
 mod guardian;
@@ -30,6 +31,7 @@ mod spawn;
 mod stderr;
 mod stderr_log;
 
+pub(crate) use activity::Activity;
 pub(crate) use brief::{Unheard, hear};
 use child::Child;
 use guardian::{discharge, enlist, is_enlisted, leave_to_start};

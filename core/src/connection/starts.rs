@@ -1,0 +1,333 @@
+//! Owns how many programs start at the same time: each takes a place, as many as the machine can carry, and the others
+//! queue, those that somebody waits for first. A place is given back when the server has answered its first request or
+//! has ended, or when it has used no CPU for a moment: then it waits for something that more places do not slow down. While
+//! cores are idle, there are more places.
+//! Invariant: whoever queues or has a place is held by a [`Place`], and leaves with it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use crate::per_process::PerProcess;
+use crate::runtime;
+use crate::sync::lock;
+use crate::wire::process::Activity;
+
+/// How often the programs are looked at that start while others queue.
+const SAMPLE: Duration = Duration::from_millis(100);
+/// After this many looks without a sign of activity a program counts as silent.
+const SILENT_SAMPLES: u32 = 3;
+/// Where activity cannot be seen, a place is given back after this time.
+const BLIND: Duration = Duration::from_secs(1);
+/// Places for each core. Programs that start wait for their disk too, so one would leave cores idle.
+const PLACES: usize = 4;
+/// How many more there may be for each core while cores are idle, and after how many looks that is believed.
+const MORE_PLACES: usize = 12;
+const IDLE_SAMPLES: u32 = 2;
+
+static STARTS: PerProcess<Starts> = PerProcess::new(|| {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Starts(Mutex::new(Queue::new(cores)))
+});
+
+struct Starts(Mutex<Queue>);
+
+/// One attempt's claim to a place.
+pub(super) struct Ticket {
+    awaited: AtomicBool,
+}
+
+impl Ticket {
+    pub(super) fn new(awaited: bool) -> Arc<Ticket> {
+        Arc::new(Ticket { awaited: awaited.into() })
+    }
+
+    /// Somebody waits for the start from now on.
+    pub(super) fn promote(&self) {
+        self.awaited.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A place, or one in the queue for it.
+pub(super) struct Place {
+    number: u64,
+}
+
+impl Place {
+    /// Waits for a place, for as long as it takes.
+    pub(super) async fn take(ticket: &Arc<Ticket>) -> Place {
+        let starts = STARTS.get();
+        let (number, turn) = lock(&starts.0).enter(ticket.clone());
+        // Made before the wait: whoever gives up leaves the queue.
+        let place = Place { number };
+        if let Some(turn) = turn {
+            starts.watch();
+            let _ = turn.await;
+        }
+        place
+    }
+
+    /// The program runs.
+    pub(super) fn started(&self, pid: u32) {
+        lock(&STARTS.get().0).started(self.number, pid);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&STARTS.get().0).leave(self.number);
+    }
+}
+
+impl Starts {
+    /// Looks for silent programs while somebody queues.
+    fn watch(&'static self) {
+        if std::mem::replace(&mut lock(&self.0).is_watched, true) {
+            return;
+        }
+        runtime::spawn(async move {
+            loop {
+                tokio::time::sleep(SAMPLE).await;
+                let programs = lock(&self.0).programs();
+                let look = move || {
+                    let seen =
+                        programs.into_iter().map(|(number, pid)| (number, Activity::of(pid)));
+                    (seen.collect::<Vec<_>>(), running_tasks())
+                };
+                let looked = runtime::handle().spawn_blocking(look).await;
+                let (seen, running) = looked.unwrap_or_default();
+                let mut queue = lock(&self.0);
+                queue.note_programs(seen);
+                queue.note_machine(running);
+                queue.fill();
+                if queue.waiting.is_empty() {
+                    queue.is_watched = false;
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// The bookkeeping, without any waiting.
+struct Queue {
+    cores: usize,
+    places: usize,
+    /// How often in a row cores were idle while somebody queued.
+    idle_samples: u32,
+    last: u64,
+    /// Who has a place.
+    starting: HashMap<u64, Option<Program>>,
+    /// In the order in which they came.
+    waiting: Vec<Waiting>,
+    is_watched: bool,
+}
+
+struct Waiting {
+    number: u64,
+    ticket: Arc<Ticket>,
+    turn: oneshot::Sender<()>,
+}
+
+struct Program {
+    pid: u32,
+    since: Instant,
+    activity: Option<Activity>,
+    silent_samples: u32,
+}
+
+impl Queue {
+    fn new(cores: usize) -> Queue {
+        Queue {
+            cores,
+            places: PLACES * cores,
+            idle_samples: 0,
+            last: 0,
+            starting: HashMap::new(),
+            waiting: Vec::new(),
+            is_watched: false,
+        }
+    }
+
+    /// Tells when the turn has come, unless that is now.
+    fn enter(&mut self, ticket: Arc<Ticket>) -> (u64, Option<oneshot::Receiver<()>>) {
+        self.last += 1;
+        let number = self.last;
+        if self.starting.len() < self.places {
+            self.starting.insert(number, None);
+            return (number, None);
+        }
+        let (turn, told) = oneshot::channel();
+        self.waiting.push(Waiting { number, ticket, turn });
+        (number, Some(told))
+    }
+
+    fn leave(&mut self, number: u64) {
+        self.starting.remove(&number);
+        self.waiting.retain(|waiting| waiting.number != number);
+        if self.waiting.is_empty() {
+            (self.places, self.idle_samples) = (PLACES * self.cores, 0);
+        }
+        self.fill();
+    }
+
+    fn started(&mut self, number: u64, pid: u32) {
+        if let Some(program) = self.starting.get_mut(&number) {
+            let since = Instant::now();
+            *program = Some(Program { pid, since, activity: None, silent_samples: 0 });
+        }
+    }
+
+    fn programs(&self) -> Vec<(u64, u32)> {
+        let program = |(&number, program): (&u64, &Option<Program>)| {
+            program.as_ref().map(|program| (number, program.pid))
+        };
+        self.starting.iter().filter_map(program).collect()
+    }
+
+    /// Takes the places of those that have fallen silent or are gone.
+    fn note_programs(&mut self, seen: Vec<(u64, Option<Activity>)>) {
+        for (number, activity) in seen {
+            let Some(Some(program)) = self.starting.get_mut(&number) else { continue };
+            let is_silent = match activity {
+                Some(activity) => {
+                    let moved = activity.is_running || program.activity != Some(activity);
+                    program.silent_samples = if moved { 0 } else { program.silent_samples + 1 };
+                    program.activity = Some(activity);
+                    program.silent_samples >= SILENT_SAMPLES
+                }
+                None => program.since.elapsed() >= BLIND,
+            };
+            if is_silent {
+                self.starting.remove(&number);
+            }
+        }
+    }
+
+    /// Makes more places while half of the cores have nothing to do: those that start wait for something else then.
+    fn note_machine(&mut self, running: Option<usize>) {
+        let is_idle = running.is_some_and(|running| running <= (self.cores / 2).max(1));
+        self.idle_samples = if is_idle { self.idle_samples + 1 } else { 0 };
+        if self.idle_samples >= IDLE_SAMPLES {
+            self.places = (self.places + self.cores).min((PLACES + MORE_PLACES) * self.cores);
+        }
+    }
+
+    fn fill(&mut self) {
+        while !self.waiting.is_empty() && self.starting.len() < self.places {
+            let is_awaited = |waiting: &Waiting| waiting.ticket.awaited.load(Ordering::Relaxed);
+            let next = self.waiting.iter().position(is_awaited).unwrap_or(0);
+            let Waiting { number, turn, .. } = self.waiting.remove(next);
+            self.starting.insert(number, None);
+            // One that is gone meanwhile leaves by its `Place`.
+            let _ = turn.send(());
+        }
+    }
+}
+
+/// How many tasks of the machine use a core or wait for one, this one among them; nothing where that cannot be seen.
+fn running_tasks() -> Option<usize> {
+    let load = std::fs::read_to_string("/proc/loadavg").ok()?;
+    load.split(' ').nth(3)?.split('/').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A queue with two places.
+    fn queue() -> Queue {
+        Queue { places: 2, ..Queue::new(0) }
+    }
+
+    fn enter(queue: &mut Queue, awaited: bool) -> (u64, Option<oneshot::Receiver<()>>) {
+        queue.enter(Ticket::new(awaited))
+    }
+
+    fn activity(ticks: u64) -> Option<Activity> {
+        Some(Activity { ticks, is_running: false })
+    }
+
+    /// The numbers of those who queue.
+    fn waiting(queue: &Queue) -> Vec<u64> {
+        queue.waiting.iter().map(|waiting| waiting.number).collect()
+    }
+
+    #[test]
+    fn those_who_find_no_place_come_in_turn() {
+        let mut queue = queue();
+        assert!((0..2).all(|_| enter(&mut queue, true).1.is_none()));
+        let turns: Vec<_> = (0..2).map(|_| enter(&mut queue, true).1.unwrap()).collect();
+        assert_eq!(waiting(&queue), [3, 4]);
+        queue.leave(1);
+        assert_eq!(waiting(&queue), [4]);
+        drop(turns);
+        queue.leave(4);
+        queue.leave(3);
+        assert_eq!(queue.starting.len(), 1, "whoever gave up has no place");
+    }
+
+    #[test]
+    fn those_who_are_awaited_come_first() {
+        let mut queue = queue();
+        (0..2).for_each(|_| drop(enter(&mut queue, true)));
+        let background = Ticket::new(false);
+        let _turn = queue.enter(background.clone());
+        let _turns: Vec<_> = [false, true, true].map(|awaited| enter(&mut queue, awaited)).into();
+        queue.leave(1);
+        assert_eq!(waiting(&queue), [3, 4, 6]);
+        background.promote();
+        queue.leave(2);
+        assert_eq!(waiting(&queue), [4, 6], "somebody has come to wait for it");
+        queue.leave(3);
+        queue.leave(5);
+        assert_eq!(waiting(&queue), [0; 0]);
+    }
+
+    #[test]
+    fn a_program_without_activity_loses_its_place() {
+        let mut queue = queue();
+        (0..3).for_each(|_| drop(enter(&mut queue, true)));
+        queue.started(1, 11);
+        queue.started(2, 22);
+        assert_eq!(queue.programs().len(), 2);
+        for sample in 0..=u64::from(SILENT_SAMPLES) {
+            assert_eq!(waiting(&queue), [3]);
+            queue.note_programs(vec![(1, activity(7)), (2, activity(sample))]);
+        }
+        queue.fill();
+        assert!(waiting(&queue).is_empty());
+        assert_eq!(queue.programs(), [(2, 22)], "the one that works has kept its place");
+        queue.leave(1);
+        assert_eq!(queue.starting.len(), 2, "a place is given back once");
+    }
+
+    #[test]
+    fn there_are_more_places_only_while_cores_are_idle() {
+        let mut queue = Queue { places: 2, ..Queue::new(4) };
+        let _turns: Vec<_> = (0..20).map(|_| enter(&mut queue, true)).collect();
+        let mut look = |running| {
+            queue.note_machine(running);
+            queue.fill();
+            queue.starting.len()
+        };
+        assert_eq!([Some(9), None, Some(2), Some(9), Some(2)].map(&mut look), [2; 5]);
+        assert_eq!([Some(2), Some(2), Some(3)].map(&mut look), [6, 10, 10]);
+        assert_eq!((0..100).map(|_| look(Some(0))).max(), Some(20));
+        assert_eq!(queue.places, (PLACES + MORE_PLACES) * 4);
+    }
+
+    #[test]
+    fn a_program_that_waits_for_a_core_is_not_silent() {
+        let mut queue = queue();
+        (0..3).for_each(|_| drop(enter(&mut queue, true)));
+        queue.started(1, 11);
+        for _ in 0..10 {
+            queue.note_programs(vec![(1, Some(Activity { ticks: 7, is_running: true }))]);
+        }
+        assert_eq!(waiting(&queue), [3]);
+    }
+}
