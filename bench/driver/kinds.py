@@ -11,7 +11,7 @@ from typing import Any
 
 from .config_kinds import Commanding, Discovering
 from .kind import Kind, Sample
-from .life import Recovering, Troubled
+from .life import Interpreted, Recovering, Troubled
 from .processes import Failed, once
 from .works import BIG
 
@@ -159,6 +159,7 @@ KINDS: dict[str, type[Kind]] = {
     "idling": Idling,
     "recovering": Recovering,
     "troubled": Troubled,
+    "interpreted": Interpreted,
     "discovering": Discovering,
     "commanding": Commanding,
 }

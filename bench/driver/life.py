@@ -6,12 +6,14 @@ Figures here may be words: a client that does not come back in time has no figur
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from .kind import Kind, Sample
 
+SCRIPTS = Path(__file__).parent.parent / "servers"
 PATIENCE_S = 3
 HANGING = EXITING = 5
 
@@ -52,12 +54,15 @@ class Troubled(Kind):
 
     def connect_all(self) -> dict[str, Any]:
         work = {"work": "trouble", "servers": self.servers(), "timeout_ms": self.work.timeout_ms}
-        bound_s = 5 if self.work.timeout_ms is None else 5 + 5 * self.work.timeout_ms / 1000
+        bound_s = self.bound_s()
         worker = self.worker(None, {"MCPOOL_CACHE_DIR": str(self.cache)})
         try:
             return worker.ask({**work, "bound_s": bound_s}, timeout=bound_s + 30)
         finally:
             super().close(patience=1)
+
+    def bound_s(self) -> float:
+        return 5 if self.work.timeout_ms is None else 5 + 5 * self.work.timeout_ms / 1000
 
     def servers(self) -> dict[str, Any]:
         healthy = self.work.servers - HANGING - EXITING
@@ -75,3 +80,18 @@ class Troubled(Kind):
     def close(self, patience: float = 10) -> None:
         super().close(patience)
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+class Interpreted(Troubled):
+    """Many servers whose start is an interpreter's: more CPU than the machine has for all of them at once."""
+
+    def bound_s(self) -> float:
+        return 60
+
+    def servers(self) -> dict[str, Any]:
+        kinds = [(sys.executable, "plain.py"), ("node", "plain.mjs")]
+        chosen = (kinds[index % len(kinds)] for index in range(self.work.servers))
+        return {
+            f"healthy{index}": {"command": program, "args": [str(SCRIPTS / script)]}
+            for index, (program, script) in enumerate(chosen)
+        }

@@ -16,6 +16,7 @@ from .contestants import (
 from .model import Goal, Metric, Work
 
 SERVERS = 50
+INTERPRETERS = 40
 SESSIONS = 1000
 TIMEOUT_MS = 1000
 
@@ -54,6 +55,16 @@ LIFE = [
             ("cached", "warm cache, own timeouts", None, True, 300),
             ("timeout", f"no cache, timeout {TIMEOUT_MS:,} ms", TIMEOUT_MS, False, TIMEOUT_MS + 200),
         )
+    ),
+    Work(
+        "interpreters",
+        f"connect {INTERPRETERS} stdio servers, Python and Node programs: no cache, own timeouts",
+        "interpreted",
+        [MCPOOL, MCP, FASTMCP_CONFIG, LANGCHAIN, NODE_MCPOOL, MASTRA],
+        [WALL],
+        {},
+        servers=INTERPRETERS,
+        most_rounds=3,
     ),
     Work(
         "sessions",
