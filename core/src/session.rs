@@ -28,6 +28,7 @@ mod message;
 mod server_logs;
 mod server_requests;
 mod table;
+mod torn;
 
 use announcements::Announcements;
 pub(crate) use catch_up::was_stopped;

@@ -124,6 +124,20 @@ impl Wire {
         }
     }
 
+    /// This came in and is no message.
+    pub(crate) fn printed(&self, line: &[u8]) {
+        if let Wire::Stdio(pipe) = self {
+            pipe.process().printed(line);
+        }
+    }
+
+    /// The server speaks as it should: what it printed before says nothing of its end.
+    pub(crate) fn forget_printed(&self) {
+        if let Wire::Stdio(pipe) = self {
+            pipe.process().forget_printed();
+        }
+    }
+
     /// What hides the values that the server was given, in what it says.
     pub(crate) fn mask(&self) -> &Mask {
         match self {

@@ -95,6 +95,9 @@ async fn attempt(
     drop(place);
     *lock(stage) = "tools/list";
     let tools = tools_of(seen, list_tools(session, &greeting).await?, &session.mask());
+    if let Some(wire) = session.wire() {
+        wire.forget_printed();
+    }
     let (session, connected_since_ms) = (session.clone(), now_ms());
     Ok((Live { session, greeting, connected_since_ms }, tools))
 }
@@ -112,7 +115,7 @@ fn out_of_time(server: &str, limit: Duration, stage: &str, session: &Session) ->
         limit.as_millis()
     );
     let text = match session.wire() {
-        Some(Wire::Stdio(pipe)) => pipe.process().with_last_words(text),
+        Some(Wire::Stdio(pipe)) => pipe.with_last_words(text),
         _ => text,
     };
     Error::new(ErrorKind::ConnectTimeout, text)

@@ -10,6 +10,7 @@ use crate::config::MAX_RESULT_CHARS;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::event::{EventKind, InjectionPlace};
 use crate::redact::Mask;
+use crate::wire::process::{BEFORE_LAST_WORDS, BEFORE_PRINTED};
 
 /// What a model is given, and what is suspicious in it.
 #[derive(Clone, Debug)]
@@ -181,9 +182,10 @@ fn is_for_people(kind: ErrorKind) -> bool {
     )
 }
 
-/// What a server wrote to stderr is for people.
+/// What a server wrote to stderr, or to stdout in place of messages, is for people.
 fn without_last_words(message: &str) -> &str {
-    message.split(crate::wire::process::BEFORE_LAST_WORDS).next().unwrap_or(message)
+    let message = message.split(BEFORE_LAST_WORDS).next().unwrap_or(message);
+    message.split(BEFORE_PRINTED).next().unwrap_or(message)
 }
 
 #[cfg(test)]

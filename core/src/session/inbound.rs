@@ -1,5 +1,6 @@
 //! Owns what comes in: answers to whoever waits for them, requests and notifications of the server, and what cannot be
 //! read.
+//! Invariant: only what says `jsonrpc` at its own level is a message; a server's log lines on stdout are none.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -8,6 +9,7 @@ use serde_json::value::RawValue;
 use super::message::{self, Envelope};
 use super::server_logs::ServerLog;
 use super::table::Outcome;
+use super::torn::{self, TornAnswer};
 use super::{News, Session, server_requests};
 use crate::call::Progress;
 use crate::error::{Error, ErrorKind, Executed, RpcError};
@@ -20,23 +22,33 @@ const LONG_ANSWER: usize = 64 << 10;
 impl Session {
     /// An answer that cannot be read fails its own call at once.
     fn unreadable(&self, message: &[u8]) {
-        let id = message::ids_in(message).find(|&id| lock(&self.table).knows(id));
-        match id {
-            Some(id) => self.answer(id, Err(unreadable("cannot be read"))),
-            None => tracing::debug!(
-                server = &*self.server,
-                "not a message: {}",
-                self.mask().fragment(&String::from_utf8_lossy(&message[..message.len().min(200)]))
-            ),
-        }
+        self.fail_torn(message, || unreadable("cannot be read"));
     }
 
     fn too_deep(&self, message: &[u8]) {
-        let id = message::ids_in(message).find(|&id| lock(&self.table).knows(id));
-        if let Some(id) = id {
-            let limit = self.limits.json_depth;
-            let text = format!("The server's answer is nested more than {limit} deep");
-            self.answer(id, Err(over_limit(text)));
+        let limit = self.limits.json_depth;
+        self.fail_torn(message, || {
+            over_limit(format!("The server's answer is nested more than {limit} deep"))
+        });
+    }
+
+    fn fail_torn(&self, message: &[u8], error: impl FnOnce() -> Error) {
+        let id = TornAnswer::in_line(message).and_then(|answer| answer.id);
+        match id.filter(|&id| lock(&self.table).knows(id)) {
+            Some(id) => self.answer(id, Err(error())),
+            None => self.not_a_message(message),
+        }
+    }
+
+    /// A server may log to stdout; before it has connected, its words may say why it does not.
+    fn not_a_message(&self, line: &[u8]) {
+        tracing::debug!(
+            server = &*self.server,
+            "not a message: {}",
+            self.mask().fragment(&String::from_utf8_lossy(&line[..line.len().min(200)]))
+        );
+        if let Some(wire) = self.wire.get() {
+            wire.printed(line);
         }
     }
 
@@ -55,7 +67,15 @@ impl Session {
                     self.one(message.slice_ref(item.get().as_bytes()), asked);
                 }
             }
-            Err(_) => self.unreadable(&message),
+            Err(_) => {
+                let elements = torn::elements(rest);
+                if elements.is_empty() {
+                    self.not_a_message(&message);
+                }
+                for element in elements {
+                    self.one(message.slice_ref(element), asked);
+                }
+            }
         }
     }
 
@@ -87,6 +107,7 @@ impl Session {
             return self.unreadable(&message);
         };
         match envelope {
+            Envelope { jsonrpc: None, .. } => self.not_a_message(&message),
             Envelope { method: Some(method), id: Some(id), .. } => {
                 self.reply(server_requests::reply(&method, id.get()));
             }
@@ -195,11 +216,18 @@ impl Inbound for Session {
     }
 
     fn oversized(&self, head: &[u8], tail: &[u8]) {
-        let found: Vec<u64> = message::ids_in(head).chain(message::ids_in(tail)).collect();
+        let Some(answer) = TornAnswer::find(head, tail) else {
+            if !tail.is_empty() {
+                self.not_a_message(head);
+            }
+            return;
+        };
         let table = lock(&self.table);
-        let id = found.iter().copied().find(|&id| table.knows(id));
         // At its end, and without a readable id, there is still no doubt when only one call waits.
-        let id = id.or_else(|| table.only_one().filter(|_| found.is_empty() && !tail.is_empty()));
+        let id = match answer.id {
+            None if !tail.is_empty() => table.only_one(),
+            id => id.filter(|&id| table.knows(id)),
+        };
         drop(table);
         if let Some(id) = id {
             let limit = self.limits.message_bytes;

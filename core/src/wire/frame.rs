@@ -52,6 +52,11 @@ impl Frames {
         self.buffer.len() >= READ_SIZE / 2
     }
 
+    /// What has come of the line that is not complete yet.
+    pub(super) fn partial(&self) -> &[u8] {
+        &self.buffer
+    }
+
     /// The next complete line, without its line feed.
     pub(super) fn next(&mut self) -> Option<Frame> {
         loop {

@@ -30,6 +30,7 @@ mod guardian;
 mod spawn;
 mod stderr;
 mod stderr_log;
+mod stdout;
 
 pub(crate) use activity::Activity;
 pub(crate) use brief::{Unheard, hear};
@@ -40,6 +41,8 @@ use spawn::spawn;
 pub(crate) use stderr::BEFORE_LAST_WORDS;
 use stderr::Tail;
 use stderr_log::{PAUSE, StderrLog};
+pub(crate) use stdout::BEFORE_PRINTED;
+use stdout::Printed;
 
 /// How long each step of asking a tree to end may take.
 const STEP: Duration = Duration::from_secs(1);
@@ -70,6 +73,8 @@ pub(crate) struct Process {
     mask: Mask,
     exit: Exit,
     tail: Arc<Mutex<Tail>>,
+    /// Nothing more is kept once the server has connected.
+    printed: Arc<Mutex<Option<Printed>>>,
     stderr_done: watch::Receiver<bool>,
 }
 
@@ -134,7 +139,8 @@ impl Process {
             end_rest_of(group).await;
             discharge(group);
         });
-        let process = Process { group, mask, exit: Exit(exit), tail, stderr_done };
+        let printed = Arc::new(Mutex::new(Some(Printed::new(mask.clone()))));
+        let process = Process { group, mask, exit: Exit(exit), tail, printed, stderr_done };
         Ok((process, stdin, stdout))
     }
 
@@ -150,10 +156,22 @@ impl Process {
         self.exit.clone()
     }
 
-    /// What can be said of the end: exit code or signal, and the last lines of stderr.
+    /// Keeps a line of stdout that is no message.
+    pub(crate) fn printed(&self, line: &[u8]) {
+        if let Some(printed) = &mut *lock(&self.printed) {
+            printed.push(line);
+        }
+    }
+
+    pub(crate) fn forget_printed(&self) {
+        *lock(&self.printed) = None;
+    }
+
+    /// What can be said of the end: exit code or signal, what was printed in place of messages, and the last lines of
+    /// stderr.
     pub(crate) fn obituary(&self) -> impl Future<Output = String> + Send + use<> {
-        let (exit, tail, mut done) =
-            (self.exit.clone(), self.tail.clone(), self.stderr_done.clone());
+        let (exit, mut done) = (self.exit.clone(), self.stderr_done.clone());
+        let (printed, tail) = (self.printed.clone(), self.tail.clone());
         async move {
             let status = tokio::time::timeout(LAST_BREATH, exit.wait()).await.ok().flatten();
             let _ = tokio::time::timeout(LAST_WORDS, done.wait_for(|done| *done)).await;
@@ -165,13 +183,13 @@ impl Process {
                 },
                 None => "The server closed its output".to_owned(),
             };
-            lock(&tail).quote_after(ended)
+            quote_after(ended, &printed, &tail)
         }
     }
 
-    /// The last lines of stderr behind `message`, for errors of a server that still runs.
-    pub(crate) fn with_last_words(&self, message: String) -> String {
-        lock(&self.tail).quote_after(message)
+    /// The same words behind `message`, for errors of a server that still runs.
+    pub(super) fn with_last_words(&self, message: String) -> String {
+        quote_after(message, &self.printed, &self.tail)
     }
 
     /// Waits for the tree to end by itself (its input is closed by now), then asks, then forces. Bounded.
@@ -183,6 +201,14 @@ impl Process {
     pub(crate) fn end_in_background(&self) {
         runtime::spawn(end_tree(self.group, self.exit.clone()));
     }
+}
+
+fn quote_after(message: String, printed: &Mutex<Option<Printed>>, tail: &Mutex<Tail>) -> String {
+    let message = match &*lock(printed) {
+        Some(printed) => printed.quote_after(message),
+        None => message,
+    };
+    lock(tail).quote_after(message)
 }
 
 async fn end_tree(group: Pid, exit: Exit) {

@@ -236,6 +236,7 @@ impl Pipe {
         }
         self.reclaim();
         io::thread().unwatch(self.stdout.as_fd());
+        self.note_prompt();
         let inbound = self.inbound.get().cloned();
         let obituary = self.process.obituary();
         crate::runtime::spawn(async move {
@@ -244,6 +245,17 @@ impl Pipe {
                 inbound.closed(Error::new(ErrorKind::ConnectionLost, words));
             }
         });
+    }
+
+    /// What the server has said behind `message`, for errors of a server that still runs.
+    pub(crate) fn with_last_words(&self, message: String) -> String {
+        self.note_prompt();
+        self.process.with_last_words(message)
+    }
+
+    /// What is printed in place of messages may end without a line end.
+    fn note_prompt(&self) {
+        self.process.printed(lock(&self.frames).partial());
     }
 
     pub(crate) async fn close(&self) {

@@ -1,0 +1,208 @@
+//! Owns recognising answers that cannot be read, be it that they are broken or that only their ends are known.
+//! Invariant: a log line is never taken for an answer because it mentions one; keys count only where an answer has them.
+
+use super::message::length_of_text;
+
+/// An answer of which no more can be told than whose it is.
+pub(super) struct TornAnswer {
+    /// The request that it belongs to, where that can be seen.
+    pub(super) id: Option<u64>,
+}
+
+impl TornAnswer {
+    /// Of a whole line.
+    pub(super) fn in_line(line: &[u8]) -> Option<TornAnswer> {
+        TornAnswer::find(line, line)
+    }
+
+    /// Of the beginning and the end of a line. The end is empty while it has not come.
+    pub(super) fn find(head: &[u8], tail: &[u8]) -> Option<TornAnswer> {
+        let head = head.trim_ascii_start();
+        // The first of a batch.
+        let head = head.strip_prefix(b"[").unwrap_or(head).trim_ascii_start();
+        let object = head.strip_prefix(b"{")?;
+        let (mut id, mut is_jsonrpc, mut has_outcome) = (None, false, false);
+        for (key, value) in own_members(object) {
+            match key {
+                b"method" | b"params" => return None,
+                b"jsonrpc" => is_jsonrpc = true,
+                b"result" | b"error" => has_outcome = true,
+                b"id" => id = id.or_else(|| number(value)),
+                _ => {}
+            }
+        }
+        let last = last_members(tail);
+        if has_key(last, b"\"jsonrpc\"") {
+            is_jsonrpc = true;
+            id = id.or_else(|| ids_in(last).last());
+        }
+        has_outcome |= has_key(tail, b"\"result\"") || has_key(tail, b"\"error\"");
+        (is_jsonrpc && has_outcome).then_some(TornAnswer { id })
+    }
+}
+
+/// The elements of a batch that is no valid JSON as a whole. A line that only begins with a bracket has none.
+pub(super) fn elements(batch: &[u8]) -> Vec<&[u8]> {
+    let inside = batch.strip_prefix(b"[").unwrap_or_default().trim_ascii_start();
+    if !inside.starts_with(b"{") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut start = Some(0);
+    walk(inside, |depth, at, byte| {
+        if depth == 0 && matches!(byte, b',' | b']') {
+            found.extend(start.map(|start| inside[start..at].trim_ascii()));
+            start = (byte == b',').then_some(at + 1);
+        }
+    });
+    found.extend(start.map(|start| inside[start..].trim_ascii()));
+    found
+}
+
+/// The keys of an object, behind its opening bracket, each with what follows its colon; as far as the text goes.
+fn own_members(object: &[u8]) -> Vec<(&[u8], &[u8])> {
+    let mut members = Vec::new();
+    walk(object, |depth, at, byte| {
+        if depth == 0 && byte == b'"' {
+            let text = &object[at + 1..];
+            let (key, rest) = text.split_at(length_of_text(text));
+            if let Some(value) = rest.trim_ascii_start().strip_prefix(b":") {
+                members.push((key.strip_suffix(b"\"").unwrap_or(key), value.trim_ascii_start()));
+            }
+        }
+    });
+    members
+}
+
+/// Visits the bytes that give a JSON text its shape, those of strings but for their opening quotes left out, until the
+/// bracket closes in which the text begins. Of the brackets that close, that one alone is visited.
+fn walk(text: &[u8], mut visit: impl FnMut(usize, usize, u8)) {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'{' | b'[' => {
+                visit(depth, at, byte);
+                depth += 1;
+            }
+            b'}' | b']' if depth == 0 => return visit(depth, at, byte),
+            b'}' | b']' => depth -= 1,
+            b'"' => {
+                visit(depth, at, byte);
+                at += length_of_text(&text[at + 1..]);
+            }
+            _ => visit(depth, at, byte),
+        }
+        at += 1;
+    }
+}
+
+/// The members without brackets that a message ends with: those of the outermost object, however broken what stands
+/// before them is.
+fn last_members(tail: &[u8]) -> &[u8] {
+    let tail = tail.trim_ascii_end();
+    let Some(tail) = tail.strip_suffix(b"}") else { return b"" };
+    let bracket = tail.iter().rposition(|byte| b"{}[]".contains(byte));
+    &tail[bracket.map_or(0, |at| at + 1)..]
+}
+
+fn has_key(text: &[u8], quoted: &[u8]) -> bool {
+    values_of(text, quoted).next().is_some()
+}
+
+fn ids_in(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    values_of(text, b"\"id\"").filter_map(number)
+}
+
+/// What follows this key, wherever it stands.
+fn values_of<'a>(text: &'a [u8], quoted: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + 'a {
+    memchr::memmem::find_iter(text, quoted).filter_map(move |at| {
+        let value = text[at + quoted.len()..].trim_ascii_start().strip_prefix(b":")?;
+        Some(value.trim_ascii_start())
+    })
+}
+
+/// Some servers write the number back as a string.
+fn number(value: &[u8]) -> Option<u64> {
+    let value = value.strip_prefix(b"\"").unwrap_or(value);
+    let digits = value.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&value[..digits]).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `None` for no answer, else the id that was found.
+    fn torn(line: &[u8]) -> Option<Option<u64>> {
+        TornAnswer::in_line(line).map(|answer| answer.id)
+    }
+
+    #[test]
+    fn a_broken_answer_is_known_by_its_own_members() {
+        for line in [
+            &b"{\"jsonrpc\":\"2.0\",\"id\":12,\"result\":{\"text\":\"\xff\"}}"[..],
+            b"{\"jsonrpc\":\"2.0\",\"id\":12,\"result\":{\"rows\":[{\"id\":3},{\"te",
+            b"{ \"id\" : \"12\", \"jsonrpc\": \"2.0\", \"error\" : {\"id\":3}",
+            b"{\"result\":{\"id\":3,\"text\":\"\xff {[\"},\"jsonrpc\":\"2.0\",\"id\":12}",
+            b"{\"result\":{\"a\":1,\"jsonrpc\":\"2.0\",\"id\":12}",
+            b"{\"result\":{\"rows\":[{\"id\":3}],\"id\":12,\"jsonrpc\":\"2.0\"}",
+            b"[{\"jsonrpc\":\"2.0\",\"id\":12,\"result\":{",
+        ] {
+            assert_eq!(torn(line), Some(Some(12)), "{}", String::from_utf8_lossy(line));
+        }
+        let cut = b"{\"jsonrpc\":\"2.0\",\"result\":{\"rows\":[{\"id\":3}";
+        assert_eq!(torn(cut), Some(None));
+    }
+
+    #[test]
+    fn a_line_that_mentions_an_answer_is_none() {
+        for line in [
+            "DEBUG recv {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
+            "[info] {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
+            "{\"level\":30,\"id\":3",
+            "{\"level\":30,\"sent\":{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"te",
+            "{\"level\":30,\"text\":\"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":3,\\\"result\\\":",
+            "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"result\",\"params\":{\"result\":",
+            "{\"jsonrpc\":\"2.0\",\"params\":{\"result\":1,\"id\":3",
+            "{'jsonrpc': '2.0', 'id': 3, 'result': {}}",
+            "{",
+            "",
+        ] {
+            assert_eq!(torn(line.as_bytes()), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_a_long_line_are_enough() {
+        let find = |head: &str, tail: &str| {
+            TornAnswer::find(head.as_bytes(), tail.as_bytes()).map(|answer| answer.id)
+        };
+        assert_eq!(find("{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"t\":\"x", ""), Some(Some(3)));
+        assert_eq!(find("{\"result\":{\"t\":\"x", ""), None);
+        let last = "x\"}]},\"jsonrpc\":\"2.0\",\"id\":3}";
+        assert_eq!(find("{\"result\":{\"t\":\"x", last), Some(Some(3)));
+        assert_eq!(find("{\"jsonrpc\":\"2.0\",\"result\":{\"id\":4,\"x", "x\"}}"), Some(None));
+        assert_eq!(find("{\"level\":30,\"text\":\"x", "x\",\"id\":3}"), None);
+        assert_eq!(
+            find("{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"id\":3,\"x", last),
+            None
+        );
+    }
+
+    #[test]
+    fn a_broken_batch_is_cut_where_its_elements_end() {
+        let texts = |batch: &[u8]| -> Vec<String> {
+            let elements = elements(batch).into_iter();
+            elements.map(|element| String::from_utf8_lossy(element).into_owned()).collect()
+        };
+        assert_eq!(
+            texts(b"[{\"a\":[1,2],\"b\":\",]\"} , {\"c\":\xff},3]"),
+            ["{\"a\":[1,2],\"b\":\",]\"}", "{\"c\":\u{fffd}}", "3"]
+        );
+        assert_eq!(texts(b"[{\"a\":1},{\"b\":"), ["{\"a\":1}", "{\"b\":"]);
+        assert_eq!(texts(b"[{\"a\":1}] {\"b\":2}"), ["{\"a\":1}"]);
+        for line in ["[]", "[info] {\"a\":1}", "[1, {\"a\":1}"] {
+            assert!(texts(line.as_bytes()).is_empty(), "{line}");
+        }
+    }
+}
