@@ -105,7 +105,8 @@ pub type OnQuestion = Arc<dyn Fn(Question) + Send + Sync>;
 /// Hears of the progress of a call.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Which calls are sent again when their connection is lost. One that provably never left always is.
+/// Which calls are sent again when their connection is lost. One that provably never left or was
+/// never read always is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Retry {

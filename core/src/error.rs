@@ -75,7 +75,7 @@ kinds! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Executed {
-    /// It provably never left.
+    /// It provably never left, or was never read.
     No,
     /// The server answered.
     Yes,

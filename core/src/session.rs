@@ -18,13 +18,14 @@ use crate::redact::Mask;
 use crate::result::{Origin, Presenter};
 use crate::sync::lock;
 use crate::wire::process::OBITUARY;
-use crate::wire::{Flush, Inbound, Loss, Wire};
+use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
 
 mod announcements;
 mod catch_up;
 mod handshake;
 mod inbound;
 mod message;
+mod resend;
 mod server_logs;
 mod server_requests;
 mod table;
@@ -33,8 +34,10 @@ mod torn;
 use announcements::Announcements;
 pub(crate) use catch_up::was_stopped;
 pub(crate) use handshake::{Greeting, greet, list_tools};
+use resend::Forwarded;
+pub(crate) use resend::{CallRequest, Resubmit, UnreadCall};
 pub(crate) use table::CallLimits;
-use table::{Outcome, Pending, Table};
+use table::{Fate, Outcome, Pending, Table};
 
 /// What a session tells the connection that owns it.
 pub(crate) enum News {
@@ -50,22 +53,65 @@ pub(crate) struct Order<'a> {
     pub(crate) tool: &'a ServerTool,
     /// How its result is shown to a model.
     pub(crate) presenter: &'a Arc<Presenter>,
-    pub(crate) arguments: &'a Arguments,
-    pub(crate) meta: Option<&'a Arguments>,
-    pub(crate) on_progress: Option<OnProgress>,
+    pub(crate) content: Content<'a>,
 }
 
-/// A call that provably never left.
+/// What a call says.
+pub(crate) enum Content<'a> {
+    /// Of a call that its sender keeps, and sends again by itself.
+    Borrowed {
+        arguments: &'a Arguments,
+        meta: Option<&'a Arguments>,
+        on_progress: Option<OnProgress>,
+    },
+    /// Of a call that is given away, until it comes back.
+    Kept(CallRequest),
+}
+
+impl Content<'_> {
+    fn arguments(&self) -> &Arguments {
+        match self {
+            Content::Borrowed { arguments, .. } => arguments,
+            Content::Kept(request) => &request.arguments,
+        }
+    }
+
+    fn meta(&self) -> Option<&Arguments> {
+        match self {
+            Content::Borrowed { meta, .. } => *meta,
+            Content::Kept(request) => request.options.meta.as_ref(),
+        }
+    }
+
+    fn on_progress(&self) -> Option<OnProgress> {
+        match self {
+            Content::Borrowed { on_progress, .. } => on_progress.clone(),
+            Content::Kept(request) => request.options.on_progress.clone(),
+        }
+    }
+
+    fn into_request(self) -> Option<CallRequest> {
+        match self {
+            Content::Borrowed { .. } => None,
+            Content::Kept(request) => Some(request),
+        }
+    }
+}
+
+/// A call that provably never left, and its request where that was given away.
 pub(crate) struct Unsent {
     pub(crate) error: Error,
     pub(crate) waiter: Waiter,
+    pub(crate) request: Option<CallRequest>,
 }
 
 pub(crate) struct Session {
+    me: Weak<Session>,
     server: Arc<str>,
     generation: u64,
     limits: Limits,
     wire: OnceLock<Wire>,
+    last_id: AtomicU64,
     table: Mutex<Table>,
     deadline_moved: Notify,
     /// The longest that a request of ours may go unanswered, in microseconds.
@@ -86,11 +132,13 @@ impl Session {
         news: mpsc::UnboundedSender<(u64, News)>,
         seen: Arc<Seen>,
     ) -> Arc<Session> {
-        Arc::new(Session {
+        Arc::new_cyclic(|me| Session {
+            me: me.clone(),
             server: seen.server.clone(),
             generation,
             limits,
             wire: OnceLock::new(),
+            last_id: AtomicU64::new(0),
             table: Mutex::new(Table::new(seen.tally.clone())),
             deadline_moved: Notify::new(),
             request_timeout_us: AtomicU64::new(table::NEVER),
@@ -129,46 +177,53 @@ impl Session {
         limits: CallLimits,
         waiter: Waiter,
     ) -> Result<u64, Unsent> {
+        let Order { tool, presenter, content } = order;
         let Some(wire) = self.wire.get() else {
-            return Err(Unsent { error: self.not_sent("is not connected"), waiter });
+            let (error, request) = (self.not_sent("is not connected"), content.into_request());
+            return Err(Unsent { error, waiter, request });
         };
         let reader = match &waiter {
             Waiter::Loop(address) => Some(address.mailbox.clone()),
             Waiter::Future(_) | Waiter::Again(_) => None,
         };
+        let id = self.next_id();
+        let on_progress = content.on_progress();
+        let message = message::tools_call(
+            id,
+            tool.name_json(),
+            content.arguments().json(),
+            content.meta().map(Arguments::json),
+        );
         let origin = Origin {
-            presenter: order.presenter.clone(),
-            tool: order.tool.raw_name_shared(),
+            presenter: presenter.clone(),
+            tool: tool.raw_name_shared(),
             mask: wire.mask().clone(),
         };
-        let now_us = self.now_us();
-        let (id, alone, sole_reader) = {
+        let (request, now_us) = (content.into_request(), self.now_us());
+        let (alone, sole_reader) = {
             let mut table = match self.open_table() {
                 Ok(table) => table,
-                Err(error) => return Err(Unsent { error, waiter }),
+                Err(error) => return Err(Unsent { error, waiter, request }),
             };
             let alone = table.is_empty();
-            let pending = Pending::call(waiter, origin, now_us, limits, order.on_progress);
+            let pending = Pending::call(waiter, origin, request, now_us, limits, on_progress);
             let sole_reader = table.note_reader(reader.as_ref().map_or(0, |mailbox| mailbox.id()));
             if table.wants_waking(pending.deadline_us()) {
                 self.deadline_moved.notify_one();
             }
-            (table.insert(pending), alone, sole_reader)
+            table.insert(id, pending);
+            (alone, sole_reader)
         };
-        let message = message::tools_call(
-            id,
-            order.tool.name_json(),
-            order.arguments.json(),
-            order.meta.map(Arguments::json),
-        );
         wire.lend(reader.as_ref().filter(|_| sole_reader));
         // A lone call leaves at once; calls made while others are under way leave together.
         let together = reader.as_ref().is_some_and(|mailbox| !alone || mailbox.is_busy());
         let flush = if together { Flush::Later } else { Flush::Now };
         if let Err(error) = wire.send(message, Some(id), flush) {
             let pending = lock(&self.table).remove(id);
-            return match pending.and_then(Pending::into_waiter) {
-                Some(waiter) => Err(Unsent { error: error.with_server(&self.server), waiter }),
+            return match pending.and_then(Pending::into_call) {
+                Some((waiter, _, request)) => {
+                    Err(Unsent { error: error.with_server(&self.server), waiter, request })
+                }
                 // The end of the connection was faster and has told the waiter.
                 None => Ok(id),
             };
@@ -188,8 +243,14 @@ impl Session {
 
     /// The caller has given up: nobody waits any more, and the server may stop working.
     pub(crate) fn cancel(&self, id: u64) {
-        if lock(&self.table).remove(id).is_some() {
-            self.send_cancelled(id, "the caller gave up");
+        let (pending, forwarded) = {
+            let mut table = lock(&self.table);
+            (table.remove(id), table.forwarded(id))
+        };
+        match (pending, forwarded) {
+            (Some(_), _) => drop(self.send_cancelled(id, "the caller gave up")),
+            (None, Some(forwarded)) => forwarded.cancel(),
+            (None, None) => {}
         }
     }
 
@@ -227,14 +288,15 @@ impl Session {
         params: &serde_json::Value,
     ) -> Result<Bytes> {
         let (sender, answer) = oneshot::channel();
-        let id = {
+        let id = self.next_id();
+        {
             let mut table = self.open_table()?;
             table.note_reader(0);
             if table.wants_waking(deadline_us) {
                 self.deadline_moved.notify_one();
             }
-            table.insert(Pending::control(sender, deadline_us))
-        };
+            table.insert(id, Pending::control(sender, deadline_us));
+        }
         let _unless_answered = Forgotten { session: self, id };
         let wire = self.wire.get().ok_or_else(|| self.not_sent("is not connected"))?;
         wire.lend(None);
@@ -295,7 +357,7 @@ impl Session {
 
     /// As [`Session::close`], for this reason.
     pub(crate) async fn end(&self, error: Error) {
-        self.fail_all(error.with_server(&self.server));
+        self.fail_all(error.with_server(&self.server), None);
         if let Some(wire) = self.wire.get() {
             wire.close().await;
         }
@@ -319,14 +381,21 @@ impl Session {
         }
     }
 
-    /// Tells everybody who waits; the answer tells whether the conversation was open until now.
-    fn fail_all(&self, error: Error) -> bool {
-        let (was_open, pending) = {
+    /// Tells everybody who waits; the answer tells whether the conversation was open until now. What was never read is
+    /// sent again by whoever sent it.
+    fn fail_all(&self, error: Error, unread: Option<&Unread>) -> bool {
+        let is_unread = |id| unread.is_some_and(|unread| unread.proves(id));
+        let (was_open, ended) = {
             let mut table = lock(&self.table);
-            (table.closed().is_none(), table.close(error.clone()))
+            (table.closed().is_none(), table.close(error.clone(), is_unread))
         };
-        for pending in pending {
-            pending.finish(Err(error.clone().with_executed(Executed::Unknown)));
+        for (pending, fate) in ended {
+            match fate {
+                Fate::Over(executed) => {
+                    pending.finish(Err(error.clone().with_executed(executed)));
+                }
+                Fate::Forwarded(forwarded) => self.give_back(pending, &error, forwarded),
+            }
         }
         self.deadline_moved.notify_one();
         was_open
@@ -340,6 +409,29 @@ impl Session {
     /// What the server has announced of its tools.
     pub(crate) fn announcements(&self) -> &Announcements {
         &self.announcements
+    }
+
+    fn give_back(&self, pending: Pending, error: &Error, forwarded: Arc<Forwarded>) {
+        let error = error.clone().with_executed(Executed::No);
+        let began = self.started + Duration::from_micros(pending.started_us());
+        let Some((waiter, origin, Some(request))) = pending.into_call() else { return };
+        let CallRequest { arguments, options, sender } = request;
+        let (Some(session), Some(sender)) = (self.me.upgrade(), sender.upgrade()) else {
+            return waiter.finish(Err(error));
+        };
+        let (server, tool) = (self.server.clone(), origin.tool);
+        tracing::debug!(server = &*server, tool = &*tool, "a call that was not read is sent again");
+        sender.resubmit(UnreadCall {
+            session,
+            error,
+            server,
+            tool,
+            arguments,
+            options,
+            began,
+            waiter,
+            forwarded,
+        });
     }
 
     /// Whether the server has answered a call in this session.
@@ -395,6 +487,10 @@ impl Session {
         let error = Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server);
         let error = error.with_hint(hint);
         executed.into_iter().fold(error, Error::with_executed)
+    }
+
+    fn next_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     fn now_us(&self) -> u64 {

@@ -18,6 +18,9 @@ pub(crate) mod http;
 mod io;
 pub(crate) mod process;
 pub(crate) mod stdio;
+mod unread;
+
+pub(crate) use unread::Unread;
 
 /// Where a wire delivers. Called from whatever thread reads; must not block.
 pub(crate) trait Inbound: Send + Sync {
@@ -33,8 +36,10 @@ pub(crate) trait Inbound: Send + Sync {
     fn unanswered(&self, id: u64, error: Error);
     /// The link as a whole is in this condition. Requests under way still end each by its own outcome.
     fn lost(&self, error: Error, loss: Loss);
-    /// The wire has ended.
-    fn closed(&self, error: Error);
+    /// Whether anybody waits for an answer.
+    fn awaits_answers(&self) -> bool;
+    /// The wire has ended; `unread` tells which requests were never read, where that can be known.
+    fn closed(&self, error: Error, unread: Option<&Unread>);
 }
 
 /// A text without the byte order mark that some servers begin with.
@@ -72,7 +77,7 @@ impl Wire {
     /// Sends one message that ends in a line feed; `id` is set when an answer is expected.
     pub(crate) fn send(&self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
         match self {
-            Wire::Stdio(pipe) => pipe.send(message, flush),
+            Wire::Stdio(pipe) => pipe.send(message, id, flush),
             Wire::Http(link) => {
                 link.send(message, id);
                 Ok(())
@@ -83,7 +88,7 @@ impl Wire {
     /// Sends a request of our own, which must get through however many calls are under way.
     pub(crate) fn control(&self, message: Vec<u8>, id: u64) -> Result<()> {
         match self {
-            Wire::Stdio(pipe) => pipe.send(message, Flush::Now),
+            Wire::Stdio(pipe) => pipe.send(message, Some(id), Flush::Now),
             Wire::Http(link) => {
                 link.control(message, id);
                 Ok(())

@@ -14,7 +14,8 @@ export interface Progress {
 
 /**
  * Which calls are sent again when their connection is lost: none of which nobody knows whether the tool ran, or also
- * those of tools that say `readOnlyHint` or `idempotentHint`. A call that provably never left always is.
+ * those of tools that say `readOnlyHint` or `idempotentHint`. A call that provably never left or was
+ * never read always is.
  */
 export type Retry = 'never' | 'safe';
 

@@ -20,13 +20,14 @@ use crate::connection::{Connection, Published, Tools};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::per_process::Local;
 use crate::result::ToolResult;
-use crate::session::{CallLimits, Order, Session, Unsent};
+use crate::session::{CallLimits, CallRequest, Content, Order, Session, Unsent};
 use crate::wire::Wire;
 
 mod asked;
 mod errand;
 mod gate;
 mod told;
+mod unread;
 
 use asked::Asked;
 use errand::{Errand, Patience, Terms, Tracked, Wanted};
@@ -187,7 +188,7 @@ impl Manager {
                     Ok(errand.begin(waiter))
                 }
                 Reached::Asked(held) => {
-                    let terms = self.terms(known, config, &mut options);
+                    let terms = self.terms(known, config, &mut options, Instant::now());
                     let (deadline, offer) = (terms.patience.deadline(), known.offer.clone());
                     Ok(asked::begin(server, held, deadline, waiter, move |on| {
                         Errand::new(on, offer, wanted, arguments, options, terms)
@@ -228,22 +229,22 @@ impl Manager {
             let errand = self.errand(connection, known, config, wanted(tool), arguments, options);
             return Ok(errand.send_at_once(&live.session, tool, waiter));
         }
-        let order = Order {
-            tool,
-            presenter: known.presenter(),
-            arguments: &arguments,
-            meta: options.meta.as_ref(),
-            on_progress: options.on_progress.clone(),
-        };
-        match live.session.call(order, limits(config, &options), waiter) {
+        let limits = limits(config, &options);
+        let request = CallRequest { arguments, options, sender: self.0.me.clone() };
+        let order = Order { tool, presenter: known.presenter(), content: Content::Kept(request) };
+        match live.session.call(order, limits, waiter) {
             Ok(id) => Ok(CallHandle(Local::new(Handle::Sent(live.session.clone(), id)))),
-            Err(Unsent { error, .. }) if error.kind() != ErrorKind::ConnectionLost => Err(error),
             // The server is gone, and nobody has noticed yet.
-            Err(Unsent { error, waiter }) => {
+            Err(Unsent {
+                error,
+                waiter,
+                request: Some(CallRequest { arguments, options, .. }),
+            }) if error.kind() == ErrorKind::ConnectionLost => {
                 let errand =
                     self.errand(connection, known, config, wanted(tool), arguments, options);
                 Ok(errand.begin_after(waiter, (live.session.clone(), error)))
             }
+            Err(Unsent { error, .. }) => Err(error),
         }
     }
 
@@ -256,14 +257,20 @@ impl Manager {
         arguments: Arguments,
         mut options: CallOptions,
     ) -> Errand {
-        let (offer, terms) = (known.offer.clone(), self.terms(known, config, &mut options));
-        Errand::new(connection.clone(), offer, wanted, arguments, options, terms)
+        let terms = self.terms(known, config, &mut options, Instant::now());
+        Errand::new(connection.clone(), known.offer.clone(), wanted, arguments, options, terms)
     }
 
-    fn terms(&self, known: &Server, config: &ServerConfig, options: &mut CallOptions) -> Terms {
+    fn terms(
+        &self,
+        known: &Server,
+        config: &ServerConfig,
+        options: &mut CallOptions,
+        began: Instant,
+    ) -> Terms {
         Terms {
             presenter: known.presenter().clone(),
-            patience: Patience::new(limits(config, options), Instant::now()),
+            patience: Patience::new(limits(config, options), began),
             retry: options.retry.unwrap_or(self.0.options.retry),
             restart_wait: self.0.options.restart_wait,
             gate: self.gate(known, config, options),

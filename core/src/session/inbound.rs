@@ -14,7 +14,7 @@ use super::{News, Session, server_requests};
 use crate::call::Progress;
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::sync::lock;
-use crate::wire::{Inbound, Loss, without_bom};
+use crate::wire::{Inbound, Loss, Unread, without_bom};
 
 /// From this length on it pays to look for the usual layouts first.
 const LONG_ANSWER: usize = 64 << 10;
@@ -244,9 +244,13 @@ impl Inbound for Session {
         self.answer(id, Err(error));
     }
 
-    fn closed(&self, error: Error) {
+    fn awaits_answers(&self) -> bool {
+        !lock(&self.table).is_empty()
+    }
+
+    fn closed(&self, error: Error, unread: Option<&Unread>) {
         let error = error.with_server(&self.server);
-        if self.fail_all(error.clone()) {
+        if self.fail_all(error.clone(), unread) {
             let _ = self.news.send((self.generation, News::Lost(error, Loss::Gone)));
         }
     }

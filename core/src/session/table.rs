@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
+use super::resend::{CallRequest, Forwarded};
 use crate::call::{OnProgress, Waiter};
 use crate::error::{Error, ErrorKind, Executed};
 use crate::result::{Origin, ToolResult};
@@ -43,7 +44,8 @@ impl CallLimits {
 }
 
 enum Reply {
-    Call(Waiter, Origin),
+    /// The request is kept where nobody else has it, so that the call can be sent again.
+    Call(Waiter, Origin, Option<CallRequest>),
     Control(oneshot::Sender<Outcome>),
 }
 
@@ -51,13 +53,14 @@ impl Pending {
     pub(super) fn call(
         waiter: Waiter,
         origin: Origin,
+        request: Option<CallRequest>,
         started_us: u64,
         limits: CallLimits,
         on_progress: Option<OnProgress>,
     ) -> Self {
         let wall_us = limits.total.map_or(NEVER - 1, |total| after(started_us, micros(total)));
         Pending {
-            reply: Reply::Call(waiter, origin),
+            reply: Reply::Call(waiter, origin, request),
             started_us,
             deadline_us: after(started_us, micros(limits.idle_left)).min(wall_us),
             patience_us: micros(limits.idle),
@@ -82,11 +85,16 @@ impl Pending {
         }
     }
 
-    pub(super) fn into_waiter(self) -> Option<Waiter> {
+    /// What a call was made of.
+    pub(super) fn into_call(self) -> Option<(Waiter, Origin, Option<CallRequest>)> {
         match self.reply {
-            Reply::Call(waiter, _) => Some(waiter),
+            Reply::Call(waiter, origin, request) => Some((waiter, origin, request)),
             Reply::Control(_) => None,
         }
+    }
+
+    pub(super) fn started_us(&self) -> u64 {
+        self.started_us
     }
 
     pub(super) fn is_call(&self) -> bool {
@@ -95,7 +103,7 @@ impl Pending {
 
     pub(super) fn finish(self, outcome: Outcome) {
         match self.reply {
-            Reply::Call(waiter, origin) => {
+            Reply::Call(waiter, origin, _) => {
                 // SAFETY: a call's outcome is a slice of a `&RawValue`, which is a `str`.
                 let result = |json| unsafe { ToolResult::from_utf8_unchecked(json, origin) };
                 let untold = |error: Error| match error.executed() {
@@ -107,6 +115,13 @@ impl Pending {
             Reply::Control(sender) => drop(sender.send(outcome)),
         }
     }
+}
+
+/// What becomes of a request when its conversation ends.
+pub(super) enum Fate {
+    Over(Executed),
+    /// It was never read and goes on elsewhere.
+    Forwarded(Arc<Forwarded>),
 }
 
 /// The deadline of what has none.
@@ -122,7 +137,8 @@ pub(super) fn after(now_us: u64, patience_us: u64) -> u64 {
 
 pub(super) struct Table {
     pending: HashMap<u64, Pending>,
-    last_id: u64,
+    /// Calls that went on elsewhere, for those who give them up by the id that they had here.
+    forwarded: HashMap<u64, Arc<Forwarded>>,
     closed: Option<Error>,
     /// When the deadline task will wake; 0 means not at all.
     wakes_at_us: u64,
@@ -137,7 +153,7 @@ impl Table {
     pub(super) fn new(tally: Arc<Tally>) -> Self {
         Table {
             pending: HashMap::new(),
-            last_id: 0,
+            forwarded: HashMap::new(),
             closed: None,
             wakes_at_us: 0,
             reader: 0,
@@ -146,13 +162,15 @@ impl Table {
         }
     }
 
-    pub(super) fn insert(&mut self, pending: Pending) -> u64 {
+    pub(super) fn insert(&mut self, id: u64, pending: Pending) {
         if pending.is_call() {
             self.tally.begin();
         }
-        self.last_id += 1;
-        self.pending.insert(self.last_id, pending);
-        self.last_id
+        self.pending.insert(id, pending);
+    }
+
+    pub(super) fn forwarded(&self, id: u64) -> Option<Arc<Forwarded>> {
+        self.forwarded.get(&id).cloned()
     }
 
     /// Takes an entry out without an outcome.
@@ -208,16 +226,32 @@ impl Table {
         news
     }
 
-    /// Refuses new requests and gives what was pending.
-    pub(super) fn close(&mut self, error: Error) -> Vec<Pending> {
-        let pending: Vec<Pending> = self.pending.drain().map(|(_, pending)| pending).collect();
-        for entry in &pending {
-            if entry.is_call() {
-                self.tally.end(Some(error.kind()), None);
-            }
+    /// Refuses new requests and gives what was pending; `is_unread` tells what the server has never read.
+    pub(super) fn close(
+        &mut self,
+        error: Error,
+        is_unread: impl Fn(u64) -> bool,
+    ) -> Vec<(Pending, Fate)> {
+        let mut ended = Vec::with_capacity(self.pending.len());
+        for (id, pending) in self.pending.drain() {
+            let fate = match (is_unread(id), &pending.reply) {
+                (true, Reply::Call(_, _, Some(_))) => {
+                    self.tally.forget();
+                    let forwarded: Arc<Forwarded> = Arc::default();
+                    // Noted before anybody else sees the table: whoever gives the call up finds it.
+                    self.forwarded.insert(id, forwarded.clone());
+                    Fate::Forwarded(forwarded)
+                }
+                (unread, Reply::Call(..)) => {
+                    self.tally.end(Some(error.kind()), None);
+                    Fate::Over(if unread { Executed::No } else { Executed::Unknown })
+                }
+                (_, Reply::Control(_)) => Fate::Over(Executed::Unknown),
+            };
+            ended.push((pending, fate));
         }
         self.refuse(error);
-        pending
+        ended
     }
 
     /// Whether the loop behind `mailbox` is the only one that waits, this request included.
@@ -233,7 +267,7 @@ impl Table {
     /// Progress puts the deadline off; tells who hears of it.
     pub(super) fn progressed(&mut self, id: u64, now_us: u64) -> Option<OnProgress> {
         let pending = self.pending.get_mut(&id)?;
-        if let Reply::Call(waiter, _) = &pending.reply {
+        if let Reply::Call(waiter, ..) = &pending.reply {
             waiter.heard();
             // The deadline task may wake too early by that, never too late.
             pending.deadline_us = after(now_us, pending.patience_us).min(pending.wall_us);

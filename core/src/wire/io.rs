@@ -57,7 +57,7 @@ impl Io {
                 if event.key % 2 == 0 {
                     pipe.read_ready();
                 } else {
-                    pipe.flush();
+                    pipe.write_ready();
                 }
             }
             self.end_idle_leases();
@@ -105,16 +105,21 @@ impl Io {
         }
     }
 
-    /// Calls [`Pipe::flush`] once when `fd` takes bytes again.
-    pub(super) fn watch_write(&self, slot: usize, fd: BorrowedFd<'_>, known: bool) {
-        let event = Event::writable(slot * 2 + 1);
-        let armed = if known {
-            self.poller.modify(fd, event)
-        } else {
-            // SAFETY: as in `watch_reads`.
-            unsafe { self.poller.add(fd.as_raw_fd(), event) }
-        };
-        if let Err(error) = armed {
+    /// Calls [`Pipe::write_ready`] when nobody reads `fd`'s pipe any more, which the poller tells unasked, until
+    /// [`Io::unwatch`].
+    pub(super) fn watch_input(&self, slot: usize, fd: BorrowedFd<'_>) {
+        let nothing = Event::none(slot * 2 + 1);
+        // SAFETY: as in `watch_reads`.
+        let added = unsafe { self.poller.add_with_mode(fd.as_raw_fd(), nothing, PollMode::Level) };
+        if let Err(error) = added {
+            tracing::error!(%error, "cannot watch a server's input");
+        }
+    }
+
+    /// Calls [`Pipe::write_ready`] also whenever `fd` takes bytes, or not any more.
+    pub(super) fn watch_room(&self, slot: usize, fd: BorrowedFd<'_>, wanted: bool) {
+        let event = Event::new(slot * 2 + 1, false, wanted);
+        if let Err(error) = self.poller.modify_with_mode(fd, event, PollMode::Level) {
             tracing::error!(%error, "cannot watch a server's input");
         }
     }

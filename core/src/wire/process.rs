@@ -78,6 +78,13 @@ pub(crate) struct Process {
     stderr_done: watch::Receiver<bool>,
 }
 
+/// Which of its ends a server has closed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closed {
+    Input,
+    Output,
+}
+
 /// Tells when and how a process ended.
 #[derive(Clone)]
 pub(crate) struct Exit(watch::Receiver<Option<ExitStatus>>);
@@ -87,6 +94,10 @@ impl Exit {
         let mut receiver = self.0.clone();
         // The sender goes only with the runtime.
         receiver.wait_for(Option::is_some).await.ok().and_then(|status| *status)
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.borrow().is_some()
     }
 }
 
@@ -169,18 +180,23 @@ impl Process {
 
     /// What can be said of the end: exit code or signal, what was printed in place of messages, and the last lines of
     /// stderr.
-    pub(crate) fn obituary(&self) -> impl Future<Output = String> + Send + use<> {
+    pub(crate) fn obituary(&self, closed: Closed) -> impl Future<Output = String> + Send + use<> {
         let (exit, mut done) = (self.exit.clone(), self.stderr_done.clone());
         let (printed, tail) = (self.printed.clone(), self.tail.clone());
         async move {
-            let status = tokio::time::timeout(LAST_BREATH, exit.wait()).await.ok().flatten();
-            let _ = tokio::time::timeout(LAST_WORDS, done.wait_for(|done| *done)).await;
+            // Whoever closes its input alone is not about to end.
+            let breath = if closed == Closed::Input { Duration::ZERO } else { LAST_BREATH };
+            let status = tokio::time::timeout(breath, exit.wait()).await.ok().flatten();
+            if status.is_some() || closed == Closed::Output {
+                let _ = tokio::time::timeout(LAST_WORDS, done.wait_for(|done| *done)).await;
+            }
             let ended = match status {
                 Some(status) => match (status.code(), status.signal()) {
                     (Some(code), _) => format!("The server exited with code {code}"),
                     (None, Some(signal)) => format!("The server was ended by signal {signal}"),
                     (None, None) => "The server exited".to_owned(),
                 },
+                None if closed == Closed::Input => "The server closed its input".to_owned(),
                 None => "The server closed its output".to_owned(),
             };
             quote_after(ended, &printed, &tail)
@@ -190,6 +206,16 @@ impl Process {
     /// The same words behind `message`, for errors of a server that still runs.
     pub(super) fn with_last_words(&self, message: String) -> String {
         quote_after(message, &self.printed, &self.tail)
+    }
+
+    /// Resolves when the leader has ended and what was left of its group has too; at once while the leader lives. Bounded.
+    pub(crate) fn rest_ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (group, exit) = (self.group, self.exit.clone());
+        async move {
+            if exit.is_over() {
+                group_ended(group).await;
+            }
+        }
     }
 
     /// Waits for the tree to end by itself (its input is closed by now), then asks, then forces. Bounded.
@@ -220,7 +246,11 @@ async fn end_tree(group: Pid, exit: Exit) {
             break;
         }
     }
-    // The leader is gone; the task that saw it go ends whatever is left of its group.
+    group_ended(group).await;
+}
+
+/// The leader is gone; the task that saw it go ends whatever is left of its group.
+async fn group_ended(group: Pid) {
     let deadline = Instant::now() + 2 * STEP;
     while is_enlisted(group) && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -323,7 +353,7 @@ mod tests {
         };
         let words = runtime::block_on(async {
             let (process, ..) = Process::start(launch).unwrap();
-            process.obituary().await
+            process.obituary(Closed::Output).await
         });
         assert_eq!(words, "The server exited with code 4");
     }

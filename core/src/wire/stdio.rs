@@ -1,18 +1,21 @@
 //! Owns the pipes of one stdio server: lines out through its standard input, lines in from its standard output.
 //! Writes go out on the caller's thread while the pipe takes them; reads happen on the I/O thread, or on the thread
 //! of the one host loop that waits for answers (a lease).
-//! Invariant: lines leave whole and in order, whoever writes; a forked child touches neither pipe nor process.
+//! Invariant: lines leave whole and in order, whoever writes; a server that reads no more, or writes no more, is lost; a
+//! forked child touches neither pipe nor process.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::{Errno, ioctl_fionread};
 
 use super::frame::{Frame, Frames};
 use super::io;
-use super::process::{Launch, Process};
+use super::process::{Closed, Launch, Process};
+use super::unread::{Positions, Unread};
 use super::{Flush, Inbound};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::inherited::LocalFd;
@@ -25,10 +28,13 @@ const BACKLOG_LIMIT: usize = 64 << 20;
 const HOLD_BACK: usize = 4 << 10;
 /// One turn of reading; other servers get theirs in between.
 const READ_BUDGET: usize = 1 << 20;
+/// How long a server that has closed its input is given to end, or to close its output as a process does that ends.
+const CLOSED_INPUT: Duration = Duration::from_millis(100);
 /// A lease ends when the host has not touched the pipe for this long.
 const LEASE_IDLE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Pipe {
+    me: Weak<Pipe>,
     slot: usize,
     stdout: LocalFd,
     frames: Mutex<Frames>,
@@ -55,25 +61,42 @@ pub(crate) enum Reading {
 struct Outbox {
     stdin: Option<LocalFd>,
     buffer: Vec<u8>,
-    /// The poller knows the descriptor.
-    known: bool,
     /// The pipe is full and the I/O thread will flush.
     waiting: bool,
+    /// Nobody reads any more.
+    broken: bool,
+    /// How many bytes the pipe has taken.
+    written: u64,
+    positions: Positions,
+}
+
+impl Outbox {
+    /// Notes where a request ends, once the pipe or the buffer has its bytes.
+    fn note(&mut self, id: Option<u64>) {
+        if let Some(id) = id {
+            let end = self.written + self.buffer.len() as u64;
+            self.positions.note(id, end, self.written);
+        }
+    }
 }
 
 impl Pipe {
     /// Starts the server.
     pub(crate) fn open(launch: Launch, message_limit: usize) -> Result<Arc<Pipe>> {
         let (process, stdin, stdout) = Process::start(launch)?;
+        let positions = Positions::new(capacity_of(&stdin));
         Ok(Arc::new_cyclic(|pipe: &Weak<Pipe>| Pipe {
+            me: pipe.clone(),
             slot: io::thread().enter(pipe.clone()),
             stdout,
             frames: Mutex::new(Frames::new(message_limit)),
             outbox: Mutex::new(Outbox {
                 stdin: Some(stdin),
                 buffer: Vec::new(),
-                known: false,
                 waiting: false,
+                broken: false,
+                written: 0,
+                positions,
             }),
             inbound: OnceLock::new(),
             ended: AtomicBool::new(false),
@@ -90,14 +113,14 @@ impl Pipe {
     pub(crate) fn deliver_to(self: &Arc<Self>, inbound: Weak<dyn Inbound>) {
         let _ = self.inbound.set(inbound);
         io::thread().watch_reads(self.slot, self.stdout.as_fd());
-        let pipe = Arc::downgrade(self);
-        let exit = self.process.exit();
+        if let Some(stdin) = &self.outbox().stdin {
+            io::thread().watch_input(self.slot, stdin.as_fd());
+        }
+        let (pipe, exit) = (self.me.clone(), self.process.exit());
         crate::runtime::spawn(async move {
             exit.wait().await;
             if let Some(pipe) = pipe.upgrade() {
-                // What the server said last is read before its end is told.
-                while pipe.read_ready() == Reading::Interrupted {}
-                pipe.end();
+                pipe.read_out(Closed::Output);
             }
         });
     }
@@ -106,22 +129,33 @@ impl Pipe {
         &self.process
     }
 
-    pub(super) fn send(&self, message: Vec<u8>, flush: Flush) -> Result<()> {
+    /// Sends one line; `id` is set when it is a request.
+    pub(super) fn send(&self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
         if self.is_inherited() {
             return Err(gone());
         }
         let mut outbox = self.outbox();
-        let Some(stdin) = &outbox.stdin else {
+        let Some(stdin) = outbox.stdin.as_ref().filter(|_| !outbox.broken) else {
             return Err(gone());
         };
         if outbox.buffer.is_empty() && flush == Flush::Now && !outbox.waiting {
             match rustix::io::write(stdin, &message) {
-                Ok(count) if count == message.len() => return Ok(()),
-                Ok(count) => outbox.buffer.extend_from_slice(&message[count..]),
-                Err(Errno::AGAIN | Errno::INTR) => outbox.buffer = message,
-                Err(_) => return Err(gone()),
+                Ok(count) if count == message.len() => outbox.written += count as u64,
+                Ok(count) => {
+                    outbox.written += count as u64;
+                    outbox.buffer.extend_from_slice(&message[count..]);
+                    self.arm(&mut outbox);
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {
+                    outbox.buffer = message;
+                    self.arm(&mut outbox);
+                }
+                Err(_) => {
+                    self.input_closed(&mut outbox);
+                    return Err(gone());
+                }
             }
-            self.arm(&mut outbox);
+            outbox.note(id);
             return Ok(());
         }
         if outbox.buffer.len() + message.len() > BACKLOG_LIMIT {
@@ -132,6 +166,7 @@ impl Pipe {
             .with_executed(Executed::No));
         }
         outbox.buffer.extend_from_slice(&message);
+        outbox.note(id);
         if flush == Flush::Now || outbox.buffer.len() >= HOLD_BACK {
             self.write_out(&mut outbox);
         }
@@ -141,44 +176,96 @@ impl Pipe {
     /// Sends a reply, unless the server has left more than `limit` of what we sent unread.
     pub(super) fn reply(&self, message: Vec<u8>, limit: usize) -> bool {
         let fits = self.outbox().buffer.len() + message.len() <= limit;
-        fits && self.send(message, Flush::Now).is_ok()
+        fits && self.send(message, None, Flush::Now).is_ok()
     }
 
     pub(super) fn flush(&self) {
+        if !self.is_inherited() {
+            self.write_out(&mut self.outbox());
+        }
+    }
+
+    /// The pipe takes bytes again, or nobody reads it any more.
+    pub(super) fn write_ready(&self) {
         if self.is_inherited() {
             return;
         }
         let mut outbox = self.outbox();
-        outbox.waiting = false;
-        self.write_out(&mut outbox);
+        let Some(stdin) = &outbox.stdin else { return };
+        if !has_reader(stdin) {
+            return self.input_closed(&mut outbox);
+        }
+        if std::mem::take(&mut outbox.waiting) {
+            self.write_out(&mut outbox);
+            if let (Some(stdin), false) = (&outbox.stdin, outbox.waiting) {
+                io::thread().watch_room(self.slot, stdin.as_fd(), false);
+            }
+        }
     }
 
     fn write_out(&self, outbox: &mut Outbox) {
-        if outbox.waiting || outbox.buffer.is_empty() {
+        if outbox.waiting || outbox.broken || outbox.buffer.is_empty() {
             return;
         }
         let Some(stdin) = &outbox.stdin else { return };
         match rustix::io::write(stdin, &outbox.buffer) {
-            Ok(count) if count == outbox.buffer.len() => {
-                outbox.buffer.clear();
-                outbox.buffer.shrink_to(64 << 10);
-            }
             Ok(count) => {
-                outbox.buffer.drain(..count);
-                self.arm(outbox);
+                outbox.written += count as u64;
+                if count == outbox.buffer.len() {
+                    outbox.buffer.clear();
+                    outbox.buffer.shrink_to(64 << 10);
+                } else {
+                    outbox.buffer.drain(..count);
+                    self.arm(outbox);
+                }
             }
             Err(Errno::AGAIN | Errno::INTR) => self.arm(outbox),
-            // The server closed its input: reading or its exit will tell the end.
-            Err(_) => outbox.buffer = Vec::new(),
+            Err(_) => self.input_closed(outbox),
         }
     }
 
     fn arm(&self, outbox: &mut Outbox) {
         if let Some(stdin) = &outbox.stdin {
-            io::thread().watch_write(self.slot, stdin.as_fd(), outbox.known);
-            outbox.known = true;
+            io::thread().watch_room(self.slot, stdin.as_fd(), true);
             outbox.waiting = true;
         }
+    }
+
+    /// Nobody reads any more. A process that ends is about to say so by its exit; one that lives on is lost as well.
+    fn input_closed(&self, outbox: &mut Outbox) {
+        if std::mem::replace(&mut outbox.broken, true) {
+            return;
+        }
+        if let Some(stdin) = &outbox.stdin {
+            io::thread().unwatch(stdin.as_fd());
+        }
+        let (pipe, exit) = (self.me.clone(), self.process.exit());
+        crate::runtime::spawn(async move {
+            let _ = tokio::time::timeout(CLOSED_INPUT, exit.wait()).await;
+            if let Some(pipe) = pipe.upgrade() {
+                pipe.read_out(Closed::Input);
+            }
+        });
+    }
+
+    /// What the server said last is read before its end is told.
+    fn read_out(&self, closed: Closed) {
+        while self.read_ready() == Reading::Interrupted {}
+        self.end(closed);
+    }
+
+    /// Which requests were never read, where that can be known: nobody reads any more.
+    fn unread(&self) -> Option<Unread> {
+        if !cfg!(target_os = "linux") || self.is_inherited() {
+            return None;
+        }
+        let mut outbox = self.outbox();
+        let stdin = outbox.stdin.as_ref().filter(|stdin| !has_reader(stdin))?;
+        let left = ioctl_fionread(stdin).ok()?;
+        // From now on nothing is written, so nothing can be both proved unread and sent.
+        outbox.broken = true;
+        let read = outbox.written.checked_sub(left)?;
+        Some(outbox.positions.unread(read))
     }
 
     /// Reads what is there and delivers every complete line.
@@ -210,7 +297,7 @@ impl Pipe {
             };
             if count == 0 {
                 drop(frames);
-                self.end();
+                self.end(Closed::Output);
                 return Reading::Done;
             }
             // SAFETY: the kernel has filled this many bytes of the spare capacity.
@@ -230,7 +317,7 @@ impl Pipe {
     }
 
     /// Tells the end once, with the exit status and the last words when the process is what ended.
-    fn end(&self) {
+    fn end(&self, closed: Closed) {
         if self.ended.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -238,12 +325,19 @@ impl Pipe {
         io::thread().unwatch(self.stdout.as_fd());
         self.note_prompt();
         let inbound = self.inbound.get().cloned();
-        let obituary = self.process.obituary();
+        let (pipe, rest_ended) = (self.me.clone(), self.process.rest_ended());
+        let obituary = self.process.obituary(closed);
         crate::runtime::spawn(async move {
             let words = obituary.await;
-            if let Some(inbound) = inbound.and_then(|inbound| inbound.upgrade()) {
-                inbound.closed(Error::new(ErrorKind::ConnectionLost, words));
+            let Some(inbound) = inbound.and_then(|inbound| inbound.upgrade()) else { return };
+            let unread = || pipe.upgrade().and_then(|pipe| pipe.unread());
+            let mut proof = unread();
+            if proof.is_none() && inbound.awaits_answers() {
+                // Somebody of the server's group may still read.
+                rest_ended.await;
+                proof = unread();
             }
+            inbound.closed(Error::new(ErrorKind::ConnectionLost, words), proof.as_ref());
         });
     }
 
@@ -272,7 +366,7 @@ impl Pipe {
     pub(crate) fn close_stdin(&self) {
         let mut outbox = self.outbox();
         if let Some(stdin) = outbox.stdin.take() {
-            if !outbox.waiting {
+            if !outbox.waiting && !outbox.broken {
                 // What was kept back for a common write must not be lost by closing.
                 let _ = rustix::io::write(&stdin, &outbox.buffer);
             }
@@ -369,6 +463,24 @@ impl Drop for Pipe {
         io::thread().leave(self.slot);
         self.process.end_in_background();
     }
+}
+
+/// Whether anybody has the other end of the pipe open.
+fn has_reader(stdin: &LocalFd) -> bool {
+    let mut fds = [PollFd::new(stdin, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let polled = rustix::event::poll(&mut fds, Some(&now));
+    polled.is_err() || !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}
+
+/// What the pipe holds at most.
+fn capacity_of(stdin: &LocalFd) -> usize {
+    #[cfg(target_os = "linux")]
+    if let Ok(capacity) = rustix::pipe::fcntl_getpipe_size(stdin) {
+        return capacity;
+    }
+    let _ = stdin;
+    1 << 20
 }
 
 fn gone() -> Error {

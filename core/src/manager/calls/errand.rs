@@ -26,7 +26,7 @@ use crate::per_process::Local;
 use crate::question::Question;
 use crate::result::{Presenter, ToolResult};
 use crate::runtime;
-use crate::session::{Order, Session, Unsent};
+use crate::session::{Content, Order, Session, Unsent};
 use crate::sync::lock;
 
 /// A call with everything that is needed to send it, and to send it again.
@@ -140,7 +140,7 @@ impl Errand {
         waiter: Waiter,
     ) -> CallHandle {
         let tracked = self.track();
-        if let Err(Unsent { error, waiter }) = tracked.send(session, tool, waiter) {
+        if let Err(Unsent { error, waiter, .. }) = tracked.send(session, tool, waiter) {
             if error.kind() == ErrorKind::ConnectionLost {
                 tracked.carry_on(waiter, Some((session.clone(), error)));
             } else {
@@ -159,9 +159,11 @@ impl Errand {
         Order {
             tool,
             presenter: &self.presenter,
-            arguments: &self.arguments,
-            meta: self.meta.as_ref(),
-            on_progress: self.on_progress.clone(),
+            content: Content::Borrowed {
+                arguments: &self.arguments,
+                meta: self.meta.as_ref(),
+                on_progress: self.on_progress.clone(),
+            },
         }
     }
 
@@ -270,7 +272,7 @@ impl Tracked {
                 // The session may have ended meanwhile.
                 continue;
             }
-            let Err(Unsent { error, waiter: back }) = self.send(&session, &tool, waiter) else {
+            let Err(Unsent { error, waiter: back, .. }) = self.send(&session, &tool, waiter) else {
                 return;
             };
             if error.kind() != ErrorKind::ConnectionLost {
@@ -302,7 +304,7 @@ impl Tracked {
                 Ok(())
             }
             Err(Unsent { error, .. }) => match lock(&errand.waiter).take() {
-                Some(waiter) => Err(Unsent { error, waiter }),
+                Some(waiter) => Err(Unsent { error, waiter, request: None }),
                 None => Ok(()),
             },
         }

@@ -16,7 +16,7 @@ use super::{Addresses, Link, SESSION_ID, Target};
 use crate::error::{Error, Executed};
 use crate::redact::{Given, Mask};
 use crate::sync::lock;
-use crate::wire::{Inbound, Loss};
+use crate::wire::{Inbound, Loss, Unread};
 
 /// What the server does with one request.
 enum Act {
@@ -202,7 +202,10 @@ impl Inbound for Recorder {
     fn lost(&self, _: Error, loss: Loss) {
         let _ = self.told.send(Told::Lost(loss));
     }
-    fn closed(&self, _: Error) {}
+    fn awaits_answers(&self) -> bool {
+        false
+    }
+    fn closed(&self, _: Error, _: Option<&Unread>) {}
 }
 
 /// A link and what it told so far.

@@ -207,6 +207,45 @@ mod tests {
         assert_eq!(lines.ready, ["***", "***", "bye"]);
     }
 
+    /// Hears what is logged on this thread.
+    #[derive(Clone, Default)]
+    struct Ear(Arc<std::sync::Mutex<String>>);
+
+    impl tracing::field::Visit for Ear {
+        fn record_debug(&mut self, _: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+            *self.0.lock().unwrap() += &format!("{value:?} ");
+        }
+    }
+
+    impl tracing::Subscriber for Ear {
+        fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+            metadata.target() == TARGET
+        }
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+        fn event(&self, event: &tracing::Event<'_>) {
+            event.record(&mut self.clone());
+        }
+        fn enter(&self, _: &tracing::span::Id) {}
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    #[test]
+    fn a_last_line_without_a_line_end_is_logged() {
+        let ear = Ear::default();
+        tracing::subscriber::with_default(ear.clone(), || {
+            let mut log = StderrLog::new("s".into(), Mask::default());
+            log.push(b"hello\nbye");
+            let heard = ear.0.lock().unwrap().clone();
+            assert!(heard.contains("hello") && !heard.contains("bye"), "{heard}");
+        });
+        let heard = ear.0.lock().unwrap();
+        assert!(heard.contains("bye"), "{heard}");
+    }
+
     #[test]
     fn a_secret_of_many_lines_is_bounded_and_hidden() {
         let secret: String =

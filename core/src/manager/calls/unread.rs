@@ -1,0 +1,54 @@
+//! Owns plain calls that come back from a session because the server never read them: each becomes an errand to the next
+//! session, which its caller does not notice.
+
+use std::sync::Arc;
+
+use super::super::{Inner, Manager};
+use super::errand::{Errand, Wanted};
+use super::{CallHandle, unavailable};
+use crate::call::Waiter;
+use crate::error::{Executed, Result};
+use crate::per_process::Local;
+use crate::session::{Resubmit, UnreadCall};
+
+impl Resubmit for Inner {
+    fn resubmit(self: Arc<Self>, call: UnreadCall) {
+        if call.forwarded.is_given_up() {
+            return;
+        }
+        let manager = Manager(Local::new(self));
+        let forwarded = call.forwarded.clone();
+        match manager.send_again(call) {
+            Ok(handle) => forwarded.set(move || handle.cancel()),
+            Err((waiter, error)) => waiter.finish(Err(error.with_executed(Executed::No))),
+        }
+    }
+}
+
+impl Manager {
+    fn send_again(&self, call: UnreadCall) -> Result<CallHandle, (Waiter, crate::error::Error)> {
+        let UnreadCall {
+            session, error, server, tool, arguments, mut options, began, waiter, ..
+        } = call;
+        let servers = self.0.servers.load();
+        let Some(known) = servers.get(&*server) else { return Err((waiter, error)) };
+        // What a reload has taken away since is not there for this call either.
+        let usable = known.usable().and_then(|config| {
+            known.offer.check_name(&tool)?;
+            Ok(config)
+        });
+        let config = match usable {
+            Ok(config) => config,
+            Err(error) => return Err((waiter, error)),
+        };
+        let lease = known.lease();
+        let Some(lease) = &*lease else {
+            return Err((waiter, unavailable(&server, Some(&error))));
+        };
+        let wanted = Wanted::Named(tool.as_ref().to_owned());
+        let terms = self.terms(known, config, &mut options, began.into());
+        let (connection, offer) = (lease.connection().clone(), known.offer.clone());
+        let errand = Errand::new(connection, offer, wanted, arguments, options, terms);
+        Ok(errand.begin_after(waiter, (session, error)))
+    }
+}
