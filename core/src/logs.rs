@@ -3,8 +3,8 @@
 //! Invariant: a record that nobody wants is never formatted, and whoever logs never waits for a reader.
 
 use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use tracing::callsite::rebuild_interest_cache;
@@ -23,17 +23,23 @@ pub use tracing::Level;
 pub use tracing::level_filters::LevelFilter;
 pub(crate) use visible::visible;
 
+use crate::per_process::Computed;
+
+static SINKS: Computed<Arc<Sinks>> = Computed::new(|| Arc::new(Sinks::new(stderr::asked_level())));
+
 /// Installed on first use. A subscriber that the program has installed before stays, and gets the records.
-static SINKS: LazyLock<Arc<Sinks>> = LazyLock::new(|| {
-    let sinks = Arc::new(Sinks::new(stderr::asked_level()));
-    let _ = set_global_default(sinks.clone());
-    sinks
-});
+fn sinks() -> &'static Arc<Sinks> {
+    static INSTALLED: AtomicBool = AtomicBool::new(false);
+    if !INSTALLED.swap(true, Ordering::Relaxed) {
+        let _ = set_global_default(SINKS.clone());
+    }
+    &SINKS
+}
 
 /// Writes the records to stderr from now on, when the environment variable `MCPOOL_LOG` asks for that.
 pub fn to_stderr_if_asked() {
     if stderr::asked().is_some() {
-        LazyLock::force(&SINKS);
+        sinks();
     }
 }
 
@@ -49,7 +55,7 @@ impl LogReader {
             return None;
         }
         let queue = Arc::new(Queue::new(us));
-        SINKS.read_by(queue.clone());
+        sinks().read_by(queue.clone());
         Some(LogReader(queue))
     }
 

@@ -135,6 +135,45 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
     }
 }
 
+/// A static that is the same in every process, and is computed on first use. Nobody waits for anybody: threads that come
+/// at the same time each compute it, one of the values stays, and a forked child uses its parent's if that was ready.
+pub(crate) struct Computed<T: Send + Sync + 'static> {
+    compute: fn() -> T,
+    /// Null, or leaked.
+    value: AtomicPtr<T>,
+}
+
+impl<T: Send + Sync + 'static> Computed<T> {
+    pub(crate) const fn new(compute: fn() -> T) -> Self {
+        Computed { compute, value: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+}
+
+impl<T: Send + Sync + 'static> Deref for Computed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        let ready = self.value.load(Ordering::Acquire);
+        // SAFETY: a pointer that was published is never freed.
+        if let Some(value) = unsafe { ready.as_ref() } {
+            return value;
+        }
+        let fresh = Box::into_raw(Box::new((self.compute)()));
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        match self.value.compare_exchange(ready, fresh, order.0, order.1) {
+            // SAFETY: as above; it is published now.
+            Ok(_) => unsafe { &*fresh },
+            Err(other) => {
+                // SAFETY: the first was made above and nobody else has seen it; the other was published.
+                unsafe {
+                    drop(Box::from_raw(fresh));
+                    &*other
+                }
+            }
+        }
+    }
+}
+
 fn in_this_process<T>(place: *const Place<T>, generation: u64) -> Option<&'static Place<T>> {
     // SAFETY: a pointer that was published is never freed.
     let place = unsafe { place.as_ref() }?;
@@ -194,6 +233,53 @@ mod tests {
         let made = in_a_child(|| !*VALUE.get());
         DONE.store(true, Ordering::Release);
         assert!(made && maker.unwrap().join().unwrap() && *VALUE.get());
+    }
+
+    #[test]
+    fn what_is_computed_is_inherited_once_it_is_ready() {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        static BEGUN: AtomicBool = AtomicBool::new(false);
+        static DONE: AtomicBool = AtomicBool::new(false);
+        static VALUE: Computed<usize> = Computed::new(|| {
+            if std::thread::current().name() == Some("maker") {
+                BEGUN.store(true, Ordering::Release);
+                while !DONE.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+            }
+            MADE.fetch_add(1, Ordering::Relaxed) + 1
+        });
+        let maker = std::thread::Builder::new().name("maker".into()).spawn(|| *VALUE);
+        while !BEGUN.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        assert!(in_a_child(|| *VALUE == 1 && MADE.load(Ordering::Relaxed) == 1));
+        DONE.store(true, Ordering::Release);
+        assert_eq!((maker.unwrap().join().unwrap(), *VALUE), (1, 1));
+        assert!(in_a_child(|| *VALUE == 1 && MADE.load(Ordering::Relaxed) == 1));
+    }
+
+    /// Statics that a thread may wait for: a child waits for ever when that thread was not forked along.
+    #[test]
+    fn no_static_makes_a_child_wait_for_a_thread_of_its_parent() {
+        let mut left = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        let mut found = Vec::new();
+        while let Some(path) = left.pop() {
+            if path.is_dir() {
+                left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let is_waited_for = |line: &str| {
+                let line = line.trim_start();
+                let line = line.strip_prefix("pub(crate) ").unwrap_or(line);
+                let of = line.strip_prefix("static ").and_then(|rest| rest.split_once(": "));
+                let waiting = ["LazyLock<", "OnceLock<", "Once ", "Mutex<", "RwLock<"];
+                of.is_some_and(|(_, of)| waiting.iter().any(|kind| of.starts_with(kind)))
+            };
+            found.extend(text.lines().filter(|line| is_waited_for(line)).map(str::to_owned));
+        }
+        assert!(found.is_empty(), "PerProcess and Computed are for that: {found:?}");
     }
 
     #[test]

@@ -1,70 +1,17 @@
 //! Hazard: a forked child uses, ends or keeps what belongs to its parent.
-//! The children run no code of the test harness: each ends by `_exit` or `exit`, or by its alarm when it hangs.
 
 mod common;
+#[path = "fork/forked.rs"]
+mod forked;
 
 use std::io::{Read, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use common::{Journal, PATIENCE, call, lives, manager, stdio, until};
+use forked::{Forked, kill};
 use mcpool::Manager;
 use mcpool::runtime::block_on;
 use serde_json::json;
-
-/// A forked child; it is killed with this value unless it has ended.
-struct Forked(i32);
-
-impl Forked {
-    /// Runs `work` in a child, which leaves with its code.
-    fn begin(leave: unsafe extern "C" fn(i32) -> !, work: impl FnOnce() -> i32) -> Forked {
-        // SAFETY: the child never returns from here.
-        match unsafe { libc::fork() } {
-            0 => unsafe {
-                libc::alarm(2 * PATIENCE.as_secs() as u32);
-                leave(catch_unwind(AssertUnwindSafe(work)).unwrap_or(101))
-            },
-            child => {
-                assert!(child > 0, "the system refuses to fork");
-                Forked(child)
-            }
-        }
-    }
-
-    fn sleeping() -> Forked {
-        Forked::begin(libc::_exit, || {
-            std::thread::sleep(3 * PATIENCE);
-            0
-        })
-    }
-
-    /// How it ended.
-    fn status(mut self) -> i32 {
-        let child = std::mem::take(&mut self.0);
-        wait_for(child)
-    }
-}
-
-impl Drop for Forked {
-    fn drop(&mut self) {
-        if self.0 != 0 {
-            kill(self.0);
-            wait_for(self.0);
-        }
-    }
-}
-
-fn wait_for(child: i32) -> i32 {
-    let mut status = -1;
-    // SAFETY: it is a child of ours, which nobody else waits for.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    status
-}
-
-fn kill(pid: i32) {
-    // SAFETY: the process was started by this test and has not been waited for.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
-}
 
 fn connected(journal: &Journal, knobs: &[&str]) -> Manager {
     let knobs: Vec<&str> = knobs.iter().copied().chain(["--journal", journal.path()]).collect();

@@ -2,12 +2,12 @@
 //! Invariant: what a reader could take for one of our marks, however it is written, is not one when we are done.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
 use memchr::memchr_iter;
 
 use super::scan::beginnings::Beginnings;
 use super::scan::hidden::is_unseen;
+use crate::per_process::Computed;
 
 mod lookalikes;
 
@@ -77,8 +77,8 @@ fn neutralised(body: &str) -> Cow<'_, str> {
 
 /// Where something begins that looks like one of our marks, opening or closing, however it is written.
 pub(super) fn marks(text: &str) -> impl Iterator<Item = usize> {
-    static WIDE: LazyLock<Beginnings> =
-        LazyLock::new(|| Beginnings::of(SIGNS.iter().chain(ANGLES).copied()));
+    static WIDE: Computed<Beginnings> =
+        Computed::new(|| Beginnings::of(SIGNS.iter().chain(ANGLES).copied()));
     let bytes = text.as_bytes();
     let is_open = |at: &usize| !is_other_tag(&bytes[at + 1..]) && is_mark(&text[*at..]);
     let plain = memchr_iter(b'<', bytes).filter(is_open);

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
-use std::sync::LazyLock;
 
 use icu_properties::props::{DefaultIgnorableCodePoint, GeneralCategory, GeneralCategoryGroup};
 use icu_properties::{
@@ -10,6 +9,7 @@ use icu_properties::{
 };
 
 use super::beginnings::Beginnings;
+use crate::per_process::Computed;
 
 /// So many of them in a row carry a message.
 const RUN: usize = 4;
@@ -85,7 +85,7 @@ pub(super) fn visible(text: &str) -> String {
 
 /// Every invisible character's place.
 pub(super) fn places(text: &str) -> Vec<usize> {
-    static IGNORABLE: LazyLock<Beginnings> = LazyLock::new(|| {
+    static IGNORABLE: Computed<Beginnings> = Computed::new(|| {
         let all = CodePointSetData::new::<DefaultIgnorableCodePoint>();
         Beginnings::of(all.iter_ranges().flatten().filter_map(char::from_u32))
     });

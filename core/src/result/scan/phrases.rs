@@ -2,13 +2,13 @@
 //! around such a word is the text read, and a phrase counts only where it speaks to whoever reads it.
 
 use std::ops::Range;
-use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::SignalKind;
 use super::roles::{bracketed, chat_template, system_role};
 use super::words::Words;
+use crate::per_process::Computed;
 
 /// Looks at the text around a word that was found at `at`; gives what was found, and where it ends.
 type Look = fn(&str, usize) -> Option<(SignalKind, usize)>;
@@ -57,7 +57,7 @@ const CLUES: &[(&str, Look)] = &[
 
 /// What is found in a lower-case text, with its place.
 pub(super) fn find(text: &str) -> impl Iterator<Item = (SignalKind, Range<usize>)> {
-    static SEARCHER: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    static SEARCHER: Computed<AhoCorasick> = Computed::new(|| {
         let clues = CLUES.iter().map(|(clue, _)| clue);
         AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostFirst)

@@ -1,9 +1,9 @@
 //! Owns which characters a reader takes for the letters of our mark. The table is written by the test below, from
 //! Unicode's own list of confusable characters.
 
-use std::sync::LazyLock;
-
 use table::TABLE;
+
+use crate::per_process::Computed;
 
 mod table;
 
@@ -25,7 +25,7 @@ pub(super) fn reading(c: char) -> Option<&'static str> {
             _ => return None,
         });
     }
-    static SORTED: LazyLock<Vec<(u32, &str)>> = LazyLock::new(|| {
+    static SORTED: Computed<Vec<(u32, &str)>> = Computed::new(|| {
         let mut all: Vec<_> = TABLE
             .iter()
             .flat_map(|(reading, alike)| alike.iter().map(|&c| (c, *reading)))
