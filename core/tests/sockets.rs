@@ -80,7 +80,9 @@ async fn calls_beyond_the_sockets_of_a_server_wait_for_one() {
     call_at_once(&manager, "s", 400, 100).await;
     watch.abort();
     let most = most.load(Ordering::Relaxed);
-    assert!((2..=160).contains(&most), "{most} sockets");
+    // A hundred are in use. As many may still be opened for calls that then found one that was given back, and some
+    // are idle.
+    assert!((2..=240).contains(&most), "{most} sockets");
     manager.close().await;
 }
 
