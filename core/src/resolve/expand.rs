@@ -204,7 +204,8 @@ impl<'a> Expander<'a> {
                     true => None,
                 };
                 let value = value.or_else(|| self.look_up(field.reach, name));
-                if is_secret_key(name) {
+                let is_secret = is_secret_key(name);
+                if is_secret {
                     self.given.extend(value.as_deref());
                     if let Otherwise::Default(range) = &otherwise {
                         self.given.value(&filling.template.text[range.clone()]);
@@ -213,7 +214,15 @@ impl<'a> Expander<'a> {
                 match (value, otherwise) {
                     (Some(value), Otherwise::Unresolved) => self.push(filling, &value),
                     (Some(value), _) if !value.is_empty() => self.push(filling, &value),
-                    (_, Otherwise::Default(range)) => self.fill(filling, range, depth + 1),
+                    (_, Otherwise::Default(range)) => {
+                        let start = filling.out.len();
+                        self.fill(filling, range, depth + 1)?;
+                        if is_secret {
+                            // What stands there may come from references of its own.
+                            self.given.value(&filling.out[start..]);
+                        }
+                        Ok(())
+                    }
                     (_, Otherwise::Error(message)) => Err(self.missing(field, name, message)),
                     (None, Otherwise::Unresolved) => {
                         let why = match field.reach {

@@ -212,3 +212,18 @@ fn what_comes_from_a_secret_place_is_masked_under_any_name() {
     let said = "lettersonly barename inherited issues /usr/bin:/bin";
     assert_eq!(launch.mask.prose(said), "*** *** *** issues /usr/bin:/bin");
 }
+
+#[test]
+fn the_default_of_a_secret_reference_is_masked_wherever_it_comes_from() {
+    let (launch, _) = launch(&config(json!({
+        "command": "sh",
+        "args": [
+            "--a=${X_TOKEN:-first-default}", "--b=${TOKEN:-unused-default}",
+            "--c=${X_TOKEN:-${LEVEL:-nested-default}}", "--d=${LEVEL:-plain-default}",
+        ],
+    })));
+    assert_eq!(launch.args[0], "--a=first-default");
+    assert_eq!(launch.args[2], "--c=nested-default");
+    let said = "first-default unused-default nested-default plain-default";
+    assert_eq!(launch.mask.prose(said), "*** *** *** plain-default");
+}
