@@ -29,7 +29,7 @@ pub(crate) use document::warn_of_misspelt;
 pub use edit::{
     EditRequest, EditScope, Edited, Place, add, disable, enable, hide, remove, unhide, update,
 };
-pub(crate) use file::read_document;
+pub(crate) use file::{parse_document, read_text};
 pub use limits::Limits;
 pub(crate) use own_writes::physical;
 pub use restart::RestartPolicy;

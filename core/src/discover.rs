@@ -160,6 +160,9 @@ pub struct FoundFile {
     pub servers: usize,
     /// Why it could not be used.
     pub problem: Option<String>,
+    /// Nothing stands in it.
+    #[serde(skip)]
+    pub(crate) is_empty: bool,
 }
 
 /// Why discovery found nothing.

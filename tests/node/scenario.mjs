@@ -1,5 +1,5 @@
 // Runs one file of `tests/scenarios`, whose words are explained there, against the Node manager.
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Manager, McpoolError, Pool } from 'mcpool';
 import { camel, check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
@@ -150,6 +150,9 @@ class Steps {
         only(step, 'file', 'text');
         writeFileSync(`${step.file}.new`, textOf(step.text));
         return renameSync(`${step.file}.new`, step.file);
+      case 'remove_file':
+        only(step, 'file');
+        return unlinkSync(step.file);
       case 'file':
         only(step, 'file');
         return holds(step.file, step.expect);

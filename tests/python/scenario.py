@@ -200,6 +200,9 @@ class Steps:
             case "write":
                 only(step, "file", "text")
                 write(Path(step["file"]), text_of(step["text"]))
+            case "remove_file":
+                only(step, "file")
+                remove(Path(step["file"]))
             case "file":
                 only(step, "file")
                 holds(Path(step["file"]), step["expect"])
@@ -365,6 +368,10 @@ def write(file: Path, text: str) -> None:
     fresh = file.with_name(file.name + ".new")
     fresh.write_text(text)
     fresh.replace(file)
+
+
+def remove(file: Path) -> None:
+    file.unlink()
 
 
 def only(step: dict[str, Any], *allowed: str) -> None:

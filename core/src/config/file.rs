@@ -17,7 +17,7 @@ impl Config {
     /// Reads a file with the servers under `mcpServers`: JSON with or without comments, YAML or TOML, by its ending.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Config> {
         let path = path.as_ref();
-        let parsed = read_document(path)?;
+        let parsed = parse_document(path, &read_text(path)?)?;
         let mut warnings = parsed.warnings(path);
         let mut config = Config::from_document(parsed.value, &Source::file(path))
             .map_err(|error| in_file(path, &error))?;
@@ -35,12 +35,8 @@ impl Parsed {
     }
 }
 
-/// Reads and parses a config file, whatever it is the config of.
-pub(crate) fn read_document(path: &Path) -> Result<Parsed> {
-    parse_document(path, &read_text(path)?)
-}
-
-pub(super) fn parse_document(path: &Path, text: &str) -> Result<Parsed> {
+/// Parses the text of a config file, whatever it is the config of.
+pub(crate) fn parse_document(path: &Path, text: &str) -> Result<Parsed> {
     parse::parse(text, Format::of(path)).map_err(|error: SyntaxError| {
         Error::new(ErrorKind::ConfigInvalid, format!("{}:{error}", path.display()))
     })

@@ -12,7 +12,10 @@ use super::FoundFile;
 use super::names::legal_names;
 use super::places::{Candidate, Ground};
 use super::providers::{Inner, List, PROVIDERS, Provider, Step};
-use crate::config::{Level, Scope, ScopeTrust, Source, read_document, warn_of_misspelt};
+use crate::config::{
+    Level, Scope, ScopeTrust, Source, parse_document, read_text, warn_of_misspelt,
+};
+use crate::error::Error;
 
 const LONGEST_ANSWER: usize = 256;
 
@@ -120,7 +123,8 @@ impl<'a> Reader<'a> {
             level,
         };
         let warnings = self.warnings.len();
-        let document = match self.parse(&candidate) {
+        let mut is_empty = false;
+        let document = match self.parse(&candidate, &mut is_empty) {
             Ok(document) => self.understand(provider, document, source, &candidate, physical),
             Err(problem) => Err(problem),
         };
@@ -140,15 +144,23 @@ impl<'a> Reader<'a> {
             }
         };
         let provider = provider.name.to_owned();
-        self.files.push(FoundFile { provider, path: candidate.shown, level, servers, problem });
+        let path = candidate.shown;
+        self.files.push(FoundFile { provider, path, level, servers, problem, is_empty });
     }
 
-    fn parse(&mut self, candidate: &Candidate) -> Result<Map<String, Value>, String> {
+    fn parse(
+        &mut self,
+        candidate: &Candidate,
+        is_empty: &mut bool,
+    ) -> Result<Map<String, Value>, String> {
         if let Some(problem) = &candidate.problem {
             return Err(problem.clone());
         }
         let shown = |text: &str| text.replace(&*candidate.path.to_string_lossy(), &candidate.shown);
-        let parsed = read_document(&candidate.path).map_err(|error| shown(&error.to_string()))?;
+        let told = |error: Error| shown(&error.to_string());
+        let text = read_text(&candidate.path).map_err(told)?;
+        *is_empty = text.trim_start_matches('\u{feff}').trim().is_empty();
+        let parsed = parse_document(&candidate.path, &text).map_err(told)?;
         self.warnings.extend(parsed.warnings(&candidate.path).iter().map(|warning| shown(warning)));
         match parsed.value {
             Value::Object(document) => Ok(document),

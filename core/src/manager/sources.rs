@@ -1,6 +1,6 @@
 //! Owns where a manager's config comes from, and reading it again: from a file, from everything that discovery finds, or
 //! from the program itself.
-//! Invariant: files are read off the runtime's worker; a config that cannot be read changes nothing.
+//! Invariant: files are read off the runtime's worker; a config that cannot be read, or that is empty now, changes nothing.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,8 @@ impl Manager {
     }
 
     fn follow(&self, files: Vec<PathBuf>) -> Result<()> {
-        *lock(&self.0.watch) = Some(Watch::new(files, self.0.me.clone())?);
+        let clock = self.0.pool.clock().clone();
+        *lock(&self.0.watch) = Some(Watch::new(files, clock, self.0.me.clone())?);
         Ok(())
     }
 }
@@ -130,7 +131,8 @@ impl Inner {
         }
     }
 
-    /// A file that cannot be read changes nothing: what it declared before stays, and hides what it hid.
+    /// A file that cannot be read, or that is empty now, changes nothing: what it declared before stays, and hides what it
+    /// hid.
     fn keep_servers_of_unreadable_files(&self, found: &mut Discovery) {
         let Discovery { config, files, .. } = found;
         let rank = |source: &Source| {
@@ -140,7 +142,8 @@ impl Inner {
             files.iter().position(is_it)
         };
         for (name, server) in self.servers.load().iter() {
-            let before = rank(&server.declared.source).filter(|&at| files[at].problem.is_some());
+            let is_broken = |at: &usize| files[*at].problem.is_some() || files[*at].is_empty;
+            let before = rank(&server.declared.source).filter(is_broken);
             let now = config.servers.get(name).and_then(|declared| rank(&declared.source));
             if now.is_some() && self.is_untrusted(server) {
                 continue;

@@ -1,5 +1,5 @@
 //! Owns following config files as they change, also files that are not there yet.
-//! Invariant: what we write ourselves is no change; a burst of writes is one.
+//! Invariant: what we write ourselves is no change; a burst of writes is one; a file that is gone for a moment is not gone.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 
 use super::Inner;
+use crate::clock::Clock;
 use crate::config::own_writes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventKind, LogOrigin};
@@ -22,6 +23,9 @@ use crate::sync::lock;
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// A file that never comes to rest is read all the same.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A file that is away no longer than this is being written anew: by an editor, by version control.
+const GONE: Duration = Duration::from_secs(2);
 
 /// Follows config files for as long as it is held.
 pub(super) struct Watch {
@@ -37,11 +41,13 @@ impl Drop for Watch {
 /// The files, and the directories in which they are looked out for.
 struct Lookout {
     files: Vec<PathBuf>,
+    /// The files that were there when they were read last.
+    present: Mutex<HashSet<PathBuf>>,
     watcher: Mutex<(RecommendedWatcher, HashSet<PathBuf>)>,
 }
 
 impl Watch {
-    pub(super) fn new(files: Vec<PathBuf>, manager: Weak<Inner>) -> Result<Watch> {
+    pub(super) fn new(files: Vec<PathBuf>, clock: Clock, manager: Weak<Inner>) -> Result<Watch> {
         let cannot = |error: notify::Error| {
             let which = match &files[..] {
                 [file] => format!("The config file {}", file.display()),
@@ -67,9 +73,12 @@ impl Watch {
             }
         })
         .map_err(cannot)?;
-        let lookout = Lookout { files, watcher: Mutex::new((watcher, HashSet::new())) };
+        let watcher = Mutex::new((watcher, HashSet::new()));
+        let lookout = Lookout { files, present: Mutex::default(), watcher };
+        lookout.note_present();
         lookout.arm().map_err(cannot)?;
-        let follower = runtime::spawn(follow(Arc::new(lookout), changes, manager)).abort_handle();
+        let following = follow(Arc::new(lookout), changes, clock, manager);
+        let follower = runtime::spawn(following).abort_handle();
         Ok(Watch { follower })
     }
 }
@@ -84,6 +93,15 @@ fn with_targets(files: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 impl Lookout {
+    fn note_present(&self) {
+        let present = self.files.iter().filter(|file| file.exists()).cloned();
+        *lock(&self.present) = present.collect();
+    }
+
+    fn misses_one(&self) -> bool {
+        lock(&self.present).iter().any(|file| !file.exists())
+    }
+
     /// Watches the directory of every file, because editors replace a file by renaming another one onto it; or, where
     /// that is not there yet, the nearest one above.
     fn arm(&self) -> Result<(), notify::Error> {
@@ -116,25 +134,32 @@ impl Lookout {
 async fn follow(
     lookout: Arc<Lookout>,
     mut changes: mpsc::UnboundedReceiver<PathBuf>,
+    clock: Clock,
     manager: Weak<Inner>,
 ) {
     while let Some(path) = changes.recv().await {
         let mut changed = HashSet::from([path]);
-        let until = Instant::now() + PATIENCE;
-        while Instant::now() < until
-            && let Ok(Some(path)) = timeout(DEBOUNCE, changes.recv()).await
-        {
-            changed.insert(path);
+        settle(&mut changes, &mut changed).await;
+        let until = clock.now() + GONE;
+        while misses_one(&lookout).await {
+            tokio::select! {
+                path = changes.recv() => changed.extend(path),
+                () = clock.sleep_until(until) => break,
+            }
+            settle(&mut changes, &mut changed).await;
         }
-        let lookout = lookout.clone();
+        let seen = lookout.clone();
         let only_ours = runtime::handle().spawn_blocking(move || {
-            let _ = lookout.arm();
+            let _ = seen.arm();
             changed.iter().all(|path| own_writes::is_ours(path))
         });
         if only_ours.await.unwrap_or(false) {
             continue;
         }
         let Some(manager) = manager.upgrade() else { return };
+        // Before they are read: what goes meanwhile is missed the next time.
+        let seen = lookout.clone();
+        let _ = runtime::handle().spawn_blocking(move || seen.note_present()).await;
         if let Err(error) = manager.read_again().await {
             tracing::warn!("the config was not reloaded: {error}");
             let data = format!("the config was not reloaded: {}", error.message()).into();
@@ -143,6 +168,21 @@ async fn follow(
             manager.view.events.emit("", log);
         }
     }
+}
+
+/// Takes in the changes that follow, until there is none for a moment.
+async fn settle(changes: &mut mpsc::UnboundedReceiver<PathBuf>, changed: &mut HashSet<PathBuf>) {
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until
+        && let Ok(Some(path)) = timeout(DEBOUNCE, changes.recv()).await
+    {
+        changed.insert(path);
+    }
+}
+
+async fn misses_one(lookout: &Arc<Lookout>) -> bool {
+    let lookout = lookout.clone();
+    runtime::handle().spawn_blocking(move || lookout.misses_one()).await.unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -292,6 +292,11 @@ impl Run {
                         .map_err(|error| error.to_string())?;
                     std::fs::rename(&fresh, file).map_err(|error| error.to_string())
                 }
+                "remove_file" => {
+                    only(step, &["file"])?;
+                    let file = step["file"].as_str().ok_or("remove_file needs file")?;
+                    std::fs::remove_file(file).map_err(|error| error.to_string())
+                }
                 "file" => {
                     only(step, &["file"])?;
                     let file = step["file"].as_str().ok_or("file needs file")?;
