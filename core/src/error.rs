@@ -102,7 +102,7 @@ pub struct RpcError {
     pub code: i64,
     /// The server's words.
     pub message: String,
-    /// Whatever else the server attached.
+    /// Whatever else the server attached; what is over its `textBytes` limit as the text that the JSON begins with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
 }

@@ -60,6 +60,23 @@ pub async fn unblock<T: Send + 'static>(
     ended.unwrap_or_else(|| Err(Error::new(ErrorKind::Closed, "The work could not be done")))
 }
 
+/// From so many bytes on, reading what a server sent is no work for the worker that serves all connections.
+const LONG: usize = 64 << 10;
+
+/// Reads so many bytes that a server sent: here, or on a thread of its own where they are many.
+pub(crate) async fn read_off_worker<T: Send + 'static>(
+    bytes: usize,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    if bytes < LONG {
+        return read();
+    }
+    match handle().spawn_blocking(read).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
 /// Blocks this thread until `future` is done; for the command line and other plain threads.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     handle().block_on(future)

@@ -29,6 +29,7 @@ mod resend;
 mod server_logs;
 mod server_requests;
 mod table;
+mod text;
 mod torn;
 
 use announcements::Announcements;
@@ -38,6 +39,7 @@ use resend::Forwarded;
 pub(crate) use resend::{CallRequest, Resubmit, UnreadCall};
 pub(crate) use table::CallLimits;
 use table::{Fate, Outcome, Pending, Table};
+use text::Texts;
 
 /// What a session tells the connection that owns it.
 pub(crate) enum News {
@@ -168,6 +170,15 @@ impl Session {
     /// What hides the values that the server was given, in what it says beside its results.
     pub(crate) fn mask(&self) -> Mask {
         self.wire.get().map(|wire| wire.mask().clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// How what it says beside its results is shown and kept.
+    fn texts(&self) -> Texts {
+        Texts::new(self.mask(), self.limits.text_bytes)
     }
 
     /// Sends `tools/call`; the answer goes to `waiter`, who comes back when nothing was sent.

@@ -77,7 +77,15 @@ export interface ServerConfig {
   /** Milliseconds without a call until it is stopped; the next call starts it again. */
   idleShutdown?: number;
   /** The bounds on what it may cost us. */
-  limits?: { messageBytes?: number; jsonDepth?: number; serverRequests?: number; replyBytes?: number };
+  limits?: {
+    messageBytes?: number;
+    jsonDepth?: number;
+    serverRequests?: number;
+    replyBytes?: number;
+    textBytes?: number;
+    toolBytes?: number;
+    toolListBytes?: number;
+  };
   [field: string]: unknown;
 }
 

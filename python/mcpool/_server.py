@@ -21,6 +21,9 @@ class Limits(TypedDict, total=False):
     jsonDepth: int
     serverRequests: int
     replyBytes: int
+    textBytes: int
+    toolBytes: int
+    toolListBytes: int
 
 
 class ToolSwitch(TypedDict, total=False):

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::ServerTool;
+use crate::config::Limits;
 use crate::redact::Mask;
 
 /// How many bad tools are named.
@@ -33,11 +34,28 @@ impl Tools {
     /// Of tools with the same name the first is the one. What the server was given is hidden in all that is shown of a
     /// tool; only the name that calls are sent with stays what it is.
     pub(crate) fn read(server: &Arc<str>, listed: Vec<Bytes>, mask: &Mask) -> (Self, Vec<String>) {
+        let unlimited =
+            Limits { text_bytes: usize::MAX, tool_bytes: usize::MAX, ..Limits::default() };
+        Self::read_within(server, listed, mask, &unlimited)
+    }
+
+    /// The same for a list that a server has just sent: what is too long in it is left out.
+    pub(crate) fn read_within(
+        server: &Arc<str>,
+        listed: Vec<Bytes>,
+        mask: &Mask,
+        limits: &Limits,
+    ) -> (Self, Vec<String>) {
         let mut tools: Vec<Arc<ServerTool>> = Vec::with_capacity(listed.len());
         let mut names = HashSet::with_capacity(listed.len());
         let (mut warnings, mut unnamed) = (Vec::new(), 0);
         for (at, json) in listed.into_iter().enumerate() {
-            let problem = match ServerTool::read_masked(server, json, mask) {
+            let read = match too_long(server, &json, limits) {
+                Some((name, problem)) => Err((Some(name), problem)),
+                None => ServerTool::read_masked(server, json, mask)
+                    .map_err(|(name, problem)| (name, problem.to_owned())),
+            };
+            let problem = match read {
                 Ok(tool) if names.insert(tool.raw_name().to_owned()) => {
                     tools.push(Arc::new(tool));
                     continue;
@@ -73,6 +91,25 @@ impl Tools {
     pub(crate) fn is(&self, other: &Tools) -> bool {
         Arc::ptr_eq(&self.list, &other.list) || (self.list.is_empty() && other.list.is_empty())
     }
+}
+
+/// The name of a tool that is over a limit, and over which.
+fn too_long(server: &Arc<str>, json: &Bytes, limits: &Limits) -> Option<(String, String)> {
+    if json.len() <= limits.tool_bytes.min(limits.text_bytes) {
+        return None;
+    }
+    // What cannot be read is told as that.
+    let tool = ServerTool::read(server, json.clone()).ok()?;
+    let over = |what: &str, limit: usize| {
+        Some((tool.raw_name().to_owned(), format!("its {what} is over {limit} bytes")))
+    };
+    if json.len() > limits.tool_bytes {
+        return over("definition", limits.tool_bytes);
+    }
+    if tool.name_json().len() > limits.text_bytes {
+        return over("name", limits.text_bytes);
+    }
+    None
 }
 
 fn hash(raw_name: &str) -> u32 {
@@ -122,6 +159,22 @@ mod tests {
         assert!(warnings[0].contains("number 2"), "{warnings:?}");
         assert!(warnings[1].contains(r#""b\u{7}\u{202e}""#), "{warnings:?}");
         assert!(warnings[2].contains("\"a\" is listed more than once"), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_tool_over_a_limit_is_named_and_costs_the_others_nothing() {
+        let long = "x".repeat(1000);
+        let listed = [
+            format!(r#"{{"name":"wordy","description":"{long}{long}"}}"#),
+            format!(r#"{{"name":"{long}"}}"#),
+            format!(r#"{{"name":"a","description":"{long}"}}"#),
+        ];
+        let listed = listed.into_iter().map(Bytes::from).collect();
+        let limits = Limits { text_bytes: 500, tool_bytes: 1500, ..Limits::default() };
+        let (tools, warnings) = Tools::read_within(&"s".into(), listed, &Mask::default(), &limits);
+        assert_eq!(tools.list.iter().map(|tool| tool.raw_name()).collect::<Vec<_>>(), ["a"]);
+        assert!(warnings[0].contains("\"wordy\"") && warnings[0].contains("1500"), "{warnings:?}");
+        assert!(warnings[1].contains("500") && warnings[1].len() < 300, "{warnings:?}");
     }
 
     #[test]

@@ -13,6 +13,12 @@ pub struct Limits {
     pub server_requests: usize,
     /// How much of our replies may wait for a server that does not read.
     pub reply_bytes: usize,
+    /// How much of one text of the server is shown or kept: a name, instructions, the words of an error or a log.
+    pub text_bytes: usize,
+    /// The longest definition of one tool; a longer one is left out.
+    pub tool_bytes: usize,
+    /// How much the definitions of all its tools may be.
+    pub tool_list_bytes: usize,
 }
 
 impl Default for Limits {
@@ -22,6 +28,9 @@ impl Default for Limits {
             json_depth: 256,
             server_requests: 64,
             reply_bytes: 1 << 20,
+            text_bytes: 64 << 10,
+            tool_bytes: 1 << 20,
+            tool_list_bytes: 64 << 20,
         }
     }
 }
@@ -36,6 +45,9 @@ impl Limits {
             json_depth: fields.count("jsonDepth", default.json_depth),
             server_requests: fields.count("serverRequests", default.server_requests),
             reply_bytes: fields.count("replyBytes", default.reply_bytes),
+            text_bytes: fields.count("textBytes", default.text_bytes),
+            tool_bytes: fields.count("toolBytes", default.tool_bytes),
+            tool_list_bytes: fields.count("toolListBytes", default.tool_list_bytes),
         };
         fields.finish();
         limits

@@ -205,6 +205,18 @@ pub(super) struct Bounds {
     #[schemars(range(min = 1), extend("default" = Limits::default().reply_bytes))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reply_bytes: Option<usize>,
+    /// How many bytes of one text of the server are shown or kept: a name, instructions, the words of an error or a log.
+    #[schemars(range(min = 1), extend("default" = Limits::default().text_bytes))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) text_bytes: Option<usize>,
+    /// The longest definition of one tool, in bytes; a longer one is left out.
+    #[schemars(range(min = 1), extend("default" = Limits::default().tool_bytes))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_bytes: Option<usize>,
+    /// How many bytes the definitions of all its tools may be.
+    #[schemars(range(min = 1), extend("default" = Limits::default().tool_list_bytes))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_list_bytes: Option<usize>,
 }
 
 /// The schema of `mcpServers`: names are checked too.

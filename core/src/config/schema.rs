@@ -96,7 +96,8 @@ mod tests {
             ("tools", json!({"a": {"enabled": false}})),
             (
                 "limits",
-                json!({"messageBytes": 1, "jsonDepth": 1, "serverRequests": 1, "replyBytes": 1}),
+                json!({"messageBytes": 1, "jsonDepth": 1, "serverRequests": 1, "replyBytes": 1,
+                    "textBytes": 1, "toolBytes": 1, "toolListBytes": 1}),
             ),
         ]
     }

@@ -136,6 +136,9 @@ fn bounds(limits: Limits) -> Bounds {
         json_depth: said(limits.json_depth, default.json_depth),
         server_requests: said(limits.server_requests, default.server_requests),
         reply_bytes: said(limits.reply_bytes, default.reply_bytes),
+        text_bytes: said(limits.text_bytes, default.text_bytes),
+        tool_bytes: said(limits.tool_bytes, default.tool_bytes),
+        tool_list_bytes: said(limits.tool_list_bytes, default.tool_list_bytes),
     }
 }
 
@@ -310,7 +313,11 @@ mod tests {
                 "limits",
                 one_of(
                     rng,
-                    &[json!({"jsonDepth": 3}), json!({"replyBytes": 1 << 20, "messageBytes": 5})],
+                    &[
+                        json!({"jsonDepth": 3}),
+                        json!({"replyBytes": 1 << 20, "messageBytes": 5}),
+                        json!({"textBytes": 5, "toolBytes": 6, "toolListBytes": 7}),
+                    ],
                 ),
             ),
         ];

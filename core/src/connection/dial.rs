@@ -14,8 +14,8 @@ use super::{Live, Odd, Seen, Tools};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::now_ms;
-use crate::redact::Mask;
 use crate::resolve::{Resolved, resolve};
+use crate::runtime;
 use crate::session::{Session, greet, list_tools, was_stopped};
 use crate::sync::lock;
 use crate::wire::Wire;
@@ -94,7 +94,7 @@ async fn attempt(
     // What is left to do costs little beside a start.
     drop(place);
     *lock(stage) = "tools/list";
-    let tools = tools_of(seen, list_tools(session, &greeting).await?, &session.mask());
+    let tools = tools_of(seen, list_tools(session, &greeting).await?, session).await;
     if let Some(wire) = session.wire() {
         wire.forget_printed();
     }
@@ -103,8 +103,11 @@ async fn attempt(
 }
 
 /// Reads a list of tools and tells what is odd about it.
-pub(super) fn tools_of(seen: &Seen, listed: Vec<Bytes>, mask: &Mask) -> Tools {
-    let (tools, warnings) = Tools::read(&seen.server, listed, mask);
+pub(super) async fn tools_of(seen: &Seen, listed: Vec<Bytes>, session: &Session) -> Tools {
+    let (server, mask, limits) = (seen.server.clone(), session.mask(), session.limits());
+    let bytes = listed.iter().map(Bytes::len).sum();
+    let read = move || Tools::read_within(&server, listed, &mask, &limits);
+    let (tools, warnings) = runtime::read_off_worker(bytes, read).await;
     seen.warn(Odd::Tools, warnings);
     tools
 }

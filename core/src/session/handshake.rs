@@ -1,17 +1,22 @@
 //! Owns the first words with a server: `initialize`, and the whole tool list. What it does not accept of them is marked as
 //! incurable: the same server would say the same again.
+//! Invariant: of a long answer only what is used is read, away from the runtime's worker, and nothing keeps all of it.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use bytes::Bytes;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion};
 use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::Session;
+use super::text::Texts;
+use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::redact::Mask;
+use crate::runtime;
 use crate::wire::Wire;
 
 const PAGE_LIMIT: usize = 100;
@@ -37,10 +42,9 @@ pub(crate) async fn greet(session: &Session) -> Result<Greeting> {
     let params = serde_json::to_value(params)
         .map_err(|error| refused(&format!("initialize cannot be written: {error}")))?;
     let answer = session.request("initialize", &params).await.map_err(not_an_mcp_server)?;
-    // Only the first value: see `message::quick_answer`.
-    let answer = Value::deserialize(&mut serde_json::Deserializer::from_slice(&answer))
-        .map_err(|error| refused(&format!("the answer to initialize cannot be read: {error}")))?;
-    let greeting = read_greeting(&answer, &session.mask())?;
+    let texts = session.texts();
+    let greeting =
+        runtime::read_off_worker(answer.len(), move || read_greeting(&answer, &texts)).await?;
     if let Some(Wire::Http(link)) = session.wire() {
         link.speak(&greeting.protocol_version);
     }
@@ -51,23 +55,56 @@ pub(crate) async fn greet(session: &Session) -> Result<Greeting> {
     Ok(greeting)
 }
 
-fn read_greeting(answer: &Value, mask: &Mask) -> Result<Greeting> {
-    let text = |value: &Value| value.as_str().map(|text| mask.prose(text).into_owned());
-    let version = answer["protocolVersion"].as_str().unwrap_or_default();
+fn read_greeting(answer: &[u8], texts: &Texts) -> Result<Greeting> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Answer<'a> {
+        #[serde(borrow, default)]
+        protocol_version: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        server_info: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        capabilities: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        instructions: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize, Default)]
+    struct Info<'a> {
+        #[serde(borrow, default)]
+        name: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        version: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize, Default)]
+    struct Capabilities<'a> {
+        #[serde(borrow, default)]
+        tools: Option<&'a RawValue>,
+    }
+    let answer: Answer<'_> = read_object(answer)
+        .map_err(|why| refused(&format!("the answer to initialize cannot be read: {why}")))?;
+    // What is not of the kind that belongs there counts as not said.
+    let info =
+        answer.server_info.and_then(|json| serde_json::from_str::<Info<'_>>(json.get()).ok());
+    let info = info.unwrap_or_default();
+    let capabilities = answer.capabilities.map(RawValue::get);
+    let capabilities =
+        capabilities.and_then(|json| serde_json::from_str::<Capabilities<'_>>(json).ok());
+    let tools = capabilities.unwrap_or_default().tools;
+    let text = |json: Option<&RawValue>| texts.prose(json?);
+    let version = answer.protocol_version.and_then(|json| texts.text(json)).unwrap_or_default();
     let known = ProtocolVersion::KNOWN_VERSIONS
         .iter()
         .any(|known| known.as_str() == version && known.has_initialize());
     if !known {
-        let version = mask.text(version);
         let what = format!("it speaks protocol version \"{version}\", which is unknown");
         return Err(refused(&what).quoting(&version));
     }
     Ok(Greeting {
-        protocol_version: version.to_owned(),
-        server_name: text(&answer["serverInfo"]["name"]),
-        server_version: text(&answer["serverInfo"]["version"]),
-        instructions: text(&answer["instructions"]),
-        has_tools: answer["capabilities"]["tools"].is_object(),
+        protocol_version: version,
+        server_name: text(info.name),
+        server_version: text(info.version),
+        instructions: text(answer.instructions),
+        has_tools: tools.is_some_and(|tools| tools.get().starts_with('{')),
     })
 }
 
@@ -76,29 +113,27 @@ pub(crate) async fn list_tools(session: &Session, greeting: &Greeting) -> Result
     if !greeting.has_tools {
         return Ok(Vec::new());
     }
-    #[derive(Deserialize)]
-    struct Page<'a> {
-        #[serde(borrow)]
-        tools: Vec<&'a RawValue>,
-        #[serde(default, rename = "nextCursor")]
-        next_cursor: Option<String>,
-    }
-    let mut tools = Vec::new();
+    let limits = session.limits;
+    let (mut tools, mut bytes) = (Vec::new(), 0);
     let mut params = json!({});
     let mut seen = HashSet::new();
     for _ in 0..PAGE_LIMIT {
         let answer = session.request("tools/list", &params).await.map_err(not_an_mcp_server)?;
-        // Only the first value: see `message::quick_answer`.
-        let page = Page::deserialize(&mut serde_json::Deserializer::from_slice(&answer)).map_err(
-            |error| {
-                let why = error.to_string();
-                let why = session.mask().text(&why).into_owned();
-                refused(&format!("its tool list cannot be read: {why}")).quoting(&why)
-            },
-        )?;
-        tools.extend(page.tools.iter().map(|tool| answer.slice_ref(tool.get().as_bytes())));
+        let texts = session.texts();
+        let page =
+            runtime::read_off_worker(answer.len(), move || read_page(answer, &texts, &limits));
+        let page = page.await?;
+        bytes += page.tools.iter().map(Bytes::len).sum::<usize>();
+        tools.extend(page.tools);
         if tools.len() > TOOL_LIMIT {
             return Err(over_limit(&format!("more than {TOOL_LIMIT} tools")));
+        }
+        if bytes > limits.tool_list_bytes {
+            let limit = limits.tool_list_bytes;
+            return Err(over_limit(&format!("tools whose definitions are over {limit} bytes"))
+                .with_hint(
+                    "raise \"toolListBytes\" in the server's \"limits\" if you want them all",
+                ));
         }
         match page.next_cursor {
             None => return Ok(tools),
@@ -109,6 +144,91 @@ pub(crate) async fn list_tools(session: &Session, greeting: &Greeting) -> Result
         }
     }
     Err(over_limit(&format!("more than {PAGE_LIMIT} pages of tools")))
+}
+
+struct Page {
+    tools: Vec<Bytes>,
+    next_cursor: Option<String>,
+}
+
+fn read_page(answer: Bytes, texts: &Texts, limits: &Limits) -> Result<Page> {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        tools: Entries<'a>,
+        #[serde(borrow, default, rename = "nextCursor")]
+        next_cursor: Option<&'a RawValue>,
+    }
+    let unreadable = |why: &str| {
+        let why = texts.plain(why);
+        refused(&format!("its tool list cannot be read: {why}")).quoting(&why)
+    };
+    let page: Answer<'_> = read_object(&answer).map_err(|why| unreadable(&why))?;
+    let next_cursor = match page.next_cursor.map(RawValue::get) {
+        // It is sent back as it is, so it cannot be cut.
+        Some(cursor) if cursor.len() > limits.text_bytes => {
+            let limit = limits.text_bytes;
+            return Err(over_limit(&format!("tools with a cursor of over {limit} bytes")));
+        }
+        Some(cursor) => Some(
+            serde_json::from_str::<String>(cursor)
+                .map_err(|_| unreadable("its cursor is not a string"))?,
+        ),
+        None => None,
+    };
+    let entries = page.tools.0;
+    // A slice keeps all of the answer alive: what is only a small part of it is copied out.
+    let used: usize = entries.iter().map(|tool| tool.get().len()).sum();
+    let copies = used < answer.len() / 2;
+    let tools = entries.iter().map(|tool| match tool.get().as_bytes() {
+        tool if copies => Bytes::copy_from_slice(tool),
+        tool => answer.slice_ref(tool),
+    });
+    Ok(Page { tools: tools.collect(), next_cursor })
+}
+
+/// The object that an answer begins with, and nothing behind it: see `message::quick_answer`. What stands in its place is
+/// not repeated when it is none, since it may be long.
+fn read_object<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, String> {
+    if !answer.trim_ascii_start().starts_with(b"{") {
+        return Err("it is not an object".to_owned());
+    }
+    let mut reader = serde_json::Deserializer::from_slice(answer);
+    T::deserialize(&mut reader).map_err(|error| error.to_string())
+}
+
+/// The entries of one page; of more than there may be, one more than that.
+struct Entries<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Vec<&'de RawValue>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of tools")
+            }
+
+            // What stands in its place may be long, and would be repeated by the usual error.
+            fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<Self::Value, E> {
+                Err(E::custom("it is a string in place of a list"))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut list = Vec::new();
+                while list.len() <= TOOL_LIMIT {
+                    match items.next_element()? {
+                        Some(item) => list.push(item),
+                        None => return Ok(list),
+                    }
+                }
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(list)
+            }
+        }
+        deserializer.deserialize_seq(List).map(Entries)
+    }
 }
 
 /// A refused control request means that the handshake failed, whatever a refused call would mean.
@@ -135,4 +255,74 @@ fn refused(what: &str) -> Error {
 
 fn over_limit(what: &str) -> Error {
     Error::new(ErrorKind::LimitExceeded, format!("The server lists {what}")).incurable()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::Mask;
+
+    fn texts(limit: usize) -> Texts {
+        Texts::new(Mask::default(), limit)
+    }
+
+    fn page(json: String) -> Result<Page> {
+        let limits = Limits { text_bytes: 100, ..Limits::default() };
+        read_page(json.into(), &texts(limits.text_bytes), &limits)
+    }
+
+    #[test]
+    fn what_a_server_says_of_itself_is_read_as_far_as_it_can_be() {
+        let read = |json: &str| read_greeting(json.as_bytes(), &texts(50));
+        let long = "x".repeat(1000);
+        let greeting = read(&format!(
+            r#"{{"protocolVersion":"2025-06-18","serverInfo":{{"name":"n","version":"{long}"}},"instructions":"{long}","capabilities":{{"tools":{{}}}}}},"id":1"#
+        ));
+        let greeting = greeting.unwrap();
+        assert_eq!(greeting.server_name.as_deref(), Some("n"));
+        assert!(greeting.server_version.is_some_and(|text| text.len() < 100));
+        assert!(greeting.instructions.is_some_and(|text| text.len() < 100));
+        assert!(greeting.has_tools);
+        let odd = r#"{"protocolVersion":"2025-06-18","serverInfo":"n","instructions":7,"capabilities":[]}"#;
+        let odd = read(odd).unwrap();
+        assert_eq!((odd.server_name, odd.instructions, odd.has_tools), (None, None, false));
+        for unknown in
+            ["{}".to_owned(), format!(r#"{{"protocolVersion":"{long}"}}"#), format!("\"{long}\"")]
+        {
+            let error = read(&unknown).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::HandshakeFailed);
+            assert!(error.message().len() < 300, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_small_tool_does_not_keep_a_large_page_alive() {
+        let tool = r#"{"name":"t"}"#;
+        let apart = |json: String| {
+            let answer = Bytes::from(json);
+            let range = answer.as_ptr_range();
+            let page = read_page(answer.clone(), &texts(100), &Limits::default()).unwrap();
+            assert_eq!(page.tools, [tool]);
+            !range.contains(&page.tools[0].as_ptr())
+        };
+        assert!(apart(format!(r#"{{"tools":[{tool}],"more":"{}"}}"#, "x".repeat(1000))));
+        assert!(!apart(format!(r#"{{"tools":[{tool}]}}"#)));
+    }
+
+    #[test]
+    fn a_page_that_is_none_is_told_in_few_words() {
+        let long = "x".repeat(10_000);
+        for (json, kind) in [
+            (format!(r#"{{"tools":"{long}"}}"#), ErrorKind::HandshakeFailed),
+            (format!("\"{long}\""), ErrorKind::HandshakeFailed),
+            (r#"{"tools":[],"nextCursor":7}"#.to_owned(), ErrorKind::HandshakeFailed),
+            (format!(r#"{{"tools":[],"nextCursor":"{long}"}}"#), ErrorKind::LimitExceeded),
+        ] {
+            let error = page(json).err().unwrap();
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.message().len() < 300, "{error}");
+        }
+        let many = format!(r#"{{"tools":[{}0]}}"#, "0,".repeat(1_000_000));
+        assert_eq!(page(many).unwrap().tools.len(), TOOL_LIMIT + 1);
+    }
 }

@@ -61,21 +61,21 @@ impl Session {
         if rest.first() != Some(&b'[') {
             return self.one(message.slice_ref(rest), asked);
         }
-        match serde_json::from_slice::<Vec<&RawValue>>(rest) {
-            Ok(batch) => {
-                for item in batch {
-                    self.one(message.slice_ref(item.get().as_bytes()), asked);
-                }
-            }
-            Err(_) => {
-                let elements = torn::elements(rest);
-                if elements.is_empty() {
-                    self.not_a_message(&message);
-                }
-                for element in elements {
-                    self.one(message.slice_ref(element), asked);
-                }
-            }
+        let mut read = 0;
+        let one = |item: &RawValue| {
+            read += 1;
+            self.one(message.slice_ref(item.get().as_bytes()), asked);
+        };
+        if message::each_of_batch(rest, one) {
+            return;
+        }
+        let elements = torn::elements(rest);
+        if elements.is_empty() {
+            self.not_a_message(&message);
+        }
+        let messages = elements.into_iter().filter(|element| element.starts_with(b"{"));
+        for element in messages.skip(read) {
+            self.one(message.slice_ref(element), asked);
         }
     }
 
@@ -108,11 +108,14 @@ impl Session {
         };
         match envelope {
             Envelope { jsonrpc: None, .. } => self.not_a_message(&message),
-            Envelope { method: Some(method), id: Some(id), .. } => {
-                self.reply(server_requests::reply(&method, id.get()));
-            }
-            Envelope { method: Some(method), id: None, params, .. } => {
-                self.notified(&method, params);
+            Envelope { method: Some(method), id, params, .. } => {
+                let Some(method) = message::method_name(method) else {
+                    return self.unreadable(&message);
+                };
+                match id {
+                    Some(id) => self.asked(&method, id.get()),
+                    None => self.notified(&method, params),
+                }
             }
             Envelope { method: None, id: Some(id), result, error, .. } => {
                 // Some servers write the number back as a string.
@@ -125,23 +128,33 @@ impl Session {
         }
     }
 
+    fn asked(&self, method: &str, id: &str) {
+        if id.len() > self.limits.text_bytes {
+            return tracing::debug!(server = &*self.server, "a request with too long an id");
+        }
+        self.reply(server_requests::reply(method, id));
+    }
+
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/progress" => {
                 #[derive(Deserialize)]
-                struct Params {
+                struct Params<'a> {
                     #[serde(rename = "progressToken")]
                     token: u64,
-                    #[serde(flatten)]
-                    progress: Progress,
+                    progress: f64,
+                    #[serde(default)]
+                    total: Option<f64>,
+                    #[serde(borrow, default)]
+                    message: Option<&'a RawValue>,
                 }
-                let params = params.and_then(|raw| serde_json::from_str::<Params>(raw.get()).ok());
-                if let Some(Params { token, progress }) = params {
+                let params =
+                    params.and_then(|raw| serde_json::from_str::<Params<'_>>(raw.get()).ok());
+                if let Some(Params { token, progress, total, message }) = params {
                     let told = lock(&self.table).progressed(token, self.now_us());
                     if let Some(told) = told {
-                        let message = progress.message;
-                        let message = message.map(|text| self.mask().text(&text).into_owned());
-                        told(Progress { message, ..progress });
+                        let message = message.and_then(|text| self.texts().text(text));
+                        told(Progress { progress, total, message });
                     }
                 }
             }
@@ -152,7 +165,7 @@ impl Session {
                 }
             }
             "notifications/message" => {
-                let read = |raw: &RawValue| ServerLog::read(raw.get(), &self.mask());
+                let read = |raw: &RawValue| ServerLog::read(raw.get(), &self.texts());
                 if let Some(log) = params.and_then(read) {
                     log.log(&self.server);
                     self.seen.audience.emit(&self.server, log.into_event());
@@ -185,12 +198,14 @@ impl Session {
 
     /// The server's JSON-RPC error, which becomes one of ours.
     fn refusal(&self, error: &str) -> Error {
-        let Ok(shape) = serde_json::from_str::<message::RpcErrorShape>(error) else {
+        let texts = self.texts();
+        let shape = serde_json::from_str::<message::RpcErrorShape<'_>>(error).ok();
+        let words = |json: Option<&RawValue>| json.map_or(Some(String::new()), |it| texts.text(it));
+        let Some((shape, words)) = shape.and_then(|it| words(it.message).map(|words| (it, words)))
+        else {
             return unreadable("carries an error that cannot be read");
         };
-        let mask = self.mask();
-        let words = mask.text(&shape.message).into_owned();
-        let data = shape.data.map(|data| mask.json(data));
+        let data = shape.data.map(|data| texts.value(data));
         Error::new(ErrorKind::ToolFailed, words.clone())
             .with_executed(Executed::Yes)
             .with_rpc(RpcError { code: shape.code, message: words, data })

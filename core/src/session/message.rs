@@ -1,9 +1,10 @@
 //! Owns the shape of JSON-RPC messages: writing ours, and reading only as much of theirs as routing needs.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io::Write;
 
-use serde::de::IgnoredAny;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -14,7 +15,7 @@ pub(super) struct Envelope<'a> {
     #[serde(borrow, default)]
     pub(super) id: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) method: Option<Cow<'a, str>>,
+    pub(super) method: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) params: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -24,12 +25,53 @@ pub(super) struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct RpcErrorShape {
+pub(super) struct RpcErrorShape<'a> {
     pub(super) code: i64,
-    #[serde(default)]
-    pub(super) message: String,
-    #[serde(default)]
-    pub(super) data: Option<serde_json::Value>,
+    #[serde(borrow, default)]
+    pub(super) message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) data: Option<&'a RawValue>,
+}
+
+/// How many bytes of a method's name count; none that we know has as many.
+const METHOD: usize = 200;
+
+/// The name of a method, or what a longer one begins with, as it is written; nothing where it is no string.
+pub(super) fn method_name(json: &RawValue) -> Option<Cow<'_, str>> {
+    let written = json.get().strip_prefix('"')?.strip_suffix('"')?;
+    if written.len() > METHOD {
+        let end = (0..=METHOD).rev().find(|&at| written.is_char_boundary(at)).unwrap_or(0);
+        return Some(format!("{}…", &written[..end]).into());
+    }
+    match written.contains('\\') {
+        true => crate::result::string(json.get()),
+        false => Some(written.into()),
+    }
+}
+
+/// Calls with each message of a batch while it is read, so that millions of them cost no list; false where it cannot be
+/// read to its end.
+pub(super) fn each_of_batch<'a>(batch: &'a [u8], take: impl FnMut(&'a RawValue)) -> bool {
+    struct Each<F>(F);
+    impl<'a, F: FnMut(&'a RawValue)> Visitor<'a> for Each<F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a batch")
+        }
+
+        fn visit_seq<A: SeqAccess<'a>>(mut self, mut items: A) -> Result<(), A::Error> {
+            while let Some(item) = items.next_element::<&RawValue>()? {
+                // What cannot be a message is not worth the look.
+                if item.get().starts_with('{') {
+                    (self.0)(item);
+                }
+            }
+            Ok(())
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_slice(batch);
+    (&mut reader).deserialize_seq(Each(take)).and_then(|()| reader.end()).is_ok()
 }
 
 /// The error of a JSON-RPC answer that names no request.
@@ -242,5 +284,31 @@ mod tests {
         ] {
             assert_eq!(nameless_error(other.as_bytes()), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_method_is_known_however_it_is_written_and_short_however_long_it_is() {
+        let name = |json: &str| {
+            let json = RawValue::from_string(json.to_owned()).unwrap();
+            method_name(&json).map(Cow::into_owned)
+        };
+        assert_eq!(name("\"ping\"").unwrap(), "ping");
+        assert_eq!(name(r#""tools\/list""#).unwrap(), "tools/list");
+        assert_eq!(name("7"), None);
+        let long = name(&format!("\"{}\"", "é".repeat(1 << 20))).unwrap();
+        assert!(long.len() < METHOD + 5, "{}", long.len());
+    }
+
+    #[test]
+    fn a_batch_is_read_one_by_one_as_far_as_it_goes() {
+        let read = |text: &str| {
+            let mut seen = Vec::new();
+            let whole = each_of_batch(text.as_bytes(), |item| seen.push(item.get().to_owned()));
+            (seen, whole)
+        };
+        let two = vec!["{\"a\":1}".to_owned(), "{}".to_owned()];
+        assert_eq!(read("[{\"a\":1}, 7, {} ]"), (two.clone(), true));
+        assert_eq!(read("[{\"a\":1},{},"), (two, false));
+        assert!(!read("[] []").1);
     }
 }

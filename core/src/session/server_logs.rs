@@ -3,18 +3,19 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tracing::Level;
+
+use super::text::Texts;
 
 use crate::event::{EventKind, LogOrigin};
 use crate::logs::visible;
-use crate::redact::{Mask, shortened};
+use crate::redact::shortened;
 
 const TARGET: &str = "mcpool::server";
-/// How many bytes of JSON an event keeps; a longer message becomes its beginning.
-const EVENT: usize = 64 << 10;
 /// How many characters a log record shows.
 const RECORD: usize = 4 << 10;
-/// How many characters the names of a level and of a logger may have.
+/// How many bytes the names of a level and of a logger may have.
 const NAME: usize = 200;
 
 pub(super) struct ServerLog {
@@ -24,19 +25,23 @@ pub(super) struct ServerLog {
 }
 
 impl ServerLog {
-    pub(super) fn read(params: &str, mask: &Mask) -> Option<ServerLog> {
+    pub(super) fn read(params: &str, texts: &Texts) -> Option<ServerLog> {
         #[derive(Deserialize)]
-        struct Params {
-            level: String,
-            #[serde(default)]
-            logger: Option<String>,
-            #[serde(default)]
-            data: Value,
+        struct Params<'a> {
+            #[serde(borrow)]
+            level: &'a RawValue,
+            #[serde(borrow, default)]
+            logger: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            data: Option<&'a RawValue>,
         }
         let Params { level, logger, data } = serde_json::from_str(params).ok()?;
-        let name = |text: String| shortened(&mask.text(&text), NAME);
-        let data = bounded(mask.json(data), params.len());
-        Some(ServerLog { level: name(level), logger: logger.map(name), data })
+        let names = texts.within(NAME);
+        Some(ServerLog {
+            level: names.text(level)?,
+            logger: logger.and_then(|logger| names.text(logger)),
+            data: data.map(|data| texts.value(data)).unwrap_or_default(),
+        })
     }
 
     /// Writes it to the log, where its level is wanted.
@@ -85,27 +90,19 @@ fn level_of(name: &str) -> Level {
     }
 }
 
-fn bounded(data: Value, length: usize) -> Value {
-    if length <= EVENT {
-        return data;
-    }
-    match data {
-        Value::String(text) => shortened(&text, RECORD).into(),
-        data => shortened(&data.to_string(), RECORD).into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::redact::Given;
+    use crate::redact::{Given, Mask};
+
+    const LIMIT: usize = 10_000;
 
     fn read(params: &Value) -> ServerLog {
         let mut given = Given::default();
         given.value("hunter2");
-        ServerLog::read(&params.to_string(), &given.mask()).unwrap()
+        ServerLog::read(&params.to_string(), &Texts::new(given.mask(), LIMIT)).unwrap()
     }
 
     #[test]
@@ -134,14 +131,15 @@ mod tests {
             let log = read(&json!({"level": flood, "logger": flood, "data": data}));
             assert!(log.line().len() < 5000);
             let told = serde_json::to_string(&log.into_event()).unwrap();
-            assert!(told.len() < 5000, "{}", told.len());
+            assert!(told.len() < LIMIT + 1000, "{}", told.len());
         }
     }
 
     #[test]
     fn what_is_no_log_message_is_none() {
         for params in ["null", "[]", "{}", r#"{"level":1}"#] {
-            assert!(ServerLog::read(params, &Mask::default()).is_none(), "{params}");
+            let texts = Texts::new(Mask::default(), LIMIT);
+            assert!(ServerLog::read(params, &texts).is_none(), "{params}");
         }
     }
 }

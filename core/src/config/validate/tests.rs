@@ -106,6 +106,9 @@ fn a_wrong_setting_is_a_warning_that_names_it_and_the_default() {
         ("limits.jsonDepth", json!({"jsonDepth": -1})),
         ("limits.serverRequests", json!({"serverRequests": 1.5})),
         ("limits.replyBytes", json!({"replyBytes": "1 MiB"})),
+        ("limits.textBytes", json!({"textBytes": 0})),
+        ("limits.toolBytes", json!({"toolBytes": []})),
+        ("limits.toolListBytes", json!({"toolListBytes": -1})),
         ("limits.colour", json!({"colour": 1})),
     ];
     let plain = server("n", json!({"command": "x"}), &mut Vec::new()).unwrap();

@@ -83,7 +83,7 @@ impl Actor {
         self.refresh = Some(Box::pin(async move {
             let listed = timeout(limit, list_tools(&live.session, &live.greeting)).await;
             match listed {
-                Ok(listed) => Ok(tools_of(&seen, listed?, &live.session.mask())),
+                Ok(listed) => Ok(tools_of(&seen, listed?, &live.session).await),
                 Err(_) => Err(Error::new(ErrorKind::ToolTimeout, "tools/list was not answered")),
             }
         }));

@@ -13,6 +13,8 @@ use crate::wire::without_bom;
 const PAUSE: Duration = Duration::from_secs(1);
 /// Whatever the server says.
 const LEAST_PAUSE: Duration = Duration::from_millis(100);
+/// The longest id of an event that is kept, and named in a header.
+const LONGEST_ID: usize = 64 << 10;
 
 pub(super) struct EventStream {
     line: Vec<u8>,
@@ -170,8 +172,9 @@ impl EventStream {
             self.count += 1;
         }
         if let Some(id) = self.next_id.take() {
-            // An empty id takes the last one back.
-            self.last_id = HeaderValue::from_bytes(&id).ok().filter(|_| !id.is_empty());
+            // An empty id takes the last one back; so does one that no request could name.
+            let is_usable = !id.is_empty() && id.len() <= LONGEST_ID;
+            self.last_id = HeaderValue::from_bytes(&id).ok().filter(|_| is_usable);
         }
     }
 }
@@ -263,6 +266,9 @@ mod tests {
         assert_eq!(id("id: 1\n\nid: 2\ndata: a\n"), Some("1".into()));
         assert_eq!(id("id: 1\n\nid: 2\0\ndata: a\n\n"), Some("1".into()));
         assert_eq!(id("id: 1\n\nid:\n\n"), None);
+        let mut events = EventStream::new(1 << 20);
+        events.feed(format!("id: 1\n\nid: {}\n\n", "x".repeat(LONGEST_ID + 1)).as_bytes());
+        assert_eq!(events.last_id(), None);
         assert_eq!(id("data: a\n\n"), None);
     }
 

@@ -1,0 +1,184 @@
+//! Owns what is shown and kept of a server's words beside its results: their beginning, up to a limit, without the values
+//! that the server was given.
+//! Invariant: what is behind the limit is neither unescaped, parsed nor masked, so no text costs more than its limit.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::redact::{Cut, Mask};
+use crate::result::string;
+
+/// How the texts of one server are read.
+#[derive(Clone)]
+pub(super) struct Texts {
+    mask: Mask,
+    limit: usize,
+}
+
+impl Texts {
+    pub(super) fn new(mask: Mask, limit: usize) -> Self {
+        Texts { mask, limit }
+    }
+
+    /// The same for texts that are not worth as much.
+    pub(super) fn within(&self, limit: usize) -> Self {
+        Texts { mask: self.mask.clone(), limit: self.limit.min(limit) }
+    }
+
+    /// The text of a JSON string; nothing where it is none.
+    pub(super) fn text(&self, json: &RawValue) -> Option<String> {
+        let beginning = Beginning::of_string(json.get(), self.limit)?;
+        Some(match beginning.is_cut() {
+            true => self.shown(&beginning),
+            false => self.mask.text(&beginning.text).into_owned(),
+        })
+    }
+
+    /// The same for what a server offers to agents: see [`Mask::prose`].
+    pub(super) fn prose(&self, json: &RawValue) -> Option<String> {
+        let beginning = Beginning::of_string(json.get(), self.limit)?;
+        Some(match beginning.is_cut() {
+            true => self.shown(&beginning),
+            false => self.mask.prose(&beginning.text).into_owned(),
+        })
+    }
+
+    /// A text that is no JSON, such as the words of a parser.
+    pub(super) fn plain(&self, text: &str) -> String {
+        let beginning = Beginning::of_plain(text, self.limit);
+        match beginning.is_cut() {
+            true => self.shown(&beginning),
+            false => self.mask.text(text).into_owned(),
+        }
+    }
+
+    /// Any JSON; what is longer than the limit, or too deep to be read, as the text that it begins with.
+    pub(super) fn value(&self, json: &RawValue) -> Value {
+        let json = json.get();
+        if json.len() > self.limit {
+            return match Beginning::of_string(json, self.limit) {
+                Some(beginning) => self.shown(&beginning).into(),
+                None => self.plain(json).into(),
+            };
+        }
+        match serde_json::from_str(json) {
+            Ok(value) => self.mask.json(value),
+            Err(_) => self.plain(json).into(),
+        }
+    }
+
+    fn shown(&self, Beginning { text, whole }: &Beginning<'_>) -> String {
+        let mut shown = self.mask.part(text, 0, Cut { start: false, end: true });
+        if let Some(whole) = whole {
+            shown += &format!("… (cut at {} of {whole} bytes)", self.limit);
+        }
+        shown
+    }
+}
+
+struct Beginning<'a> {
+    text: Cow<'a, str>,
+    /// How long all of it is, where this is only its beginning.
+    whole: Option<usize>,
+}
+
+impl<'a> Beginning<'a> {
+    fn of_plain(text: &'a str, limit: usize) -> Self {
+        if text.len() <= limit {
+            return Beginning { text: text.into(), whole: None };
+        }
+        let end = (0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        Beginning { text: text[..end].into(), whole: Some(text.len()) }
+    }
+
+    fn of_string(json: &'a str, limit: usize) -> Option<Self> {
+        let body = json.strip_prefix('"')?.strip_suffix('"')?;
+        if body.len() <= limit {
+            return Some(Beginning { text: string(json)?, whole: None });
+        }
+        let Beginning { text, whole } = Beginning::of_plain(body, limit);
+        let end = whole_escapes(&text);
+        let text = string(&format!("\"{}\"", &text[..end]))?.into_owned().into();
+        Some(Beginning { text, whole })
+    }
+
+    fn is_cut(&self) -> bool {
+        self.whole.is_some()
+    }
+}
+
+/// How much of the inside of a JSON string can be read when it ends anywhere.
+fn whole_escapes(body: &str) -> usize {
+    let (bytes, mut at) = (body.as_bytes(), 0);
+    while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
+        let start = at + found;
+        at = start + if bytes.get(start + 1) == Some(&b'u') { 6 } else { 2 };
+        if at > bytes.len() {
+            return start;
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::Given;
+
+    fn texts(limit: usize) -> Texts {
+        let mut given = Given::default();
+        given.value("hunter2-hunter2");
+        Texts::new(given.mask(), limit)
+    }
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_text_within_the_limit_is_all_there_but_for_what_the_server_was_given() {
+        let text = |json| texts(30).text(&raw(json));
+        assert_eq!(text(r#""a \"b\" hunter2-hunter2""#).unwrap(), "a \"b\" ***");
+        assert_eq!(text(r#""\ud800""#).unwrap().chars().count(), 3);
+        assert_eq!(text("7"), None);
+        assert_eq!(text("null"), None);
+    }
+
+    #[test]
+    fn a_longer_text_is_its_beginning_wherever_it_is_cut() {
+        for piece in ["ab", "é", "\\n", "\\u00e9", "\\ud83d\\ude00", "\\\\", "\\\""] {
+            let json = raw(&format!("\"x{}\"", piece.repeat(100)));
+            let whole: String = serde_json::from_str(json.get()).unwrap();
+            for limit in 1..40 {
+                let text = texts(limit).text(&json).unwrap();
+                let (beginning, notice) = text.split_once('…').unwrap();
+                // Of a pair that is parted, a mark may be left.
+                let beginning = beginning.trim_end_matches('\u{fffd}');
+                assert!(whole.starts_with(beginning), "{piece} at {limit}: {text}");
+                assert!(beginning.len() <= limit && beginning.len() + 12 > limit / 6, "{text}");
+                assert!(notice.contains("bytes"), "{notice}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_secret_that_is_cut_is_hidden() {
+        let text = texts(20).text(&raw("\"0123456789hunter2-hunter2 and more\"")).unwrap();
+        assert!(!text.contains("hunter2"), "{text}");
+        let json = raw("[\"0123456789hunter2-hunter2\",\"and more\"]");
+        let Value::String(text) = texts(20).value(&json) else { panic!() };
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+
+    #[test]
+    fn json_is_kept_below_the_limit_and_a_text_above() {
+        let value = |limit, json| texts(limit).value(&raw(json));
+        assert_eq!(value(30, r#"{"a":["hunter2-hunter2"]}"#), serde_json::json!({"a": ["***"]}));
+        assert_eq!(value(8, "[1,2,3,4,5]"), "[1,2,3,4… (cut at 8 of 11 bytes)");
+        assert_eq!(value(4, r#""abcdefgh""#), "abcd… (cut at 4 of 8 bytes)");
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        assert_eq!(value(1000, &deep), deep);
+    }
+}
