@@ -52,8 +52,10 @@ export declare class NativeCatalog {
 
 /** A stream of events from the moment it was asked for. */
 export declare class NativeEvents {
-  /** The next event, `null` at the end. `holds` keeps the process alive. */
-  next(key: number, holds: boolean): void
+  /** Waits until there are events to take; `false` at the end. `holds` keeps the process alive. */
+  ready(key: number, holds: boolean): void
+  /** What has happened since, as a JSON list; empty when it is all read. */
+  take(): string
   /** How many events this reader was too slow for. */
   lost(): number
 }

@@ -34,7 +34,7 @@ pub(crate) struct View {
 impl View {
     pub(crate) fn new(cache: Cache) -> Arc<View> {
         Arc::new(View {
-            events: EventLog::new(),
+            events: EventLog::default(),
             cache,
             catalog_version: AtomicU64::new(1),
             announced: AtomicU64::new(0),

@@ -1,19 +1,25 @@
 //! Owns what mcpool tells while it works: events with a sequence number, a time and a server.
 //! A slow reader loses the oldest events and is told how many; nobody else waits for it.
 
-use std::sync::Mutex;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use tokio::sync::broadcast::{self, error::RecvError};
+use tokio::sync::Notify;
 
 use crate::per_process::Local;
 use crate::result::Signal;
 use crate::status::{Reason, State};
 use crate::sync::lock;
 
-const CAPACITY: usize = 1024;
+mod queue;
+
+use queue::Queue;
+
+/// How many events are handed over at once.
+const BATCH: usize = 256;
 
 /// One thing that happened.
 #[derive(Clone, Debug, Serialize)]
@@ -138,6 +144,11 @@ pub enum EventKind {
         /// What it said.
         error: crate::Error,
     },
+    /// This reader was too slow for events that came before; `seq` is the number of the last of them.
+    Lost {
+        /// How many they were.
+        count: u64,
+    },
 }
 
 impl EventKind {
@@ -152,6 +163,7 @@ impl EventKind {
         "injection",
         "auth_required",
         "config_changed",
+        "lost",
     ];
 
     /// The type: one of [`EventKind::TYPES`].
@@ -166,6 +178,7 @@ impl EventKind {
             EventKind::Injection { .. } => "injection",
             EventKind::AuthRequired { .. } => "auth_required",
             EventKind::ConfigChanged { .. } => "config_changed",
+            EventKind::Lost { .. } => "lost",
         }
     }
 }
@@ -216,40 +229,36 @@ pub enum LogOrigin {
 }
 
 /// The sending side, one per manager.
-pub(crate) struct EventLog {
-    /// Absent when nothing will happen any more.
-    sender: Mutex<Option<broadcast::Sender<Event>>>,
-    seq: AtomicU64,
+#[derive(Default)]
+pub(crate) struct EventLog(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    news: Notify,
 }
 
 impl EventLog {
-    pub(crate) fn new() -> Self {
-        let sender = Mutex::new(Some(broadcast::Sender::new(CAPACITY)));
-        EventLog { sender, seq: AtomicU64::new(0) }
-    }
-
     pub(crate) fn emit(&self, server: &str, kind: EventKind) {
-        if let Some(sender) = &*lock(&self.sender) {
-            // Counted under the lock, so that events arrive in the order of their numbers.
-            let seq = self.seq.fetch_add(1, Ordering::Relaxed) + 1;
-            let time_ms = now_ms();
-            // Nobody listening is fine.
-            let _ = sender.send(Event { seq, time_ms, server: server.to_owned(), kind });
-        }
+        lock(&self.0.queue).push(server, kind);
+        self.0.news.notify_waiters();
     }
 
     pub(crate) fn subscribe(&self) -> Events {
-        let receiver = match &*lock(&self.sender) {
-            Some(sender) => sender.subscribe(),
-            None => broadcast::channel(1).1,
-        };
-        let receiver = Local::new(tokio::sync::Mutex::new(receiver));
-        Events { receiver, lost: AtomicU64::new(0) }
+        let id = lock(&self.0.queue).join();
+        Events { shared: Local::new(self.0.clone()), id, lost: AtomicU64::new(0) }
     }
 
     /// Every stream ends after the events that were sent.
     pub(crate) fn close(&self) {
-        lock(&self.sender).take();
+        lock(&self.0.queue).close();
+        self.0.news.notify_waiters();
+    }
+}
+
+impl Drop for EventLog {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -259,32 +268,72 @@ pub(crate) fn now_ms() -> u64 {
 
 /// A stream of events from the moment it was asked for.
 pub struct Events {
-    receiver: Local<tokio::sync::Mutex<broadcast::Receiver<Event>>>,
+    shared: Local<Arc<Shared>>,
+    id: u64,
     lost: AtomicU64,
 }
 
 impl Events {
     /// The next event; `None` when the manager is gone. Who asks at the same time gets different events.
     pub async fn next(&self) -> Option<Event> {
-        // Nothing will happen here to what belongs to the parent of a forked process.
-        if self.receiver.is_inherited() {
-            return None;
-        }
-        let mut receiver = self.receiver.lock().await;
-        loop {
-            match receiver.recv().await {
-                Ok(event) => return Some(event),
-                Err(RecvError::Lagged(count)) => {
-                    self.lost.fetch_add(count, Ordering::Relaxed);
-                }
-                Err(RecvError::Closed) => return None,
+        while self.ready().await {
+            if let Some(event) = self.take_most(1).pop() {
+                return Some(event);
             }
         }
+        None
+    }
+
+    /// Waits until there is something to [`Events::take`]; false when the manager is gone. Nothing is lost by giving it up.
+    pub async fn ready(&self) -> bool {
+        // Nothing will happen here to what belongs to the parent of a forked process.
+        if self.shared.is_inherited() {
+            return false;
+        }
+        loop {
+            let mut told = pin!(self.shared.news.notified());
+            // From here on, what happens is not missed.
+            told.as_mut().enable();
+            {
+                let queue = lock(&self.shared.queue);
+                if queue.has_news(self.id) {
+                    return true;
+                }
+                if queue.is_closed() {
+                    return false;
+                }
+            }
+            told.await;
+        }
+    }
+
+    /// What has happened since, some hundreds at most; empty when it is all read.
+    pub fn take(&self) -> Vec<Event> {
+        self.take_most(BATCH)
+    }
+
+    fn take_most(&self, most: usize) -> Vec<Event> {
+        if self.shared.is_inherited() {
+            return Vec::new();
+        }
+        let (lost, events) = lock(&self.shared.queue).take(self.id, most);
+        if let Some(Event { kind: EventKind::Lost { count }, .. }) = lost {
+            self.lost.fetch_add(count, Ordering::Relaxed);
+        }
+        lost.into_iter().chain(events.into_iter().map(Arc::unwrap_or_clone)).collect()
     }
 
     /// How many events this reader was too slow for.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        if !self.shared.is_inherited() {
+            lock(&self.shared.queue).leave(self.id);
+        }
     }
 }
 
@@ -294,13 +343,30 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_reader_loses_the_oldest_and_is_told() {
-        let log = EventLog::new();
+        let log = EventLog::default();
         let events = log.subscribe();
-        for _ in 0..CAPACITY + 10 {
+        for _ in 0..queue::EVENTS + 10 {
             log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
         }
+        let told = events.next().await.unwrap();
+        assert!(matches!(told.kind, EventKind::Lost { count: 10 }), "{told:?}");
+        assert_eq!((told.seq, events.lost()), (10, 10));
         assert_eq!(events.next().await.unwrap().seq, 11);
-        assert_eq!(events.lost(), 10);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_gives_up_waiting_loses_nothing() {
+        let log = EventLog::default();
+        let events = log.subscribe();
+        for number in 1..100 {
+            let waits = std::future::poll_fn(|cx| {
+                let _ = pin!(events.next()).poll(cx);
+                std::task::Poll::Ready(())
+            });
+            waits.await;
+            log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
+            assert_eq!(events.next().await.unwrap().seq, number);
+        }
     }
 
     /// One event of each type. A new type has to be added here, to the list and to the languages.
@@ -351,6 +417,7 @@ mod tests {
                 restarted: none(),
                 updated: none(),
             },
+            EventKind::Lost { count: 1 },
         ]
     }
 
@@ -366,7 +433,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_stream_ends_with_the_manager() {
-        let log = EventLog::new();
+        let log = EventLog::default();
         let events = log.subscribe();
         drop(log);
         assert!(events.next().await.is_none());
@@ -374,7 +441,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_closed_log_is_read_to_its_end() {
-        let log = EventLog::new();
+        let log = EventLog::default();
         let events = log.subscribe();
         log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
         log.close();

@@ -132,6 +132,13 @@ export interface AuthRequiredEvent extends Happening {
   error: McpoolError;
 }
 
+/** This reader was too slow for events that came before; `seq` is the number of the last of them. */
+export interface LostEvent extends Happening {
+  type: 'lost';
+  /** How many they were. */
+  count: number;
+}
+
 /** One thing that happened. */
 export type McpoolEvent =
   | StatusEvent
@@ -142,7 +149,8 @@ export type McpoolEvent =
   | LogEvent
   | InjectionEvent
   | AuthRequiredEvent
-  | ConfigChangedEvent;
+  | ConfigChangedEvent
+  | LostEvent;
 
 /** What a listener of `type` hears. */
 export type EventOf<T extends McpoolEvent['type']> = Extract<McpoolEvent, { type: T }>;
@@ -155,6 +163,8 @@ export class EventStream implements AsyncIterableIterator<McpoolEvent> {
   #last: Promise<unknown> = Promise.resolve();
   #stop: (() => void) | undefined;
   #done = false;
+  /** Taken and not read yet, the next one last. */
+  #taken: object[] = [];
 
   /** @internal */
   constructor(native: NativeEvents, holds: boolean, asked?: Answering) {
@@ -185,19 +195,21 @@ export class EventStream implements AsyncIterableIterator<McpoolEvent> {
   }
 
   async #ask(): Promise<IteratorResult<McpoolEvent, undefined>> {
+    while (!this.#done && this.#taken.length === 0) {
+      const asked = askUntil(
+        (key) => this.#native.ready(key, this.#holds),
+        (json) => JSON.parse(json),
+        this.#asked,
+      );
+      this.#stop = asked.stop;
+      const more: boolean | undefined = await asked.answer;
+      this.#stop = undefined;
+      if (more) this.#taken = JSON.parse(this.#native.take()).reverse();
+      else this.#done = true;
+    }
     if (this.#done) return { done: true, value: undefined };
-    const asked = askUntil((key) => this.#native.next(key, this.#holds), readEvent, this.#asked);
-    this.#stop = asked.stop;
-    const value = await asked.answer;
-    this.#stop = undefined;
-    this.#done ||= value === undefined;
-    return value === undefined ? { done: true, value } : { done: false, value };
+    return { done: false, value: shape(this.#taken.pop() as object) };
   }
-}
-
-function readEvent(json: string): McpoolEvent | undefined {
-  const event = JSON.parse(json);
-  return event === null ? undefined : shape(event);
 }
 
 type Listener = (event: never) => void;

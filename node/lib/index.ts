@@ -51,6 +51,7 @@ export type {
   EventStream,
   InjectionEvent,
   LogEvent,
+  LostEvent,
   McpoolEvent,
   ProgressEvent,
   Signal,

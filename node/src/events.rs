@@ -27,13 +27,19 @@ impl NativeEvents {
 
 #[napi]
 impl NativeEvents {
-    /// The next event, `null` at the end. `holds` keeps the process alive.
+    /// Waits until there are events to take; `false` at the end. `holds` keeps the process alive.
     #[napi]
-    pub fn next(&self, key: i64, holds: bool) {
+    pub fn ready(&self, key: i64, holds: bool) {
         let stream = self.stream.clone();
         let listening = self.questions.as_ref().map(|asked| overhear(asked, &self.post, key));
-        let next = || async move { Ok(to_json(&stream.next().await)) };
-        start_listening(&self.post, key, holds, listening, next);
+        let ready = || async move { Ok(to_json(&stream.ready().await)) };
+        start_listening(&self.post, key, holds, listening, ready);
+    }
+
+    /// What has happened since, as a JSON list; empty when it is all read.
+    #[napi]
+    pub fn take(&self) -> String {
+        to_json(&self.stream.take())
     }
 
     /// How many events this reader was too slow for.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from sys import modules
 
 from . import _native
@@ -234,15 +235,18 @@ class Events:
 
     def __init__(self, native: NativeEvents) -> None:
         self._native = native
+        self._taken: deque[dict[str, Any]] = deque()
 
     def __aiter__(self) -> Events:
         return self
 
     async def __anext__(self) -> Event:
-        fields = await finish(_native.next_event(self._native))
-        if fields is None:
-            raise StopAsyncIteration
-        return event(fields)
+        while not self._taken:
+            # One wake-up for many events; waiting for it also lets the loop's other tasks have their turn.
+            if not await finish(_native.events_ready(self._native)):
+                raise StopAsyncIteration
+            self._taken.extend(self._native.take())
+        return event(self._taken.popleft())
 
     @property
     def lost(self) -> int:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         "injection",
         "auth_required",
         "config_changed",
+        "lost",
     ]
     """What an event tells of."""
     SignalKind: TypeAlias = Literal[
@@ -157,6 +158,7 @@ class Event(NamedTuple):
     `progress`: tool, progress, total, message.
     `injection`: place ("result", "description" or "instructions"), tool, signals (kind and excerpt of each).
     `auth_required`: error.
+    `lost`: count: how many events before this one the reader was too slow for.
     """
 
     seq: int

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 _LOOK = 1.0
 # A storm of events is shown as one change.
 _STORM = 0.1
-_NOT_SHOWN = ("log", "progress")
-_CHANGES_TOOLS = ("tools_changed", "tool_drift", "config_changed")
+_NOT_SHOWN = {"log", "progress"}
+# What was lost may have been any of these.
+_CHANGES_TOOLS = {"tools_changed", "tool_drift", "config_changed", "lost"}
 
 _widgets: weakref.WeakKeyDictionary[ManagerBase, weakref.ref[StatusWidget]] = weakref.WeakKeyDictionary()
 
@@ -104,22 +105,21 @@ async def _follow(
     stop: asyncio.Event,
 ) -> None:
     halted: asyncio.Future[Any] = asyncio.ensure_future(stop.wait())
-    coming: asyncio.Future[Any] = _native.next_event(events)
+    coming: asyncio.Future[Any] = _native.events_ready(events)
     over = False
     try:
         while not over:
-            kind = ""
+            kinds: set[str] = set()
             await asyncio.wait({coming, halted}, timeout=_LOOK, return_when=asyncio.FIRST_COMPLETED)
             if coming.done():
-                event = coming.result()
-                over = event is None
-                if event is not None:
-                    kind = event["type"]
-                    coming = _native.next_event(events)
-                    if kind in _NOT_SHOWN:
+                over = not coming.result()
+                if not over:
+                    kinds = {event["type"] for event in events.take()}
+                    coming = _native.events_ready(events)
+                    if kinds <= _NOT_SHOWN:
                         continue
                     await asyncio.wait({halted}, timeout=_STORM)
-            tools = over or kind in _CHANGES_TOOLS
+            tools = over or not kinds.isdisjoint(_CHANGES_TOOLS)
             over = halted.done() or not _look(widget(), manager(), tools=tools, over=over)
     finally:
         give_up(coming)

@@ -223,23 +223,21 @@ pub(crate) fn block_close(manager: &Bound<'_, NativeManager>) -> PyResult<()> {
     wait(manager.py(), manager.get().core.close())
 }
 
-/// The next event as a dict; None at the end, or when `timeout` seconds have passed.
+/// Waits until there are events to take; False at the end, or when `timeout` seconds have passed.
 #[pyfunction]
 #[pyo3(signature = (events, timeout))]
-pub(crate) fn block_next_event<'py>(
-    py: Python<'py>,
-    events: &Bound<'py, NativeEvents>,
+pub(crate) fn block_events_ready(
+    py: Python<'_>,
+    events: &Bound<'_, NativeEvents>,
     timeout: Option<f64>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+) -> PyResult<bool> {
     let limit = read_timeout(py, timeout)?;
     let stream = events.get().stream.clone();
-    let next = |_| async move {
+    let ready = |_| async move {
         match limit {
-            Some(limit) => tokio::time::timeout(limit, stream.next()).await.ok().flatten(),
-            None => stream.next().await,
+            Some(limit) => tokio::time::timeout(limit, stream.ready()).await.unwrap_or(false),
+            None => stream.ready().await,
         }
     };
-    wait_and_answer(py, events.get().asking(py), next)?
-        .map(|event| json::from_serialize(py, &event))
-        .transpose()
+    wait_and_answer(py, events.get().asking(py), ready)
 }

@@ -67,7 +67,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(verbs::disconnect, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::disconnect_all, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::close, module)?)?;
-    module.add_function(wrap_pyfunction!(verbs::next_event, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::events_ready, module)?)?;
     module.add_function(wrap_pyfunction!(discover::discover, module)?)?;
     module.add_function(wrap_pyfunction!(discover::discover_manager, module)?)?;
     module.add_function(wrap_pyfunction!(discover::block_discover, module)?)?;
@@ -87,6 +87,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(blocking::block_disconnect, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_disconnect_all, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::block_close, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_next_event, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::block_events_ready, module)?)?;
     Ok(())
 }

@@ -207,6 +207,11 @@ impl NativeEvents {
 
 #[pymethods]
 impl NativeEvents {
+    /// What has happened since, as dicts; empty when it is all read.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        crate::json::from_serialize(py, &self.stream.take())
+    }
+
     /// How many events this reader was too slow for.
     fn lost(&self) -> u64 {
         self.stream.lost()

@@ -130,11 +130,11 @@ pub(crate) fn close<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<Bound<
     start(manager.py(), ended(manager.get().core.close()))
 }
 
-/// The next event as a dict, None at the end.
+/// Waits until there are events to take; False at the end.
 #[pyfunction]
-pub(crate) fn next_event<'py>(events: &Bound<'py, NativeEvents>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn events_ready<'py>(events: &Bound<'py, NativeEvents>) -> PyResult<Bound<'py, PyAny>> {
     let (event_loop, bridge) = running(events.py())?;
     let stream = events.get().stream.clone();
-    let next = || async move { Ok(to_json(&stream.next().await)) };
-    bridge.get().start(&event_loop, events.get().asking(event_loop.py()), next)
+    let ready = || async move { Ok(to_json(&stream.ready().await)) };
+    bridge.get().start(&event_loop, events.get().asking(event_loop.py()), ready)
 }

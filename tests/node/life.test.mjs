@@ -119,19 +119,72 @@ test('a reader that is too slow loses the oldest events and is told how many', a
   await manager.connectAll();
   const stream = manager.events();
   const last = manager.events();
-  const log = () => manager.callTool('a', 'log', { level: 'info', text: 'x' });
-  const count = 1500;
+  const log = () => manager.callTool('a', 'log', { level: 'info', text: 'x'.repeat(60_000) });
+  const count = 800;
   await Promise.all(Array.from({ length: count }, log));
   assert.equal(stream.lost, 0);
   const { value } = await stream.next();
   assert.ok(stream.lost > 0 && stream.lost < count);
+  assert.deepEqual([value.type, value.count], ['lost', stream.lost]);
   const { value: same } = await last.next();
   assert.equal(last.lost, stream.lost);
   assert.equal(same.seq, value.seq);
   await manager.close();
-  let read = 1;
+  let read = 0;
   for await (const _ of stream) read++;
   assert.ok(read + stream.lost >= count);
+});
+
+for (const callers of [1, 32]) {
+  test(`an eager reader and a listener get every call event: ${callers} at once`, async (t) => {
+    const manager = manage(t, { a: server() }, { callEvents: true });
+    await manager.connectAll();
+    const calls = 8000;
+    const told = [];
+    const heard = [];
+    let missed = 0;
+    manager.on('call', (event) => heard.push(event.phase));
+    manager.on('lost', (event) => {
+      missed += event.count;
+    });
+    const stream = manager.events();
+    const reading = (async () => {
+      for await (const event of stream) told.push(event);
+    })();
+    let left = calls;
+    const call = async () => {
+      while (left-- > 0) await manager.callTool('a', 'echo', { text: 'x' });
+    };
+    await Promise.all(Array.from({ length: callers }, call));
+    await until(() => heard.length + missed === 2 * calls, 'every event');
+    await manager.close();
+    await reading;
+    const phases = told.filter(({ type }) => type === 'call').map(({ phase }) => phase);
+    assert.equal(phases.length + stream.lost, 2 * calls);
+    assert.deepEqual([stream.lost, missed], [0, 0]);
+    assert.equal(phases.filter((phase) => phase === 'finished').length, calls);
+  });
+}
+
+test('a listener that is too slow is told how much it missed', async (t) => {
+  const manager = manage(t, { a: server() });
+  await manager.connectAll();
+  const count = 800;
+  let heard = 0;
+  let missed = 0;
+  manager.on('log', () => {
+    // Nothing else runs here until every call has its answer.
+    const deadline = Date.now() + 60_000;
+    while (manager.status()[0].calls.ok < count) assert.ok(Date.now() < deadline);
+    heard++;
+  });
+  manager.on('lost', (event) => {
+    missed += event.count;
+  });
+  const log = () => manager.callTool('a', 'log', { level: 'info', text: 'x'.repeat(60_000) });
+  await Promise.all(Array.from({ length: count }, log));
+  await until(() => heard + missed === count, 'every message');
+  assert.ok(missed > 0);
 });
 
 for (const how of ['plain', 'pooled', 'named', 'child', 'watching']) {

@@ -14,7 +14,9 @@ import mcpool.blocking
 import pytest
 from fixture_server import PATIENCE, all_gone, config, lives, processes, stdio, until
 
-CAPACITY = 1024
+# So long a text that a few hundred of them are what a reader may lag behind.
+TEXT = 60_000
+CAPACITY = (32 << 20) // TEXT
 
 
 @pytest.fixture
@@ -100,7 +102,8 @@ def number(event: mcpool.Event) -> int:
 
 
 def test_a_slow_reader_loses_the_oldest_and_is_told(journal: Path) -> None:
-    flood, batch = 2 * CAPACITY, CAPACITY // 2
+    batch = CAPACITY // 2
+    flood = 4 * batch
 
     async def main() -> None:
         async with mcpool.Manager(config(a=stdio(journal=journal)), pool=mcpool.Pool()) as manager:
@@ -108,15 +111,70 @@ def test_a_slow_reader_loses_the_oldest_and_is_told(journal: Path) -> None:
             slow, quick = manager.events(), manager.events()
             for first in range(0, flood, batch):
                 for n in range(first, first + batch):
-                    await manager.call_tool("a", "log", {"level": "info", "text": str(n)})
+                    await manager.call_tool("a", "log", {"level": "info", "text": str(n).rjust(TEXT)})
                 read = [number(await anext(quick)) for _ in range(batch)]
                 assert read == list(range(first, first + batch)), "nobody loses by another one's slowness"
             assert quick.lost == 0
+            told = await anext(slow)
+            assert (told.type, told.data) == ("lost", {"count": slow.lost})
             seen = [await anext(slow)]
             assert number(seen[0]) == slow.lost >= flood - CAPACITY
             while number(seen[-1]) != flood - 1:
                 seen.append(await anext(slow))
             assert len(seen) + slow.lost == flood
             assert {event.data["origin"] for event in seen} == {"server"}
+
+    asyncio.run(asyncio.wait_for(main(), 300))
+
+
+@pytest.mark.parametrize("callers", [1, 32])
+def test_an_eager_reader_gets_every_call_event(callers: int) -> None:
+    calls = 8000
+
+    async def main() -> None:
+        manager = mcpool.Manager(config(a=stdio()), pool=mcpool.Pool(), call_events=True)
+        await manager.connect_all()
+        events = manager.events()
+        left = iter(range(calls))
+        seen: list[mcpool.Event] = []
+
+        async def read() -> None:
+            async for event in events:
+                seen.append(event)
+
+        async def call() -> None:
+            for _ in left:
+                await manager.call_tool("a", "echo", {"text": "x"})
+
+        reader = asyncio.create_task(read())
+        await asyncio.gather(*(call() for _ in range(callers)))
+        await manager.close()
+        await reader
+        told = [event.data["phase"] for event in seen if event.type == "call"]
+        lost = sum(event.data["count"] for event in seen if event.type == "lost")
+        assert lost == events.lost
+        assert len(told) + lost == 2 * calls
+        assert lost == 0 and told.count("started") == told.count("finished") == calls
+
+    asyncio.run(asyncio.wait_for(main(), 300))
+
+
+def test_a_reader_that_gives_up_waiting_loses_nothing() -> None:
+    async def main() -> None:
+        async with mcpool.Manager(config(a=stdio()), pool=mcpool.Pool(), call_events=True) as manager:
+            await manager.connect_all()
+            events = manager.events()
+            for n in range(1, 200):
+                waiting = asyncio.ensure_future(anext(events))
+                call = asyncio.ensure_future(manager.call_tool("a", "echo", {"text": "x"}))
+                # Sometimes before the wake-up, sometimes after it.
+                await asyncio.sleep(0.001 * (n % 3))
+                waiting.cancel()
+                first = await asyncio.gather(waiting, return_exceptions=True)
+                await call
+                read = [event for event in first if isinstance(event, mcpool.Event)]
+                while len(read) < 2:
+                    read.append(await anext(events))
+                assert [event.data["call"] for event in read] == [n, n]
 
     asyncio.run(asyncio.wait_for(main(), 300))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from sys import modules
 
 from .. import _native
@@ -275,15 +276,17 @@ class Events:
     def __init__(self, native: NativeEvents, timeout: float | None) -> None:
         self._native = native
         self._timeout = timeout
+        self._taken: deque[dict[str, Any]] = deque()
 
     def __iter__(self) -> Events:
         return self
 
     def __next__(self) -> Event:
-        fields = _native.block_next_event(self._native, self._timeout)
-        if fields is None:
-            raise StopIteration
-        return event(fields)
+        while not self._taken:
+            if not _native.block_events_ready(self._native, self._timeout):
+                raise StopIteration
+            self._taken.extend(self._native.take())
+        return event(self._taken.popleft())
 
     @property
     def lost(self) -> int:

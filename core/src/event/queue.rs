@@ -1,0 +1,241 @@
+//! Owns the events between those who tell and those who read: one queue for all readers of a manager, as long as the
+//! slowest of them needs, up to a bound.
+//! Invariant: each reader gets every event that comes after it joined, once and in order, or is told that it was lost.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use super::{Event, EventKind, now_ms};
+
+/// How far a reader may lag behind, in events and in what they weigh.
+pub(super) const EVENTS: usize = 16 << 10;
+pub(super) const BYTES: usize = 32 << 20;
+/// The room that is kept when a lag is over.
+const KEPT: usize = 256;
+
+#[derive(Default)]
+pub(super) struct Queue {
+    events: VecDeque<Waiting>,
+    bytes: usize,
+    /// The number of the last event that happened.
+    last: u64,
+    readers: Vec<Reader>,
+    next_reader: u64,
+    closed: bool,
+}
+
+struct Waiting {
+    event: Arc<Event>,
+    weight: usize,
+}
+
+struct Reader {
+    id: u64,
+    /// The number of the event that it reads next.
+    next: u64,
+}
+
+impl Queue {
+    /// Adds an event; without a reader it is only counted.
+    pub(super) fn push(&mut self, server: &str, kind: EventKind) {
+        if self.closed {
+            return;
+        }
+        self.last += 1;
+        if self.readers.is_empty() {
+            return;
+        }
+        let event = Event { seq: self.last, time_ms: now_ms(), server: server.to_owned(), kind };
+        let weight = weight(&event);
+        self.bytes += weight;
+        self.events.push_back(Waiting { event: Arc::new(event), weight });
+        while self.events.len() > EVENTS || self.bytes > BYTES {
+            self.pop();
+        }
+    }
+
+    /// A new reader, of what happens from now on.
+    pub(super) fn join(&mut self) -> u64 {
+        self.next_reader += 1;
+        self.readers.push(Reader { id: self.next_reader, next: self.last + 1 });
+        self.next_reader
+    }
+
+    pub(super) fn leave(&mut self, id: u64) {
+        self.readers.retain(|reader| reader.id != id);
+        self.forget_read();
+    }
+
+    pub(super) fn has_news(&self, id: u64) -> bool {
+        self.readers.iter().any(|reader| reader.id == id && reader.next <= self.last)
+    }
+
+    /// The next events of a reader, `most` at most; before them, how many it lost, which counts as one.
+    pub(super) fn take(&mut self, id: u64, most: usize) -> (Option<Event>, Vec<Arc<Event>>) {
+        let first = self.first();
+        let Some(reader) = self.readers.iter_mut().find(|reader| reader.id == id) else {
+            return (None, Vec::new());
+        };
+        let count = first.saturating_sub(reader.next);
+        let lost = (count > 0).then(|| {
+            reader.next = first;
+            let kind = EventKind::Lost { count };
+            Event { seq: first - 1, time_ms: now_ms(), server: String::new(), kind }
+        });
+        let most = most - usize::from(lost.is_some());
+        let from = (reader.next - first) as usize;
+        let waiting = self.events.range(from.min(self.events.len())..).take(most);
+        let events: Vec<_> = waiting.map(|waiting| waiting.event.clone()).collect();
+        reader.next += events.len() as u64;
+        self.forget_read();
+        (lost, events)
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The number of the oldest event that is kept, or of the next one.
+    fn first(&self) -> u64 {
+        self.last + 1 - self.events.len() as u64
+    }
+
+    fn pop(&mut self) {
+        if let Some(gone) = self.events.pop_front() {
+            self.bytes -= gone.weight;
+        }
+    }
+
+    /// Drops what every reader has read.
+    fn forget_read(&mut self) {
+        let needed = self.readers.iter().map(|reader| reader.next).min().unwrap_or(self.last + 1);
+        while self.first() < needed {
+            self.pop();
+        }
+        if self.events.capacity() > KEPT && self.events.len() < self.events.capacity() / 8 {
+            self.events.shrink_to(KEPT.max(self.events.len() * 2));
+        }
+    }
+}
+
+/// What a write of JSON stands for in memory, beside its bytes: a value takes one to four of them.
+const PART: usize = 16;
+
+/// About how much memory an event takes, however it is made up: many small values weigh more than one long text.
+fn weight(event: &Event) -> usize {
+    struct Scales(usize);
+    impl io::Write for Scales {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len() + PART;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut scales = Scales(size_of::<Waiting>());
+    let _ = serde_json::to_writer(&mut scales, event);
+    scales.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(queue: &mut Queue, count: usize) {
+        for _ in 0..count {
+            queue.push("s", EventKind::ToolsChanged { tool_count: 0 });
+        }
+    }
+
+    /// The numbers of the events that were read, and how many were told to be lost.
+    fn read(queue: &mut Queue, id: u64, most: usize) -> (Vec<u64>, u64) {
+        let (lost, events) = queue.take(id, most);
+        let count = lost.map_or(0, |event| match event.kind {
+            EventKind::Lost { count } => count,
+            other => panic!("{other:?}"),
+        });
+        (events.iter().map(|event| event.seq).collect(), count)
+    }
+
+    #[test]
+    fn every_reader_gets_all_from_its_beginning_on_in_batches() {
+        let mut queue = Queue::default();
+        push(&mut queue, 2);
+        let early = queue.join();
+        push(&mut queue, 3);
+        let late = queue.join();
+        push(&mut queue, 1);
+        assert_eq!(read(&mut queue, early, 2), (vec![3, 4], 0));
+        assert_eq!(read(&mut queue, late, 9), (vec![6], 0));
+        assert_eq!(read(&mut queue, early, 9), (vec![5, 6], 0));
+        assert_eq!(read(&mut queue, early, 9), (vec![], 0));
+        assert!(queue.events.is_empty());
+    }
+
+    #[test]
+    fn it_grows_with_a_reader_that_lags_and_shrinks_again() {
+        let mut queue = Queue::default();
+        let reader = queue.join();
+        push(&mut queue, EVENTS);
+        let (read, lost) = read(&mut queue, reader, usize::MAX);
+        assert_eq!((read.len(), lost), (EVENTS, 0));
+        assert!(queue.events.capacity() <= 2 * KEPT, "{}", queue.events.capacity());
+        assert_eq!(queue.bytes, 0);
+    }
+
+    #[test]
+    fn beyond_its_bound_the_oldest_are_lost_to_whoever_lags_and_told_before_the_next() {
+        let mut queue = Queue::default();
+        let (slow, quick) = (queue.join(), queue.join());
+        push(&mut queue, EVENTS);
+        assert_eq!(read(&mut queue, quick, usize::MAX).0.len(), EVENTS);
+        push(&mut queue, 10);
+        assert_eq!(read(&mut queue, quick, 100).1, 0);
+        assert_eq!(read(&mut queue, slow, 1), (vec![], 10));
+        assert_eq!(read(&mut queue, slow, 2), (vec![11, 12], 0));
+        push(&mut queue, EVENTS);
+        assert_eq!(read(&mut queue, slow, 2), (vec![EVENTS as u64 + 11], EVENTS as u64 - 2));
+    }
+
+    #[test]
+    fn what_is_big_counts_for_what_it_weighs() {
+        let mut queue = Queue::default();
+        let reader = queue.join();
+        let log = |data: serde_json::Value| EventKind::Log {
+            origin: crate::event::LogOrigin::Server,
+            level: String::new(),
+            logger: None,
+            data,
+        };
+        for _ in 0..1000 {
+            queue.push("s", log("x".repeat(64 << 10).into()));
+        }
+        assert!(queue.events.len() < BYTES >> 16, "{}", queue.events.len());
+        let (events, lost) = read(&mut queue, reader, usize::MAX);
+        assert_eq!(events.len() as u64 + lost, 1000);
+        queue.push("s", log(vec![0; 1000].into()));
+        assert!(queue.bytes > 1000 * 2 * PART, "{}", queue.bytes);
+    }
+
+    #[test]
+    fn a_reader_that_goes_holds_nothing_back() {
+        let mut queue = Queue::default();
+        let (gone, stays) = (queue.join(), queue.join());
+        push(&mut queue, 100);
+        assert_eq!(read(&mut queue, stays, 100).0.len(), 100);
+        queue.leave(gone);
+        assert!(queue.events.is_empty());
+        queue.leave(stays);
+        push(&mut queue, 5);
+        let next = queue.join();
+        push(&mut queue, 1);
+        assert_eq!(read(&mut queue, next, 9), (vec![106], 0));
+    }
+}
