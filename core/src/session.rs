@@ -104,7 +104,7 @@ impl Content<'_> {
 pub(crate) struct Unsent {
     pub(crate) error: Error,
     pub(crate) waiter: Waiter,
-    pub(crate) request: Option<CallRequest>,
+    pub(crate) request: Option<Box<CallRequest>>,
 }
 
 pub(crate) struct Session {
@@ -190,8 +190,8 @@ impl Session {
     ) -> Result<u64, Unsent> {
         let Order { tool, presenter, content } = order;
         let Some(wire) = self.wire.get() else {
-            let (error, request) = (self.not_sent("is not connected"), content.into_request());
-            return Err(Unsent { error, waiter, request });
+            let request = content.into_request().map(Box::new);
+            return Err(Unsent { error: self.not_sent("is not connected"), waiter, request });
         };
         let reader = match &waiter {
             Waiter::Loop(address) => Some(address.mailbox.clone()),
@@ -214,7 +214,9 @@ impl Session {
         let (alone, sole_reader) = {
             let mut table = match self.open_table() {
                 Ok(table) => table,
-                Err(error) => return Err(Unsent { error, waiter, request }),
+                Err(error) => {
+                    return Err(Unsent { error, waiter, request: request.map(Box::new) });
+                }
             };
             let alone = table.is_empty();
             let pending = Pending::call(waiter, origin, request, now_us, limits, on_progress);
@@ -233,7 +235,8 @@ impl Session {
             let pending = lock(&self.table).remove(id);
             return match pending.and_then(Pending::into_call) {
                 Some((waiter, _, request)) => {
-                    Err(Unsent { error: error.with_server(&self.server), waiter, request })
+                    let (error, request) = (error.with_server(&self.server), request.map(Box::new));
+                    Err(Unsent { error, waiter, request })
                 }
                 // The end of the connection was faster and has told the waiter.
                 None => Ok(id),

@@ -235,11 +235,10 @@ impl Manager {
         match live.session.call(order, limits, waiter) {
             Ok(id) => Ok(CallHandle(Local::new(Handle::Sent(live.session.clone(), id)))),
             // The server is gone, and nobody has noticed yet.
-            Err(Unsent {
-                error,
-                waiter,
-                request: Some(CallRequest { arguments, options, .. }),
-            }) if error.kind() == ErrorKind::ConnectionLost => {
+            Err(Unsent { error, waiter, request: Some(request) })
+                if error.kind() == ErrorKind::ConnectionLost =>
+            {
+                let CallRequest { arguments, options, .. } = *request;
                 let errand =
                     self.errand(connection, known, config, wanted(tool), arguments, options);
                 Ok(errand.begin_after(waiter, (live.session.clone(), error)))
