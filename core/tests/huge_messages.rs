@@ -269,7 +269,7 @@ async fn a_tool_list_of_any_kind_costs_a_small_multiple_of_its_length() {
         (
             "description".to_owned(),
             page(&format!(r#"[{{"name":"t","description":{text}}},{good}]"#), ""),
-            Some(1),
+            Some(2),
         ),
     ];
     for (name, value) in values() {
@@ -281,7 +281,7 @@ async fn a_tool_list_of_any_kind_costs_a_small_multiple_of_its_length() {
         ));
         let schema =
             format!(r#"[{{"name":"t","inputSchema":{{"type":"object","more":{value}}}}},{good}]"#);
-        kinds.push((format!("schema: {name}"), page(&schema, ""), Some(1)));
+        kinds.push((format!("schema: {name}"), page(&schema, ""), Some(2)));
     }
     kinds.push(("many tools".to_owned(), page(&values().swap_remove(2).1, ""), None));
     for (kind, line, count) in kinds {

@@ -334,8 +334,14 @@ fn short(text: &str) -> String {
     format!("{begin}… ({} characters)", text.chars().count())
 }
 
-/// The text that a part counts as, whatever the order of its keys.
+/// Up to this length a part of a tool is made a tree of, which may take a hundred times as much memory.
+pub(super) const LONGEST_TREE: usize = 256 << 10;
+
+/// The text that a part counts as, whatever the order of its keys; a very long part counts as it is written.
 pub(super) fn canonical(raw: &str) -> String {
+    if raw.len() > LONGEST_TREE {
+        return raw.to_owned();
+    }
     match serde_json::from_str::<Value>(raw) {
         Ok(mut value) => {
             value.sort_all_objects();

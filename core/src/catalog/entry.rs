@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::drift::canonical;
+use super::drift::{LONGEST_TREE, canonical};
 use super::name::hex;
 use crate::redact::Mask;
 use crate::result::{Signal, scan, string};
@@ -187,7 +187,7 @@ impl ServerTool {
         }
         hex(&hash.finalize())
     }
-    /// A part that counts for the fingerprint, by its name in JSON; as text where it cannot be read.
+    /// A part that counts for the fingerprint, by its name in JSON; as text where it cannot be read, or is very long.
     pub(super) fn part(&self, name: &str) -> Option<Value> {
         let parts = self.parts();
         let part = match name {
@@ -195,17 +195,33 @@ impl ServerTool {
             "inputSchema" => parts.input_schema,
             _ => parts.annotations,
         };
-        part.map(|raw| serde_json::from_str(raw.get()).unwrap_or_else(|_| raw.get().into()))
+        let read = |json: &str| {
+            (json.len() <= LONGEST_TREE).then(|| serde_json::from_str(json).ok()).flatten()
+        };
+        part.map(|raw| read(raw.get()).unwrap_or_else(|| raw.get().into()))
     }
 }
 
 /// An object schema without `properties` is refused by some models: it gets an empty one.
 fn with_properties(schema: &str) -> String {
-    let Ok(fields) = serde_json::from_str::<indexmap::IndexMap<String, &RawValue>>(schema) else {
+    #[derive(Deserialize)]
+    struct Fields<'a> {
+        #[serde(borrow, default, rename = "type")]
+        kind: Option<&'a RawValue>,
+        #[serde(borrow, default, deserialize_with = "written")]
+        properties: Option<&'a RawValue>,
+    }
+    /// Also `null` is there.
+    fn written<'de, D: serde::Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<&'de RawValue>, D::Error> {
+        <&RawValue>::deserialize(from).map(Some)
+    }
+    let Ok(fields) = serde_json::from_str::<Fields<'_>>(schema) else {
         return schema.to_owned();
     };
-    let is_object = fields.get("type").is_some_and(|kind| kind.get() == "\"object\"");
-    if !is_object || fields.contains_key("properties") {
+    let is_object = fields.kind.is_some_and(|kind| kind.get() == "\"object\"");
+    if !is_object || fields.properties.is_some() {
         return schema.to_owned();
     }
     match schema.trim_end().strip_suffix('}') {
@@ -258,6 +274,10 @@ mod tests {
         assert_eq!(
             shown(r#"{"name":"t","inputSchema":{"type":"object","x":{"y":{}}}}"#),
             r#"{"type":"object","x":{"y":{}},"properties":{}}"#
+        );
+        assert_eq!(
+            shown(r#"{"name":"t","inputSchema":{"type":"object","properties":null}}"#),
+            r#"{"type":"object","properties":null}"#
         );
         let odd = r#"{"z":1,"type":"object","x-y":1e400,"properties":{"b":{},"a":{}}}"#;
         let json: &'static str = format!(r#"{{"name":"t","inputSchema":{odd}}}"#).leak();

@@ -7,6 +7,7 @@ use indexmap::IndexSet;
 use serde_json::Value;
 
 use super::ServerTool;
+use super::drift::LONGEST_TREE;
 use super::entry::as_text;
 
 mod kin;
@@ -145,7 +146,8 @@ fn fields(tool: &ServerTool) -> [Vec<String>; FIELDS] {
     let description = as_text(parts.description).unwrap_or_default();
     let (first, rest) = first_sentence(&description);
     let (mut names, mut about) = (String::new(), String::new());
-    let schema = parts.input_schema.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let schema = parts.input_schema.filter(|raw| raw.get().len() <= LONGEST_TREE);
+    let schema = schema.and_then(|raw| serde_json::from_str(raw.get()).ok());
     parameters(&schema.unwrap_or_default(), SCHEMA_DEPTH, &mut names, &mut about);
     [tool.raw_name(), &title, first, rest, &names, &about, tool.server()]
         .map(|text| terms(text).take(FIELD_TERMS).collect())

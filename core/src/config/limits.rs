@@ -29,7 +29,7 @@ impl Default for Limits {
             server_requests: 64,
             reply_bytes: 1 << 20,
             text_bytes: 64 << 10,
-            tool_bytes: 1 << 20,
+            tool_bytes: 4 << 20,
             tool_list_bytes: 64 << 20,
         }
     }
