@@ -3,6 +3,8 @@
 
 /// A word is cut here; nobody asks for a longer one.
 const LONGEST: usize = 40;
+/// An unbroken run is looked at so far: no identifier and no sentence is longer.
+const LONGEST_RUN: usize = 2000;
 /// What is left of a word without its ending has at least this many letters.
 const SHORTEST_STEM: usize = 3;
 
@@ -44,6 +46,8 @@ pub(super) fn terms(text: &str) -> impl Iterator<Item = String> + '_ {
 
 /// An unbroken run of letters and digits: one word, an identifier of several, or a sentence without spaces.
 fn of_run(run: &str) -> Vec<String> {
+    let end = run.char_indices().nth(LONGEST_RUN).map_or(run.len(), |(at, _)| at);
+    let run = &run[..end];
     if run.chars().any(is_unspaced) {
         return pairs(run);
     }
