@@ -40,9 +40,20 @@ export async function connected(test, ...knobs) {
 /** A directory that goes with the test. */
 export function directory(test) {
   const path = mkdtempSync(join(tmpdir(), 'mcpool-'));
-  // Who is not gone yet may still write to it.
-  test.after(() => rmSync(path, { recursive: true, maxRetries: 10 }));
+  test.after(() => removeTree(path));
   return path;
+}
+
+/** Who is not gone yet may still write to it: what came meanwhile is removed too. */
+async function removeTree(path) {
+  for (let left = 50; ; left--) {
+    try {
+      return rmSync(path, { recursive: true, force: true });
+    } catch (error) {
+      if (error.code !== 'ENOTEMPTY' || left === 0) throw error;
+      await sleep(20);
+    }
+  }
 }
 
 /** What a fixture has written to its journal. */
