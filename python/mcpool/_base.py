@@ -75,8 +75,8 @@ class ManagerBase:
     ) -> None:
         """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text.
 
-        `connect_concurrency`: how many servers connect at the same time; by default 64 remote ones, and as many programs
-        as the machine can start.
+        `connect_concurrency`: how many servers connect at the same time; by default 64 remote ones, and
+        as many programs as the machine can start.
         `gate_ms`: how long connect_all waits before the cache stands in for servers that are late.
         `pending_without_cache`: whether connect_all waits for late servers of which the cache knows nothing.
         `restart_wait_ms`: how long a call waits for a server that is being restarted.
@@ -189,7 +189,7 @@ class ManagerBase:
     def get_tools(self) -> ToolList:
         """The tools of all servers that are up, or will be, sorted by name.
 
-        Where a server has just announced that its tools changed, this waits until they are known, a second at most.
+        Where a server has just announced that its tools changed, this waits for them, a second at most.
         """
         return ToolList(self._native.get_tools())
 

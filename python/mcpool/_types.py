@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Reason: TypeAlias = Literal["startup", "transport-exit", "probe-failure", "session-expired", "manual"]
     """Why an attempt to connect was made or is due."""
     Retry: TypeAlias = Literal["never", "safe"]
-    """Which calls are sent again when their connection is lost; one that provably never left or was never read always is."""
+    """Which calls are sent again when their connection is lost; one that was never read always is."""
     EventType: TypeAlias = Literal[
         "status",
         "tools_changed",
