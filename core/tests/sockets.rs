@@ -129,9 +129,10 @@ async fn idle_sockets_do_not_pile_up() {
     let manager = Arc::new(manager(json!({"s": {"url": url}})));
     manager.connect_all().await.unwrap();
     for _ in 0..30 {
-        call_at_once(&manager, "s", 64, 1).await;
+        call_at_once(&manager, "s", 150, 1).await;
     }
-    until("few are kept", || sockets(&url) <= 33).await;
+    // As many as calls may use, and the standing stream.
+    until("no more are kept", || sockets(&url) <= 101).await;
     call(&manager, "sleep", json!({"ms": 0})).await.unwrap();
     manager.close().await;
 }

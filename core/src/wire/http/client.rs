@@ -27,9 +27,10 @@ use crate::wire::address::{self, Class};
 const REDIRECTS: usize = 3;
 /// Without a word about it, a server may encode its answers as it likes.
 const NOT_ENCODED: HeaderValue = HeaderValue::from_static("identity");
-/// How many sockets a link keeps for its next calls, and for how long.
-const IDLE_SOCKETS: usize = 32;
-const IDLE: Duration = Duration::from_secs(60);
+/// How many sockets a link keeps for its next calls, and for how long. With fewer than calls may use, as many as are
+/// under way at a time would be opened anew again and again.
+const IDLE_SOCKETS: usize = super::sockets::CALLS;
+const IDLE: Duration = Duration::from_secs(30);
 /// A link has one host; there may be a proxy too.
 const TLS_SESSIONS: usize = 8;
 

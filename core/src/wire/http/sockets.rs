@@ -12,7 +12,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use crate::sync::lock;
 
 /// For calls under way.
-const CALLS: usize = 100;
+pub(super) const CALLS: usize = 100;
 /// For notifications.
 const NOTIFICATIONS: usize = 16;
 
