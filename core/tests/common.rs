@@ -86,6 +86,16 @@ pub(crate) fn read_journal(file: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
+/// The words of all files in a directory and below.
+pub(crate) fn texts(dir: &Path) -> String {
+    let entries = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
+    let text = |path: PathBuf| match path.is_dir() {
+        true => texts(&path),
+        false => std::fs::read_to_string(path).unwrap_or_default(),
+    };
+    entries.map(text).collect()
+}
+
 /// A file that is gone with the test.
 pub(crate) struct Journal(PathBuf);
 

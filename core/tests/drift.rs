@@ -2,9 +2,9 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use common::{PATIENCE, apart, stdio};
+use common::{PATIENCE, apart, stdio, texts};
 use mcpool::{CacheOption, Config, EventKind, Manager, ManagerOptions, Surroundings};
 use serde_json::{Value, json};
 
@@ -22,14 +22,6 @@ impl Room {
     }
 
     fn cached(&self) -> String {
-        fn texts(dir: &Path) -> String {
-            let entries = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
-            let text = |path: PathBuf| match path.is_dir() {
-                true => texts(&path),
-                false => std::fs::read_to_string(path).unwrap_or_default(),
-            };
-            entries.map(text).collect()
-        }
         texts(&self.0.join("cache"))
     }
 

@@ -2,12 +2,11 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use common::{Journal, PATIENCE, apart, call, manager, stdio};
+use common::{Journal, PATIENCE, apart, call, manager, stdio, texts};
 use mcpool::logs::{LevelFilter, LogReader};
 use mcpool::{CacheOption, Config, Manager, ManagerOptions};
 use serde_json::{Value, json};
@@ -118,13 +117,4 @@ async fn what_a_server_offers_holds_none_of_its_secrets() {
     let cached = texts(&dir.join("cache"));
     let _ = std::fs::remove_dir_all(&dir);
     assert!(cached.contains("reveal_***") && !cached.contains(SECRET), "{cached}");
-}
-
-fn texts(dir: &Path) -> String {
-    let entries = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
-    let text = |path: PathBuf| match path.is_dir() {
-        true => texts(&path),
-        false => std::fs::read_to_string(path).unwrap_or_default(),
-    };
-    entries.map(text).collect()
 }
