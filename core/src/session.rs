@@ -8,23 +8,24 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::call::{Arguments, OnProgress, Waiter};
-use crate::catalog::ServerTool;
+use crate::call::{Arguments, Waiter};
 use crate::config::Limits;
 use crate::connection::Seen;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::EventKind;
 use crate::redact::Mask;
-use crate::result::{Origin, Presenter};
+use crate::result::Origin;
 use crate::sync::lock;
 use crate::wire::process::OBITUARY;
 use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
 
 mod announcements;
 mod catch_up;
+mod deadlines;
 mod handshake;
 mod inbound;
 mod message;
+mod order;
 mod resend;
 mod server_logs;
 mod server_requests;
@@ -35,7 +36,7 @@ mod torn;
 use announcements::Announcements;
 pub(crate) use catch_up::was_stopped;
 pub(crate) use handshake::{Greeting, greet, list_tools};
-use resend::Forwarded;
+pub(crate) use order::{Content, Order, Unsent};
 pub(crate) use resend::{CallRequest, Resubmit, UnreadCall};
 pub(crate) use table::CallLimits;
 use table::{Fate, Outcome, Pending, Table};
@@ -48,63 +49,6 @@ pub(crate) enum News {
     Silent,
     /// Told once until the tools are asked for.
     ToolsChanged,
-}
-
-/// A call to send.
-pub(crate) struct Order<'a> {
-    pub(crate) tool: &'a ServerTool,
-    /// How its result is shown to a model.
-    pub(crate) presenter: &'a Arc<Presenter>,
-    pub(crate) content: Content<'a>,
-}
-
-/// What a call says.
-pub(crate) enum Content<'a> {
-    /// Of a call that its sender keeps, and sends again by itself.
-    Borrowed {
-        arguments: &'a Arguments,
-        meta: Option<&'a Arguments>,
-        on_progress: Option<OnProgress>,
-    },
-    /// Of a call that is given away, until it comes back.
-    Kept(CallRequest),
-}
-
-impl Content<'_> {
-    fn arguments(&self) -> &Arguments {
-        match self {
-            Content::Borrowed { arguments, .. } => arguments,
-            Content::Kept(request) => &request.arguments,
-        }
-    }
-
-    fn meta(&self) -> Option<&Arguments> {
-        match self {
-            Content::Borrowed { meta, .. } => *meta,
-            Content::Kept(request) => request.options.meta.as_ref(),
-        }
-    }
-
-    fn on_progress(&self) -> Option<OnProgress> {
-        match self {
-            Content::Borrowed { on_progress, .. } => on_progress.clone(),
-            Content::Kept(request) => request.options.on_progress.clone(),
-        }
-    }
-
-    fn into_request(self) -> Option<CallRequest> {
-        match self {
-            Content::Borrowed { .. } => None,
-            Content::Kept(request) => Some(request),
-        }
-    }
-}
-
-/// A call that provably never left, and its request where that was given away.
-pub(crate) struct Unsent {
-    pub(crate) error: Error,
-    pub(crate) waiter: Waiter,
-    pub(crate) request: Option<Box<CallRequest>>,
 }
 
 pub(crate) struct Session {
@@ -160,7 +104,7 @@ impl Session {
             Wire::Stdio(pipe) => pipe.deliver_to(inbound),
             Wire::Http(link) => link.deliver_to(inbound),
         }
-        crate::runtime::spawn(watch_deadlines(Arc::downgrade(self)));
+        crate::runtime::spawn(deadlines::watch(Arc::downgrade(self)));
     }
 
     pub(crate) fn wire(&self) -> Option<&Wire> {
@@ -425,29 +369,6 @@ impl Session {
         &self.announcements
     }
 
-    fn give_back(&self, pending: Pending, error: &Error, forwarded: Arc<Forwarded>) {
-        let error = error.clone().with_executed(Executed::No);
-        let began = self.started + Duration::from_micros(pending.started_us());
-        let Some((waiter, origin, Some(request))) = pending.into_call() else { return };
-        let CallRequest { arguments, options, sender } = request;
-        let (Some(session), Some(sender)) = (self.me.upgrade(), sender.upgrade()) else {
-            return waiter.finish(Err(error));
-        };
-        let (server, tool) = (self.server.clone(), origin.tool);
-        tracing::debug!(server = &*server, tool = &*tool, "a call that was not read is sent again");
-        sender.resubmit(UnreadCall {
-            session,
-            error,
-            server,
-            tool,
-            arguments,
-            options,
-            began,
-            waiter,
-            forwarded,
-        });
-    }
-
     /// Whether the server has answered a call in this session.
     pub(crate) fn has_served(&self) -> bool {
         lock(&self.table).has_served()
@@ -484,23 +405,6 @@ impl Session {
         Error::new(ErrorKind::ConnectionLost, text)
             .with_server(&self.server)
             .with_executed(Executed::No)
-    }
-
-    /// What is told of a request whose time is over; `left` tells whether the server got it.
-    fn timed_out(&self, is_call: bool, left: bool) -> Error {
-        let (what, executed) = match (is_call, left) {
-            (true, true) => ("the tool did not answer in time", Some(Executed::Unknown)),
-            (true, false) => ("no socket was free in time for the call", Some(Executed::No)),
-            (false, _) => ("a request was not answered in time", None),
-        };
-        let hint = match is_call {
-            true => "raise the call's timeout or the server's \"toolTimeout\"",
-            false => "raise the server's \"requestTimeout\"",
-        };
-        let text = format!("Server \"{}\": {what}", self.server);
-        let error = Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server);
-        let error = error.with_hint(hint);
-        executed.into_iter().fold(error, Error::with_executed)
     }
 
     fn next_id(&self) -> u64 {
@@ -544,45 +448,6 @@ impl Drop for Forgotten<'_> {
         let unanswered = lock(&self.session.table).remove(self.id).is_some();
         if let (true, Some(wire)) = (unanswered, self.session.wire.get()) {
             wire.abandon(self.id);
-        }
-    }
-}
-
-/// One task per session wakes for the earliest deadline; calls that end in time never touch a timer.
-async fn watch_deadlines(session: Weak<Session>) {
-    loop {
-        let Some(strong) = session.upgrade() else { return };
-        let now_us = strong.now_us();
-        let due_us = lock(&strong.table).first_due(now_us);
-        if let Some(due_us) = due_us {
-            strong.catch_up(Duration::from_micros(now_us - due_us)).await;
-        }
-        let (expired, next) = {
-            let mut table = lock(&strong.table);
-            if table.closed().is_some() && table.is_empty() {
-                return;
-            }
-            table.expire(now_us)
-        };
-        let expired: Vec<_> = expired
-            .into_iter()
-            .map(|(id, pending)| (strong.send_cancelled(id, "timed out"), pending))
-            .collect();
-        if expired.iter().any(|(left, pending)| *left && pending.is_call()) {
-            let _ = strong.news.send((strong.generation, News::Silent));
-        }
-        for (left, pending) in expired {
-            let error = strong.timed_out(pending.is_call(), left);
-            pending.finish(Err(error));
-        }
-        let moved = strong.deadline_moved.notified();
-        match next {
-            Some(at) => {
-                let wait =
-                    Duration::from_micros(at.saturating_sub(now_us)) + Duration::from_millis(1);
-                let _ = tokio::time::timeout(wait, moved).await;
-            }
-            None => moved.await,
         }
     }
 }

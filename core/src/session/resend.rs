@@ -3,11 +3,12 @@
 //! Invariant: between its old session and its new one a call can be given up at any time, and then nobody hears of it.
 
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Session;
+use super::table::Pending;
 use crate::call::{Arguments, CallOptions, Waiter};
-use crate::error::Error;
+use crate::error::{Error, Executed};
 use crate::sync::lock;
 
 /// A call as its caller made it, kept until it is answered.
@@ -34,6 +35,32 @@ pub(crate) struct UnreadCall {
     pub(crate) began: Instant,
     pub(crate) waiter: Waiter,
     pub(crate) forwarded: Arc<Forwarded>,
+}
+
+impl Session {
+    /// Gives a call that was never read back to whoever sent it.
+    pub(super) fn give_back(&self, pending: Pending, error: &Error, forwarded: Arc<Forwarded>) {
+        let error = error.clone().with_executed(Executed::No);
+        let began = self.started + Duration::from_micros(pending.started_us());
+        let Some((waiter, origin, Some(request))) = pending.into_call() else { return };
+        let CallRequest { arguments, options, sender } = request;
+        let (Some(session), Some(sender)) = (self.me.upgrade(), sender.upgrade()) else {
+            return waiter.finish(Err(error));
+        };
+        let (server, tool) = (self.server.clone(), origin.tool);
+        tracing::debug!(server = &*server, tool = &*tool, "a call that was not read is sent again");
+        sender.resubmit(UnreadCall {
+            session,
+            error,
+            server,
+            tool,
+            arguments,
+            options,
+            began,
+            waiter,
+            forwarded,
+        });
+    }
 }
 
 /// Where a call went on.

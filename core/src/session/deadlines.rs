@@ -1,0 +1,67 @@
+//! Owns the end of requests whose time is over: what has come is taken in first, the server is told, and whoever waits
+//! hears why.
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use super::{News, Session};
+use crate::error::{Error, ErrorKind, Executed};
+use crate::sync::lock;
+
+/// One task per session wakes for the earliest deadline; calls that end in time never touch a timer.
+pub(super) async fn watch(session: Weak<Session>) {
+    loop {
+        let Some(strong) = session.upgrade() else { return };
+        let now_us = strong.now_us();
+        let due_us = lock(&strong.table).first_due(now_us);
+        if let Some(due_us) = due_us {
+            strong.catch_up(Duration::from_micros(now_us - due_us)).await;
+        }
+        let (expired, next) = {
+            let mut table = lock(&strong.table);
+            if table.closed().is_some() && table.is_empty() {
+                return;
+            }
+            table.expire(now_us)
+        };
+        let expired: Vec<_> = expired
+            .into_iter()
+            .map(|(id, pending)| (strong.send_cancelled(id, "timed out"), pending))
+            .collect();
+        if expired.iter().any(|(left, pending)| *left && pending.is_call()) {
+            let _ = strong.news.send((strong.generation, News::Silent));
+        }
+        for (left, pending) in expired {
+            let error = strong.timed_out(pending.is_call(), left);
+            pending.finish(Err(error));
+        }
+        let moved = strong.deadline_moved.notified();
+        match next {
+            Some(at) => {
+                let wait =
+                    Duration::from_micros(at.saturating_sub(now_us)) + Duration::from_millis(1);
+                let _ = tokio::time::timeout(wait, moved).await;
+            }
+            None => moved.await,
+        }
+    }
+}
+
+impl Session {
+    /// What is told of a request whose time is over; `left` tells whether the server got it.
+    fn timed_out(&self, is_call: bool, left: bool) -> Error {
+        let (what, executed) = match (is_call, left) {
+            (true, true) => ("the tool did not answer in time", Some(Executed::Unknown)),
+            (true, false) => ("no socket was free in time for the call", Some(Executed::No)),
+            (false, _) => ("a request was not answered in time", None),
+        };
+        let hint = match is_call {
+            true => "raise the call's timeout or the server's \"toolTimeout\"",
+            false => "raise the server's \"requestTimeout\"",
+        };
+        let text = format!("Server \"{}\": {what}", self.server);
+        let error = Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server);
+        let error = error.with_hint(hint);
+        executed.into_iter().fold(error, Error::with_executed)
+    }
+}
