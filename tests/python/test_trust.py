@@ -16,7 +16,7 @@ import mcpool
 import mcpool.blocking
 import pytest
 import uvloop
-from fixture_server import read_journal, stdio, until
+from fixture_server import all_gone, stdio
 from loops import LoopWithoutReaders
 from user_home import UserHome
 
@@ -254,8 +254,7 @@ def test_a_callback_that_knows_its_manager_keeps_nothing_alive(home: UserHome, j
     del agent
     gc.collect()
     assert gone() is None
-    pids = [entry["pid"] for entry in read_journal(journal) if entry["event"] == "start"]
-    assert pids and until(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in pids))
+    assert all_gone(journal)
 
 
 def test_events_readers_are_asked_while_no_verb_is_under_way(home: UserHome) -> None:
