@@ -134,7 +134,7 @@ impl Session {
     ) -> Result<u64, Unsent> {
         let Order { tool, presenter, content } = order;
         let Some(wire) = self.wire.get() else {
-            let request = content.into_request().map(Box::new);
+            let request = content.into_request();
             return Err(Unsent { error: self.not_sent("is not connected"), waiter, request });
         };
         let reader = match &waiter {
@@ -159,7 +159,7 @@ impl Session {
             let mut table = match self.open_table() {
                 Ok(table) => table,
                 Err(error) => {
-                    return Err(Unsent { error, waiter, request: request.map(Box::new) });
+                    return Err(Unsent { error, waiter, request });
                 }
             };
             let alone = table.is_empty();
@@ -179,8 +179,7 @@ impl Session {
             let pending = lock(&self.table).remove(id);
             return match pending.and_then(Pending::into_call) {
                 Some((waiter, _, request)) => {
-                    let (error, request) = (error.with_server(&self.server), request.map(Box::new));
-                    Err(Unsent { error, waiter, request })
+                    Err(Unsent { error: error.with_server(&self.server), waiter, request })
                 }
                 // The end of the connection was faster and has told the waiter.
                 None => Ok(id),

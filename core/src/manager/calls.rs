@@ -230,7 +230,7 @@ impl Manager {
             return Ok(errand.send_at_once(&live.session, tool, waiter));
         }
         let limits = limits(config, &options);
-        let request = CallRequest { arguments, options, sender: self.0.me.clone() };
+        let request = Box::new(CallRequest { arguments, options, sender: self.0.me.clone() });
         let order = Order { tool, presenter: known.presenter(), content: Content::Kept(request) };
         match live.session.call(order, limits, waiter) {
             Ok(id) => Ok(CallHandle(Local::new(Handle::Sent(live.session.clone(), id)))),

@@ -25,7 +25,7 @@ pub(crate) enum Content<'a> {
         on_progress: Option<OnProgress>,
     },
     /// Of a call that is given away, until it comes back.
-    Kept(CallRequest),
+    Kept(Box<CallRequest>),
 }
 
 impl Content<'_> {
@@ -50,7 +50,7 @@ impl Content<'_> {
         }
     }
 
-    pub(super) fn into_request(self) -> Option<CallRequest> {
+    pub(super) fn into_request(self) -> Option<Box<CallRequest>> {
         match self {
             Content::Borrowed { .. } => None,
             Content::Kept(request) => Some(request),

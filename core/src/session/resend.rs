@@ -43,7 +43,7 @@ impl Session {
         let error = error.clone().with_executed(Executed::No);
         let began = self.started + Duration::from_micros(pending.started_us());
         let Some((waiter, origin, Some(request))) = pending.into_call() else { return };
-        let CallRequest { arguments, options, sender } = request;
+        let CallRequest { arguments, options, sender } = *request;
         let (Some(session), Some(sender)) = (self.me.upgrade(), sender.upgrade()) else {
             return waiter.finish(Err(error));
         };

@@ -45,7 +45,7 @@ impl CallLimits {
 
 enum Reply {
     /// The request is kept where nobody else has it, so that the call can be sent again.
-    Call(Waiter, Origin, Option<CallRequest>),
+    Call(Waiter, Origin, Option<Box<CallRequest>>),
     Control(oneshot::Sender<Outcome>),
 }
 
@@ -53,7 +53,7 @@ impl Pending {
     pub(super) fn call(
         waiter: Waiter,
         origin: Origin,
-        request: Option<CallRequest>,
+        request: Option<Box<CallRequest>>,
         started_us: u64,
         limits: CallLimits,
         on_progress: Option<OnProgress>,
@@ -86,7 +86,7 @@ impl Pending {
     }
 
     /// What a call was made of.
-    pub(super) fn into_call(self) -> Option<(Waiter, Origin, Option<CallRequest>)> {
+    pub(super) fn into_call(self) -> Option<(Waiter, Origin, Option<Box<CallRequest>>)> {
         match self.reply {
             Reply::Call(waiter, origin, request) => Some((waiter, origin, request)),
             Reply::Control(_) => None,
