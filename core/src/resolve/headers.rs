@@ -1,7 +1,7 @@
 //! Owns which headers a definition sends: any but those that frame the message, which are ours whoever writes them.
 
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use indexmap::IndexMap;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::invalid;
 use crate::error::Result;

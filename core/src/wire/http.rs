@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -24,8 +24,10 @@ use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;
 
+mod addresses;
 mod body;
 mod client;
+mod connector;
 mod events;
 mod listen;
 mod refusal;
@@ -36,9 +38,9 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use addresses::Addresses;
 use body::Body;
-pub(crate) use client::Addresses;
-use client::{Dial, client};
+use client::{Dial, Request, Response, client};
 use refusal::Failure;
 use sockets::{Sockets, Withdrawn};
 
@@ -67,7 +69,7 @@ pub(crate) struct Link {
     server: Arc<str>,
     url: Url,
     /// Gone when the link is closed: nothing is dialled any more, and its idle sockets are closed.
-    client: Local<Mutex<Option<Box<dyn Dial>>>>,
+    client: Local<Mutex<Option<Arc<dyn Dial>>>>,
     shown: String,
     mask: Mask,
     /// Sent along with each message: the configured ones, and what is agreed on with the server.
@@ -106,7 +108,7 @@ enum Sending {
 
 /// A request that can be sent without holding the link.
 struct Outgoing {
-    request: RequestBuilder,
+    request: Request,
     with_session: bool,
     opening: bool,
 }
@@ -248,9 +250,9 @@ impl Link {
         self.inbound.get().and_then(Weak::upgrade)
     }
 
-    fn request(&self, method: Method) -> Result<RequestBuilder> {
+    fn request(&self, method: Method) -> Result<Request> {
         match &*lock(&self.client) {
-            Some(client) => Ok(client.request(method, self.url.clone())),
+            Some(client) => Ok(Request::new(client.clone(), method, self.url.clone())),
             None => {
                 let text = "The connection was closed by us";
                 Err(Error::new(ErrorKind::ConnectionLost, text).with_executed(Executed::No))

@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::{Response, StatusCode};
+use http::StatusCode;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
+use super::client::Response;
 use super::events::EventStream;
 use super::{content_encoding, content_type};
 use crate::error::RpcError;

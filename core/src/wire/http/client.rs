@@ -1,32 +1,48 @@
-//! Owns who dials: a client for each link, whose sockets end with it. That of a project that is not trusted dials public
-//! addresses only.
-//! Invariant: of such a project, no byte leaves for an address that is not public. What counts is the address that is
-//! dialled: names are judged by what they resolve to, each time, and no proxy dials where we cannot look.
+//! Owns who dials: a client for each link, whose sockets end with it, and which redirects it follows.
+//! Invariant: a request leaves once, but for redirects of its own origin and where the server has not looked at it; no
+//! answer is waited for among informational ones without end.
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::net::SocketAddr;
-use std::sync::Mutex;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
-use reqwest::{Client, ClientBuilder, Method, RequestBuilder, redirect};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION,
+    PROXY_AUTHORIZATION, USER_AGENT,
+};
+use http::uri::Scheme;
+use http::{Method, StatusCode, Uri, Version};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
+use hyper_util::client::legacy;
+use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use percent_encoding::percent_decode_str;
 use rustls::ClientConfig;
 use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls_platform_verifier::BuilderVerifierExt;
+use tokio::sync::Notify;
 use url::Url;
 
-use crate::config::Scope;
+use super::addresses::Addresses;
+use super::connector::{BoxError, Connector, Names, Resolver};
 use crate::error::{Error, ErrorKind, Result};
 use crate::per_process::PerProcess;
 use crate::sync::lock;
-use crate::wire::address::{self, Class};
 
 const REDIRECTS: usize = 3;
+/// A server that has something to say says it before this many informational answers.
+const INFORMATIONAL: usize = 10_000;
 /// Without a word about it, a server may encode its answers as it likes.
 const NOT_ENCODED: HeaderValue = HeaderValue::from_static("identity");
+const OURS: HeaderValue = HeaderValue::from_static(concat!("mcpool/", env!("CARGO_PKG_VERSION")));
 /// How many sockets a link keeps for its next calls, and for how long. With fewer than calls may use, as many as are
 /// under way at a time would be opened anew again and again.
 const IDLE_SOCKETS: usize = super::sockets::CALLS;
@@ -34,136 +50,239 @@ const IDLE: Duration = Duration::from_secs(30);
 /// A link has one host; there may be a proxy too.
 const TLS_SESSIONS: usize = 8;
 
-/// Where a server may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Addresses {
-    Any,
-    PublicOnly,
-}
-
-impl Addresses {
-    /// Those that a definition of this scope may reach.
-    pub(crate) fn open_to(scope: &Scope) -> Self {
-        if scope.is_restricted() { Addresses::PublicOnly } else { Addresses::Any }
-    }
-
-    /// Whether the URL may be dialled, as far as it shows: what is no name is never looked up.
-    pub(crate) fn check(self, url: &Url) -> Result<(), Refused> {
-        let class = match self {
-            Addresses::Any => None,
-            Addresses::PublicOnly => url.host().and_then(address::not_public_host),
-        };
-        match class {
-            Some(class) => {
-                let host = url.host_str().unwrap_or_default().to_owned();
-                Err(Refused { host, class })
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Which of the addresses of a host may be dialled.
-    pub(crate) fn among(
-        self,
-        host: &str,
-        all: Vec<SocketAddr>,
-    ) -> Result<Vec<SocketAddr>, Refused> {
-        if self == Addresses::Any {
-            return Ok(all);
-        }
-        let class = |address: &SocketAddr| address::not_public(address.ip());
-        let first = all.first().and_then(class);
-        let public: Vec<_> = all.into_iter().filter(|it| class(it).is_none()).collect();
-        match first {
-            Some(class) if public.is_empty() => Err(Refused { host: host.to_owned(), class }),
-            _ => Ok(public),
-        }
-    }
-}
-
-/// A host that is not dialled.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Refused {
-    host: String,
-    class: Class,
-}
-
-impl Refused {
-    /// Why a request failed, if this is why.
-    pub(super) fn cause_of(error: &reqwest::Error) -> Option<&Refused> {
-        let mut cause: Option<&(dyn StdError + 'static)> = Some(error);
-        while let Some(error) = cause {
-            if let Some(refused) = error.downcast_ref() {
-                return Some(refused);
-            }
-            cause = error.source();
-        }
-        None
-    }
-
-    pub(crate) fn told(&self, server: &str) -> Error {
-        Error::new(ErrorKind::Untrusted, format!("Refused to dial \"{server}\" at {self}"))
-            .with_server(server)
-            .with_hint("if you trust the file that declares it: mcpool trust FILE")
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} of a project that is not trusted", self.host, self.class)
-    }
-}
-
-impl StdError for Refused {}
-
-/// Of another resolver's addresses, the public ones.
-struct Public<R>(R);
-
-impl<R: Resolve> Resolve for Public<R> {
-    fn resolve(&self, name: Name) -> Resolving {
-        let host = name.as_str().to_owned();
-        let resolving = self.0.resolve(name);
-        Box::pin(async move {
-            let public = Addresses::PublicOnly.among(&host, resolving.await?.collect())?;
-            Ok(Box::new(public.into_iter()) as Addrs)
-        })
-    }
-}
-
-/// The system's resolver.
-struct System;
-
-impl Resolve for System {
-    fn resolve(&self, name: Name) -> Resolving {
-        Box::pin(async move {
-            let addresses: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            Ok(Box::new(addresses.into_iter()) as Addrs)
-        })
-    }
-}
-
-type Built = std::result::Result<Client, String>;
+type Sending = Pin<Box<dyn Future<Output = Result<Response, SendError>> + Send>>;
 
 /// A client without its type: else everybody who sends a manager to another thread has the compiler look through all
 /// of the HTTP library, which is deeper than its limit.
 pub(super) trait Dial: Send + Sync {
-    fn request(&self, method: Method, url: Url) -> RequestBuilder;
+    fn send(self: Arc<Self>, request: Request) -> Sending;
 }
 
-impl Dial for Client {
-    fn request(&self, method: Method, url: Url) -> RequestBuilder {
-        Client::request(self, method, url)
+/// A request and who sends it.
+pub(super) struct Request {
+    client: Arc<dyn Dial>,
+    method: Method,
+    url: Url,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Request {
+    pub(super) fn new(client: Arc<dyn Dial>, method: Method, url: Url) -> Self {
+        Request { client, method, url, headers: HeaderMap::new(), body: Bytes::new() }
+    }
+
+    pub(super) fn headers(self, headers: HeaderMap) -> Self {
+        Request { headers, ..self }
+    }
+
+    pub(super) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    pub(super) fn body(self, body: Bytes) -> Self {
+        Request { body, ..self }
+    }
+
+    pub(super) async fn send(self) -> Result<Response, SendError> {
+        self.client.clone().send(self).await
     }
 }
 
+/// An answer whose body is still to come.
+#[derive(Debug)]
+pub(super) struct Response(http::Response<Incoming>);
+
+impl Response {
+    pub(super) fn status(&self) -> StatusCode {
+        self.0.status()
+    }
+
+    pub(super) fn headers(&self) -> &HeaderMap {
+        self.0.headers()
+    }
+
+    pub(super) fn version(&self) -> Version {
+        self.0.version()
+    }
+
+    /// How long the body is, where that is known.
+    pub(super) fn content_length(&self) -> Option<u64> {
+        self.0.body().size_hint().exact()
+    }
+
+    /// The next piece of the body.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
+        while let Some(frame) = self.0.body_mut().frame().await {
+            // Trailers say nothing to us.
+            if let Ok(data) = frame?.into_data() {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
+    }
+}
+
+pub(super) type BodyError = hyper::Error;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) struct SendError {
+    /// Nothing has left.
+    unsent: bool,
+    cause: BoxError,
+}
+
+impl SendError {
+    fn unsent(cause: impl Into<BoxError>) -> Self {
+        SendError { unsent: true, cause: cause.into() }
+    }
+
+    fn broken(cause: impl Into<BoxError>) -> Self {
+        SendError { unsent: false, cause: cause.into() }
+    }
+
+    pub(super) fn is_unsent(&self) -> bool {
+        self.unsent
+    }
+
+    pub(super) fn is_flood(&self) -> bool {
+        self.cause.is::<Flood>()
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause.fmt(f)
+    }
+}
+
+impl StdError for SendError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&*self.cause)
+    }
+}
+
+#[derive(Debug)]
+struct Flood;
+
+impl fmt::Display for Flood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "more than {INFORMATIONAL} informational answers")
+    }
+}
+
+impl StdError for Flood {}
+
+struct Client {
+    pool: legacy::Client<Connector, Full<Bytes>>,
+    connector: Connector,
+    addresses: Addresses,
+}
+
+impl Dial for Client {
+    fn send(self: Arc<Self>, request: Request) -> Sending {
+        Box::pin(async move { self.send_on(request).await })
+    }
+}
+
+impl Client {
+    /// Sends a request, and again wherever it is sent on to.
+    async fn send_on(&self, request: Request) -> Result<Response, SendError> {
+        let Request { method, mut url, mut headers, body, .. } = request;
+        headers.insert(ACCEPT_ENCODING, NOT_ENCODED);
+        headers.entry(USER_AGENT).or_insert(OURS);
+        if let Some(login) = take_login(&mut url) {
+            headers.entry(AUTHORIZATION).or_insert(login);
+        }
+        let mut followed = 0;
+        loop {
+            let response = self.once(&method, &url, headers.clone(), body.clone()).await?;
+            let Some(next) = target(&response, &url).filter(|_| followed < REDIRECTS) else {
+                return Ok(response);
+            };
+            self.addresses.check(&next).map_err(SendError::broken)?;
+            if next.origin() != url.origin() {
+                return Ok(response);
+            }
+            (url, followed) = (next, followed + 1);
+        }
+    }
+
+    async fn once(
+        &self,
+        method: &Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response, SendError> {
+        let uri: Uri = url.as_str().parse().map_err(SendError::unsent)?;
+        let mut request = http::Request::new(Full::new(body));
+        *request.headers_mut() = headers;
+        // Through a tunnel the login is the tunnel's.
+        if uri.scheme() == Some(&Scheme::HTTP)
+            && let Some(proxy) = self.connector.proxy_of(&uri)
+            && let Some(login) = proxy.basic_auth()
+        {
+            request.headers_mut().entry(PROXY_AUTHORIZATION).or_insert(login.clone());
+        }
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = uri;
+        let flood = count_informational(&mut request);
+        let answer = tokio::select! {
+            answer = self.pool.request(request) => answer,
+            () = flood.notified() => return Err(SendError::broken(Flood)),
+        };
+        answer.map(Response).map_err(|error| match error.is_connect() {
+            true => SendError::unsent(error),
+            false => SendError::broken(error),
+        })
+    }
+}
+
+/// Tells when there are too many informational answers to a request.
+fn count_informational(request: &mut http::Request<Full<Bytes>>) -> Arc<Notify> {
+    let flood = Arc::new(Notify::new());
+    let (told, count) = (flood.clone(), AtomicUsize::new(0));
+    hyper::ext::on_informational(request, move |_| {
+        if count.fetch_add(1, Ordering::Relaxed) == INFORMATIONAL {
+            told.notify_one();
+        }
+    });
+    flood
+}
+
+/// Where an answer sends its request on to, if that is to be sent as it is.
+fn target(response: &Response, url: &Url) -> Option<Url> {
+    let keeps_method = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT]
+        .contains(&response.status());
+    let location = response.headers().get(LOCATION).filter(|_| keeps_method)?;
+    url.join(std::str::from_utf8(location.as_bytes()).ok()?).ok()
+}
+
+/// The name and password of a URL, as a header.
+fn take_login(url: &mut Url) -> Option<HeaderValue> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
+    }
+    let decoded = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
+    let login = [decoded(url.username()), decoded(url.password().unwrap_or_default())].join(&b':');
+    url.set_username("").and_then(|()| url.set_password(None)).ok()?;
+    let mut header = HeaderValue::try_from(format!("Basic {}", STANDARD.encode(login))).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}
+
 /// A client for one link.
-pub(super) fn client(addresses: Addresses) -> Result<Box<dyn Dial>> {
-    let client = match addresses {
-        Addresses::Any => built(any()),
-        Addresses::PublicOnly => built(public_only(System)),
+pub(super) fn client(addresses: Addresses) -> Result<Arc<dyn Dial>> {
+    let proxies = match addresses {
+        Addresses::Any => Some(Matcher::from_system()),
+        Addresses::PublicOnly => None,
     };
+    let client = built(Resolver { addresses, names: Names::System }, proxies);
     match client {
-        Ok(client) => Ok(Box::new(client)),
+        Ok(client) => Ok(Arc::new(client)),
         Err(error) => {
             let text = format!("HTTP cannot be used here: {error}");
             Err(Error::new(ErrorKind::ConnectFailed, text))
@@ -171,43 +290,20 @@ pub(super) fn client(addresses: Addresses) -> Result<Box<dyn Dial>> {
     }
 }
 
-fn any() -> ClientBuilder {
-    builder(Addresses::Any)
-}
-
-fn public_only(resolver: impl Resolve + 'static) -> ClientBuilder {
-    builder(Addresses::PublicOnly).no_proxy().dns_resolver(Public(resolver))
-}
-
-fn builder(addresses: Addresses) -> ClientBuilder {
-    Client::builder()
-        .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, NOT_ENCODED)]))
-        .user_agent(concat!("mcpool/", env!("CARGO_PKG_VERSION")))
-        .redirect(redirect::Policy::custom(move |attempt| {
-            if let Err(refused) = addresses.check(attempt.url()) {
-                return attempt.error(refused);
-            }
-            let same_origin =
-                attempt.previous().last().map(Url::origin) == Some(attempt.url().origin());
-            let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
-            if same_origin && keeps_method && attempt.previous().len() <= REDIRECTS {
-                attempt.follow()
-            } else {
-                attempt.stop()
-            }
-        }))
-        .tcp_nodelay(true)
-        .pool_max_idle_per_host(IDLE_SOCKETS)
+fn built(resolver: Resolver, proxies: Option<Matcher>) -> Result<Client, rustls::Error> {
+    let addresses = resolver.addresses;
+    let connector = Connector::new(tls()?, resolver, proxies);
+    let pool = legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
-}
-
-fn built(builder: ClientBuilder) -> Built {
-    let tls = tls().map_err(|error| error.to_string())?;
-    builder.tls_backend_preconfigured(tls).build().map_err(|error| error.to_string())
+        .pool_max_idle_per_host(IDLE_SOCKETS)
+        .build(connector.clone());
+    Ok(Client { pool, connector, addresses })
 }
 
 /// What all clients share: reading the system's certificates costs more than all else of a client.
-fn tls() -> std::result::Result<ClientConfig, rustls::Error> {
+fn tls() -> Result<ClientConfig, rustls::Error> {
     static SHARED: PerProcess<Mutex<Option<ClientConfig>>> = PerProcess::new(Mutex::default);
     let mut shared = lock(SHARED.get());
     let mut tls = match &*shared {
@@ -220,7 +316,7 @@ fn tls() -> std::result::Result<ClientConfig, rustls::Error> {
     Ok(tls)
 }
 
-fn system_tls() -> std::result::Result<ClientConfig, rustls::Error> {
+fn system_tls() -> Result<ClientConfig, rustls::Error> {
     // Another library of the process may have chosen a provider already; either will do.
     let _ = ring::default_provider().install_default();
     let provider = CryptoProvider::get_default().cloned();

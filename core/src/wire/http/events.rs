@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::HeaderValue;
+use http::header::HeaderValue;
 
 use crate::wire::without_bom;
 

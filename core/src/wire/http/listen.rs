@@ -5,10 +5,10 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use reqwest::Response;
 use tokio::time::{Instant, sleep};
 
 use super::Link;
+use super::client::{BodyError, Response};
 use super::events::EventStream;
 use super::refusal::Failure;
 use super::resume::NoStream;
@@ -91,7 +91,7 @@ async fn read(
     weak: &Weak<Link>,
     mut response: Response,
     events: &mut EventStream,
-) -> reqwest::Result<()> {
+) -> Result<(), BodyError> {
     while let Some(chunk) = response.chunk().await? {
         let Some(inbound) = weak.upgrade().and_then(|link| link.inbound()) else { return Ok(()) };
         for data in events.feed(&chunk).into_iter().flatten() {

@@ -2,19 +2,23 @@
 //! status means is in `status`.
 //! What waits here is boxed, so that the calls that go well do not carry the room for it.
 
+use std::error::Error as StdError;
 use std::time::Duration;
 
-use reqwest::Method;
+use http::Method;
 use tokio::time::timeout;
 
 use super::Link;
-use super::client::Refused;
+use super::addresses::Refused;
+use super::client::{BodyError, SendError};
 use crate::error::{Error, ErrorKind, Executed};
 use crate::wire::Loss;
 use crate::wire::descriptors::{is_caused_by_shortage, shortage};
 
 /// How long looking whether the server is still there may take.
 const LOOK: Duration = Duration::from_secs(1);
+
+const FLOOD_HINT: &str = "look after the server: it answers without ever coming to its answer";
 
 /// One exchange that failed.
 pub(super) struct Failure {
@@ -57,7 +61,7 @@ impl Link {
         Error::new(kind, format!("{} ({})", self.mask.text(what), self.shown)).quoting(&self.shown)
     }
 
-    fn lost_by(&self, what: &str, error: &reqwest::Error) -> Error {
+    fn lost_by(&self, what: &str, error: &(dyn StdError + 'static)) -> Error {
         let cause = root_cause(error);
         let words = cause.to_string();
         let lost = self.lost(&format!("{what}: {words}"));
@@ -66,25 +70,29 @@ impl Link {
         if by_system.is_some() { lost } else { lost.quoting(&words) }
     }
 
-    pub(super) async fn not_reached(&self, error: &reqwest::Error) -> Failure {
+    pub(super) async fn not_reached(&self, error: &SendError) -> Failure {
         if let Some(refused) = Refused::cause_of(error) {
             let refused = refused.told(&self.server).with_executed(Executed::No);
             return Failure::new(refused, Loss::Gone);
         }
-        if error.is_connect() && is_caused_by_shortage(error) {
+        if error.is_unsent() && is_caused_by_shortage(error) {
             return shortage(&self.server).with_executed(Executed::No).into();
+        }
+        if error.is_flood() {
+            let flood = self.error(ErrorKind::LimitExceeded, &format!("The server sent {error}"));
+            return flood.with_executed(Executed::Unknown).with_hint(FLOOD_HINT).into();
         }
         let lost = self
             .lost_by("The server cannot be reached", error)
             .with_hint("is it running, and is the URL right?");
-        if error.is_connect() {
+        if error.is_unsent() {
             return Failure::new(lost.with_executed(Executed::No), Loss::Gone);
         }
         // What left on a connection that the server was just closing gets no answer either, though the server is well.
         Failure::new(lost.with_executed(Executed::Unknown), Box::pin(self.look()).await)
     }
 
-    pub(super) async fn cut_off(&self, error: &reqwest::Error) -> Failure {
+    pub(super) async fn cut_off(&self, error: &BodyError) -> Failure {
         let lost = self.lost_by("The answer was cut off", error);
         Failure::new(lost.with_executed(Executed::Unknown), Box::pin(self.look()).await)
     }
@@ -119,9 +127,7 @@ impl Link {
 }
 
 /// The innermost error, whose words are without the URL, which may hold secrets.
-fn root_cause<'a>(
-    error: &'a (dyn std::error::Error + 'static),
-) -> &'a (dyn std::error::Error + 'static) {
+fn root_cause<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;

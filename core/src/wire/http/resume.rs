@@ -2,10 +2,11 @@
 //! where it broke off before the answer: by a GET that names the last event seen, for as long as the answer is waited
 //! for and the server has something new to say.
 
-use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::{Method, Response};
+use http::Method;
+use http::header::{HeaderName, HeaderValue};
 use tokio::time::sleep;
 
+use super::client::{BodyError, Response, SendError};
 use super::events::EventStream;
 use super::refusal::Failure;
 use super::{EVENTS, Link, Outgoing, content_type};
@@ -21,7 +22,7 @@ const AFTER_ANSWER: usize = 1 << 20;
 /// How the reading of one stream ended.
 enum End {
     Clean,
-    Broken(reqwest::Error),
+    Broken(BodyError),
     /// Nobody waits for more.
     Answered,
 }
@@ -136,7 +137,7 @@ impl Link {
     pub(super) fn standing(&self, last: Option<&HeaderValue>) -> Result<Outgoing> {
         let mut outgoing = self.outgoing(Method::GET, EVENTS)?;
         if let Some(last) = last {
-            outgoing.request = outgoing.request.header(LAST_EVENT_ID, last);
+            outgoing.request = outgoing.request.header(LAST_EVENT_ID, last.clone());
         }
         Ok(outgoing)
     }
@@ -144,7 +145,7 @@ impl Link {
     /// The response to a GET, if it is a stream of events.
     pub(super) async fn stream_of(
         &self,
-        response: reqwest::Result<Response>,
+        response: Result<Response, SendError>,
         with_session: bool,
     ) -> Result<Response, NoStream> {
         let failure = match response {

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reqwest::Version;
+use http::Version;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::sync::lock;

@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
-use reqwest::{Response, StatusCode};
+use http::StatusCode;
+use http::header::{DATE, HeaderMap, HeaderName, LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use tokio::time::timeout;
 
 use super::body::{Body, denies_session, rpc_error};
+use super::client::Response;
 use super::refusal::Failure;
 use super::{ASIDE, Link, Sent};
 use crate::error::{Error, ErrorKind, Executed, RpcError};
@@ -37,7 +38,7 @@ impl Head {
             status,
             retry_after_ms: retry_after_ms(headers).filter(|_| waits),
             has_challenge: headers.contains_key(WWW_AUTHENTICATE),
-            location: text(headers, &reqwest::header::LOCATION).map(str::to_owned),
+            location: text(headers, &LOCATION).map(str::to_owned),
         }
     }
 

@@ -1,30 +1,25 @@
 //! Names, literals and redirects, tried against a listener on this machine that nobody is to dial.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, TcpListener};
+use std::net::{TcpListener, TcpStream};
+
+use hyper_util::client::legacy::connect::dns::Name;
+use tower_service::Service;
 
 use super::*;
 use crate::runtime;
+use crate::wire::address::Class;
+use crate::wire::http::addresses::Refused;
 
-/// Says of every name what it was told to say.
-#[derive(Clone)]
-struct Fake(Vec<IpAddr>);
-
-impl Resolve for Fake {
-    fn resolve(&self, _: Name) -> Resolving {
-        let addresses: Vec<_> = self.0.iter().map(|it| SocketAddr::new(*it, 0)).collect();
-        Box::pin(async move { Ok(Box::new(addresses.into_iter()) as Addrs) })
-    }
-}
-
-fn fake(addresses: &[&str]) -> Fake {
-    Fake(addresses.iter().map(|it| it.parse().expect("an address")).collect())
+fn fake(addresses: Addresses, names: &[&str]) -> Resolver {
+    let names = names.iter().map(|it| it.parse().expect("an address")).collect();
+    Resolver { addresses, names: Names::Fixed(names) }
 }
 
 /// What the resolver lets pass of these, or why nothing.
-fn resolved(addresses: &[&str]) -> std::result::Result<Vec<String>, Refused> {
-    let resolving = Public(fake(addresses)).resolve("host.example".parse().expect("a name"));
-    match runtime::block_on(resolving) {
+fn resolved(names: &[&str]) -> std::result::Result<Vec<String>, Refused> {
+    let name: Name = "host.example".parse().expect("a name");
+    match runtime::block_on(fake(Addresses::PublicOnly, names).call(name)) {
         Ok(found) => Ok(found.map(|it| it.ip().to_string()).collect()),
         Err(error) => Err(*error.downcast().expect("a refusal")),
     }
@@ -44,9 +39,13 @@ fn of_a_names_addresses_only_the_public_ones_are_dialled() {
     assert_eq!(resolved(&[]), Ok(vec![]));
 }
 
-fn get(builder: ClientBuilder, url: &str) -> reqwest::Result<reqwest::Response> {
-    let (client, url) = (built(builder).expect("a client"), url.to_owned());
-    runtime::block_on(async move { client.get(url).send().await })
+fn get(resolver: Resolver, url: &str) -> Result<Response, SendError> {
+    send(built(resolver, None).expect("a client"), url)
+}
+
+fn send(client: Client, url: &str) -> Result<Response, SendError> {
+    let url = Url::parse(url).expect("a url");
+    runtime::block_on(Request::new(Arc::new(client), Method::GET, url).send())
 }
 
 #[test]
@@ -55,7 +54,7 @@ fn a_name_that_leads_here_is_refused_before_anything_is_dialled() {
     let port = listener.local_addr().expect("an address").port();
     for scheme in ["http", "https"] {
         let url = format!("{scheme}://rebound.example:{port}/mcp");
-        let error = get(public_only(fake(&["127.0.0.1"])), &url).expect_err("a refusal");
+        let error = get(fake(Addresses::PublicOnly, &["127.0.0.1"]), &url).expect_err("a refusal");
         let refused = Refused::cause_of(&error).expect("a refusal");
         assert_eq!(refused.class, Class::Loopback);
         let told = refused.told("x");
@@ -71,7 +70,7 @@ fn a_name_that_leads_here_is_refused_before_anything_is_dialled() {
     listener.set_nonblocking(false).expect("a listener");
     let server = answer_once(listener, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned());
     let url = format!("http://rebound.example:{port}/mcp");
-    let answer = get(any().no_proxy().dns_resolver(fake(&["127.0.0.1"])), &url);
+    let answer = get(fake(Addresses::Any, &["127.0.0.1"]), &url);
     assert_eq!(answer.expect("an answer").status().as_u16(), 200);
     server.join().expect("a server");
 }
@@ -105,8 +104,9 @@ fn a_redirect_to_this_machine_is_refused() {
         "HTTP/1.1 307 Go\r\nLocation: http://127.0.0.1:{port}/\r\nContent-Length: 0\r\n\r\n"
     );
     let server = answer_once(listener, answer);
-    let unguarded = builder(Addresses::PublicOnly).no_proxy().dns_resolver(fake(&["127.0.0.1"]));
-    let error = get(unguarded, &format!("http://host.example:{port}/mcp")).expect_err("a refusal");
+    let mut client = built(fake(Addresses::Any, &["127.0.0.1"]), None).expect("a client");
+    client.addresses = Addresses::PublicOnly;
+    let error = send(client, &format!("http://host.example:{port}/mcp")).expect_err("a refusal");
     assert_eq!(Refused::cause_of(&error).expect("a refusal").class, Class::Loopback);
     server.join().expect("a server");
 }
@@ -114,11 +114,69 @@ fn a_redirect_to_this_machine_is_refused() {
 fn answer_once(listener: TcpListener, answer: String) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a client");
-        let (mut request, mut part) = (Vec::new(), [0; 1024]);
-        while !request.ends_with(b"\r\n\r\n") {
-            let read = stream.read(&mut part).expect("a request");
-            request.extend_from_slice(&part[..read]);
-        }
+        read_head(&mut stream);
         stream.write_all(answer.as_bytes()).expect("a reader");
     })
+}
+
+fn read_head(stream: &mut TcpStream) -> String {
+    let (mut request, mut part) = (Vec::new(), [0; 1024]);
+    while !request.ends_with(b"\r\n\r\n") {
+        let read = stream.read(&mut part).expect("a request");
+        request.extend_from_slice(&part[..read]);
+    }
+    String::from_utf8(request).expect("text")
+}
+
+/// What one request looks like to whoever is dialled.
+fn seen_by_server(send: impl FnOnce(u16) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let client = std::thread::spawn(move || send(port));
+    let (mut stream, _) = listener.accept().expect("a client");
+    let head = read_head(&mut stream);
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").expect("a reader");
+    drop(stream);
+    client.join().expect("a client");
+    head.to_ascii_lowercase()
+}
+
+#[test]
+fn a_proxy_is_told_the_whole_url_and_who_asks() {
+    let seen = seen_by_server(|port| {
+        let proxies = Matcher::builder().http(format!("http://joe:secret@127.0.0.1:{port}"));
+        let resolver = Resolver { addresses: Addresses::Any, names: Names::System };
+        let client = built(resolver, Some(proxies.build())).expect("a client");
+        let answer = send(client, "http://host.example/mcp").expect("an answer");
+        assert_eq!(answer.status(), StatusCode::OK);
+    });
+    assert!(seen.starts_with("get http://host.example/mcp http/1.1\r\n"), "{seen}");
+    assert!(seen.contains("\r\nhost: host.example\r\n"), "{seen}");
+    let login = STANDARD.encode("joe:secret").to_ascii_lowercase();
+    assert!(seen.contains(&format!("\r\nproxy-authorization: basic {login}\r\n")), "{seen}");
+}
+
+#[test]
+fn tls_goes_through_a_tunnel_of_the_proxy() {
+    let seen = seen_by_server(|port| {
+        let proxies = Matcher::builder().https(format!("http://joe:secret@127.0.0.1:{port}"));
+        let resolver = Resolver { addresses: Addresses::Any, names: Names::System };
+        let client = built(resolver, Some(proxies.build())).expect("a client");
+        // Behind this tunnel is nobody who speaks TLS.
+        let error = send(client, "https://host.example/mcp").expect_err("no answer");
+        assert!(error.is_unsent(), "{error:?}");
+    });
+    assert!(seen.starts_with("connect host.example:443 http/1.1\r\n"), "{seen}");
+    assert!(seen.contains("\r\nproxy-authorization: basic "), "{seen}");
+}
+
+#[test]
+fn a_login_in_the_url_becomes_a_header() {
+    let seen = seen_by_server(|port| {
+        let url = format!("http://jo%40e:p%3Aw@127.0.0.1:{port}/mcp");
+        get(fake(Addresses::Any, &[]), &url).expect("an answer");
+    });
+    let login = STANDARD.encode("jo@e:p:w").to_ascii_lowercase();
+    assert!(seen.starts_with("get /mcp http/1.1\r\n"), "{seen}");
+    assert!(seen.contains(&format!("\r\nauthorization: basic {login}\r\n")), "{seen}");
 }

@@ -1,0 +1,95 @@
+//! Owns which addresses a server may have: those of a project that is not trusted are public.
+//! Invariant: of such a project, no byte leaves for an address that is not public. What counts is the address that is
+//! dialled: names are judged by what they resolve to, each time, and no proxy dials where we cannot look.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::net::SocketAddr;
+
+use url::Url;
+
+use crate::config::Scope;
+use crate::error::{Error, ErrorKind, Result};
+use crate::wire::address::{self, Class};
+
+/// Where a server may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    Any,
+    PublicOnly,
+}
+
+impl Addresses {
+    /// Those that a definition of this scope may reach.
+    pub(crate) fn open_to(scope: &Scope) -> Self {
+        if scope.is_restricted() { Addresses::PublicOnly } else { Addresses::Any }
+    }
+
+    /// Whether the URL may be dialled, as far as it shows: what is no name is never looked up.
+    pub(crate) fn check(self, url: &Url) -> Result<(), Refused> {
+        let class = match self {
+            Addresses::Any => None,
+            Addresses::PublicOnly => url.host().and_then(address::not_public_host),
+        };
+        match class {
+            Some(class) => {
+                let host = url.host_str().unwrap_or_default().to_owned();
+                Err(Refused { host, class })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Which of the addresses of a host may be dialled.
+    pub(crate) fn among(
+        self,
+        host: &str,
+        all: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, Refused> {
+        if self == Addresses::Any {
+            return Ok(all);
+        }
+        let class = |address: &SocketAddr| address::not_public(address.ip());
+        let first = all.first().and_then(class);
+        let public: Vec<_> = all.into_iter().filter(|it| class(it).is_none()).collect();
+        match first {
+            Some(class) if public.is_empty() => Err(Refused { host: host.to_owned(), class }),
+            _ => Ok(public),
+        }
+    }
+}
+
+/// A host that is not dialled.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Refused {
+    pub(super) host: String,
+    pub(super) class: Class,
+}
+
+impl Refused {
+    /// Why a request failed, if this is why.
+    pub(super) fn cause_of<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a Refused> {
+        let mut cause: Option<&(dyn StdError + 'static)> = Some(error);
+        while let Some(error) = cause {
+            if let Some(refused) = error.downcast_ref() {
+                return Some(refused);
+            }
+            cause = error.source();
+        }
+        None
+    }
+
+    pub(crate) fn told(&self, server: &str) -> Error {
+        Error::new(ErrorKind::Untrusted, format!("Refused to dial \"{server}\" at {self}"))
+            .with_server(server)
+            .with_hint("if you trust the file that declares it: mcpool trust FILE")
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} of a project that is not trusted", self.host, self.class)
+    }
+}
+
+impl StdError for Refused {}

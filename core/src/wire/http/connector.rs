@@ -1,0 +1,285 @@
+//! Owns how a server is reached: its name looked up, a proxy where the environment names one, TLS where the URL asks for
+//! it.
+//! Invariant: nothing is dialled that the link's addresses do not allow, and a server that never stops sending takes
+//! turns with all others.
+
+use std::error::Error as StdError;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::vec::IntoIter;
+
+use http::Uri;
+use http::uri::Scheme;
+use hyper::rt::{Read, Write};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::coop;
+use tower_service::Service;
+
+use super::addresses::Addresses;
+
+/// What is read for one unit of the runtime's budget for a task: after 1 MiB others get their turn.
+const READ_UNIT: usize = 8 << 10;
+
+pub(super) type BoxError = Box<dyn StdError + Send + Sync>;
+type Pending<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+
+/// Dials for one link.
+#[derive(Clone)]
+pub(super) struct Connector {
+    http: HttpConnector<Resolver>,
+    tls: Arc<ClientConfig>,
+    /// The same for a proxy, with which HTTP/2 is not spoken.
+    proxy_tls: Arc<ClientConfig>,
+    /// None where a proxy would dial what we cannot judge.
+    proxies: Option<Arc<Matcher>>,
+}
+
+impl Connector {
+    pub(super) fn new(tls: ClientConfig, resolver: Resolver, proxies: Option<Matcher>) -> Self {
+        let mut http = HttpConnector::new_with_resolver(resolver);
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        let mut proxy_tls = tls.clone();
+        proxy_tls.alpn_protocols.clear();
+        Connector {
+            http,
+            tls: Arc::new(tls),
+            proxy_tls: Arc::new(proxy_tls),
+            proxies: proxies.map(Arc::new),
+        }
+    }
+
+    /// The proxy through which this is reached.
+    pub(super) fn proxy_of(&self, uri: &Uri) -> Option<Intercept> {
+        self.proxies.as_ref()?.intercept(uri)
+    }
+
+    async fn dial(self, uri: Uri) -> Result<Socket, BoxError> {
+        let Some(proxy) = self.proxy_of(&uri) else {
+            let mut direct = HttpsConnector::from((self.http, self.tls));
+            return Ok(Socket::new(direct.call(uri).await?, false));
+        };
+        let scheme = proxy.uri().scheme_str().unwrap_or_default();
+        if !matches!(scheme, "http" | "https") {
+            return Err(format!("proxies by {scheme} are not supported").into());
+        }
+        let mut to_proxy = HttpsConnector::from((self.http, self.proxy_tls));
+        if uri.scheme() != Some(&Scheme::HTTPS) {
+            return Ok(Socket::new(to_proxy.call(proxy.uri().clone()).await?, true));
+        }
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), to_proxy);
+        if let Some(login) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(login.clone());
+        }
+        Ok(Socket::new(HttpsConnector::from((tunnel, self.tls)).call(uri).await?, false))
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Socket>;
+    type Error = BoxError;
+    type Future = Pending<TokioIo<Socket>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let dialling = self.clone().dial(uri);
+        Box::pin(async { Ok(TokioIo::new(dialling.await?)) })
+    }
+}
+
+/// Finds the addresses of a name, of which only those are given that may be dialled.
+#[derive(Clone)]
+pub(super) struct Resolver {
+    pub(super) addresses: Addresses,
+    pub(super) names: Names,
+}
+
+/// Who knows the addresses.
+#[derive(Clone)]
+pub(super) enum Names {
+    System,
+    /// Every name has these.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests know better than the system"))]
+    Fixed(Vec<IpAddr>),
+}
+
+impl Resolver {
+    async fn resolve(self, host: String) -> Result<IntoIter<SocketAddr>, BoxError> {
+        let all: Vec<SocketAddr> = match self.names {
+            Names::System => tokio::net::lookup_host((host.as_str(), 0)).await?.collect(),
+            Names::Fixed(all) => all.into_iter().map(|it| SocketAddr::new(it, 0)).collect(),
+        };
+        Ok(self.addresses.among(&host, all)?.into_iter())
+    }
+}
+
+impl Service<Name> for Resolver {
+    type Response = IntoIter<SocketAddr>;
+    type Error = BoxError;
+    type Future = Pending<IntoIter<SocketAddr>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        Box::pin(self.clone().resolve(name.as_str().to_owned()))
+    }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {
+    fn connected(&self) -> Connected;
+}
+
+impl<T: Connection + Read + Write + Send + Unpin> Stream for TokioIo<T> {
+    fn connected(&self) -> Connected {
+        self.inner().connected()
+    }
+}
+
+/// A connection to a server or to its proxy.
+pub(super) struct Socket {
+    stream: Box<dyn Stream>,
+    /// At the other end is a proxy, which has to be told each URL as a whole.
+    to_proxy: bool,
+}
+
+impl Socket {
+    fn new<T>(stream: T, to_proxy: bool) -> Self
+    where
+        T: Connection + Read + Write + Send + Unpin + 'static,
+    {
+        Socket { stream: Box::new(TokioIo::new(stream)), to_proxy }
+    }
+}
+
+impl Connection for Socket {
+    fn connected(&self) -> Connected {
+        self.stream.connected().proxy(self.to_proxy)
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let outcome = ready!(Pin::new(&mut *self.stream).poll_read(context, buffer));
+        // The runtime counts reads, whatever they bring; what is parsed in one go would have no bound.
+        for _ in 0..(buffer.filled().len() - before) / READ_UNIT {
+            match coop::poll_proceed(context) {
+                Poll::Ready(unit) => unit.made_progress(),
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready(outcome)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives as much as anybody takes.
+    struct Endless;
+
+    impl AsyncRead for Endless {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            ready!(coop::poll_proceed(context)).made_progress();
+            buffer.put_slice(&vec![b'x'; buffer.remaining()]);
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl AsyncWrite for Endless {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl Stream for Endless {
+        fn connected(&self) -> Connected {
+            Connected::new()
+        }
+    }
+
+    #[test]
+    fn an_endless_stream_is_read_in_turns_however_large_the_buffer_is() {
+        let mut socket = Socket { stream: Box::new(Endless), to_proxy: false };
+        let mut room = vec![0; 400 << 10];
+        let reading = std::future::poll_fn(move |context| {
+            let mut read = 0;
+            loop {
+                let mut buffer = ReadBuf::new(&mut room);
+                match Pin::new(&mut socket).poll_read(context, &mut buffer) {
+                    Poll::Ready(outcome) => outcome.expect("a read"),
+                    Poll::Pending => return Poll::Ready(read),
+                }
+                read += buffer.filled().len();
+            }
+        });
+        let turn = crate::runtime::block_on(async { tokio::spawn(reading).await.expect("a turn") });
+        assert!((1 << 20..2 << 20).contains(&turn), "{turn} bytes in one turn");
+    }
+}
