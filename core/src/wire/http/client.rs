@@ -191,7 +191,7 @@ impl Client {
     /// Sends a request, and again wherever it is sent on to.
     async fn send_on(&self, request: Request) -> Result<Response, SendError> {
         let Request { method, mut url, mut headers, body, .. } = request;
-        headers.insert(ACCEPT_ENCODING, NOT_ENCODED);
+        headers.entry(ACCEPT_ENCODING).or_insert(NOT_ENCODED);
         headers.entry(USER_AGENT).or_insert(OURS);
         if let Some(login) = take_login(&mut url) {
             headers.entry(AUTHORIZATION).or_insert(login);
