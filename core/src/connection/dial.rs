@@ -23,6 +23,9 @@ use crate::wire::descriptors::check_room;
 use crate::wire::http::Link;
 use crate::wire::stdio::Pipe;
 
+/// How often one attempt is given the time back in which this process was stopped.
+const STOPS: u32 = 3;
+
 /// Where an attempt is; named by its timeout.
 pub(super) type Stage = Arc<Mutex<&'static str>>;
 
@@ -51,15 +54,18 @@ pub(super) async fn dial(
     };
     let mut deadline = deadline + waited_from.elapsed();
     let mut attempt = pin!(attempt(&seen, &config, &session, &stage, resolved, place));
+    let mut stops = 0;
     let outcome = loop {
         if let Ok(outcome) = timeout_at(deadline, &mut attempt).await {
             break Some(outcome);
         }
         let overdue = deadline.elapsed();
         session.catch_up(overdue).await;
-        if !was_stopped(overdue) {
+        // A machine that is busy all the time looks like many stops.
+        if !was_stopped(overdue) || stops == STOPS {
             break attempt.as_mut().now_or_never();
         }
+        stops += 1;
         // While this process did not run, its time did not run out either.
         deadline = Instant::now() + overdue.min(config.timeout);
     };

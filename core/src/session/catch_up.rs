@@ -1,14 +1,13 @@
 //! Owns taking in what a server has sent before its time is said to be over. A process that was stopped (Ctrl-Z, a paused
 //! container) finds on waking that limits have passed and that the answers are there, both at once.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use super::Session;
 use crate::wire::Wire;
-use crate::wire::stdio::Reading;
 
 /// A timer that fires so much later than it was due tells that the process did not run.
 const LATE: Duration = Duration::from_millis(50);
@@ -16,8 +15,8 @@ const LATE: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_millis(500);
 /// How often other tasks get their turn when it did: an answer passes through a few of them.
 const TURNS: usize = 16;
-/// How many turns of reading a pipe may take; a longest line needs as many.
-const READS: usize = 33;
+/// And for how long, where others use theirs to the full.
+const TURNS_TIME: Duration = Duration::from_millis(100);
 
 /// Whether a limit that was noticed so long after its time passed while the process did not run.
 pub(crate) fn was_stopped(late: Duration) -> bool {
@@ -28,13 +27,12 @@ impl Session {
     /// Takes in what is there, after a limit that was noticed `late`.
     pub(crate) async fn catch_up(&self, late: Duration) {
         match self.wire() {
-            Some(Wire::Stdio(pipe)) => {
-                let mut reads = 0..READS;
-                while reads.next().is_some() && pipe.read_ready() == Reading::Interrupted {}
-            }
+            Some(Wire::Stdio(pipe)) => pipe.read_waiting(),
             Some(Wire::Http(_)) if was_stopped(late) => sleep(late.min(GRACE)).await,
             Some(Wire::Http(_)) => {
-                for _ in 0..TURNS {
+                let until = Instant::now() + TURNS_TIME;
+                let mut turns = 0..TURNS;
+                while turns.next().is_some() && Instant::now() < until {
                     yield_now().await;
                 }
             }

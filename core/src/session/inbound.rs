@@ -58,8 +58,10 @@ impl Session {
             return self.one(message, asked);
         }
         let rest = without_bom(&message).trim_ascii_start();
-        if rest.first() != Some(&b'[') {
-            return self.one(message.slice_ref(rest), asked);
+        match rest.first() {
+            Some(b'[') => {}
+            Some(b'{') => return self.one(message.slice_ref(rest), asked),
+            _ => return self.not_a_message(&message),
         }
         let mut read = 0;
         let one = |item: &RawValue| {

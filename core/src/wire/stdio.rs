@@ -27,7 +27,9 @@ const BACKLOG_LIMIT: usize = 64 << 20;
 /// Held back no longer than this: the server works on these calls while the host still makes others.
 const HOLD_BACK: usize = 4 << 10;
 /// One turn of reading; other servers get theirs in between.
-const READ_BUDGET: usize = 1 << 20;
+const READ_BUDGET: usize = 128 << 10;
+/// What a pipe holds at most, unless the system was told otherwise.
+const LARGEST_PIPE: usize = 1 << 20;
 /// How long a server that has closed its input is given to end, or to close its output as a process does that ends.
 const CLOSED_INPUT: Duration = Duration::from_millis(100);
 /// A lease ends when the host has not touched the pipe for this long.
@@ -47,15 +49,6 @@ pub(crate) struct Pipe {
     overseen: AtomicBool,
     started: Instant,
     process: Process,
-}
-
-/// How far one turn of reading came.
-#[derive(PartialEq, Eq)]
-pub(crate) enum Reading {
-    /// All that was there is read.
-    Done,
-    /// There may be more; others wait for their turn.
-    Interrupted,
 }
 
 struct Outbox {
@@ -250,8 +243,14 @@ impl Pipe {
 
     /// What the server said last is read before its end is told.
     fn read_out(&self, closed: Closed) {
-        while self.read_ready() == Reading::Interrupted {}
+        self.read_waiting();
         self.end(closed);
+    }
+
+    /// Reads what is there at this moment, and no more: whoever holds the pipe may write without end.
+    pub(crate) fn read_waiting(&self) {
+        let waiting = ioctl_fionread(&self.stdout).unwrap_or(0);
+        self.read(usize::try_from(waiting).unwrap_or(usize::MAX).min(LARGEST_PIPE));
     }
 
     /// Which requests were never read, where that can be known: nobody reads any more.
@@ -268,21 +267,25 @@ impl Pipe {
         Some(outbox.positions.unread(read))
     }
 
-    /// Reads what is there and delivers every complete line.
-    pub(crate) fn read_ready(&self) -> Reading {
+    /// Reads for one turn and delivers every complete line.
+    pub(crate) fn read_ready(&self) {
+        self.read(READ_BUDGET);
+    }
+
+    fn read(&self, budget: usize) {
         if self.is_inherited() {
-            return Reading::Done;
+            return;
         }
         let Some(inbound) = self.inbound.get().and_then(Weak::upgrade) else {
-            return Reading::Done;
+            return;
         };
         let mut frames = lock(&self.frames);
         if self.ended.load(Ordering::Acquire) {
-            return Reading::Done;
+            return;
         }
         self.touch();
         let mut total = 0;
-        while total < READ_BUDGET {
+        while total < budget {
             let waiting =
                 if frames.is_long() { ioctl_fionread(&self.stdout).unwrap_or(0) } else { 0 };
             let room = frames.room((waiting as usize).min(READ_BUDGET));
@@ -291,14 +294,13 @@ impl Pipe {
             let count = match rustix::io::read(&self.stdout, spare) {
                 Ok((filled, _)) => filled.len(),
                 Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => return Reading::Done,
+                Err(Errno::AGAIN) => return,
                 // A pipe that cannot be read has ended.
                 Err(_) => 0,
             };
             if count == 0 {
                 drop(frames);
-                self.end(Closed::Output);
-                return Reading::Done;
+                return self.end(Closed::Output);
             }
             // SAFETY: the kernel has filled this many bytes of the spare capacity.
             unsafe { room.set_len(room.len() + count) };
@@ -310,10 +312,9 @@ impl Pipe {
                 }
             }
             if count < space {
-                return Reading::Done;
+                return;
             }
         }
-        Reading::Interrupted
     }
 
     /// Tells the end once, with the exit status and the last words when the process is what ended.

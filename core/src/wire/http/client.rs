@@ -29,10 +29,11 @@ use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::sync::Notify;
+use tokio::task::coop;
 use url::Url;
 
 use super::addresses::Addresses;
-use super::connector::{BoxError, Connector, Names, Resolver};
+use super::connector::{BoxError, Connector, Names, READ_UNIT, Resolver};
 use crate::error::{Error, ErrorKind, Result};
 use crate::per_process::PerProcess;
 use crate::sync::lock;
@@ -117,6 +118,10 @@ impl Response {
         while let Some(frame) = self.0.body_mut().frame().await {
             // Trailers say nothing to us.
             if let Ok(data) = frame?.into_data() {
+                // As with the socket: who reads all the time takes turns with others, and with its own time limit.
+                for _ in 0..=data.len() / READ_UNIT {
+                    coop::consume_budget().await;
+                }
                 return Ok(Some(data));
             }
         }

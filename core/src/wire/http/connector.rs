@@ -28,7 +28,7 @@ use tower_service::Service;
 use super::addresses::Addresses;
 
 /// What is read for one unit of the runtime's budget for a task: after 1 MiB others get their turn.
-const READ_UNIT: usize = 8 << 10;
+pub(super) const READ_UNIT: usize = 8 << 10;
 
 pub(super) type BoxError = Box<dyn StdError + Send + Sync>;
 type Pending<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;

@@ -2,6 +2,7 @@
 //! how soon the stream is to be taken up again.
 //! Invariant: an event over the limit is told as soon as it is over, and nothing of it is delivered or kept.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -90,40 +91,59 @@ impl EventStream {
             self.after_cr = false;
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
         }
-        while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
-            self.keep(&rest[..at], &mut complete);
+        loop {
+            if self.is_between_events() {
+                // Some servers keep their streams alive by empty lines.
+                rest = &rest[rest.iter().take_while(|&&byte| byte == b'\n').count()..];
+            }
+            let Some(at) = memchr::memchr2(b'\n', b'\r', rest) else { break };
+            let end = &rest[..at];
             let ended_by_cr = rest[at] == b'\r';
             rest = &rest[at + 1..];
             if ended_by_cr {
                 self.after_cr = rest.is_empty();
                 rest = rest.strip_prefix(b"\n").unwrap_or(rest);
             }
-            self.end_line(&mut complete);
+            if self.line.is_empty() && self.fits(end, &mut complete) {
+                self.end_line(Cow::Borrowed(end), &mut complete);
+            } else {
+                self.keep(end, &mut complete);
+                let line = std::mem::take(&mut self.line);
+                self.end_line(Cow::Owned(line), &mut complete);
+            }
         }
         self.keep(rest, &mut complete);
         complete
     }
 
-    fn keep(&mut self, bytes: &[u8], complete: &mut Vec<Option<Bytes>>) {
+    fn is_between_events(&self) -> bool {
+        let has_begun = self.has_data || self.over || self.is_other || self.at_start;
+        !has_begun && self.line.is_empty() && self.next_id.is_none()
+    }
+
+    /// Whether the event is within the limit with these bytes; told once when it is not.
+    fn fits(&mut self, bytes: &[u8], complete: &mut Vec<Option<Bytes>>) -> bool {
         if !self.over && self.line.len() + self.data.len() + bytes.len() > self.limit {
             self.over = true;
             self.line = Vec::new();
             self.data = Vec::new();
             complete.push(None);
         }
-        if self.over {
+        !self.over
+    }
+
+    fn keep(&mut self, bytes: &[u8], complete: &mut Vec<Option<Bytes>>) {
+        if self.fits(bytes, complete) {
+            self.line.extend_from_slice(bytes);
+        } else {
             // Only whether a line is empty still counts: that ends the event.
             self.cut_line |= !bytes.is_empty();
-        } else {
-            self.line.extend_from_slice(bytes);
         }
     }
 
-    fn end_line(&mut self, complete: &mut Vec<Option<Bytes>>) {
-        let mut line = std::mem::take(&mut self.line);
-        if std::mem::take(&mut self.at_start) {
-            let mark = line.len() - without_bom(&line).len();
-            line.drain(..mark);
+    fn end_line(&mut self, mut line: Cow<'_, [u8]>, complete: &mut Vec<Option<Bytes>>) {
+        if std::mem::take(&mut self.at_start) && without_bom(&line).len() < line.len() {
+            line = without_bom(&line).to_vec().into();
         }
         if std::mem::take(&mut self.cut_line) {
             return;
@@ -150,9 +170,15 @@ impl EventStream {
                     self.data.extend_from_slice(value);
                 } else {
                     // The common case is one line of data: its buffer is taken over, not copied.
-                    let cut = line.len() - value.len();
-                    self.data = line;
-                    self.data.drain(..cut);
+                    self.data = match &line {
+                        Cow::Borrowed(_) => value.to_vec(),
+                        Cow::Owned(_) => {
+                            let cut = line.len() - value.len();
+                            let mut line = line.into_owned();
+                            line.drain(..cut);
+                            line
+                        }
+                    };
                 }
                 self.has_data = true;
             }

@@ -1,0 +1,72 @@
+//! Hazard: a server that never stops writing keeps its own end, or other servers, waiting.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{PATIENCE, Web, manager, until};
+use mcpool::{Arguments, CallOptions, State};
+use serde_json::{Map, Value, json};
+
+/// A server that answers the handshake and then does what `rest` says.
+fn shell(rest: &str) -> Value {
+    let answer = |id: u32, result: &str| {
+        format!(r#"printf '%s\n' '{{"jsonrpc":"2.0","id":{id},"result":{result}}}'"#)
+    };
+    let greeting = r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}"#;
+    let tools = r#"{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}"#;
+    let (greeting, tools) = (answer(1, greeting), answer(2, tools));
+    let script = format!("read a; {greeting}; read b; read c; {tools}; {rest}");
+    json!({"command": "sh", "args": ["-c", script]})
+}
+
+#[tokio::test]
+async fn programs_that_print_without_end_in_place_of_messages_fail_in_time() {
+    let (_web, url) = Web::start([]);
+    let line = "starting up, please wait ".repeat(20);
+    let noisy = |n: usize| {
+        (format!("noisy{n}"), json!({"command": "yes", "args": [line], "timeout": 1000}))
+    };
+    let mut servers: Map<_, _> = (0..8).map(noisy).collect();
+    servers.insert("calm".to_owned(), json!({"url": url}));
+    let manager = manager(servers.into());
+    let report = tokio::time::timeout(PATIENCE, manager.connect_all()).await;
+    let report = report.expect("connect_all ends").unwrap();
+    assert_eq!(report.connected, ["calm"], "{report:?}");
+    assert_eq!(report.failed.len(), 8, "{report:?}");
+    assert!(report.failed.values().all(|error| error.code() == "CONNECT_TIMEOUT"), "{report:?}");
+    manager.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_input_and_writes_on_is_lost() {
+    let manager = manager(json!({"a": shell("exec 0<&-; yes ''")}));
+    manager.connect_all().await.unwrap();
+    let restarted =
+        || manager.status()[0].restarts > 0 || manager.status()[0].state != State::Connected;
+    until("its loss", restarted).await;
+    let closing = tokio::time::timeout(PATIENCE, manager.close());
+    closing.await.expect("close ends");
+}
+
+#[tokio::test]
+async fn what_a_dead_server_left_behind_may_write_on() {
+    // The one that ends is the server; its child keeps the pipe, in a session that is not ours to end.
+    let manager = manager(json!({"a": shell("setsid yes '' & exit 3")}));
+    manager.connect_all().await.unwrap();
+    until("its loss", || manager.status()[0].state != State::Connected).await;
+    let closing = tokio::time::timeout(PATIENCE, manager.close());
+    closing.await.expect("close ends");
+}
+
+#[tokio::test]
+async fn a_call_to_a_server_that_writes_without_end_ends_at_its_timeout() {
+    let manager = manager(json!({"a": shell("read d; yes ''")}));
+    manager.connect_all().await.unwrap();
+    let timeout = Some(Duration::from_millis(300));
+    let options = CallOptions { timeout, ..CallOptions::default() };
+    let calling = manager.call_tool("a", "t", Arguments::none(), options);
+    let error = tokio::time::timeout(PATIENCE, calling).await.expect("the call ends").unwrap_err();
+    assert_eq!(error.code(), "TOOL_TIMEOUT");
+    manager.close().await;
+}
