@@ -73,7 +73,7 @@ pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace
 pub use mailbox::{Letter, Mailbox};
 pub use manager::{
     Attributes, CacheOption, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
-    PendingWithoutCache, ReloadReport, ToolRef, telemetry_words,
+    PendingWithoutCache, ReloadReport, Telemetry, ToolRef, telemetry_words,
 };
 pub use output::ToolOutput;
 pub use pool::{Pool, PoolOptions};

@@ -42,7 +42,7 @@ mod watch;
 pub use calls::{CallHandle, ToolRef};
 pub use connect::ConnectReport;
 pub(crate) use execute::Home;
-pub use options::{CacheOption, ManagerOptions, PendingWithoutCache};
+pub use options::{CacheOption, ManagerOptions, PendingWithoutCache, Telemetry};
 pub use reload::ReloadReport;
 use server::{Server, Showing};
 use sources::Origin;

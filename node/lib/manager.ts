@@ -138,8 +138,11 @@ export interface ManagerOptions {
   spill?: 'none' | 'file' | undefined;
   /** Whether the begin and the end of each call is an event. */
   callEvents?: boolean | undefined;
-  /** `false` makes no spans and metrics of calls, also where OpenTelemetry has a provider. */
-  telemetry?: boolean | undefined;
+  /**
+   * `false` makes no spans and metrics of calls, also where OpenTelemetry has a provider; `error_messages` adds the
+   * messages of errors to spans, which have only their codes otherwise.
+   */
+  telemetry?: boolean | 'error_messages' | undefined;
   /** Environment, home and platform in place of the process's own. */
   surroundings?: Surroundings | undefined;
   /** Whose connections are shared; the process-wide pool when not set. */

@@ -20,6 +20,7 @@ interface Told {
   attributes: Api.Attributes;
   measured: Api.Attributes;
   complete: boolean;
+  error_messages: boolean;
 }
 
 interface Words {
@@ -146,12 +147,15 @@ export class CallSpan {
     if (!(error instanceof McpoolError)) {
       const aborted = error instanceof Error && error.name === 'AbortError';
       this.#end({ [error_type]: aborted ? cancelled : other });
-    } else if (error.rpc === undefined) {
-      // Not the message: it may repeat the server, or say where it is.
-      this.#end({ [error_type]: error.code }, error.code);
+      return;
+    }
+    // The message may repeat the server, or say where it is.
+    const described = this.#told.error_messages ? `${error.code}: ${error.message}` : error.code;
+    if (error.rpc === undefined) {
+      this.#end({ [error_type]: error.code }, described);
     } else {
       const status = String(error.rpc.code);
-      this.#end({ [error_type]: status, [status_code]: status }, error.code);
+      this.#end({ [error_type]: status, [status_code]: status }, described);
     }
   }
 

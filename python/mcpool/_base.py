@@ -69,7 +69,7 @@ class ManagerBase:
         wrap: bool | None = None,
         spill: Literal["none", "file"] | None = None,
         call_events: bool | None = None,
-        telemetry: bool | None = None,
+        telemetry: bool | Literal["error_messages"] | None = None,
         surroundings: Surroundings | None = None,
         pool: Pool | None = None,
     ) -> None:
@@ -95,7 +95,8 @@ class ManagerBase:
         `wrap`: whether results for a model are marked as untrusted output of their tool.
         `spill`: "file" keeps the whole of a result that is cut in a file that only the user can read.
         `call_events`: whether the begin and the end of each call is an event.
-        `telemetry`: False makes no spans and metrics of calls, also where OpenTelemetry has a provider.
+        `telemetry`: False makes no spans and metrics of calls, also where OpenTelemetry has a provider;
+        "error_messages" adds the messages of errors to spans, which have only their codes otherwise.
         `surroundings`: environment, home and platform in place of the process's own.
         `pool`: whose connections are shared; without it, the process's.
         """
@@ -145,7 +146,7 @@ class ManagerBase:
         wrap: bool | None = None,
         spill: Literal["none", "file"] | None = None,
         call_events: bool | None = None,
-        telemetry: bool | None = None,
+        telemetry: bool | Literal["error_messages"] | None = None,
         surroundings: Surroundings | None = None,
         pool: Pool | None = None,
     ) -> Self:

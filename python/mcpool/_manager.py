@@ -66,7 +66,7 @@ class Manager(ManagerBase):
         wrap: bool | None = None,
         spill: Literal["none", "file"] | None = None,
         call_events: bool | None = None,
-        telemetry: bool | None = None,
+        telemetry: bool | Literal["error_messages"] | None = None,
         surroundings: Surroundings | None = None,
         pool: Pool | None = None,
     ) -> Discovering[Self]:

@@ -144,23 +144,23 @@ class CallSpan:
     def _answered(self, result: ToolResult) -> None:
         self._end({_WORDS["error_type"]: _WORDS["tool_error"]} if result.is_error else {}, None)
 
-    def _end(self, failure: dict[str, str], code: str | None) -> None:
+    def _end(self, failure: dict[str, str], description: str | None) -> None:
         seconds = perf_counter() - self._begun
         told = self._told if self._told["complete"] else self._again() or self._told
         if self._duration is not None:
             _spared(self._measure, seconds, {**told["measured"], **failure})
         if self._span is not None:
-            _spared(self._describe, told, failure, code)
+            _spared(self._describe, told, failure, description)
             _spared(self._span.end)
 
     def _measure(self, seconds: float, attributes: dict[str, Any]) -> None:
         self._duration.record(seconds, attributes, *self._context())
 
-    def _describe(self, told: dict[str, Any], failure: dict[str, str], code: str | None) -> None:
+    def _describe(self, told: dict[str, Any], failure: dict[str, str], description: str | None) -> None:
         self._span.set_attributes({**told["attributes"], **failure})
         self._span.update_name(told["span"])
         if failure:
-            self._span.set_status(modules["opentelemetry.trace"].StatusCode.ERROR, code)
+            self._span.set_status(modules["opentelemetry.trace"].StatusCode.ERROR, description)
 
     def _context(self) -> tuple[Any, ...]:
         """The context of the span, so that a measurement can point to it."""
@@ -183,7 +183,8 @@ class CallSpan:
                 status = str(error.rpc.code)
                 failure = {_WORDS["error_type"]: status, _WORDS["status_code"]: status}
             # Its message may repeat the server, or say where it is.
-            self._end(failure, error.code)
+            with_message = self._told["error_messages"]
+            self._end(failure, f"{error.code}: {error.message}" if with_message else error.code)
         else:
             # Not raised by us: somebody gave up, unless what was handed in cannot be used.
             given_up = not isinstance(error, Exception)

@@ -19,7 +19,7 @@ import {
   InMemorySpanExporter,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { InvalidArgumentsError } from 'mcpool';
+import { InvalidArgumentsError, ToolFailedError } from 'mcpool';
 import { fixture, manage, root, server } from './support.mjs';
 import { Web } from './web.mjs';
 
@@ -64,7 +64,19 @@ function check(span, listed) {
   assert.equal(SpanStatusCode[span.status.code].toLowerCase(), listed.status);
   assert.equal(span.status.message, listed.description);
   assert.deepEqual(span.events, []);
-  assert.ok(!JSON.stringify([span.name, span.attributes, span.status]).includes('the words of'));
+}
+
+async function makeCall(manager, listed, way) {
+  const giveUp = new AbortController();
+  const options = { timeoutMs: listed.timeout_ms, signal: giveUp.signal };
+  const tool = manager.getTools().find(({ rawName }) => rawName === listed.tool);
+  const call = {
+    callTool: () => manager.callTool('s', listed.tool, listed.arguments, options),
+    call: () => manager.call(tool.name, listed.arguments, options),
+    execute: () => tool.execute(listed.arguments, options),
+  }[way]();
+  if (listed.cancel) giveUp.abort();
+  await call.catch(() => {});
 }
 
 for (const way of ['callTool', 'call', 'execute']) {
@@ -74,19 +86,11 @@ for (const way of ['callTool', 'call', 'execute']) {
     test(`a call is told as in every language: ${name} with ${way}`, async (t) => {
       const manager = manage(t, { s: server(...knobs) });
       await manager.connectAll();
-      const giveUp = new AbortController();
-      const options = { timeoutMs: listed.timeout_ms, signal: giveUp.signal };
-      const tool = manager.getTools().find(({ rawName }) => rawName === listed.tool);
-      const call = {
-        callTool: () => manager.callTool('s', listed.tool, listed.arguments, options),
-        call: () => manager.call(tool.name, listed.arguments, options),
-        execute: () => tool.execute(listed.arguments, options),
-      }[way]();
-      if (listed.cancel) giveUp.abort();
-      await call.catch(() => {});
+      await makeCall(manager, listed, way);
       const [span, ...more] = spans();
       assert.deepEqual(more, []);
       check(span, listed);
+      assert.ok(!JSON.stringify([span.name, span.attributes, span.status]).includes('the words of'));
       const told = { ...span.attributes };
       for (const leftOut of listed.unmeasured ?? []) delete told[leftOut];
       const [point, ...others] = await measured();
@@ -94,6 +98,14 @@ for (const way of ['callTool', 'call', 'execute']) {
       assert.deepEqual(point.attributes, told);
       assert.equal(point.value.count, 1);
       assert.deepEqual(point.value.buckets.boundaries.slice(0, 3), [0.01, 0.02, 0.05]);
+    });
+
+    test(`the words of errors are told where asked for: ${name} with ${way}`, async (t) => {
+      const manager = manage(t, { s: server(...knobs) }, { telemetry: 'error_messages' });
+      await manager.connectAll();
+      await makeCall(manager, listed, way);
+      const { description, message } = listed;
+      check(spans()[0], message ? { ...listed, description: `${description}: ${message}` } : listed);
     });
   }
 }
@@ -163,6 +175,19 @@ test("a failure is told without its words and with the tool's name", async (t) =
     assert.deepEqual([name, attributes['gen_ai.tool.name']], ['tools/call echo', 'echo']);
     assert.doesNotMatch(JSON.stringify([attributes, status]), /\/mcp|500|swordfish/);
   }
+});
+
+test('the words of errors are masked', async (t) => {
+  const servers = { s: { ...server(...knobs), env: { API_TOKEN: 'swordfish-42' } } };
+  const manager = manage(t, servers, { telemetry: 'error_messages' });
+  await manager.connectAll();
+  await assert.rejects(
+    manager.callTool('s', 'rpc_error', { code: -1, message: 'no swordfish-42 here' }),
+    ToolFailedError,
+  );
+  const { attributes, status } = spans()[0];
+  assert.equal(status.message, 'TOOL_FAILED: no *** here');
+  assert.ok(!JSON.stringify(attributes).includes('swordfish'));
 });
 
 test('it can be switched off', async (t) => {

@@ -98,6 +98,23 @@ def check(span: ReadableSpan, listed: dict[str, Any]) -> None:
     assert not span.events
 
 
+async def make_call(pool: mcpool.Manager, listed: dict[str, Any], way: str) -> None:
+    timeout = listed["timeout_ms"] / 1000 if "timeout_ms" in listed else None
+    match way:
+        case "call_tool":
+            call = pool.call_tool("s", listed["tool"], listed["arguments"], timeout=timeout)
+        case "call":
+            call = pool.call(f"mcp_s_{listed['tool']}", listed["arguments"], timeout=timeout)
+        case _:
+            tool = next(tool for tool in pool.get_tools() if tool.raw_name == listed["tool"])
+            call = tool.execute(listed["arguments"], timeout=timeout)  # type: ignore[assignment]
+    task = asyncio.ensure_future(call)
+    if listed.get("cancel"):
+        await asyncio.sleep(0)
+        task.cancel()
+    await asyncio.wait([task])
+
+
 @pytest.mark.parametrize(("name", "way"), WAYS)
 @on_a_loop
 async def test_a_call_is_told_as_in_every_language(heard: Heard, name: str, way: str) -> None:
@@ -107,20 +124,7 @@ async def test_a_call_is_told_as_in_every_language(heard: Heard, name: str, way:
         before = {
             json.dumps(point["attributes"], sort_keys=True): point["count"] for point in heard.measured()
         }
-        timeout = listed["timeout_ms"] / 1000 if "timeout_ms" in listed else None
-        match way:
-            case "call_tool":
-                call = pool.call_tool("s", listed["tool"], listed["arguments"], timeout=timeout)
-            case "call":
-                call = pool.call(f"mcp_s_{listed['tool']}", listed["arguments"], timeout=timeout)
-            case _:
-                tool = next(tool for tool in pool.get_tools() if tool.raw_name == listed["tool"])
-                call = tool.execute(listed["arguments"], timeout=timeout)  # type: ignore[assignment]
-        task = asyncio.ensure_future(call)
-        if listed.get("cancel"):
-            await asyncio.sleep(0)
-            task.cancel()
-        await asyncio.wait([task])
+        await make_call(pool, listed, way)
         (span,) = heard.spans()
         check(span, listed)
         told = {**span.attributes}  # type: ignore[dict-item]
@@ -216,6 +220,32 @@ async def test_a_failure_is_told_without_its_words_and_with_the_tools_name(heard
         assert span.name == "tools/call echo"
         assert span.attributes is not None and span.attributes["gen_ai.tool.name"] == "echo"
         assert "/mcp" not in span.to_json() and "500" not in span.to_json()
+
+
+@pytest.mark.parametrize(("name", "way"), WAYS)
+@on_a_loop
+async def test_the_words_of_errors_are_told_where_asked_for(heard: Heard, name: str, way: str) -> None:
+    listed = LISTED["calls"][name]
+    if "message" in listed:
+        listed = {**listed, "description": f"{listed['description']}: {listed['message']}"}
+    async with manager(telemetry="error_messages") as pool:
+        await pool.connect_all()
+        await make_call(pool, listed, way)
+    (span,) = heard.spans()
+    check(span, listed)
+
+
+@on_a_loop
+async def test_the_words_of_errors_are_masked(heard: Heard) -> None:
+    servers = config(s=stdio(*KNOBS, env={"API_TOKEN": "swordfish-42"}))
+    options: dict[str, Any] = {"telemetry": "error_messages", "cache_dir": False, "pool": mcpool.Pool()}
+    async with mcpool.Manager(servers, **options) as pool:
+        await pool.connect_all()
+        with pytest.raises(mcpool.ToolFailedError):
+            await pool.call_tool("s", "rpc_error", {"code": -1, "message": "no swordfish-42 here"})
+    (span,) = heard.spans()
+    assert span.status.description == "TOOL_FAILED: no *** here"
+    assert "swordfish" not in span.to_json()
 
 
 @on_a_loop

@@ -57,8 +57,8 @@ pub struct ManagerOptions {
     pub spill: Spill,
     /// Whether the begin and the end of each call is an event.
     pub call_events: bool,
-    /// Whether calls become spans and metrics where the user has a provider for them; see [`crate::Manager::telemetry`].
-    pub telemetry: bool,
+    /// What of calls becomes spans and metrics where the user has a provider for them; see [`crate::Manager::telemetry`].
+    pub telemetry: Telemetry,
     /// Whose connections are shared; the process-wide pool when not set.
     pub pool: Option<Pool>,
 }
@@ -85,10 +85,22 @@ impl Default for ManagerOptions {
             wrap: true,
             spill: Spill::default(),
             call_events: false,
-            telemetry: true,
+            telemetry: Telemetry::default(),
             pool: None,
         }
     }
+}
+
+/// What telemetry says of calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Telemetry {
+    /// Nothing.
+    Off,
+    /// Of a failure, its codes.
+    #[default]
+    Codes,
+    /// Of a failure, its message too, which may hold words of the server or its URL; masked as everywhere.
+    ErrorMessages,
 }
 
 /// What `connect_all` does about a late server of which the cache knows nothing.
@@ -137,7 +149,7 @@ struct Written {
     wrap: Option<bool>,
     spill: Option<Spill>,
     call_events: Option<bool>,
-    telemetry: Option<bool>,
+    telemetry: Option<WrittenTelemetry>,
 }
 
 #[derive(Deserialize)]
@@ -154,6 +166,19 @@ enum TrustPolicy {
 enum CacheDir {
     At(PathBuf),
     Wanted(bool),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenTelemetry {
+    Wanted(bool),
+    With(TelemetryDetail),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum TelemetryDetail {
+    ErrorMessages,
 }
 
 impl ManagerOptions {
@@ -203,7 +228,13 @@ impl ManagerOptions {
             wrap: written.wrap.unwrap_or(default.wrap),
             spill: written.spill.unwrap_or_default(),
             call_events: written.call_events.unwrap_or_default(),
-            telemetry: written.telemetry.unwrap_or(default.telemetry),
+            telemetry: match written.telemetry {
+                None | Some(WrittenTelemetry::Wanted(true)) => Telemetry::Codes,
+                Some(WrittenTelemetry::Wanted(false)) => Telemetry::Off,
+                Some(WrittenTelemetry::With(TelemetryDetail::ErrorMessages)) => {
+                    Telemetry::ErrorMessages
+                }
+            },
             ..default
         })
     }
@@ -218,6 +249,17 @@ mod tests {
         let options = ManagerOptions::from_json(r#"{"gate_ms": 7, "retry": null}"#).unwrap();
         assert_eq!(options.gate, Duration::from_millis(7));
         assert_eq!((options.retry, options.connect_concurrency), (Retry::Never, None));
+    }
+
+    #[test]
+    fn telemetry_is_off_or_on_or_says_more() {
+        let telemetry = |text: &str| ManagerOptions::from_json(text).map(|read| read.telemetry);
+        assert_eq!(telemetry("{}").unwrap(), Telemetry::Codes);
+        assert_eq!(telemetry(r#"{"telemetry": true}"#).unwrap(), Telemetry::Codes);
+        assert_eq!(telemetry(r#"{"telemetry": false}"#).unwrap(), Telemetry::Off);
+        let with = r#"{"telemetry": "error_messages"}"#;
+        assert_eq!(telemetry(with).unwrap(), Telemetry::ErrorMessages);
+        assert!(telemetry(r#"{"telemetry": "everything"}"#).is_err());
     }
 
     #[test]

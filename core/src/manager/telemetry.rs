@@ -1,6 +1,6 @@
 //! Owns what telemetry says of a call, in the words of OpenTelemetry's conventions for MCP, once for all languages.
 //! Spans and metrics themselves belong to the host language, whose user has the provider.
-//! Invariant: no argument, no result and no session id; of a URL, host and port alone.
+//! Invariant: no argument, no result and no session id; of a URL, host and port alone, unless error messages were asked for.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Manager, ToolRef};
+use super::{Manager, Telemetry, ToolRef};
 use crate::config::Transport;
 use crate::wire::Wire;
 
@@ -28,6 +28,8 @@ pub struct CallTelemetry {
     pub measured: Attributes,
     /// Whether its server was up, so that there is no more to be known.
     pub complete: bool,
+    /// Whether its span says the message of its error too.
+    pub error_messages: bool,
 }
 
 /// The words that do not depend on the call.
@@ -52,7 +54,8 @@ pub fn words() -> Value {
 impl Manager {
     /// What telemetry says of a call of this tool; nothing where the manager's options say so.
     pub fn telemetry(&self, tool: ToolRef<'_>) -> Option<CallTelemetry> {
-        if !self.0.options.telemetry || self.check_process().is_err() {
+        let telemetry = self.0.options.telemetry;
+        if telemetry == Telemetry::Off || self.check_process().is_err() {
             return None;
         }
         let (server, name): (Cow<'_, str>, Cow<'_, str>) = match tool {
@@ -102,7 +105,8 @@ impl Manager {
         let mut attributes = shared.clone();
         attributes.insert("gen_ai.tool.name", name.into());
         let measured = if has_tool { attributes.clone() } else { shared };
-        Some(CallTelemetry { span, attributes, measured, complete })
+        let error_messages = telemetry == Telemetry::ErrorMessages;
+        Some(CallTelemetry { span, attributes, measured, complete, error_messages })
     }
 }
 
@@ -112,7 +116,7 @@ mod tests {
     use crate::config::Config;
     use crate::manager::ManagerOptions;
 
-    fn manager(telemetry: bool) -> Manager {
+    fn manager(telemetry: Telemetry) -> Manager {
         let servers =
             json!({"mcpServers": {"s": {"command": "x"}, "w": {"url": "http://h/?key=k"}}});
         let config = Config::from_value(servers).expect("a valid config");
@@ -121,7 +125,8 @@ mod tests {
 
     #[test]
     fn of_a_tool_that_is_not_there_only_the_span_knows_the_name() {
-        let told = manager(true).telemetry(ToolRef::Named("thought up")).expect("it is on");
+        let told =
+            manager(Telemetry::Codes).telemetry(ToolRef::Named("thought up")).expect("it is on");
         assert_eq!((told.span.as_str(), told.complete), (METHOD, false));
         assert_eq!(told.attributes["gen_ai.tool.name"], "thought up");
         assert_eq!(told.measured.get("gen_ai.tool.name"), None);
@@ -130,7 +135,7 @@ mod tests {
     #[test]
     fn of_a_server_that_is_not_up_its_transport_is_known() {
         let network = |server| {
-            let told = manager(true).telemetry(ToolRef::Of { server, tool: "t" });
+            let told = manager(Telemetry::Codes).telemetry(ToolRef::Of { server, tool: "t" });
             told.expect("it is on").attributes.get("network.transport").cloned()
         };
         assert_eq!(network("s"), Some("pipe".into()));
@@ -140,6 +145,6 @@ mod tests {
 
     #[test]
     fn it_can_be_switched_off() {
-        assert!(manager(false).telemetry(ToolRef::Named("t")).is_none());
+        assert!(manager(Telemetry::Off).telemetry(ToolRef::Named("t")).is_none());
     }
 }
