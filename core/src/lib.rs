@@ -28,6 +28,7 @@ pub mod cli;
 mod clock;
 pub mod config;
 mod connection;
+mod descriptors;
 mod discover;
 mod error;
 mod event;

@@ -4,16 +4,21 @@
 //! Invariant: a letter posted is seen by the next drain, and the descriptor is readable until then; in a forked child
 //! nothing is posted and nothing comes.
 
+use std::future::Future;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::task::AbortHandle;
+
 use crate::call::Progress;
-use crate::error::Error;
+use crate::descriptors::refused;
+use crate::error::{Error, Result};
 use crate::per_process::Origin;
 use crate::question::Question;
 use crate::result::ToolResult;
+use crate::runtime;
 use crate::session::Session;
 use crate::sync::lock;
 use crate::wire::stdio::Pipe;
@@ -77,7 +82,7 @@ impl Queue {
 
 impl Mailbox {
     /// A mailbox for one event loop.
-    pub fn new() -> std::io::Result<Arc<Mailbox>> {
+    pub fn new() -> Result<Arc<Mailbox>> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Arc::new(Mailbox {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -86,8 +91,20 @@ impl Mailbox {
             lent: Mutex::default(),
             busy: AtomicBool::new(false),
             kept_back: Mutex::default(),
-            wake: Wake::new()?,
+            wake: Wake::new().map_err(|error| refused("an event loop's mailbox", &error))?,
         }))
+    }
+
+    /// Starts a verb whose answer will be a letter for `key`; gives the way to stop it, unless it has ended already.
+    pub fn start(
+        self: &Arc<Self>,
+        key: u64,
+        verb: impl Future<Output = Result<String>> + Send + 'static,
+    ) -> Option<AbortHandle> {
+        let mailbox = self.clone();
+        runtime::spawn_verb(verb, move |answer| {
+            mailbox.post(key, answer.map_or_else(Letter::Failed, Letter::Json));
+        })
     }
 
     /// Whether it came into this process by a fork: its loop needs another one here.

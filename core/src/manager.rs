@@ -232,6 +232,13 @@ impl Manager {
 
     fn leave_all(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
         let (servers, view) = (self.0.servers.load_full(), self.0.view.clone());
+        if self.check_process().is_ok() && runtime::start().is_err() {
+            // What never ran has no connection whose end could be waited for.
+            servers.values().for_each(|server| drop(server.leave(leaving)));
+            if leaving == Leaving::Closing {
+                view.events.close();
+            }
+        }
         // In a forked child there is nothing to leave.
         let all = self.check_process().map(|()| {
             on_runtime(async move {
@@ -364,8 +371,9 @@ where
     T: Send + 'static,
     V: Future<Output = Result<T>> + Send + 'static,
 {
-    let task = runtime::spawn(verb);
+    let task = runtime::start().map(|()| runtime::spawn(verb));
     async move {
-        task.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Closed, "The runtime has ended")))
+        let ended = |_| Err(Error::new(ErrorKind::Closed, "The runtime has ended"));
+        task?.await.unwrap_or_else(ended)
     }
 }

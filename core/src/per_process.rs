@@ -4,10 +4,12 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
+use crate::error::Result;
 use crate::inherited;
+use crate::sync::lock;
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 
@@ -135,6 +137,41 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
     }
 }
 
+/// A static that every process starts on first use, as far as the system allows: it is tried again after a refusal.
+pub(crate) struct Startable<T: Send + Sync + 'static> {
+    start: fn() -> Result<T>,
+    starting: PerProcess<Starting<T>>,
+}
+
+struct Starting<T> {
+    started: OnceLock<T>,
+    turn: Mutex<()>,
+}
+
+impl<T: Send + Sync + 'static> Startable<T> {
+    pub(crate) const fn new(start: fn() -> Result<T>) -> Self {
+        let starting =
+            PerProcess::new(|| Starting { started: OnceLock::new(), turn: Mutex::new(()) });
+        Startable { start, starting }
+    }
+
+    /// This process's own; the first use starts it.
+    pub(crate) fn get(&'static self) -> Result<&'static T> {
+        let starting = self.starting.get();
+        if let Some(started) = starting.started.get() {
+            return Ok(started);
+        }
+        let _turn = lock(&starting.turn);
+        match starting.started.get() {
+            Some(started) => Ok(started),
+            None => {
+                let started = (self.start)()?;
+                Ok(starting.started.get_or_init(|| started))
+            }
+        }
+    }
+}
+
 /// A static that is the same in every process, and is computed on first use. Nobody waits for anybody: threads that come
 /// at the same time each compute it, one of the values stays, and a forked child uses its parent's if that was ready.
 pub(crate) struct Computed<T: Send + Sync + 'static> {
@@ -185,6 +222,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
+    use crate::error::{Error, ErrorKind};
 
     /// Whether `holds` is true in a forked child.
     fn in_a_child(holds: impl FnOnce() -> bool) -> bool {
@@ -210,6 +248,19 @@ mod tests {
         assert_eq!((VALUE.made(), VALUE.get(), VALUE.get()), (None, &1, &1));
         assert!(in_a_child(|| (VALUE.made(), VALUE.get(), VALUE.get()) == (None, &2, &2)));
         assert_eq!((VALUE.get(), MADE.load(Ordering::Relaxed)), (&1, 1));
+    }
+
+    #[test]
+    fn what_could_not_be_started_is_tried_again_and_started_once() {
+        static TRIED: AtomicUsize = AtomicUsize::new(0);
+        static VALUE: Startable<usize> =
+            Startable::new(|| match TRIED.fetch_add(1, Ordering::Relaxed) {
+                0 => Err(Error::new(ErrorKind::LimitExceeded, "not yet")),
+                tried => Ok(tried),
+            });
+        assert!(VALUE.get().is_err());
+        assert_eq!((VALUE.get().unwrap(), VALUE.get().unwrap()), (&1, &1));
+        assert!(in_a_child(|| VALUE.get().is_ok_and(|made| *made == 2)));
     }
 
     #[test]

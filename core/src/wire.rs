@@ -12,7 +12,6 @@ use crate::mailbox::Mailbox;
 use crate::redact::Mask;
 
 pub(crate) mod address;
-pub(crate) mod descriptors;
 mod frame;
 pub(crate) mod http;
 mod io;

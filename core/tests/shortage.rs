@@ -4,11 +4,18 @@
 mod common;
 
 use std::fs::File;
+use std::process::Command;
 use std::sync::Arc;
 
-use common::{Web, descriptors, manager, stdio};
-use mcpool::{Arguments, CallOptions, Executed, Manager, ServerStatus, State};
+use common::{Web, apart, descriptors, manager, stdio};
+use mcpool::{
+    Arguments, CallOptions, Error, Executed, Mailbox, Manager, ManagerOptions, ServerStatus, State,
+};
 use serde_json::json;
+use tokio::sync::Mutex;
+
+/// The limit is one for all tests of the process.
+static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// Every descriptor that this process could still open.
 struct Taken {
@@ -63,6 +70,7 @@ async fn sleep_at_once(manager: &Arc<Manager>, calls: usize) -> Vec<mcpool::Resu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn our_own_shortage_of_descriptors_is_told_as_ours() {
+    let _alone = ALONE.lock().await;
     let (_web, url) = Web::start(["--sessions"]);
     let env_file = std::env::temp_dir().join(format!("mcpool-shortage-{}.env", std::process::id()));
     std::fs::write(&env_file, "A=1\n").unwrap();
@@ -113,4 +121,63 @@ async fn our_own_shortage_of_descriptors_is_told_as_ours() {
     assert!(sleep_at_once(&manager, 8).await.iter().all(Result::is_ok));
     manager.close().await;
     std::fs::remove_file(env_file).unwrap();
+}
+
+const FRESH: &str = "MCPOOL_TEST_SHORTAGE_FRESH";
+
+/// Only a process that has done nothing yet shows what its first verb does.
+#[test]
+fn the_first_verb_of_a_process_without_descriptors_fails_and_the_next_works() {
+    let name = "the_first_verb_of_a_process_without_descriptors_fails_and_the_next_works";
+    if std::env::var_os(FRESH).is_some() {
+        return begin_in_a_shortage();
+    }
+    let _alone = ALONE.blocking_lock();
+    let mut fresh = Command::new(std::env::current_exe().unwrap());
+    let ended = fresh.args(["--exact", name, "--nocapture"]).env(FRESH, "1").output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+fn begin_in_a_shortage() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("mcp.json");
+    std::fs::write(&file, r#"{"mcpServers": {}}"#).unwrap();
+    let mut lazy = stdio(&[]);
+    lazy["lazy"] = json!(true);
+    let manager = manager(json!({"s": stdio(&[]), "lazy": lazy}));
+    let unused = common::manager(json!({"s": stdio(&[])}));
+    let arguments = || Arguments::new(&json!({"text": "x"})).unwrap();
+    let call = || manager.call_tool("lazy", "echo", arguments(), CallOptions::default());
+    let follow = || Manager::open(&file, ManagerOptions { watch: true, ..apart() });
+    // Waits without a descriptor of its own.
+    let here = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let check = |error: Error| {
+        assert_eq!(error.code(), "LIMIT_EXCEEDED", "{error:?}");
+        assert!(error.hint().is_some());
+    };
+
+    let mut taken = Taken::all();
+    check(here.block_on(manager.connect("s")).expect_err("nothing to connect with"));
+    check(here.block_on(manager.connect_all()).expect_err("nothing to connect with"));
+    let error = here.block_on(call()).expect_err("nothing to start it with");
+    assert_eq!(error.executed(), Some(Executed::No));
+    check(error);
+    check(Mailbox::new().err().expect("nothing to ring with"));
+    let events = unused.events();
+    here.block_on(unused.close());
+    assert!(here.block_on(events.next()).is_none(), "whoever reads events is told of the end");
+
+    // Enough for a part of the work.
+    for _ in 1..8 {
+        taken.files.pop();
+        check(here.block_on(manager.connect("s")).expect_err("too few"));
+        check(follow().err().expect("too few"));
+    }
+    drop(taken);
+    here.block_on(manager.connect("s")).unwrap();
+    assert_eq!(here.block_on(call()).unwrap().text(), "x");
+    assert_eq!(here.block_on(unused.connect("s")).expect_err("it is closed").code(), "CLOSED");
+    Mailbox::new().unwrap();
+    follow().unwrap();
+    here.block_on(manager.close());
 }

@@ -4,12 +4,13 @@ use std::future::Future;
 use std::ptr::null_mut;
 use std::rc::Rc;
 
-use mcpool::{Letter, Listening, Mailbox};
+use mcpool::{Listening, Mailbox};
 use napi::bindgen_prelude::{Function, JsValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 use napi_derive::napi;
 
 use crate::post::Post;
+use crate::thrown;
 use crate::waiting::{Stop, Waiting};
 use crate::wake::Wake;
 
@@ -27,8 +28,7 @@ impl Bridge {
         ts_args_type = "deliver: (...letters: (number | string)[]) => void, watch: boolean"
     )]
     pub fn new(env: Env, deliver: Function<'_, Unknown<'_>, ()>, watch: bool) -> Result<Self> {
-        let mailbox =
-            Mailbox::new().map_err(|error| napi::Error::from_reason(error.to_string()))?;
+        let mailbox = Mailbox::new().map_err(thrown)?;
         let mut kept = null_mut();
         // SAFETY: `deliver` is a value of the current scope.
         let status = unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut kept) };
@@ -80,10 +80,10 @@ pub(crate) fn start_listening<V>(
 ) where
     V: Future<Output = mcpool::Result<String>> + Send + 'static,
 {
-    let (key, mailbox, verb) = (key as u64, post.mailbox.clone(), verb());
-    let task = mcpool::runtime::spawn(async move {
-        mailbox.post(key, verb.await.map_or_else(Letter::Failed, Letter::Json));
-    });
-    let stop = Stop::Verb(Box::new(move || task.abort()));
+    let key = key as u64;
+    let stop = match post.mailbox.start(key, verb()) {
+        Some(task) => Stop::Verb(Box::new(move || task.abort())),
+        None => Stop::Nothing,
+    };
     post.expect(key, Waiting { stop, holds, by_name: false, _listening: listening });
 }

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use mcpool::{CallOptions, Manager, Question};
@@ -10,7 +11,7 @@ use pyo3::prelude::*;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::calls::{Limits, read_arguments, read_options, read_timeout};
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, restore};
 use crate::json;
 use crate::manager::{NativeEvents, NativeManager};
 use crate::options::read_config;
@@ -91,6 +92,14 @@ where
         (asking, listening)
     });
     let mut verb = pin!(verb(tell));
+    if let Err(error) = mcpool::runtime::start() {
+        // A manager that never had one can still be closed.
+        let mut context = Context::from_waker(Waker::noop());
+        return match verb.as_mut().poll(&mut context) {
+            Poll::Ready(outcome) => Ok(outcome),
+            Poll::Pending => Err(restore(py, &error)),
+        };
+    }
     loop {
         let slice = py.detach(|| {
             mcpool::runtime::block_on(async {

@@ -15,7 +15,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::errors::restore;
+use crate::errors::{OrRaise, restore};
 use crate::json;
 use crate::question::{Asking, hand_over};
 use crate::result::ToolResult;
@@ -57,15 +57,16 @@ pub(crate) struct Answers {
 /// How to stop what a future waits for.
 pub(crate) enum Stop {
     Call(CallHandle),
-    Task(tokio::task::AbortHandle),
+    /// Nothing where the verb has ended already.
+    Task(Option<tokio::task::AbortHandle>),
 }
 
 #[pymethods]
 impl Bridge {
     #[new]
-    fn new() -> PyResult<Self> {
+    fn new(py: Python<'_>) -> PyResult<Self> {
         let (waiting, serial) = (Mutex::default(), AtomicU64::new(0));
-        Ok(Bridge { mailbox: Mailbox::new()?, waiting, serial })
+        Ok(Bridge { mailbox: Mailbox::new().or_raise(py)?, waiting, serial })
     }
 
     /// Whether it came into this process by a fork: its loop needs another one here.
@@ -108,7 +109,8 @@ impl Bridge {
         let Some(Waiting { stop, answers, .. }) = waiting else { return };
         match stop {
             Stop::Call(handle) => handle.cancel(),
-            Stop::Task(task) => task.abort(),
+            Stop::Task(Some(task)) => task.abort(),
+            Stop::Task(None) => {}
         }
         call_off(future.py(), answers);
     }
@@ -127,14 +129,10 @@ impl Bridge {
         V: Future<Output = mcpool::Result<String>> + Send + 'static,
     {
         let future = event_loop.call_method0(intern!(event_loop.py(), "create_future"))?;
-        let (mailbox, key) = (self.mailbox.clone(), self.key_of(&future));
+        let key = self.key_of(&future);
         let answers = asking.map(|asking| self.listen(key, asking));
-        let verb = verb();
-        let task = mcpool::runtime::spawn(async move {
-            let letter = verb.await.map_or_else(Letter::Failed, Letter::Json);
-            mailbox.post(key, letter);
-        });
-        self.remember(key, &future, None, Stop::Task(task.abort_handle()), answers);
+        let task = self.mailbox.start(key, verb());
+        self.remember(key, &future, None, Stop::Task(task), answers);
         Ok(future)
     }
 

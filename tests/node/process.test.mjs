@@ -1,7 +1,9 @@
 // Threads and the end of the process: nothing hangs, nothing is left behind, whatever was forgotten.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { alive, directory, fixture, program, run, started, until } from './support.mjs';
 
@@ -35,4 +37,12 @@ test('worker threads have managers of their own and end cleanly in the middle of
   const pids = started(path);
   assert.equal(pids.length, 4);
   for (const pid of pids) await until(() => !alive(pid), `the end of ${pid}`);
+});
+
+test('a process without descriptors is told so by its first verbs, and the next ones work', async () => {
+  const command = `ulimit -n 100; exec "$0" "$@"`;
+  const words = ['-c', command, process.execPath, program('starves.mjs').pathname, fixture];
+  const { stdout } = await promisify(execFile)('sh', words);
+  const short = 'LIMIT_EXCEEDED';
+  assert.deepEqual(JSON.parse(stdout), [short, short, 'fine', 'fine', 'fine', 'fine', 'fine']);
 });

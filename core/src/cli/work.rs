@@ -24,6 +24,7 @@ pub(super) fn with_manager(
     screen: &mut Screen,
     work: impl AsyncFnOnce(&Manager, &mut Screen) -> Ended,
 ) -> Ended {
+    runtime::start()?;
     let interrupt = Interrupt::listen();
     let manager = Manager::new(config, options);
     runtime::block_on(async {

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use super::starts::{Place, Ticket};
 use super::{Live, Odd, Seen, Tools};
 use crate::config::ServerConfig;
+use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::now_ms;
 use crate::resolve::{Resolved, resolve};
@@ -19,7 +20,6 @@ use crate::runtime;
 use crate::session::{Session, greet, list_tools, was_stopped};
 use crate::sync::lock;
 use crate::wire::Wire;
-use crate::wire::descriptors::check_room;
 use crate::wire::http::Link;
 use crate::wire::stdio::Pipe;
 

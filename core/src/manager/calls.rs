@@ -20,6 +20,7 @@ use crate::connection::{Connection, Published, Tools};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::per_process::Local;
 use crate::result::ToolResult;
+use crate::runtime;
 use crate::session::{CallLimits, CallRequest, Content, Order, Session, Unsent};
 use crate::wire::Wire;
 
@@ -282,6 +283,7 @@ impl Manager {
         if known.was_left() || !(config.lazy || refused_before) {
             return Err(unavailable(&known.name, None));
         }
+        runtime::start()?;
         Ok(self.0.reach(known))
     }
 

@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout};
 use super::Inner;
 use crate::clock::Clock;
 use crate::config::own_writes;
+use crate::descriptors::check_room_for;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventKind, LogOrigin};
 use crate::runtime;
@@ -55,6 +56,8 @@ impl Watch {
             };
             Error::new(ErrorKind::ConfigIo, format!("{which} cannot be watched: {error}"))
         };
+        runtime::start()?;
+        check_room_for("watching config files")?;
         let (tell, changes) = mpsc::unbounded_channel();
         let files = with_targets(&files);
         let watched = files.clone();

@@ -10,7 +10,9 @@ use std::time::Duration;
 use polling::{Event, Events, PollMode, Poller};
 
 use super::stdio::Pipe;
-use crate::per_process::PerProcess;
+use crate::descriptors::refused;
+use crate::error::Result;
+use crate::per_process::Startable;
 use crate::sync::lock;
 
 const LEASE_CHECK: Duration = Duration::from_millis(10);
@@ -27,19 +29,24 @@ struct Pipes {
     lent: Vec<Weak<Pipe>>,
 }
 
+static IO: Startable<Arc<Io>> = Startable::new(|| {
+    const WHAT: &str = "the thread that reads the pipes of servers";
+    let poller = Poller::new().map_err(|error| refused(WHAT, &error))?;
+    let io = Arc::new(Io { poller, pipes: Mutex::default() });
+    let thread = std::thread::Builder::new().name("mcpool-io".into()).stack_size(256 << 10);
+    let running = io.clone();
+    thread.spawn(move || running.run()).map_err(|error| refused(WHAT, &error))?;
+    Ok(io)
+});
+
 /// The thread's handle; the first use starts it.
+pub(super) fn start() -> Result<&'static Io> {
+    IO.get().map(Arc::as_ref)
+}
+
+/// The handle of the thread that every open pipe has started.
 pub(super) fn thread() -> &'static Io {
-    static IO: PerProcess<&'static Io> = PerProcess::new(|| {
-        let poller = Poller::new().expect("the system refuses a poller");
-        let io: &'static Io = Box::leak(Box::new(Io { poller, pipes: Mutex::default() }));
-        std::thread::Builder::new()
-            .name("mcpool-io".into())
-            .stack_size(256 << 10)
-            .spawn(|| io.run())
-            .expect("the system refuses to start a thread");
-        io
-    });
-    IO.get()
+    start().expect("the pipe's thread")
 }
 
 impl Io {

@@ -16,12 +16,12 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
+use crate::descriptors::{is_shortage, shortage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::inherited::LocalFd;
 use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;
-use crate::wire::descriptors::{is_shortage, shortage};
 
 mod activity;
 mod brief;

@@ -76,11 +76,12 @@ impl Outbox {
 impl Pipe {
     /// Starts the server.
     pub(crate) fn open(launch: Launch, message_limit: usize) -> Result<Arc<Pipe>> {
+        let io = io::start()?;
         let (process, stdin, stdout) = Process::start(launch)?;
         let positions = Positions::new(capacity_of(&stdin));
         Ok(Arc::new_cyclic(|pipe: &Weak<Pipe>| Pipe {
             me: pipe.clone(),
-            slot: io::thread().enter(pipe.clone()),
+            slot: io.enter(pipe.clone()),
             stdout,
             frames: Mutex::new(Frames::new(message_limit)),
             outbox: Mutex::new(Outbox {

@@ -11,9 +11,9 @@ use tokio::time::timeout;
 use super::Link;
 use super::addresses::Refused;
 use super::client::{BodyError, SendError};
+use crate::descriptors::{is_caused_by_shortage, shortage};
 use crate::error::{Error, ErrorKind, Executed};
 use crate::wire::Loss;
-use crate::wire::descriptors::{is_caused_by_shortage, shortage};
 
 /// How long looking whether the server is still there may take.
 const LOOK: Duration = Duration::from_secs(1);
