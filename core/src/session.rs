@@ -33,7 +33,7 @@ mod table;
 mod text;
 mod torn;
 
-use announcements::Announcements;
+pub(crate) use announcements::Announcements;
 pub(crate) use catch_up::was_stopped;
 pub(crate) use handshake::{Greeting, greet, list_tools};
 pub(crate) use order::{Content, Order, Unsent};

@@ -13,6 +13,7 @@ use crate::catalog::{Catalog, Names, ServerTool, Tool};
 use crate::error::Result;
 use crate::event::EventKind;
 use crate::runtime;
+use crate::session::Announcements;
 use crate::sync::lock;
 
 /// How many names are kept that tools had before.
@@ -52,11 +53,12 @@ impl Manager {
         {
             return;
         }
+        let limit = Announcements::limit();
         for server in self.0.servers.load().values() {
             let lease = server.lease().clone();
             let live = lease.and_then(|lease| lease.connection().published().live.clone());
             if let Some(live) = live {
-                live.session.announcements().wait();
+                live.session.announcements().wait(limit);
             }
         }
         self.0.heard_announcements.store(announced, Ordering::Release);

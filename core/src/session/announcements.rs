@@ -1,6 +1,6 @@
 //! Owns what a server has announced of its tool list, and what has been asked since.
 //! Invariant: announcements that nobody has acted upon are one, however many come; a list waits for what was announced
-//! before it, within bounds, and a server that keeps its list to itself is waited for once.
+//! before it, within bounds, and a server that keeps its list to itself is waited for once, until it has listed in time.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,9 +23,11 @@ struct State {
     /// How many of them the last question was for, and the last answer.
     asked: u64,
     answered: u64,
+    /// When the last question was asked.
+    asked_at: Option<Instant>,
     /// When the last one was taken in.
     at: Option<Instant>,
-    /// The last list was waited for in vain.
+    /// A list was waited for in vain, and none has come in time since.
     in_vain: bool,
     over: bool,
 }
@@ -56,13 +58,17 @@ impl Announcements {
     /// The tools are asked for from now on.
     pub(crate) fn asked(&self) {
         let mut state = lock(&self.state);
-        state.asked = state.announced;
+        (state.asked, state.asked_at) = (state.announced, Some(Instant::now()));
     }
 
-    /// The answer is known to everybody, or there is none.
-    pub(crate) fn answered(&self) {
+    /// The list is known to everybody, or there is none.
+    pub(crate) fn answered(&self, listed: bool) {
         let mut state = lock(&self.state);
-        (state.answered, state.in_vain) = (state.asked, false);
+        state.answered = state.asked;
+        let in_time = state.asked_at.is_some_and(|at| at.elapsed() < PATIENCE);
+        if listed && in_time {
+            state.in_vain = false;
+        }
         self.changed.notify_all();
     }
 
@@ -72,15 +78,21 @@ impl Announcements {
         self.changed.notify_all();
     }
 
-    /// Blocks until what has been announced by now is known, within bounds.
-    pub(crate) fn wait(&self) {
+    /// How long whoever lists tools waits for all servers together.
+    pub(crate) fn limit() -> Instant {
+        Instant::now() + PATIENCE
+    }
+
+    /// Blocks until what has been announced by now is known, within the bounds of the server and of whoever waits.
+    pub(crate) fn wait(&self, limit: Instant) {
         let mut state = lock(&self.state);
         let Some(until) = state.at.and_then(|at| at.checked_add(PATIENCE)) else { return };
         let target = state.announced;
         while !state.over && !state.in_vain && state.answered < target {
-            let left = until.saturating_duration_since(Instant::now());
+            let now = Instant::now();
+            let left = until.min(limit).saturating_duration_since(now);
             if left.is_zero() {
-                state.in_vain = true;
+                state.in_vain = until <= now;
                 return;
             }
             let waited = self.changed.wait_timeout(state, left);
@@ -96,6 +108,10 @@ mod tests {
 
     use super::*;
 
+    fn later() -> Instant {
+        Instant::now() + Duration::from_secs(3600)
+    }
+
     #[test]
     fn a_flood_is_one_announcement_until_somebody_asks() {
         let announcements = Announcements::default();
@@ -109,11 +125,11 @@ mod tests {
     #[test]
     fn nothing_is_waited_for_where_nothing_was_announced() {
         let announcements = Announcements::default();
-        announcements.wait();
+        announcements.wait(later());
         announcements.announce();
         announcements.asked();
-        announcements.answered();
-        announcements.wait();
+        announcements.answered(true);
+        announcements.wait(later());
     }
 
     #[test]
@@ -122,14 +138,14 @@ mod tests {
         announcements.announce();
         announcements.asked();
         announcements.announce();
-        announcements.answered();
+        announcements.answered(true);
         let waiting = announcements.clone();
         let waiter = thread::spawn(move || {
-            waiting.wait();
+            waiting.wait(later());
             lock(&waiting.state).answered
         });
         announcements.asked();
-        announcements.answered();
+        announcements.answered(true);
         assert_eq!(waiter.join().unwrap(), 2);
     }
 
@@ -138,22 +154,51 @@ mod tests {
         let announcements = Announcements::default();
         announcements.announce();
         announcements.asked();
-        announcements.wait();
+        announcements.wait(later());
         assert!(lock(&announcements.state).in_vain);
-        announcements.announce();
-        lock(&announcements.state).at = Instant::now().checked_add(Duration::from_secs(3600));
-        announcements.wait();
-        announcements.answered();
+        for _ in 0..3 {
+            announcements.announce();
+            lock(&announcements.state).at = Some(later());
+            announcements.wait(later());
+            announcements.answered(false);
+            announcements.asked();
+        }
+        announcements.answered(true);
         assert!(!lock(&announcements.state).in_vain, "until it has listed them");
+    }
+
+    #[test]
+    fn a_server_that_always_lists_too_late_is_waited_for_once() {
+        let announcements = Announcements::default();
+        announcements.announce();
+        announcements.asked();
+        announcements.wait(later());
+        lock(&announcements.state).asked_at = Instant::now().checked_sub(PATIENCE);
+        announcements.answered(true);
+        announcements.announce();
+        lock(&announcements.state).at = Some(later());
+        announcements.wait(later());
+        announcements.asked();
+        announcements.answered(true);
+        assert!(!lock(&announcements.state).in_vain, "until it has listed them in time");
+    }
+
+    #[test]
+    fn many_servers_are_waited_for_no_longer_than_one() {
+        let announcements = Announcements::default();
+        announcements.announce();
+        lock(&announcements.state).at = Some(later());
+        announcements.wait(Instant::now());
+        assert!(!lock(&announcements.state).in_vain, "it had no time of its own");
     }
 
     #[test]
     fn whoever_waits_is_told_of_the_end() {
         let announcements = Arc::new(Announcements::default());
         announcements.announce();
-        lock(&announcements.state).at = Instant::now().checked_add(Duration::from_secs(3600));
+        lock(&announcements.state).at = Some(later());
         let waiting = announcements.clone();
-        let waiter = thread::spawn(move || waiting.wait());
+        let waiter = thread::spawn(move || waiting.wait(later()));
         announcements.end();
         waiter.join().unwrap();
         assert!(!announcements.announce());

@@ -91,6 +91,7 @@ impl Actor {
 
     pub(super) fn refreshed(&mut self, outcome: Result<Tools>) {
         self.refresh = None;
+        let listed = outcome.is_ok();
         match outcome {
             Ok(tools) => {
                 self.tools = tools;
@@ -104,7 +105,7 @@ impl Actor {
         }
         let Some(live) = self.live.clone() else { return };
         // After the tools were published: whoever waits for them looks there.
-        live.session.announcements().answered();
+        live.session.announcements().answered(listed);
         if live.session.announcements().is_pending() {
             self.refresh_soon();
         }
