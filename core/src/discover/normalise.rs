@@ -1,5 +1,5 @@
 //! Owns bringing an entry of any product to our model: its words for our fields, its units, its references.
-//! What a product has and we have not is dropped; what is wrong with the rest is for `config` to say.
+//! What only we have is taken as it is; what a product has and we have not is dropped; what is wrong with the rest is for `config` to say.
 //! Invariant: driven by the product's row of the table and by what the entry has, never by who the product is.
 
 use std::collections::HashMap;
@@ -25,6 +25,27 @@ const WORDS: &[(&str, &[&str])] = &[
     ),
     ("disabledTools", &["disabledTools", "disabled_tools", "excludeTools", "toolsDenied"]),
     ("auth", &["auth", "oauth"]),
+];
+/// Fields of ours under a name that means nothing else to any product, unless its row of the table says so.
+const OURS: &[&str] = &[
+    "required",
+    "timeout",
+    "toolTimeout",
+    "requestTimeout",
+    "inheritEnv",
+    "requiresApproval",
+    "lazy",
+    "shared",
+    "isolate",
+    "restart",
+    "healthProbe",
+    "pingInterval",
+    "keepAlive",
+    "idleShutdown",
+    "maxConcurrency",
+    "maxResultChars",
+    "protocol",
+    "limits",
 ];
 const COMMANDS: &[&str] = &["command", "cmd"];
 /// The words for an address, and the transport that a word implies.
@@ -123,25 +144,25 @@ fn rename(
             definition.insert((*field).to_owned(), millis.as_ref().unwrap_or(&value).clone());
         }
     }
-    tools(entry, provider, definition);
+    for field in OURS {
+        if let Some(value) = entry.take(field) {
+            definition.entry(*field).or_insert(value);
+        }
+    }
+    tools(entry, definition);
     let everything = json!("*");
     let all_approved = APPROVED.iter().any(|word| {
         let tools = entry.take(word);
         tools.is_some_and(|tools| tools.as_array().is_some_and(|tools| tools.contains(&everything)))
     });
     if entry.take("trust") == Some(Value::Bool(true)) || all_approved {
-        definition.insert("requiresApproval".to_owned(), Value::Bool(false));
+        definition.entry("requiresApproval").or_insert(Value::Bool(false));
     }
     // Where headers stand one level down.
     if let Some(Value::Object(options)) = entry.take("requestOptions")
         && let Some(headers) = options.get("headers").filter(|headers| headers.is_object())
     {
         definition.entry("headers").or_insert_with(|| headers.clone());
-    }
-    for field in provider.also {
-        if let Some(value) = entry.take(field) {
-            definition.insert((*field).to_owned(), value);
-        }
     }
     Ok(())
 }
@@ -209,11 +230,10 @@ fn in_millis(value: &Value, unit_ms: u64) -> Option<Value> {
 }
 
 /// `tools` is a list of the only ones, or what is ours already: settings by tool.
-fn tools(entry: &mut Entry, provider: &Provider, definition: &mut Map<String, Value>) {
-    if !provider.also.contains(&"tools")
-        && let Some(tools) = entry.take("tools").filter(Value::is_array)
-    {
-        definition.entry("enabledTools").or_insert(tools);
+fn tools(entry: &mut Entry, definition: &mut Map<String, Value>) {
+    if let Some(tools) = entry.take("tools") {
+        let field = if tools.is_array() { "enabledTools" } else { "tools" };
+        definition.entry(field).or_insert(tools);
     }
     // A list that names no tool, or every tool, is how products say that all are meant.
     let all = |tools: &Vec<Value>| tools.is_empty() || tools.iter().any(|tool| tool == "*");
@@ -320,6 +340,23 @@ fn filled(text: &str, inputs: &HashMap<String, String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::discover::providers::PROVIDERS;
+
+    #[test]
+    fn no_field_of_ours_is_lost_in_the_file_of_any_product() {
+        let schema = crate::config::schema();
+        let fields = &schema["properties"]["mcpServers"]["additionalProperties"]["properties"];
+        let fields: Vec<&String> = fields.as_object().expect("fields").keys().collect();
+        for provider in PROVIDERS {
+            for field in &fields {
+                let entry = Map::from_iter([((*field).clone(), json!({"a": "b"}))]);
+                let normal = normalise(entry, provider, &HashMap::new()).expect("an entry");
+                // A program that is an object has other parts.
+                let is_there = !normal.definition.is_empty() || *field == "command";
+                assert!(is_there, "{}: {field}", provider.name);
+            }
+        }
+    }
 
     #[test]
     fn a_proposed_answer_is_filled_in_once_and_literally() {

@@ -30,8 +30,6 @@ pub(super) struct Provider {
     pub(super) bare_env_names: bool,
     /// The list that declares `${input:id}`.
     pub(super) inputs: Option<&'static str>,
-    /// Fields of our model that the product has under the same name with the same meaning.
-    pub(super) also: &'static [&'static str],
     /// The files are ours: definitions count as written.
     pub(super) own: bool,
 }
@@ -163,7 +161,6 @@ const PLAIN: Provider = Provider {
     variables: None,
     bare_env_names: false,
     inputs: None,
-    also: &[],
     own: false,
 };
 
@@ -238,7 +235,6 @@ pub(super) const PROVIDERS: &[Provider] = &[
         times: &[time("requestTimeoutMs", MS, &["requestTimeout"])],
         syntax: Syntax::STRICT_BRACES,
         variables: Some(".ai-agent.env"),
-        also: &["shared", "healthProbe"],
         ..PLAIN
     },
     Provider {
@@ -297,7 +293,6 @@ pub(super) const PROVIDERS: &[Provider] = &[
             time("startup_timeout_ms", MS, CONNECT),
             time("tool_timeout_sec", S, TOOL),
         ],
-        also: &["required"],
         ..PLAIN
     },
     Provider {
@@ -487,7 +482,6 @@ pub(super) const PROVIDERS: &[Provider] = &[
         places: &[project(".vscode/settings.json")],
         containers: &[&[Step::Key("sidecar.mcpServers")]],
         syntax: Syntax::BRACES.and(Syntax::HEADERS_ONLY),
-        also: &["tools", "maxResultChars"],
         ..PLAIN
     },
     Provider {
