@@ -267,7 +267,10 @@ impl Actor {
                     kind if is_hopeless(kind) => Dialed::Hopeless,
                     ErrorKind::AuthFailed => Dialed::Refused,
                     _ if error.is_incurable() => Dialed::Incurable,
-                    _ => Dialed::Failed,
+                    _ => match error.retry_after_ms() {
+                        Some(ms) => Dialed::Busy { wait: Duration::from_millis(ms) },
+                        None => Dialed::Failed,
+                    },
                 };
                 if let Some(attempt) = &self.attempt {
                     attempt.session.tell_auth(&error);

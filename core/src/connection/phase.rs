@@ -23,6 +23,8 @@ pub(super) const STABLE: Duration = Duration::from_secs(30);
 pub(super) const STABLE_IN_USE: Duration = Duration::from_secs(10);
 /// What refuses our credentials is asked again no sooner than this: they may be granted later.
 const REFUSED: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
+/// The longest wait that a server can ask for, unless the policy has a longer one.
+const LONGEST_ASKED: Duration = Duration::from_secs(60);
 /// How often a handshake is tried that a retry is not likely to cure.
 const INCURABLE_ATTEMPTS: u32 = 3;
 
@@ -121,6 +123,10 @@ pub(super) enum Event {
 pub(super) enum Dialed {
     Up,
     Failed,
+    /// The server said how long to stay away.
+    Busy {
+        wait: Duration,
+    },
     /// The server refused our credentials.
     Refused,
     /// The server cannot be spoken with; another attempt is not likely to help.
@@ -173,14 +179,14 @@ impl Phase {
                     (Phase::Ready { generation, ladder, health, held: false }, vec![])
                 }
                 Dialed::Failed => (restart(ladder, reason, policy), vec![Effect::LetGo]),
+                Dialed::Busy { wait } => {
+                    let most = policy.delays.iter().fold(LONGEST_ASKED, |most, at| most.max(*at));
+                    let phase = restart(ladder, reason, policy).no_sooner_than(wait.min(most));
+                    (phase, vec![Effect::LetGo])
+                }
                 Dialed::Refused => {
                     let soonest = REFUSED[usize::from(ladder.restarts > 0)];
-                    let phase = match restart(ladder, reason, policy) {
-                        Phase::Waiting { ladder, reason, delay } => {
-                            Phase::Waiting { ladder, reason, delay: delay.max(soonest) }
-                        }
-                        phase => phase,
-                    };
+                    let phase = restart(ladder, reason, policy).no_sooner_than(soonest);
                     (phase, vec![Effect::LetGo])
                 }
                 Dialed::Incurable => {
@@ -253,6 +259,15 @@ impl Phase {
                 | Probed { .. }
                 | Idled { .. },
             ) => (self, vec![]),
+        }
+    }
+
+    fn no_sooner_than(self, soonest: Duration) -> Phase {
+        match self {
+            Phase::Waiting { ladder, reason, delay } => {
+                Phase::Waiting { ladder, reason, delay: delay.max(soonest) }
+            }
+            phase => phase,
         }
     }
 

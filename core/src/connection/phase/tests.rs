@@ -212,6 +212,33 @@ fn what_is_not_likely_to_be_cured_is_tried_three_times() {
 }
 
 #[test]
+fn a_server_that_says_when_to_come_again_is_not_tried_earlier() {
+    let busy = |seconds| Dialed::Busy { wait: Duration::from_secs(seconds) };
+    let mut machine = Machine::new(RestartPolicy::relentless());
+    machine.on(Start);
+    let mut waited = Vec::new();
+    for seconds in [7, 0, 1, 90_000, 8, 20] {
+        machine.dialed(busy(seconds));
+        assert_eq!(machine.phase.state(), State::Reconnecting);
+        waited.push(machine.wait().as_secs());
+    }
+    assert_eq!(waited, [7, 1, 2, 60, 10, 30], "the policy's own wait, where that is longer");
+    machine.dialed(busy(50));
+    assert_eq!(machine.on(Start), [Effect::Dial { generation: 8 }], "whoever asks does not wait");
+
+    let mut machine = Machine::new(policy(&[0, 90_000, 0], false));
+    machine.on(Start);
+    machine.dialed(busy(3600));
+    assert_eq!(machine.wait().as_secs(), 90, "as long as the policy waits at most");
+    for _ in 0..2 {
+        machine.dialed(busy(1));
+        machine.wait();
+    }
+    machine.dialed(busy(1));
+    assert_eq!(machine.phase.state(), State::Failed, "and it may end");
+}
+
+#[test]
 fn refused_credentials_are_tried_again_slowly() {
     let mut machine = Machine::new(RestartPolicy::relentless());
     machine.on(Start);

@@ -66,6 +66,15 @@ impl Model {
                     vec![]
                 }
                 Dialed::Failed => self.fall(self.reason.expect("an attempt has a reason")),
+                Dialed::Busy { wait } => {
+                    let longest = self.policy.delays.iter().max().copied().unwrap_or_default();
+                    let wait = wait.min(longest.max(Duration::from_secs(60)));
+                    let effects = self.fall(self.reason.expect("an attempt has a reason"));
+                    if let Place::Waiting(delay) = &mut self.place {
+                        *delay = wait.max(*delay);
+                    }
+                    effects
+                }
                 Dialed::Refused => {
                     let soonest = Duration::from_secs(if self.rung == 0 { 30 } else { 60 });
                     let effects = self.fall(self.reason.expect("an attempt has a reason"));

@@ -22,15 +22,21 @@ enum Step {
     Timer,
 }
 
+fn busy(seconds: u64) -> Dialed {
+    Dialed::Busy { wait: Duration::from_secs(seconds) }
+}
+
 impl Step {
     fn random(rng: &mut Rng) -> Step {
         use Event::{Close, Replaced, RetryDue, Start, Stop, Wake};
         const PLAIN: [Event; 9] =
             [Start, Start, Start, Wake, RetryDue, RetryDue, Replaced, Stop, Close];
-        const NEWS: [fn(u64) -> Event; 16] = [
+        const NEWS: [fn(u64) -> Event; 18] = [
             |generation| Event::Dialed { generation, outcome: Dialed::Up },
             |generation| Event::Dialed { generation, outcome: Dialed::Up },
             |generation| Event::Dialed { generation, outcome: Dialed::Failed },
+            |generation| Event::Dialed { generation, outcome: busy(9) },
+            |generation| Event::Dialed { generation, outcome: busy(100) },
             |generation| Event::Dialed { generation, outcome: Dialed::Refused },
             |generation| Event::Dialed { generation, outcome: Dialed::Incurable },
             |generation| Event::Dialed { generation, outcome: Dialed::Hopeless },
