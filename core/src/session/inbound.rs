@@ -120,8 +120,7 @@ impl Session {
                 }
             }
             Envelope { method: None, id: Some(id), result, error, .. } => {
-                // Some servers write the number back as a string.
-                let Ok(id) = id.get().trim_matches('"').parse::<u64>() else {
+                let Some(id) = message::our_number(id) else {
                     return self.unreadable(&message);
                 };
                 self.answer(id, self.outcome(&message, result, error));
@@ -142,8 +141,8 @@ impl Session {
             "notifications/progress" => {
                 #[derive(Deserialize)]
                 struct Params<'a> {
-                    #[serde(rename = "progressToken")]
-                    token: u64,
+                    #[serde(rename = "progressToken", borrow)]
+                    token: &'a RawValue,
                     progress: f64,
                     #[serde(default)]
                     total: Option<f64>,
@@ -152,7 +151,9 @@ impl Session {
                 }
                 let params =
                     params.and_then(|raw| serde_json::from_str::<Params<'_>>(raw.get()).ok());
-                if let Some(Params { token, progress, total, message }) = params {
+                if let Some(Params { token, progress, total, message }) = params
+                    && let Some(token) = message::our_number(token)
+                {
                     let told = lock(&self.table).progressed(token, self.now_us());
                     if let Some(told) = told {
                         let message = message.and_then(|text| self.texts().text(text));
