@@ -277,20 +277,23 @@ impl Link {
     async fn exchange(&self, message: Bytes, id: Option<u64>) -> Result<(), Failure> {
         let Outgoing { request, with_session, opening } =
             self.outgoing(Method::POST, BOTH_KINDS)?;
-        let request = request.header(CONTENT_TYPE, JSON).body(message);
-        let response = match request.send().await {
-            Ok(response) => response,
-            Err(error) => return Err(self.not_reached(&error).await),
-        };
-        self.sockets.note(response.version());
-        let status = response.status();
-        if !status.is_success() {
+        let sent = Sent { id, with_session, opening };
+        let mut request = request.header(CONTENT_TYPE, JSON).body(message);
+        let response = loop {
+            let response = match request.send_once().await {
+                Ok(response) => response,
+                Err(error) => return Err(self.not_reached(&error).await),
+            };
+            self.sockets.note(response.version());
+            if response.status().is_success() {
+                break response;
+            }
             // Boxed for the sake of the calls that go well.
-            return Box::pin(
-                self.answered_or_refused(response, Sent { id, with_session, opening }),
-            )
-            .await;
-        }
+            if !Box::pin(self.is_sent_on(&mut request, response, sent)).await? {
+                return Ok(());
+            }
+        };
+        let status = response.status();
         let Some(id) = id else { return Ok(()) };
         if opening && let Some(session) = response.headers().get(SESSION_ID) {
             lock(&self.headers).insert(SESSION_ID, session.clone());

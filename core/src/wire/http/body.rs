@@ -1,12 +1,13 @@
 //! Owns what stands in the body of a response whose status is no success: the answer to our request all the same, or
 //! words about the refusal. Reading it is bounded in size and in time.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
@@ -42,27 +43,51 @@ impl Body {
             };
         };
         if content_encoding(&response).is_some() {
-            return Body::Unread;
+            // Nobody asked for that: it is a page of whoever stands before the server and guards it.
+            return match response.status() {
+                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Body::Words(Bytes::new()),
+                _ => Body::Unread,
+            };
         }
         let kind = content_type(&response);
         if kind.starts_with("text/event-stream") {
             read_events(response, id, limit).await
         } else if kind.starts_with("application/json") {
             match read_whole(response, limit).await {
-                Some(body) => Body::of(body, id),
+                Some(body) => Body::of(body, id, limit),
                 None => Body::Unread,
             }
         } else {
-            Body::of(read_words(response).await, id)
+            Body::of(read_words(response).await, id, limit)
         }
     }
 
-    fn of(body: Bytes, id: u64) -> Body {
-        match answers(&body, id) {
-            Some(true) => Body::Answer(body),
-            Some(false) => Body::Words(body),
-            None => Body::Unread,
+    fn of(body: Bytes, id: u64, limit: usize) -> Body {
+        match without_bom(&body).trim_ascii_start().first() {
+            Some(b'{' | b'[') => Body::of_json(body, id),
+            _ => Body::of_events(body, id, limit),
         }
+    }
+
+    fn of_json(body: Bytes, id: u64) -> Body {
+        match answers(&body, id) {
+            Some(Answers::Yes) => Body::Answer(body),
+            Some(Answers::No) => Body::Words(body),
+            Some(Answers::Perhaps) | None => Body::Unread,
+        }
+    }
+
+    /// Whatever it is called, it may be an event stream.
+    fn of_events(body: Bytes, id: u64, limit: usize) -> Body {
+        let mut events = EventStream::new(limit);
+        for data in events.feed(&body).into_iter().chain(events.feed(b"\n\n")) {
+            match data.map(|data| Body::of_json(data, id)) {
+                Some(Body::Words(_)) => {}
+                Some(found) => return found,
+                None => return Body::Unread,
+            }
+        }
+        Body::Words(body)
     }
 
     /// What the server says in place of an answer.
@@ -89,17 +114,21 @@ async fn read_whole(mut response: Response, limit: usize) -> Option<Bytes> {
 async fn read_events(mut response: Response, id: u64, limit: usize) -> Body {
     let mut events = EventStream::new(limit);
     let mut first = Bytes::new();
+    let mut raw = Vec::new();
     let mut length = 0;
     loop {
         let chunk = match timeout(SILENCE, response.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,
+            // Whatever it is called, it may be JSON.
+            Ok(Ok(None)) if first.is_empty() => return Body::of_json(raw.into(), id),
             Ok(Ok(None)) => return Body::Words(first),
             Ok(Err(_)) | Err(_) => return Body::Unread,
         };
         length += chunk.len();
+        raw.extend_from_slice(&chunk[..chunk.len().min(WORDS - raw.len())]);
         for data in events.feed(&chunk) {
             let Some(data) = data else { return Body::Unread };
-            match Body::of(data, id) {
+            match Body::of_json(data, id) {
                 Body::Words(words) if first.is_empty() => first = words,
                 Body::Words(_) => {}
                 found => return found,
@@ -126,36 +155,86 @@ async fn read_words(mut response: Response) -> Bytes {
     words.into()
 }
 
+/// Whether a message answers a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Answers {
+    No,
+    /// It has the request's id, and is not what an answer looks like.
+    Perhaps,
+    Yes,
+}
+
 /// Whether the body answers request `id`; nothing if it looks like JSON and cannot be read.
-fn answers(body: &[u8], id: u64) -> Option<bool> {
+fn answers(body: &[u8], id: u64) -> Option<Answers> {
     let body = without_bom(body).trim_ascii_start();
     match body.first() {
         Some(b'[') => {
             let batch: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
-            Some(batch.iter().any(|message| is_answer(message.get().as_bytes(), id)))
+            let mut found = Answers::No;
+            for message in batch.iter().filter(|message| message.get().starts_with('{')) {
+                found = match (message_answers(message.get().as_bytes(), id)?, found) {
+                    (Answers::Yes, _) | (_, Answers::Yes) => Answers::Yes,
+                    (Answers::Perhaps, _) | (_, Answers::Perhaps) => Answers::Perhaps,
+                    _ => Answers::No,
+                };
+            }
+            Some(found)
         }
-        Some(b'{') => {
-            serde_json::from_slice::<IgnoredAny>(body).ok()?;
-            Some(is_answer(body, id))
-        }
-        _ => Some(false),
+        Some(b'{') => message_answers(body, id),
+        _ => Some(Answers::No),
     }
 }
 
-/// Whether this answers request `id`, in good shape or not: what is wrong with it is not for the status to say.
-fn is_answer(message: &[u8], id: u64) -> bool {
-    #[derive(Deserialize)]
-    struct Message<'a> {
-        #[serde(rename = "jsonrpc")]
-        _jsonrpc: IgnoredAny,
-        #[serde(borrow)]
-        id: &'a RawValue,
-        method: Option<IgnoredAny>,
-    }
-    serde_json::from_slice::<Message<'_>>(message).is_ok_and(|message| {
-        // Some servers write the number back as a string.
-        message.method.is_none() && message.id.get().trim_matches('"').parse() == Ok(id)
+/// The same of one message, in good shape or not: what is wrong with it is not for the status to say.
+fn message_answers(message: &[u8], id: u64) -> Option<Answers> {
+    let Shape { has_jsonrpc, has_method, ids } = serde_json::from_slice(message).ok()?;
+    // Some servers write the number back as a string.
+    let written = || ids.iter().map(|id| id.trim_matches('"').trim());
+    let is_ours = |text: &str| text.parse() == Ok(id);
+    let is_nearly_ours = |text: &str| text.parse() == Ok(id as f64);
+    Some(if has_method || !written().any(is_nearly_ours) {
+        Answers::No
+    } else if has_jsonrpc && written().all(is_ours) {
+        Answers::Yes
+    } else {
+        Answers::Perhaps
     })
+}
+
+/// What there is to see of a message, also where it says a thing twice.
+#[derive(Default)]
+struct Shape {
+    has_jsonrpc: bool,
+    has_method: bool,
+    ids: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Shape;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Shape, A::Error> {
+                let mut shape = Shape::default();
+                while let Some(key) = members.next_key::<String>()? {
+                    if key == "id" {
+                        shape.ids.push(members.next_value::<&RawValue>()?.get().to_owned());
+                        continue;
+                    }
+                    members.next_value::<IgnoredAny>()?;
+                    shape.has_jsonrpc |= key == "jsonrpc";
+                    shape.has_method |= key == "method";
+                }
+                Ok(shape)
+            }
+        }
+        from.deserialize_map(Members)
+    }
 }
 
 /// The JSON-RPC error in a refusal.
@@ -218,22 +297,39 @@ mod tests {
             "\u{feff}{\"id\":7,\"jsonrpc\":\"2.0\"}",
             r#"{"jsonrpc":"2.0","id":7,"result":null}"#,
         ] {
-            assert_eq!(answers(answer.as_bytes(), 7), Some(true), "{answer}");
+            assert_eq!(answers(answer.as_bytes(), 7), Some(Answers::Yes), "{answer}");
         }
         for other in [
             "",
             "session expired, id 7",
-            r#"{"id":7,"error":"no"}"#,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"7"}}"#,
             r#"{"jsonrpc":"2.0","id":8,"result":{"id":7}}"#,
             r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#,
             r#"{"jsonrpc":"2.0","error":{"code":1,"message":"no"}}"#,
         ] {
-            assert_eq!(answers(other.as_bytes(), 7), Some(false), "{other}");
+            assert_eq!(answers(other.as_bytes(), 7), Some(Answers::No), "{other}");
+        }
+        for odd in [
+            r#"{"id":7,"error":"no"}"#,
+            r#"{"jsonrpc":"2.0","id":7.0,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"id":8,"result":{}}"#,
+            r#"[{"id":7,"result":{}}]"#,
+        ] {
+            assert_eq!(answers(odd.as_bytes(), 7), Some(Answers::Perhaps), "{odd}");
         }
         for broken in ["{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{", "[", "{\"id\":7"] {
             assert_eq!(answers(broken.as_bytes(), 7), None, "{broken}");
         }
+    }
+
+    #[test]
+    fn an_event_stream_by_another_name_is_read() {
+        let read = |body: &'static str| Body::of(Bytes::from_static(body.as_bytes()), 7, 1000);
+        let answer = read("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}");
+        assert!(matches!(answer, Body::Answer(answer) if answer.ends_with(b"\"result\":{}}")));
+        assert!(matches!(read("data: {\"id\":7,\"result\":{}}\n\n"), Body::Unread));
+        assert!(matches!(read("data: {\"jsonrpc\":\"2.0\",\"id\":8}\n\n"), Body::Words(_)));
+        assert!(matches!(read("session expired"), Body::Words(_)));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use http::header::{
     PROXY_AUTHORIZATION, USER_AGENT,
 };
 use http::uri::Scheme;
-use http::{Method, StatusCode, Uri, Version};
+use http::{Method, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper_util::client::legacy;
@@ -56,7 +56,8 @@ type Sending = Pin<Box<dyn Future<Output = Result<Response, SendError>> + Send>>
 /// A client without its type: else everybody who sends a manager to another thread has the compiler look through all
 /// of the HTTP library, which is deeper than its limit.
 pub(super) trait Dial: Send + Sync {
-    fn send(self: Arc<Self>, request: Request) -> Sending;
+    fn send(self: Arc<Self>, request: http::Request<Full<Bytes>>) -> Sending;
+    fn addresses(&self) -> Addresses;
 }
 
 /// A request and who sends it.
@@ -66,14 +67,20 @@ pub(super) struct Request {
     url: Url,
     headers: HeaderMap,
     body: Bytes,
+    followed: usize,
 }
 
 impl Request {
-    pub(super) fn new(client: Arc<dyn Dial>, method: Method, url: Url) -> Self {
-        Request { client, method, url, headers: HeaderMap::new(), body: Bytes::new() }
+    pub(super) fn new(client: Arc<dyn Dial>, method: Method, mut url: Url) -> Self {
+        let login = take_login(&mut url).map(|login| (AUTHORIZATION, login));
+        let headers = login.into_iter().collect();
+        Request { client, method, url, headers, body: Bytes::new(), followed: 0 }
     }
 
-    pub(super) fn headers(self, headers: HeaderMap) -> Self {
+    pub(super) fn headers(mut self, mut headers: HeaderMap) -> Self {
+        if let Some(login) = self.headers.remove(AUTHORIZATION) {
+            headers.entry(AUTHORIZATION).or_insert(login);
+        }
         Request { headers, ..self }
     }
 
@@ -86,8 +93,35 @@ impl Request {
         Request { body, ..self }
     }
 
-    pub(super) async fn send(self) -> Result<Response, SendError> {
-        self.client.clone().send(self).await
+    /// Sends it, and again wherever it is sent on to.
+    pub(super) async fn send(mut self) -> Result<Response, SendError> {
+        loop {
+            let response = self.send_once().await?;
+            if !self.turn_to_target_of(&response)? {
+                return Ok(response);
+            }
+        }
+    }
+
+    pub(super) async fn send_once(&self) -> Result<Response, SendError> {
+        let mut request = http::Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.url.as_str().parse().map_err(SendError::unsent)?;
+        *request.headers_mut() = self.headers.clone();
+        self.client.clone().send(request).await
+    }
+
+    /// Turns to where an answer sends it on to, as it is; tells whether there is such a place.
+    pub(super) fn turn_to_target_of(&mut self, response: &Response) -> Result<bool, SendError> {
+        let Some(next) = target(response, &self.url).filter(|_| self.followed < REDIRECTS) else {
+            return Ok(false);
+        };
+        self.client.addresses().check(&next).map_err(SendError::broken)?;
+        let is_same_origin = next.origin() == self.url.origin();
+        if is_same_origin {
+            (self.url, self.followed) = (next, self.followed + 1);
+        }
+        Ok(is_same_origin)
     }
 }
 
@@ -187,53 +221,30 @@ struct Client {
 }
 
 impl Dial for Client {
-    fn send(self: Arc<Self>, request: Request) -> Sending {
-        Box::pin(async move { self.send_on(request).await })
+    fn send(self: Arc<Self>, request: http::Request<Full<Bytes>>) -> Sending {
+        Box::pin(async move { self.exchange(request).await })
+    }
+
+    fn addresses(&self) -> Addresses {
+        self.addresses
     }
 }
 
 impl Client {
-    /// Sends a request, and again wherever it is sent on to.
-    async fn send_on(&self, request: Request) -> Result<Response, SendError> {
-        let Request { method, mut url, mut headers, body, .. } = request;
+    async fn exchange(
+        &self,
+        mut request: http::Request<Full<Bytes>>,
+    ) -> Result<Response, SendError> {
+        // Through a tunnel the login is the tunnel's.
+        let proxy = (request.uri().scheme() == Some(&Scheme::HTTP))
+            .then(|| self.connector.proxy_of(request.uri()))
+            .flatten();
+        let headers = request.headers_mut();
         headers.entry(ACCEPT_ENCODING).or_insert(NOT_ENCODED);
         headers.entry(USER_AGENT).or_insert(OURS);
-        if let Some(login) = take_login(&mut url) {
-            headers.entry(AUTHORIZATION).or_insert(login);
+        if let Some(login) = proxy.as_ref().and_then(|proxy| proxy.basic_auth()) {
+            headers.entry(PROXY_AUTHORIZATION).or_insert(login.clone());
         }
-        let mut followed = 0;
-        loop {
-            let response = self.once(&method, &url, headers.clone(), body.clone()).await?;
-            let Some(next) = target(&response, &url).filter(|_| followed < REDIRECTS) else {
-                return Ok(response);
-            };
-            self.addresses.check(&next).map_err(SendError::broken)?;
-            if next.origin() != url.origin() {
-                return Ok(response);
-            }
-            (url, followed) = (next, followed + 1);
-        }
-    }
-
-    async fn once(
-        &self,
-        method: &Method,
-        url: &Url,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Response, SendError> {
-        let uri: Uri = url.as_str().parse().map_err(SendError::unsent)?;
-        let mut request = http::Request::new(Full::new(body));
-        *request.headers_mut() = headers;
-        // Through a tunnel the login is the tunnel's.
-        if uri.scheme() == Some(&Scheme::HTTP)
-            && let Some(proxy) = self.connector.proxy_of(&uri)
-            && let Some(login) = proxy.basic_auth()
-        {
-            request.headers_mut().entry(PROXY_AUTHORIZATION).or_insert(login.clone());
-        }
-        *request.method_mut() = method.clone();
-        *request.uri_mut() = uri;
         let flood = count_informational(&mut request);
         let answer = tokio::select! {
             answer = self.pool.request(request) => answer,

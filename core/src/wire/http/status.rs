@@ -11,7 +11,7 @@ use http::header::{DATE, HeaderMap, HeaderName, LOCATION, RETRY_AFTER, WWW_AUTHE
 use tokio::time::timeout;
 
 use super::body::{Body, denies_session, rpc_error};
-use super::client::Response;
+use super::client::{Request, Response};
 use super::refusal::Failure;
 use super::{ASIDE, Link, Sent};
 use crate::error::{Error, ErrorKind, Executed, RpcError};
@@ -62,13 +62,19 @@ impl Head {
 }
 
 impl Link {
-    /// Delivers the answer that came with a status that is no success; without one the status decides.
-    pub(super) async fn answered_or_refused(
+    /// Delivers the answer that came with a status that is no success. Without one the status decides, and the request
+    /// may have turned to where it is sent on to.
+    pub(super) async fn is_sent_on(
         &self,
+        request: &mut Request,
         response: Response,
         sent: Sent,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let head = Head::of(&response);
+        let is_sent_on = match request.turn_to_target_of(&response) {
+            Ok(is_sent_on) => is_sent_on,
+            Err(error) => return Err(self.not_reached(&error).await),
+        };
         let body = Body::read(response, sent.id, self.message_limit).await;
         match (&body, self.inbound(), sent.id) {
             (Body::Answer(answer), Some(inbound), Some(id))
@@ -80,8 +86,9 @@ impl Link {
                     let _ =
                         timeout(ASIDE, Box::pin(self.post(Bytes::from_static(PING), None))).await;
                 }
-                Ok(())
+                Ok(false)
             }
+            (Body::Words(_), ..) if is_sent_on => Ok(true),
             _ => Err(self.judge(&head, &body, sent.with_session)),
         }
     }
@@ -95,11 +102,12 @@ impl Link {
 
     fn judge(&self, head: &Head, body: &Body, with_session: bool) -> Failure {
         let status = head.status;
-        if status.is_redirection() {
-            return self.redirected(head.location.as_deref()).into();
-        }
         let is_unread = matches!(body, Body::Unread);
         let at_most = |executed| if is_unread { Executed::Unknown } else { executed };
+        if status.is_redirection() {
+            let redirected = self.redirected(head.location.as_deref());
+            return redirected.with_executed(at_most(executed_if_redirected(status))).into();
+        }
         let rpc = rpc_error(body.words()).map(|rpc| self.masked(rpc));
         let with_rpc = |kind, what: &str| match &rpc {
             Some(rpc) => {
@@ -113,12 +121,8 @@ impl Link {
             return Failure::refused(lost, Some(Loss::Expired));
         }
         let (kind, executed) = meaning(status);
-        let executed = match kind {
-            ErrorKind::AuthRequired | ErrorKind::AuthFailed => executed,
-            _ => at_most(executed),
-        };
-        let mut error =
-            with_rpc(kind, &format!("The server answered {status}")).with_executed(executed);
+        let mut error = with_rpc(kind, &format!("The server answered {status}"))
+            .with_executed(at_most(executed));
         if let Some(hint) = hint(status) {
             error = error.with_hint(hint);
         }
@@ -138,8 +142,17 @@ impl Link {
         let place = elsewhere.map_or("nowhere".into(), |url| url.origin().ascii_serialization());
         self.lost(&format!("The server redirects to {place}, which is not followed"))
             .quoting(&place)
-            .with_executed(Executed::No)
             .with_hint("set \"url\" to the final address if you trust it")
+    }
+}
+
+/// Whether the tool ran: who sees other places for the result has perhaps done the work.
+fn executed_if_redirected(status: StatusCode) -> Executed {
+    match status {
+        StatusCode::MOVED_PERMANENTLY
+        | StatusCode::TEMPORARY_REDIRECT
+        | StatusCode::PERMANENT_REDIRECT => Executed::No,
+        _ => Executed::Unknown,
     }
 }
 

@@ -414,6 +414,12 @@ fn where_an_answer_may_stand_unread_the_tool_may_have_run() {
     for act in [
         AnswerAndClose(cut("{\"jsonrpc\":\"2.0\",\"id\":1,")),
         Answer(response("404 Not Found", JSON, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{")),
+        Answer(response("404 Not Found", JSON, "{\"jsonrpc\":\"2.0\",\"id\":1.0,\"result\":{}}")),
+        Answer(response(
+            "404 Not Found",
+            JSON,
+            "{\"id\":1,\"error\":{\"message\":\"session expired\"}}",
+        )),
         Answer(response("404 Not Found", &encoded, "gzip")),
         Answer(response("404 Not Found", JSON, &format!("\"{}\"", "x".repeat(2 << 20)))),
     ] {
@@ -422,6 +428,75 @@ fn where_an_answer_may_stand_unread_the_tool_may_have_run() {
         client.ask(1);
         assert_eq!(client.next(), Told::Lost(Loss::Expired));
         assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
+    }
+}
+
+#[test]
+fn an_answer_by_the_name_of_another_type_is_delivered() {
+    let (event, stream) =
+        (format!("data: {}\n\n", answer_to(1)), "Content-Type: text/event-stream");
+    for (headers, body) in [(JSON, event), (stream, answer_to(1))] {
+        let server = Scripted::start([
+            Answer(response("404 Not Found", headers, &body)),
+            Answer(status("202 Accepted", "")),
+        ]);
+        let mut client = Client::with_session(&server.url);
+        client.link.speak("2025-06-18");
+        client.ask(1);
+        assert_eq!(client.next(), Told::Message(answer_to(1)), "{headers}");
+    }
+}
+
+#[test]
+fn a_redirect_that_brings_the_answer_is_not_followed() {
+    for line in ["307 Temporary Redirect", "308 Permanent Redirect"] {
+        let headers = format!("{JSON}\r\nLocation: /elsewhere");
+        let server = Scripted::start([
+            Answer(response(line, &headers, &answer_to(1))),
+            Answer(response("200 OK", JSON, &answer_to(1))),
+        ]);
+        let mut client = Client::of(&server.url);
+        client.link.speak("2025-06-18");
+        client.ask(1);
+        assert_eq!(client.next(), Told::Message(answer_to(1)), "{line}");
+        until("the exchange is over", || lock(&client.link.under_way).is_empty());
+        assert_eq!(server.seen().len(), 1, "{line}");
+        client.nothing_more();
+    }
+}
+
+#[test]
+fn a_redirect_within_the_origin_is_followed() {
+    let headers = "Content-Type: text/html\r\nLocation: /elsewhere";
+    let server = Scripted::start([
+        Answer(response("308 Permanent Redirect", headers, "<html>moved</html>")),
+        Answer(response("200 OK", JSON, &answer_to(1))),
+    ]);
+    let mut client = Client::of(&server.url);
+    client.ask(1);
+    assert_eq!(client.next(), Told::Message(answer_to(1)));
+}
+
+#[test]
+fn what_a_redirect_that_is_not_followed_says_of_the_tool() {
+    let location = "Location: http://elsewhere.example/";
+    let begun = "{\"jsonrpc\":\"2.0\",\"id\":1,";
+    for (line, body, executed) in [
+        ("301 Moved", "", Executed::No),
+        ("307 Temporary Redirect", "", Executed::No),
+        ("307 Temporary Redirect", begun, Executed::Unknown),
+        ("302 Found", "", Executed::Unknown),
+        ("303 See Other", "", Executed::Unknown),
+        ("401 Unauthorized", "", Executed::No),
+        ("401 Unauthorized", begun, Executed::Unknown),
+        ("403 Forbidden", begun, Executed::Unknown),
+    ] {
+        let headers = format!("{JSON}\r\n{location}");
+        let server = Scripted::start([Answer(response(line, &headers, body))]);
+        let mut client = Client::of(&server.url);
+        client.link.speak("2025-06-18");
+        client.ask(1);
+        assert_eq!(client.next(), Told::Unanswered(1, Some(executed)), "{line} {body}");
     }
 }
 
