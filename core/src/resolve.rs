@@ -325,7 +325,8 @@ impl<'a> Values<'a> {
         given.url(&url);
         own.iter().for_each(|(name, value)| given.variable(name, value));
         headers.iter().for_each(|(name, value)| given.header(name, value));
-        let (shown, mask) = (redact::url(&remote.url), given.mask());
+        let mask = given.mask();
+        let shown = mask.text(&redact::url(&remote.url)).into_owned();
         let (server, headers) = (server.clone(), bind_headers(headers)?);
         let addresses = Addresses::open_to(scope);
         Ok(Target { server, url, addresses, headers, shown, mask })

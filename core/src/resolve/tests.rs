@@ -107,6 +107,16 @@ fn the_users_own_headers_may_read_the_environment() {
 }
 
 #[test]
+fn an_address_is_shown_without_what_is_secret_elsewhere() {
+    let server = config(json!({
+        "url": "http://h/swordfish-77/mcp", "headers": {"Authorization": "Bearer swordfish-77"},
+    }));
+    let (target, _) = target(&server);
+    assert!(!target.shown.contains("swordfish"), "{}", target.shown);
+    assert!(target.shown.starts_with("http://h/") && target.shown.ends_with("/mcp"));
+}
+
+#[test]
 fn a_projects_headers_and_address_cannot_send_our_values_away() {
     let definition = json!({
         "url": "http://h/${PART}?k=${TOKEN}",

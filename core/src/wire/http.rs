@@ -32,6 +32,7 @@ mod events;
 mod listen;
 mod refusal;
 mod resume;
+mod room;
 mod sockets;
 mod status;
 mod sweep;
@@ -42,6 +43,7 @@ pub(crate) use addresses::Addresses;
 use body::Body;
 use client::{Dial, Request, Response, client};
 use refusal::Failure;
+use room::Room;
 use sockets::{Sockets, Withdrawn};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -75,6 +77,7 @@ pub(crate) struct Link {
     /// Sent along with each message: the configured ones, and what is agreed on with the server.
     headers: Mutex<HeaderMap>,
     message_limit: usize,
+    room: Room,
     inbound: OnceLock<Weak<dyn Inbound>>,
     sockets: Sockets,
     under_way: Mutex<HashMap<u64, AbortHandle>>,
@@ -129,6 +132,7 @@ impl Link {
             mask: target.mask,
             headers: Mutex::new(target.headers),
             message_limit: limits.message_bytes,
+            room: Room::new(limits.message_bytes),
             inbound: OnceLock::new(),
             sockets: Sockets::new(),
             under_way: Mutex::default(),
@@ -330,6 +334,7 @@ impl Link {
     }
 
     async fn body(&self, mut response: Response) -> Result<Bytes, Failure> {
+        let mut share = self.room.share();
         let mut first: Option<Bytes> = None;
         let mut whole: Vec<u8> = Vec::new();
         loop {
@@ -341,6 +346,9 @@ impl Link {
             let so_far = first.as_ref().map_or(whole.len(), Bytes::len);
             if so_far + chunk.len() > self.message_limit {
                 return Err(self.over_limit().into());
+            }
+            if !share.set(so_far + chunk.len()) {
+                return Err(self.no_room().into());
             }
             if so_far == 0 {
                 first = Some(chunk);

@@ -184,7 +184,12 @@ impl Errand {
             Some(Executed::Unknown) => self.repeatable.load(Ordering::Relaxed),
             _ => false,
         };
-        harmless && error.kind() == ErrorKind::ConnectionLost && self.lost.get().is_none()
+        // Who asks for time is not to be asked at once.
+        let may_come_at_once = error.retry_after_ms().is_none();
+        harmless
+            && may_come_at_once
+            && error.kind() == ErrorKind::ConnectionLost
+            && self.lost.get().is_none()
     }
 
     /// How it was lost, if it may have run then.

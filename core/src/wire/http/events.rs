@@ -82,6 +82,11 @@ impl EventStream {
         self.count
     }
 
+    /// How much is kept of an event that is not complete.
+    pub(super) fn kept(&self) -> usize {
+        self.line.len() + self.data.len()
+    }
+
     /// The data of every message that `chunk` completes; `None` stands for an event that goes over the limit, whose rest
     /// is left out.
     pub(super) fn feed(&mut self, chunk: &[u8]) -> Vec<Option<Bytes>> {
@@ -123,7 +128,7 @@ impl EventStream {
 
     /// Whether the event is within the limit with these bytes; told once when it is not.
     fn fits(&mut self, bytes: &[u8], complete: &mut Vec<Option<Bytes>>) -> bool {
-        if !self.over && self.line.len() + self.data.len() + bytes.len() > self.limit {
+        if !self.over && self.kept() + bytes.len() > self.limit {
             self.over = true;
             self.line = Vec::new();
             self.data = Vec::new();

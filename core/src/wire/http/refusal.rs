@@ -117,12 +117,23 @@ impl Link {
     }
 
     pub(super) fn over_limit(&self) -> Error {
-        let limit = match self.message_limit {
-            bytes if bytes < 1 << 20 => format!("{bytes} bytes"),
-            bytes => format!("{} MiB", bytes >> 20),
-        };
-        let text = format!("The server's answer is over {limit}");
+        let text = format!("The server's answer is over {}", size(self.message_limit));
         Error::new(ErrorKind::LimitExceeded, text).with_executed(Executed::Yes)
+    }
+
+    pub(super) fn no_room(&self) -> Error {
+        let limit = size(self.room.limit());
+        let text = format!("The server's answers that are not complete are over {limit}");
+        Error::new(ErrorKind::LimitExceeded, text)
+            .with_executed(Executed::Unknown)
+            .with_hint("make fewer calls with such answers at a time")
+    }
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        bytes if bytes < 1 << 20 => format!("{bytes} bytes"),
+        bytes => format!("{} MiB", bytes >> 20),
     }
 }
 

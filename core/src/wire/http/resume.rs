@@ -117,6 +117,7 @@ impl Link {
         events: &mut EventStream,
         id: u64,
     ) -> Result<End, Failure> {
+        let mut share = self.room.share();
         loop {
             let chunk = match response.chunk().await {
                 Ok(Some(chunk)) => chunk,
@@ -129,6 +130,9 @@ impl Link {
             }
             if !self.waits_for(id) {
                 return Ok(End::Answered);
+            }
+            if !share.set(events.kept()) {
+                return Err(self.no_room().into());
             }
         }
     }
