@@ -26,8 +26,10 @@ use crate::sync::lock;
 const BACKLOG_LIMIT: usize = 64 << 20;
 /// Held back no longer than this: the server works on these calls while the host still makes others.
 const HOLD_BACK: usize = 4 << 10;
-/// One turn of reading; other servers get theirs in between.
-const READ_BUDGET: usize = 128 << 10;
+/// One turn of reading; other servers get theirs in between. Of short lines, each of which has to be looked at, less is
+/// read than of a long one.
+const READ_BUDGET: usize = 1 << 20;
+const SHORT_LINES_BUDGET: usize = 128 << 10;
 /// What a pipe holds at most, unless the system was told otherwise.
 const LARGEST_PIPE: usize = 1 << 20;
 /// How long a server that has closed its input is given to end, or to close its output as a process does that ends.
@@ -251,7 +253,8 @@ impl Pipe {
     /// Reads what is there at this moment, and no more: whoever holds the pipe may write without end.
     pub(crate) fn read_waiting(&self) {
         let waiting = ioctl_fionread(&self.stdout).unwrap_or(0);
-        self.read(usize::try_from(waiting).unwrap_or(usize::MAX).min(LARGEST_PIPE));
+        let waiting = usize::try_from(waiting).unwrap_or(usize::MAX).min(LARGEST_PIPE);
+        self.read(waiting, waiting);
     }
 
     /// Which requests were never read, where that can be known: nobody reads any more.
@@ -270,10 +273,10 @@ impl Pipe {
 
     /// Reads for one turn and delivers every complete line.
     pub(crate) fn read_ready(&self) {
-        self.read(READ_BUDGET);
+        self.read(READ_BUDGET, SHORT_LINES_BUDGET);
     }
 
-    fn read(&self, budget: usize) {
+    fn read(&self, budget: usize, short_lines_budget: usize) {
         if self.is_inherited() {
             return;
         }
@@ -285,8 +288,8 @@ impl Pipe {
             return;
         }
         self.touch();
-        let mut total = 0;
-        while total < budget {
+        let (mut total, mut of_short_lines) = (0, 0);
+        while total < budget && of_short_lines < short_lines_budget {
             let waiting =
                 if frames.is_long() { ioctl_fionread(&self.stdout).unwrap_or(0) } else { 0 };
             let room = frames.room((waiting as usize).min(READ_BUDGET));
@@ -311,6 +314,9 @@ impl Pipe {
                     Frame::Line(line) => inbound.message(line),
                     Frame::Oversized { head, tail } => inbound.oversized(&head, &tail),
                 }
+            }
+            if !frames.is_long() {
+                of_short_lines += count;
             }
             if count < space {
                 return;
