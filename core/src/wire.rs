@@ -46,6 +46,12 @@ pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
+/// The number that we gave a request, as an id or as a token, in the JSON of an answer. Some servers write it back as a
+/// string.
+pub(crate) fn our_number(json: &str) -> Option<u64> {
+    json.trim_matches('"').parse().ok()
+}
+
 /// What is known of a link that failed us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
@@ -171,6 +177,19 @@ impl Wire {
         match self {
             Wire::Stdio(pipe) => pipe.close().await,
             Wire::Http(link) => link.close().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_ours_may_come_back_as_a_string() {
+        assert_eq!((our_number("7"), our_number("\"7\"")), (Some(7), Some(7)));
+        for other in ["null", "\"\"", "\"a7\"", "-7", "7.5", "[7]", "99999999999999999999"] {
+            assert_eq!(our_number(other), None, "{other}");
         }
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{PATIENCE, Web, manager, until};
-use mcpool::{Arguments, CallOptions, State};
+use mcpool::{Arguments, CallOptions, Manager, State};
 use serde_json::{Map, Value, json};
 
 /// A server that answers the handshake and then does what `rest` says.
@@ -18,6 +18,10 @@ fn shell(rest: &str) -> Value {
     let (greeting, tools) = (answer(1, greeting), answer(2, tools));
     let script = format!("read a; {greeting}; read b; read c; {tools}; {rest}");
     json!({"command": "sh", "args": ["-c", script]})
+}
+
+async fn close(manager: &Manager) {
+    tokio::time::timeout(PATIENCE, manager.close()).await.expect("close ends");
 }
 
 #[tokio::test]
@@ -35,7 +39,7 @@ async fn programs_that_print_without_end_in_place_of_messages_fail_in_time() {
     assert_eq!(report.connected, ["calm"], "{report:?}");
     assert_eq!(report.failed.len(), 8, "{report:?}");
     assert!(report.failed.values().all(|error| error.code() == "CONNECT_TIMEOUT"), "{report:?}");
-    manager.close().await;
+    close(&manager).await;
 }
 
 #[tokio::test]
@@ -45,8 +49,7 @@ async fn a_server_that_closes_its_input_and_writes_on_is_lost() {
     let restarted =
         || manager.status()[0].restarts > 0 || manager.status()[0].state != State::Connected;
     until("its loss", restarted).await;
-    let closing = tokio::time::timeout(PATIENCE, manager.close());
-    closing.await.expect("close ends");
+    close(&manager).await;
 }
 
 #[tokio::test]
@@ -55,8 +58,7 @@ async fn what_a_dead_server_left_behind_may_write_on() {
     let manager = manager(json!({"a": shell("setsid yes '' & exit 3")}));
     manager.connect_all().await.unwrap();
     until("its loss", || manager.status()[0].state != State::Connected).await;
-    let closing = tokio::time::timeout(PATIENCE, manager.close());
-    closing.await.expect("close ends");
+    close(&manager).await;
 }
 
 #[tokio::test]
@@ -68,5 +70,5 @@ async fn a_call_to_a_server_that_writes_without_end_ends_at_its_timeout() {
     let calling = manager.call_tool("a", "t", Arguments::none(), options);
     let error = tokio::time::timeout(PATIENCE, calling).await.expect("the call ends").unwrap_err();
     assert_eq!(error.code(), "TOOL_TIMEOUT");
-    manager.close().await;
+    close(&manager).await;
 }

@@ -1,5 +1,6 @@
 //! Owns bringing an entry of any product to our model: its words for our fields, its units, its references.
-//! What only we have is taken as it is; what a product has and we have not is dropped; what is wrong with the rest is for `config` to say.
+//! What only we have is taken as it is; what a product has and we have not is dropped; what is wrong with the rest is
+//! for `config` to say.
 //! Invariant: driven by the product's row of the table and by what the entry has, never by who the product is.
 
 use std::collections::HashMap;

@@ -14,7 +14,7 @@ use super::{News, Session, server_requests};
 use crate::call::Progress;
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::sync::lock;
-use crate::wire::{Inbound, Loss, Unread, without_bom};
+use crate::wire::{Inbound, Loss, Unread, our_number, without_bom};
 
 /// From this length on it pays to look for the usual layouts first.
 const LONG_ANSWER: usize = 64 << 10;
@@ -120,7 +120,7 @@ impl Session {
                 }
             }
             Envelope { method: None, id: Some(id), result, error, .. } => {
-                let Some(id) = message::our_number(id) else {
+                let Some(id) = our_number(id.get()) else {
                     return self.unreadable(&message);
                 };
                 self.answer(id, self.outcome(&message, result, error));
@@ -152,7 +152,7 @@ impl Session {
                 let params =
                     params.and_then(|raw| serde_json::from_str::<Params<'_>>(raw.get()).ok());
                 if let Some(Params { token, progress, total, message }) = params
-                    && let Some(token) = message::our_number(token)
+                    && let Some(token) = our_number(token.get())
                 {
                     let told = lock(&self.table).progressed(token, self.now_us());
                     if let Some(told) = told {

@@ -15,7 +15,7 @@ use super::client::Response;
 use super::events::EventStream;
 use super::{content_encoding, content_type};
 use crate::error::RpcError;
-use crate::wire::without_bom;
+use crate::wire::{our_number, without_bom};
 
 /// How much is read of what is no answer, and how long that may take.
 const WORDS: usize = 64 << 10;
@@ -188,13 +188,12 @@ fn answers(body: &[u8], id: u64) -> Option<Answers> {
 /// The same of one message, in good shape or not: what is wrong with it is not for the status to say.
 fn message_answers(message: &[u8], id: u64) -> Option<Answers> {
     let Shape { has_jsonrpc, has_method, ids } = serde_json::from_slice(message).ok()?;
-    // Some servers write the number back as a string.
-    let written = || ids.iter().map(|id| id.trim_matches('"').trim());
-    let is_ours = |text: &str| text.parse() == Ok(id);
-    let is_nearly_ours = |text: &str| text.parse() == Ok(id as f64);
-    Some(if has_method || !written().any(is_nearly_ours) {
+    let is_ours = |written: &String| our_number(written) == Some(id);
+    let is_nearly_ours =
+        |written: &String| written.trim_matches('"').trim().parse() == Ok(id as f64);
+    Some(if has_method || !ids.iter().any(is_nearly_ours) {
         Answers::No
-    } else if has_jsonrpc && written().all(is_ours) {
+    } else if has_jsonrpc && ids.iter().all(is_ours) {
         Answers::Yes
     } else {
         Answers::Perhaps

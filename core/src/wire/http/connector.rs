@@ -5,7 +5,7 @@
 
 use std::error::Error as StdError;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -112,14 +112,15 @@ pub(super) struct Resolver {
 pub(super) enum Names {
     System,
     /// Every name has these.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only tests know better than the system"))]
-    Fixed(Vec<IpAddr>),
+    #[cfg(test)]
+    Fixed(Vec<std::net::IpAddr>),
 }
 
 impl Resolver {
     async fn resolve(self, host: String) -> Result<IntoIter<SocketAddr>, BoxError> {
         let all: Vec<SocketAddr> = match self.names {
             Names::System => tokio::net::lookup_host((host.as_str(), 0)).await?.collect(),
+            #[cfg(test)]
             Names::Fixed(all) => all.into_iter().map(|it| SocketAddr::new(it, 0)).collect(),
         };
         Ok(self.addresses.among(&host, all)?.into_iter())

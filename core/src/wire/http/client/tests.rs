@@ -141,13 +141,16 @@ fn seen_by_server(send: impl FnOnce(u16) + Send + 'static) -> String {
     head.to_ascii_lowercase()
 }
 
+fn behind_proxy(port: u16) -> Client {
+    let proxies = Matcher::builder().all(format!("http://joe:secret@127.0.0.1:{port}"));
+    let resolver = Resolver { addresses: Addresses::Any, names: Names::System };
+    built(resolver, Some(proxies.build())).expect("a client")
+}
+
 #[test]
 fn a_proxy_is_told_the_whole_url_and_who_asks() {
     let seen = seen_by_server(|port| {
-        let proxies = Matcher::builder().http(format!("http://joe:secret@127.0.0.1:{port}"));
-        let resolver = Resolver { addresses: Addresses::Any, names: Names::System };
-        let client = built(resolver, Some(proxies.build())).expect("a client");
-        let answer = send(client, "http://host.example/mcp").expect("an answer");
+        let answer = send(behind_proxy(port), "http://host.example/mcp").expect("an answer");
         assert_eq!(answer.status(), StatusCode::OK);
     });
     assert!(seen.starts_with("get http://host.example/mcp http/1.1\r\n"), "{seen}");
@@ -159,11 +162,8 @@ fn a_proxy_is_told_the_whole_url_and_who_asks() {
 #[test]
 fn tls_goes_through_a_tunnel_of_the_proxy() {
     let seen = seen_by_server(|port| {
-        let proxies = Matcher::builder().https(format!("http://joe:secret@127.0.0.1:{port}"));
-        let resolver = Resolver { addresses: Addresses::Any, names: Names::System };
-        let client = built(resolver, Some(proxies.build())).expect("a client");
         // Behind this tunnel is nobody who speaks TLS.
-        let error = send(client, "https://host.example/mcp").expect_err("no answer");
+        let error = send(behind_proxy(port), "https://host.example/mcp").expect_err("no answer");
         assert!(error.is_unsent(), "{error:?}");
     });
     assert!(seen.starts_with("connect host.example:443 http/1.1\r\n"), "{seen}");
