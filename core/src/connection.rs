@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::audience::{Audience, View};
 use crate::catalog::Consult;
 pub(crate) use crate::catalog::Tools;
 use crate::clock::Clock;
@@ -19,16 +18,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventKind;
 use crate::redact::Mask;
 use crate::runtime;
-use crate::session::{Greeting, Session};
-use crate::status::{Reason, State, Tally};
+use crate::session::{Handshake, Session};
+use crate::status::{CallCounters, Reason, State};
+use crate::subscribers::{Subscribers, View};
 use crate::sync::lock;
 
 mod actor;
 mod dial;
+mod health_watch;
 mod inspect;
 mod phase;
 mod starts;
-mod vigil;
 
 use actor::{Actor, Command, Holder};
 pub(crate) use inspect::Suspicion;
@@ -36,15 +36,15 @@ pub(crate) use inspect::Suspicion;
 /// A handle on one server's link.
 pub(crate) struct Connection {
     commands: mpsc::UnboundedSender<Command>,
-    seen: Arc<Seen>,
+    shared: Arc<Shared>,
 }
 
 /// What the actor shares with everybody.
-pub(crate) struct Seen {
+pub(crate) struct Shared {
     pub(crate) server: Arc<str>,
     pub(crate) clock: Clock,
-    pub(crate) audience: Audience,
-    pub(crate) tally: Arc<Tally>,
+    pub(crate) subscribers: Subscribers,
+    pub(crate) tally: Arc<CallCounters>,
     published: ArcSwap<Published>,
     /// Rings when something else is published. What, is read there: a watch skips values.
     changed: watch::Sender<()>,
@@ -97,16 +97,16 @@ impl Published {
 /// A link that is up.
 pub(crate) struct Live {
     pub(crate) session: Arc<Session>,
-    pub(crate) greeting: Greeting,
+    pub(crate) greeting: Handshake,
     pub(crate) connected_since_ms: u64,
 }
 
 impl Connection {
     pub(crate) fn new(server: &str, config: ServerConfig, clock: Clock) -> Self {
-        let seen = Arc::new(Seen {
+        let shared = Arc::new(Shared {
             server: server.into(),
             clock,
-            audience: Audience::default(),
+            subscribers: Subscribers::default(),
             tally: Arc::default(),
             published: ArcSwap::default(),
             changed: watch::Sender::new(()),
@@ -116,73 +116,74 @@ impl Connection {
             called_ms: AtomicU64::new(0),
         });
         let (commands, inbox) = mpsc::unbounded_channel();
-        runtime::spawn(Actor::new(config, inbox, seen.clone()).run());
-        Connection { commands, seen }
+        runtime::spawn(Actor::new(config, inbox, shared.clone()).run());
+        Connection { commands, shared }
     }
 
     pub(crate) fn published(&self) -> arc_swap::Guard<Arc<Published>> {
-        self.seen.published.load()
+        self.shared.published.load()
     }
 
     pub(crate) fn server(&self) -> &Arc<str> {
-        &self.seen.server
+        &self.shared.server
     }
 
-    pub(crate) fn audience(&self) -> &Audience {
-        &self.seen.audience
+    pub(crate) fn subscribers(&self) -> &Subscribers {
+        &self.shared.subscribers
     }
 
-    pub(crate) fn tally(&self) -> &Tally {
-        &self.seen.tally
+    pub(crate) fn tally(&self) -> &CallCounters {
+        &self.shared.tally
     }
 
     pub(crate) fn clock(&self) -> &Clock {
-        &self.seen.clock
+        &self.shared.clock
     }
 
     /// What was odd about the server's values and tools when they were last looked at.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        lock(&self.seen.warnings).concat()
+        lock(&self.shared.warnings).concat()
     }
 
     /// Tells a manager that has just joined what is suspicious in what the server says of itself.
     pub(crate) fn tell_suspicions(&self, view: &View) {
-        self.seen.tell_suspicions(view);
+        self.shared.tell_suspicions(view);
     }
 
     /// Rings whenever something else is published.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
-        self.seen.changed.subscribe()
+        self.shared.changed.subscribe()
     }
 
     /// Tells a manager that has joined how the tools differ from what they were.
     pub(crate) fn compare_tools(&self, view: &Arc<View>) {
-        let (seen, view, published) = (self.seen.clone(), view.clone(), self.published().clone());
-        let is_new = view.offer(&seen.server).is_some_and(|offer| offer.wants_pins());
-        if let Some(holder) = Holder::new(&view, &seen.server).filter(|_| is_new) {
+        let (shared, view, published) =
+            (self.shared.clone(), view.clone(), self.published().clone());
+        let is_new = view.offer(&shared.server).is_some_and(|offer| offer.wants_pins());
+        if let Some(holder) = Holder::new(&view, &shared.server).filter(|_| is_new) {
             let _ = self.commands.send(Command::Store(Box::new(holder)));
         }
-        let drifts = view.look(&seen.server, &published.tools, &published.mask(), Consult::Later);
-        if let Some(line) = view.tell(&seen.server, drifts) {
-            tracing::warn!(server = &*seen.server, "{line}");
+        let drifts = view.look(&shared.server, &published.tools, &published.mask(), Consult::Later);
+        if let Some(line) = view.tell(&shared.server, drifts) {
+            tracing::warn!(server = &*shared.server, "{line}");
         }
-        if let Some(offer) = view.offer(&seen.server).filter(|offer| offer.wants_pins()) {
+        if let Some(offer) = view.offer(&shared.server).filter(|offer| offer.wants_pins()) {
             runtime::handle().spawn_blocking(move || {
                 let (tools, mask) = (&published.tools, &published.mask());
-                seen.compare_with_the_disk(&[(view, offer)], tools, mask);
+                shared.compare_with_the_disk(&[(view, offer)], tools, mask);
             });
         }
     }
 
     /// How long its attempts have waited for their turn to start, in all.
     pub(crate) fn queued(&self) -> Duration {
-        let (before, since) = *lock(&self.seen.queued);
+        let (before, since) = *lock(&self.shared.queued);
         before + since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// Notes that the server is needed.
     pub(crate) fn touch(&self) {
-        self.seen.touch();
+        self.shared.touch();
     }
 
     /// Connects unless connected; joins an attempt that is under way.
@@ -237,13 +238,13 @@ enum Odd {
     Tools,
 }
 
-impl Seen {
+impl Shared {
     /// Tells everybody what is odd, each line once.
     fn warn(&self, about: Odd, warnings: Vec<String>) {
         // Noted before: whoever joins meanwhile reads them there.
         lock(&self.warnings)[about as usize].clone_from(&warnings);
         for line in &warnings {
-            self.audience.warn_once(&self.server, line);
+            self.subscribers.warn_once(&self.server, line);
         }
     }
 
@@ -263,7 +264,7 @@ impl Seen {
 }
 
 /// An attempt that waits for its turn to start.
-struct Queued<'a>(&'a Seen);
+struct Queued<'a>(&'a Shared);
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {

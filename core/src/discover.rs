@@ -27,7 +27,7 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-use places::Ground;
+use places::SearchRoots;
 use providers::{PROVIDERS, Provider};
 use reading::Reader;
 
@@ -204,8 +204,8 @@ fn discover_under(options: &DiscoverOptions, trust: &dyn TrustView, system: &Pat
             return discovery;
         }
     };
-    let ground = Ground { project: &project, surroundings: &options.surroundings, system };
-    let mut reader = Reader::new(&ground, options.project_config);
+    let roots = SearchRoots { project: &project, surroundings: &options.surroundings, system };
+    let mut reader = Reader::new(&roots, options.project_config);
     let wanted = |name: &str| options.providers.iter().any(|wanted| wanted == name);
     for name in &options.providers {
         if !PROVIDERS.iter().any(|provider| provider.name == name) {
@@ -229,14 +229,14 @@ fn discover_under(options: &DiscoverOptions, trust: &dyn TrustView, system: &Pat
 pub(crate) fn candidates(options: &DiscoverOptions) -> Vec<PathBuf> {
     let Ok(project) = project_directory(options.cwd.as_deref()) else { return Vec::new() };
     let system = Path::new("/etc");
-    let ground = Ground { project: &project, surroundings: &options.surroundings, system };
+    let roots = SearchRoots { project: &project, surroundings: &options.surroundings, system };
     let wanted = |name: &str| {
         options.providers.is_empty() || options.providers.iter().any(|wanted| wanted == name)
     };
     let providers = PROVIDERS.iter().filter(|provider| wanted(provider.name));
     let places = providers.flat_map(|provider| provider.places.iter());
     let places = places.filter(|place| options.project_config || place.level != Level::Project);
-    places.flat_map(|place| ground.followed(place)).collect()
+    places.flat_map(|place| roots.followed(place)).collect()
 }
 
 /// The project's directory, absolute; an error when it cannot be read.

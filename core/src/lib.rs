@@ -21,7 +21,6 @@
 //! ```
 
 mod approval;
-mod audience;
 mod call;
 mod catalog;
 pub mod cli;
@@ -51,6 +50,7 @@ pub mod runtime;
 mod session;
 mod shell;
 mod status;
+mod subscribers;
 mod surroundings;
 mod sync;
 mod trust;

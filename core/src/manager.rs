@@ -13,7 +13,6 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::audience::View;
 use crate::catalog::{Cache, Names, Offer, Terms, did_you_mean};
 use crate::config::{Config, Declared, Isolate, ProjectEntry, Subject};
 use crate::connection::Connection;
@@ -21,10 +20,11 @@ use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Events;
 use crate::per_process::Local;
-use crate::pool::{Leaving, Pool, Residents};
-use crate::result::{Shelf, Spill};
+use crate::pool::{Connections, Leaving, Pool};
+use crate::result::{Spill, SpillDir};
 use crate::runtime;
 use crate::status::ServerStatus;
+use crate::subscribers::View;
 use crate::sync::lock;
 
 mod calls;
@@ -70,9 +70,9 @@ struct Inner {
     connect_slots: Arc<Semaphore>,
     pool: Pool,
     /// Connections that this manager and its children have for themselves.
-    family: Arc<Residents>,
+    family: Arc<Connections>,
     /// Connections that this manager alone has.
-    own: Arc<Residents>,
+    own: Arc<Connections>,
     view: Arc<View>,
     showing: Showing,
     /// What holds for the tools of all servers.
@@ -93,7 +93,7 @@ struct Inner {
     reloading: tokio::sync::Mutex<()>,
     closed: AtomicBool,
     /// How many calls were told as events.
-    told_calls: AtomicU64,
+    call_count: AtomicU64,
 }
 
 impl Manager {
@@ -123,9 +123,9 @@ impl Manager {
             CacheOption::At(dir) => Cache::at(Some(dir.clone())),
             CacheOption::Off => Cache::off(),
         };
-        let shelf = match options.spill {
+        let spill_dir = match options.spill {
             Spill::None => None,
-            Spill::File => Some(Arc::new(Shelf::beside(&cache))),
+            Spill::File => Some(Arc::new(SpillDir::beside(&cache))),
         };
         let pool = options.pool.clone().unwrap_or_else(Pool::shared);
         let names = match parent {
@@ -136,7 +136,7 @@ impl Manager {
         let policies = (options.drift, options.approval);
         let terms = Terms::new(&options.tools, policies, names, cache.clone(), pins);
         let view = View::new(cache);
-        let showing = Showing { wrap: options.wrap, shelf, view: Arc::downgrade(&view) };
+        let showing = Showing { wrap: options.wrap, spill_dir, view: Arc::downgrade(&view) };
         let servers = servers.into_iter().map(|(name, declared)| {
             let offer = Offer::new(&name, &declared, &terms, None);
             let server = Server::new(&name, in_scope(declared, &options), offer, &showing);
@@ -166,7 +166,7 @@ impl Manager {
             watch: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
             closed: AtomicBool::new(false),
-            told_calls: AtomicU64::new(0),
+            call_count: AtomicU64::new(0),
             options,
         })))
     }
@@ -311,7 +311,7 @@ impl Inner {
             let home = match (config.shared, config.isolate) {
                 // What nobody trusts takes no name from others in the process.
                 _ if config.scope.is_restricted() => &self.family,
-                (true, Isolate::None) => self.pool.residents(),
+                (true, Isolate::None) => self.pool.connections(),
                 (true, Isolate::Session) => &self.own,
                 (false, _) => &self.family,
             };

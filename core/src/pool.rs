@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::audience::View;
 use crate::clock::Clock;
 use crate::config::{KeepAlive, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
@@ -20,6 +19,7 @@ use crate::event::EventKind;
 use crate::per_process::{Local, PerProcess};
 use crate::runtime;
 use crate::status::State;
+use crate::subscribers::View;
 use crate::sync::lock;
 
 /// Options of a pool; the defaults are good.
@@ -81,7 +81,7 @@ impl PoolOptions {
 pub struct Pool(Local<Arc<Inner>>);
 
 struct Inner {
-    residents: Arc<Residents>,
+    connections: Arc<Connections>,
     options: PoolOptions,
 }
 
@@ -89,7 +89,7 @@ impl Pool {
     /// A pool apart from the process-wide one.
     pub fn new(options: PoolOptions) -> Pool {
         Pool(Local::new(Arc::new(Inner {
-            residents: Residents::kept(options.keep_alive),
+            connections: Connections::kept(options.keep_alive),
             options,
         })))
     }
@@ -105,8 +105,8 @@ impl Pool {
         &self.0.options.clock
     }
 
-    pub(crate) fn residents(&self) -> &Arc<Residents> {
-        &self.0.residents
+    pub(crate) fn connections(&self) -> &Arc<Connections> {
+        &self.0.connections
     }
 
     /// Whether this process made the pool.
@@ -124,21 +124,21 @@ impl Pool {
 impl Drop for Inner {
     fn drop(&mut self) {
         // What was kept without a holder has nobody left who could come back to it.
-        lock(&self.residents.by_name).clear();
+        lock(&self.connections.by_name).clear();
     }
 }
 
 /// Connections by name. By default each ends with its last holder, whatever its definition says.
 #[derive(Default)]
-pub(crate) struct Residents {
-    by_name: Mutex<HashMap<String, Resident>>,
+pub(crate) struct Connections {
+    by_name: Mutex<HashMap<String, PooledConnection>>,
     /// Whether connections may stay without a holder.
     keeps: bool,
     /// How long, where the definition is silent.
     keep_alive: Option<KeepAlive>,
 }
 
-struct Resident {
+struct PooledConnection {
     connection: Arc<Connection>,
     config: ServerConfig,
     holders: usize,
@@ -146,9 +146,9 @@ struct Resident {
     visits: u64,
 }
 
-impl Residents {
+impl Connections {
     fn kept(keep_alive: Option<KeepAlive>) -> Arc<Self> {
-        Arc::new(Residents { by_name: Mutex::default(), keeps: true, keep_alive })
+        Arc::new(Connections { by_name: Mutex::default(), keeps: true, keep_alive })
     }
 
     /// The connection of this name, for as long as the lease is held.
@@ -160,9 +160,9 @@ impl Residents {
         view: &Arc<View>,
     ) -> Result<Lease> {
         let (connection, is_replaced) = {
-            let mut residents = lock(&self.by_name);
-            let resident = match residents.entry(name.to_owned()) {
-                Entry::Vacant(vacant) => vacant.insert(Resident {
+            let mut connections = lock(&self.by_name);
+            let pooled = match connections.entry(name.to_owned()) {
+                Entry::Vacant(vacant) => vacant.insert(PooledConnection {
                     connection: Arc::new(Connection::new(name, config.clone(), clock.clone())),
                     config: config.clone(),
                     holders: 0,
@@ -170,24 +170,24 @@ impl Residents {
                 }),
                 Entry::Occupied(occupied) => occupied.into_mut(),
             };
-            let mut differences = resident.config.identity_differences(config);
+            let mut differences = pooled.config.identity_differences(config);
             let is_replaced = !differences.is_empty();
-            differences.extend(resident.config.setting_differences(config));
+            differences.extend(pooled.config.setting_differences(config));
             if !differences.is_empty() {
-                if resident.holders > 0 {
+                if pooled.holders > 0 {
                     return Err(conflict(name, &differences));
                 }
-                resident.redefine(config);
+                pooled.redefine(config);
             }
-            resident.holders += 1;
-            resident.visits += 1;
-            (resident.connection.clone(), is_replaced)
+            pooled.holders += 1;
+            pooled.visits += 1;
+            (pooled.connection.clone(), is_replaced)
         };
-        connection.audience().join(view);
+        connection.subscribers().join(view);
         greet(name, &connection, view, is_replaced);
         Ok(Lease {
             name: name.to_owned(),
-            residents: self.clone(),
+            connections: self.clone(),
             connection,
             view: view.clone(),
             trusted: config.scope.trusted.clone(),
@@ -197,32 +197,32 @@ impl Residents {
 
     /// Takes the connection out if nobody has come since.
     fn forget(&self, name: &str, visits: u64) {
-        let mut residents = lock(&self.by_name);
-        if residents.get(name).is_some_and(|resident| resident.visits == visits) {
-            residents.remove(name);
+        let mut connections = lock(&self.by_name);
+        if connections.get(name).is_some_and(|pooled| pooled.visits == visits) {
+            connections.remove(name);
         }
     }
 
     /// Begins to close the connection if nobody has come since; under the lock, so that whoever comes next asks for
     /// a connection after it was told to end.
     fn begin_end(self: &Arc<Self>, name: &str, visits: u64) -> Option<Ending> {
-        let residents = lock(&self.by_name);
-        let resident = residents.get(name)?;
-        if resident.holders > 0 || resident.visits != visits {
+        let connections = lock(&self.by_name);
+        let pooled = connections.get(name)?;
+        if pooled.holders > 0 || pooled.visits != visits {
             return None;
         }
-        let ended = resident.connection.disconnect();
-        let (residents, name) = (self.clone(), name.to_owned());
+        let ended = pooled.connection.disconnect();
+        let (connections, name) = (self.clone(), name.to_owned());
         Some(runtime::spawn(async move {
             ended.await;
-            residents.forget(&name, visits);
+            connections.forget(&name, visits);
         }))
     }
 }
 
 type Ending = tokio::task::JoinHandle<()>;
 
-impl Resident {
+impl PooledConnection {
     fn redefine(&mut self, config: &ServerConfig) {
         self.config = config.clone();
         self.connection.redefine(config.clone());
@@ -240,7 +240,7 @@ fn greet(name: &str, connection: &Connection, view: &Arc<View>, is_replaced: boo
         view.events.emit(name, published.status_event(connection.clock()));
     }
     if !published.tools.list.is_empty() && !is_replaced {
-        view.outdate_catalog();
+        view.invalidate_catalog();
         connection.compare_tools(view);
         let tool_count = view.tool_count(name, &published.tools, &published.mask());
         view.events.emit(name, EventKind::ToolsChanged { tool_count });
@@ -261,7 +261,7 @@ fn conflict(name: &str, differences: &[&str]) -> Error {
 /// A manager's hold on a connection.
 pub(crate) struct Lease {
     name: String,
-    residents: Arc<Residents>,
+    connections: Arc<Connections>,
     connection: Arc<Connection>,
     view: Arc<View>,
     /// How far the manager trusts the definition.
@@ -287,8 +287,8 @@ impl Lease {
     pub(crate) fn set(&self, config: &ServerConfig) {
         let mut config = config.clone();
         config.scope.trusted = self.trusted.clone();
-        if let Some(resident) = lock(&self.residents.by_name).get_mut(&self.name) {
-            resident.redefine(&config);
+        if let Some(pooled) = lock(&self.connections.by_name).get_mut(&self.name) {
+            pooled.redefine(&config);
         }
     }
 
@@ -311,36 +311,36 @@ impl Lease {
             return None;
         }
         let had_tools = !self.connection.published().tools.list.is_empty();
-        self.connection.audience().leave(&self.view);
+        self.connection.subscribers().leave(&self.view);
         self.tell_farewell(had_tools);
         let (visits, keep_alive) = {
-            let mut residents = lock(&self.residents.by_name);
-            let resident = residents.get_mut(&self.name)?;
-            resident.holders -= 1;
+            let mut connections = lock(&self.connections.by_name);
+            let pooled = connections.get_mut(&self.name)?;
+            pooled.holders -= 1;
             // As it is defined now: a reload may have changed it.
-            (resident.visits, resident.config.keep_alive.or(self.residents.keep_alive))
+            (pooled.visits, pooled.config.keep_alive.or(self.connections.keep_alive))
         };
-        let stays = self.residents.keeps && leaving == Leaving::Closing;
+        let stays = self.connections.keeps && leaving == Leaving::Closing;
         let keep_alive = keep_alive.filter(|_| stays);
         match keep_alive {
             Some(KeepAlive::Always) => None,
             Some(KeepAlive::For(limit)) if !limit.is_zero() => {
-                let (residents, name) = (self.residents.clone(), self.name.clone());
+                let (connections, name) = (self.connections.clone(), self.name.clone());
                 let until = self.connection.clock().sleep(limit);
                 runtime::spawn(async move {
                     until.await;
-                    if let Some(ending) = residents.begin_end(&name, visits) {
+                    if let Some(ending) = connections.begin_end(&name, visits) {
                         let _ = ending.await;
                     }
                 });
                 None
             }
-            _ => self.residents.begin_end(&self.name, visits),
+            _ => self.connections.begin_end(&self.name, visits),
         }
     }
 
     fn tell_farewell(&self, had_tools: bool) {
-        self.view.outdate_catalog();
+        self.view.invalidate_catalog();
         let state = State::Disconnected;
         let farewell =
             EventKind::Status { state, error: None, reason: None, attempt: 0, next_retry_ms: None };

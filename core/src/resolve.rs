@@ -27,7 +27,7 @@ mod reference;
 pub(crate) mod text_file;
 mod warnings;
 
-use command::{Order, command_of, without_escape};
+use command::{CommandRequest, command_of, without_escape};
 use environment::{find_program, inherited};
 use expand::{Expander, Field, Reach, path_in, unescaped};
 use files::Files;
@@ -133,8 +133,8 @@ async fn ask_commands(config: &ServerConfig, warnings: &mut Warnings) -> Said {
         return Said::new();
     }
     let runs = commands.into_iter().map(|(entry, command)| {
-        let order = Order::new(&command, scope);
-        async move { (entry, order.ask().await) }
+        let request = CommandRequest::new(&command, scope);
+        async move { (entry, request.ask().await) }
     });
     let mut said = Said::new();
     for ((field, name), outcome) in join_all(runs).await {

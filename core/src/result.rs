@@ -23,8 +23,8 @@ pub(crate) use render::string;
 pub(crate) use scan::hidden::is_unseen;
 pub use scan::{Signal, SignalKind};
 pub(crate) use scan::{scan, summary};
-pub(crate) use spill::Shelf;
 pub use spill::Spill;
+pub(crate) use spill::SpillDir;
 
 /// What a tool answered. Cheap to clone.
 #[derive(Clone)]

@@ -10,7 +10,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::call::{Arguments, Waiter};
 use crate::config::Limits;
-use crate::connection::Seen;
+use crate::connection::Shared;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::EventKind;
 use crate::redact::Mask;
@@ -25,25 +25,25 @@ mod deadlines;
 mod handshake;
 mod inbound;
 mod message;
-mod order;
+mod outgoing_call;
 mod resend;
 mod server_logs;
 mod server_requests;
 mod table;
 mod text;
-mod torn;
+mod unreadable;
 
 pub(crate) use announcements::Announcements;
 pub(crate) use catch_up::was_stopped;
-pub(crate) use handshake::{Greeting, greet, list_tools};
-pub(crate) use order::{Content, Order, Unsent};
+pub(crate) use handshake::{Handshake, greet, list_tools};
+pub(crate) use outgoing_call::{Content, OutgoingCall, Unsent};
 pub(crate) use resend::{CallRequest, Resubmit, UnreadCall};
 pub(crate) use table::CallLimits;
 use table::{Fate, Outcome, Pending, Table};
 use text::Texts;
 
 /// What a session tells the connection that owns it.
-pub(crate) enum News {
+pub(crate) enum SessionEvent {
     Lost(Error, Loss),
     /// A call was not answered in time.
     Silent,
@@ -63,8 +63,8 @@ pub(crate) struct Session {
     /// The longest that a request of ours may go unanswered, in microseconds.
     request_timeout_us: AtomicU64,
     started: Instant,
-    news: mpsc::UnboundedSender<(u64, News)>,
-    seen: Arc<Seen>,
+    news: mpsc::UnboundedSender<(u64, SessionEvent)>,
+    shared: Arc<Shared>,
     /// That the server wants a sign-in was told.
     told_auth: AtomicBool,
     announcements: Announcements,
@@ -75,22 +75,22 @@ impl Session {
     pub(crate) fn new(
         generation: u64,
         limits: Limits,
-        news: mpsc::UnboundedSender<(u64, News)>,
-        seen: Arc<Seen>,
+        news: mpsc::UnboundedSender<(u64, SessionEvent)>,
+        shared: Arc<Shared>,
     ) -> Arc<Session> {
         Arc::new_cyclic(|me| Session {
             me: me.clone(),
-            server: seen.server.clone(),
+            server: shared.server.clone(),
             generation,
             limits,
             wire: OnceLock::new(),
             last_id: AtomicU64::new(0),
-            table: Mutex::new(Table::new(seen.tally.clone())),
+            table: Mutex::new(Table::new(shared.tally.clone())),
             deadline_moved: Notify::new(),
             request_timeout_us: AtomicU64::new(table::NEVER),
             started: Instant::now(),
             news,
-            seen,
+            shared,
             told_auth: AtomicBool::new(false),
             announcements: Announcements::default(),
         })
@@ -128,11 +128,11 @@ impl Session {
     /// Sends `tools/call`; the answer goes to `waiter`, who comes back when nothing was sent.
     pub(crate) fn call(
         self: &Arc<Self>,
-        order: Order<'_>,
+        outgoing_call: OutgoingCall<'_>,
         limits: CallLimits,
         waiter: Waiter,
     ) -> Result<u64, Unsent> {
-        let Order { tool, presenter, content } = order;
+        let OutgoingCall { tool, presenter, content } = outgoing_call;
         let Some(wire) = self.wire.get() else {
             let request = content.into_request();
             return Err(Unsent { error: self.not_sent("is not connected"), waiter, request });
@@ -431,7 +431,7 @@ impl Session {
         if error.kind() == ErrorKind::AuthRequired && !self.told_auth.swap(true, Ordering::Relaxed)
         {
             let kind = EventKind::AuthRequired { error: error.clone() };
-            self.seen.audience.emit(&self.server, kind);
+            self.shared.subscribers.emit(&self.server, kind);
         }
     }
 }

@@ -129,7 +129,7 @@ const STEPS_PER_OCTAVE: u64 = 8;
 /// Counts how calls end, over all sessions of a connection: a histogram of microseconds with eight steps per doubling
 /// gives quantiles within 9 %, in one kilobyte.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct CallCounters {
     ok: AtomicU64,
     error: AtomicU64,
     timeout: AtomicU64,
@@ -140,7 +140,7 @@ pub(crate) struct Tally {
 
 type Latency = [AtomicU32; 256];
 
-impl Tally {
+impl CallCounters {
     pub(crate) fn begin(&self) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
     }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_close_to_the_truth() {
-        let tally = Tally::default();
+        let tally = CallCounters::default();
         assert_eq!(tally.calls().p50_ms, None);
         for micros in 1..=10_000 {
             tally.begin();

@@ -1,5 +1,5 @@
 //! Owns finding the tools that serve a need put in words: BM25 over weighted fields, and over words that mean nearly the
-//! same (`kin`). What a term is: `words`. Invariant: the same catalog and query give the same list, equals in the order of the catalog.
+//! same (`synonyms`). What a term is: `words`. Invariant: the same catalog and query give the same list, equals in the order of the catalog.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,10 +10,10 @@ use super::ServerTool;
 use super::drift::LONGEST_TREE;
 use super::entry::as_text;
 
-mod kin;
+mod synonyms;
 mod words;
 
-use kin::Kin;
+use synonyms::Synonyms;
 use words::terms;
 
 /// How fast further occurrences of a term stop counting.
@@ -51,7 +51,7 @@ pub(super) struct Index {
     tools: usize,
     /// In order: words with the same beginning lie together.
     postings: BTreeMap<String, Having>,
-    kin: Kin,
+    synonyms: Synonyms,
 }
 
 impl Index {
@@ -80,7 +80,7 @@ impl Index {
         for (_, weight) in postings.values_mut().flatten() {
             *weight /= SATURATION + *weight;
         }
-        Index { tools, postings, kin: Kin::new() }
+        Index { tools, postings, synonyms: Synonyms::new() }
     }
 
     /// The places of the best `k` tools, best first; a tool that shares nothing with the query is none of them.
@@ -100,9 +100,10 @@ impl Index {
     fn add(&self, term: &str, scores: &mut HashMap<usize, f32>) {
         let exact = self.postings.get(term);
         let alike = self.alike(term).filter(|_| exact.is_none()).map(|having| (having, LIKENESS));
-        let kin = self.kin.of(term).iter().filter_map(|kin| self.postings.get(kin));
+        let synonyms =
+            self.synonyms.of(term).iter().filter_map(|synonyms| self.postings.get(synonyms));
         let others: Vec<(&Having, f32)> =
-            kin.map(|having| (having, KINSHIP)).chain(alike).collect();
+            synonyms.map(|having| (having, KINSHIP)).chain(alike).collect();
         let found = others.iter().map(|(having, _)| *having).chain(exact).flatten();
         let all = self.rarity(found.map(|(tool, _)| tool).collect::<HashSet<_>>().len());
         let own = exact.map_or(0.0, |exact| self.rarity(exact.len()));

@@ -9,24 +9,24 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::dial::dial;
+use super::health_watch::{probe, watch_over};
 use super::phase::{Dialed, Effect, Event, Phase};
 use super::starts::Ticket;
-use super::vigil::{probe, watch_over};
-use super::{Live, Seen, Tools};
-use crate::audience::Weight;
+use super::{Live, Shared, Tools};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime;
-use crate::session::{News, Session};
+use crate::session::{Session, SessionEvent};
 use crate::status::Reason;
+use crate::subscribers::Severity;
 use crate::wire::Loss;
 
 mod ending;
-mod telling;
+mod publish;
 mod tools;
 
 use ending::{Ending, ended};
-use telling::Tell;
+use publish::Change;
 pub(super) use tools::Holder;
 use tools::Store;
 
@@ -56,8 +56,8 @@ pub(super) struct Actor {
     /// How often it came up.
     ups: u64,
     commands: mpsc::UnboundedReceiver<Command>,
-    news: mpsc::UnboundedReceiver<(u64, News)>,
-    tell: mpsc::UnboundedSender<(u64, News)>,
+    news: mpsc::UnboundedReceiver<(u64, SessionEvent)>,
+    tell: mpsc::UnboundedSender<(u64, SessionEvent)>,
     /// Who waits for the end of the attempt that is under way.
     connecting: Vec<oneshot::Sender<Result<()>>>,
     /// Who waits until it is up, however many attempts that takes.
@@ -71,9 +71,9 @@ pub(super) struct Actor {
     timer: Option<(Duration, Event)>,
     alarm: Option<Work<()>>,
     probe: Option<Work<Result<()>>>,
-    vigil: Option<Work<(Event, Option<Error>)>>,
+    health_watch: Option<Work<(Event, Option<Error>)>>,
     /// What was heard of a link before its attempt was over.
-    early_news: Vec<News>,
+    early_news: Vec<SessionEvent>,
     refresh_at: Option<Instant>,
     refresh: Option<Work<Result<Tools>>>,
     /// When the last one began.
@@ -83,14 +83,14 @@ pub(super) struct Actor {
     retired: Vec<Weak<Session>>,
     ending: Ending,
     error: Option<Error>,
-    seen: Arc<Seen>,
+    shared: Arc<Shared>,
 }
 
 impl Actor {
     pub(super) fn new(
         config: ServerConfig,
         commands: mpsc::UnboundedReceiver<Command>,
-        seen: Arc<Seen>,
+        shared: Arc<Shared>,
     ) -> Self {
         let (tell, news) = mpsc::unbounded_channel();
         Actor {
@@ -110,7 +110,7 @@ impl Actor {
             timer: None,
             alarm: None,
             probe: None,
-            vigil: None,
+            health_watch: None,
             early_news: Vec::new(),
             refresh_at: None,
             refresh: None,
@@ -119,7 +119,7 @@ impl Actor {
             retired: Vec::new(),
             ending: ended(),
             error: None,
-            seen,
+            shared,
         }
     }
 
@@ -135,7 +135,7 @@ impl Actor {
                 Some((generation, news)) = self.news.recv() => self.heard(generation, news),
                 () = finished(self.alarm.as_mut()) => self.timer_due(),
                 answer = finished(self.probe.as_mut()) => self.probed(answer),
-                (event, error) = finished(self.vigil.as_mut()) => self.watched(event, error),
+                (event, error) = finished(self.health_watch.as_mut()) => self.watched(event, error),
                 () = due(self.refresh_at) => self.begin_refresh(),
                 tools = finished(self.refresh.as_mut()) => self.refreshed(tools),
                 () = due(self.store.as_ref().map(|store| store.at)) => self.store_now(),
@@ -197,10 +197,10 @@ impl Actor {
     fn redefine(&mut self, config: ServerConfig) {
         let other_server = !self.config.identity_differences(&config).is_empty();
         let settings = self.config.setting_differences(&config);
-        let Seen { audience, server, .. } = &*self.seen;
-        if !settings.is_empty() && audience.len() > 1 {
+        let Shared { subscribers, server, .. } = &*self.shared;
+        if !settings.is_empty() && subscribers.len() > 1 {
             let line = format!("one of its managers changed {} for all", settings.join(", "));
-            audience.say(Weight::Warning, server, &line);
+            subscribers.say(Severity::Warning, server, &line);
         }
         if other_server {
             // Under the old definition, whose tools they are.
@@ -212,14 +212,14 @@ impl Actor {
         }
         if other_server {
             self.tools = Tools::default();
-            self.publish(Tell::Tools);
+            self.publish(Change::Tools);
             self.move_on(Event::Replaced);
         } else if let Phase::Ready { generation, .. } = self.phase {
             self.watch_over(generation);
         }
     }
 
-    fn heard(&mut self, generation: u64, news: News) {
+    fn heard(&mut self, generation: u64, news: SessionEvent) {
         match self.phase {
             Phase::Ready { generation: of, .. } if of == generation => {}
             // The attempt is done, and its end was faster than the news of its success.
@@ -229,21 +229,21 @@ impl Actor {
             _ => return,
         }
         match news {
-            News::Lost(_, Loss::Doubtful) | News::Silent => {
+            SessionEvent::Lost(_, Loss::Doubtful) | SessionEvent::Silent => {
                 self.move_on(Event::Suspect { generation });
             }
-            News::Lost(error, Loss::Expired) => {
+            SessionEvent::Lost(error, Loss::Expired) => {
                 self.note_stability();
                 self.error = Some(error);
                 let served = self.has_served();
                 self.move_on(Event::Expired { generation, served });
             }
-            News::Lost(error, Loss::Gone) => {
+            SessionEvent::Lost(error, Loss::Gone) => {
                 self.note_stability();
                 self.error = Some(error);
                 self.move_on(Event::Lost { generation, reason: Reason::TransportExit });
             }
-            News::ToolsChanged => self.refresh_soon(),
+            SessionEvent::ToolsChanged => self.refresh_soon(),
         }
     }
 
@@ -255,7 +255,7 @@ impl Actor {
                 self.error = None;
                 self.ups += 1;
                 live.session.bound_requests(self.config.request_timeout);
-                self.up_at = self.seen.clock.now();
+                self.up_at = self.shared.clock.now();
                 self.live = Some(Arc::new(live));
                 self.tools = tools;
                 self.store_soon();
@@ -288,10 +288,10 @@ impl Actor {
 
     fn watch_over(&mut self, generation: u64) {
         let watched = self.config.idle_shutdown.is_some() || self.config.ping_interval.is_some();
-        self.vigil = self.live.clone().filter(|_| watched).map(|live| {
-            let vigil: Work<_> =
-                Box::pin(watch_over(live, generation, &self.config, self.seen.clone()));
-            vigil
+        self.health_watch = self.live.clone().filter(|_| watched).map(|live| {
+            let health_watch: Work<_> =
+                Box::pin(watch_over(live, generation, &self.config, self.shared.clone()));
+            health_watch
         });
     }
 
@@ -326,16 +326,16 @@ impl Actor {
             self.note_stability();
         }
         if let Err(error) = answer {
-            self.error = Some(error.with_server(&self.seen.server));
+            self.error = Some(error.with_server(&self.shared.server));
         }
         self.move_on(Event::Probed { generation: self.generation, alive });
     }
 
     fn watched(&mut self, event: Event, error: Option<Error>) {
-        self.vigil = None;
+        self.health_watch = None;
         if let Some(error) = error {
             self.note_stability();
-            self.error = Some(error.with_server(&self.seen.server));
+            self.error = Some(error.with_server(&self.shared.server));
         }
         self.move_on(event);
     }
@@ -368,14 +368,15 @@ impl Actor {
         self.log(before);
         // That the ladder was reset is seen in the status; it is no event.
         let reset_only = matches!(event, Event::Held { .. } | Event::Stable { .. });
-        self.publish(if reset_only { Tell::Tools } else { Tell::Status });
+        self.publish(if reset_only { Change::Tools } else { Change::Status });
         self.settle();
     }
 
     fn begin(&mut self, generation: u64) {
         self.generation = generation;
-        let seen = self.seen.clone();
-        let session = Session::new(generation, self.config.limits, self.tell.clone(), seen.clone());
+        let shared = self.shared.clone();
+        let session =
+            Session::new(generation, self.config.limits, self.tell.clone(), shared.clone());
         let is_first = matches!(self.phase, Phase::Dialing { ladder, .. } if ladder.restarts == 0);
         let ticket = Ticket::new(is_first || self.is_awaited());
         let (config, of, of_ticket) = (self.config.clone(), session.clone(), ticket.clone());
@@ -383,7 +384,7 @@ impl Actor {
         let work = Box::pin(async move {
             // The last process of this name ends before the next one begins.
             last.await;
-            let dialed = dial(seen, config, of, of_ticket).await;
+            let dialed = dial(shared, config, of, of_ticket).await;
             if let Some(pins) = pins {
                 let _ = pins.await;
             }
@@ -394,7 +395,7 @@ impl Actor {
 
     fn begin_probe(&mut self) {
         let Some(live) = &self.live else { return };
-        let work = probe(live.session.clone(), self.config.health_probe, self.seen.clock.clone());
+        let work = probe(live.session.clone(), self.config.health_probe, self.shared.clock.clone());
         self.probe = Some(Box::pin(work));
     }
 
@@ -405,11 +406,11 @@ impl Actor {
         }
         let from = match self.phase {
             Phase::Ready { .. } => self.up_at,
-            _ => self.seen.clock.now(),
+            _ => self.shared.clock.now(),
         };
         self.timer = timer.map(|(delay, event)| (from + delay, event));
         self.alarm = self.timer.map(|(at, _)| {
-            let alarm: Work<()> = Box::pin(self.seen.clock.sleep_until(at));
+            let alarm: Work<()> = Box::pin(self.shared.clock.sleep_until(at));
             alarm
         });
     }

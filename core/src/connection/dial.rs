@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::starts::{Place, Ticket};
-use super::{Live, Odd, Seen, Tools};
+use super::{Live, Odd, Shared, Tools};
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result};
@@ -30,30 +30,30 @@ const STOPS: u32 = 3;
 pub(super) type Stage = Arc<Mutex<&'static str>>;
 
 pub(super) async fn dial(
-    seen: Arc<Seen>,
+    shared: Arc<Shared>,
     config: ServerConfig,
     session: Arc<Session>,
     ticket: Arc<Ticket>,
 ) -> Result<(Live, Tools)> {
     let stage: Stage = Arc::new(Mutex::new("resolving"));
-    let server = &seen.server;
+    let server = &shared.server;
     let late = |stage: &Stage| out_of_time(server, config.timeout, *lock(stage), &session);
     let deadline = Instant::now() + config.timeout;
     check_room(server)?;
     let (resolved, warnings) =
         timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late(&stage))?;
-    seen.warn(Odd::Values, warnings);
+    shared.warn(Odd::Values, warnings);
     let resolved = resolved.map_err(|error| error.with_server(server))?;
     let waited_from = Instant::now();
     let place = match &resolved {
         Resolved::Stdio(_) => {
-            let _queued = seen.queue();
+            let _queued = shared.queue();
             Some(Place::take(&ticket).await)
         }
         Resolved::Http(_) => None,
     };
     let mut deadline = deadline + waited_from.elapsed();
-    let mut attempt = pin!(attempt(&seen, &config, &session, &stage, resolved, place));
+    let mut attempt = pin!(attempt(&shared, &config, &session, &stage, resolved, place));
     let mut stops = 0;
     let outcome = loop {
         if let Ok(outcome) = timeout_at(deadline, &mut attempt).await {
@@ -76,7 +76,7 @@ pub(super) async fn dial(
 }
 
 async fn attempt(
-    seen: &Seen,
+    shared: &Shared,
     config: &ServerConfig,
     session: &Arc<Session>,
     stage: &Stage,
@@ -100,7 +100,7 @@ async fn attempt(
     // What is left to do costs little beside a start.
     drop(place);
     *lock(stage) = "tools/list";
-    let tools = tools_of(seen, list_tools(session, &greeting).await?, session).await;
+    let tools = tools_of(shared, list_tools(session, &greeting).await?, session).await;
     if let Some(wire) = session.wire() {
         wire.forget_printed();
     }
@@ -109,12 +109,12 @@ async fn attempt(
 }
 
 /// Reads a list of tools and tells what is odd about it.
-pub(super) async fn tools_of(seen: &Seen, listed: Vec<Bytes>, session: &Session) -> Tools {
-    let (server, mask, limits) = (seen.server.clone(), session.mask(), session.limits());
+pub(super) async fn tools_of(shared: &Shared, listed: Vec<Bytes>, session: &Session) -> Tools {
+    let (server, mask, limits) = (shared.server.clone(), session.mask(), session.limits());
     let bytes = listed.iter().map(Bytes::len).sum();
     let read = move || Tools::read_within(&server, listed, &mask, &limits);
     let (tools, warnings) = runtime::read_off_worker(bytes, read).await;
-    seen.warn(Odd::Tools, warnings);
+    shared.warn(Odd::Tools, warnings);
     tools
 }
 

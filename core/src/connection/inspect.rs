@@ -1,11 +1,11 @@
 //! Owns looking through what a server says of itself and of its tools for orders to a model: once for each change, off
 //! the runtime. Everybody who holds the connection is told, and whoever joins later too.
 
-use super::{Seen, Tools};
-use crate::audience::View;
+use super::{Shared, Tools};
 use crate::event::{EventKind, InjectionPlace};
 use crate::redact::Mask;
 use crate::result::{Signal, scan, summary};
+use crate::subscribers::View;
 use crate::sync::lock;
 
 /// So many are told: a server must not drown what others say. Each tool knows its own.
@@ -26,7 +26,7 @@ impl Suspicion {
             Some(_) => InjectionPlace::Description,
             None => InjectionPlace::Instructions,
         };
-        let news = view.hears_first(server, self);
+        let news = view.is_first_report(server, self);
         if news {
             view.events.emit(server, EventKind::Injection { place, tool, signals });
         }
@@ -34,7 +34,7 @@ impl Suspicion {
     }
 }
 
-impl Seen {
+impl Shared {
     /// Looks through all of it; blocks for as long as that takes.
     pub(super) fn inspect(&self, tools: &Tools, instructions: Option<&str>, mask: &Mask) {
         let masked = |signals: &[Signal]| signals.iter().map(|it| it.masked(mask)).collect();
@@ -48,7 +48,7 @@ impl Seen {
         let suspicions: Vec<Suspicion> = of_server.into_iter().chain(of_tools).take(MOST).collect();
         // Noted before: whoever joins meanwhile reads them there.
         lock(&self.suspicions).clone_from(&suspicions);
-        let views = self.audience.views();
+        let views = self.subscribers.views();
         for suspicion in &suspicions {
             let news = views.iter().filter(|view| suspicion.tell(&self.server, view)).count();
             if news > 0 {

@@ -93,14 +93,14 @@ impl Starts {
                 tokio::time::sleep(SAMPLE).await;
                 let programs = lock(&self.0).programs();
                 let look = move || {
-                    let seen =
+                    let shared =
                         programs.into_iter().map(|(number, pid)| (number, Activity::of(pid)));
-                    (seen.collect::<Vec<_>>(), running_tasks())
+                    (shared.collect::<Vec<_>>(), running_tasks())
                 };
                 let looked = runtime::handle().spawn_blocking(look).await;
-                let (seen, running) = looked.unwrap_or_default();
+                let (shared, running) = looked.unwrap_or_default();
                 let mut queue = lock(&self.0);
-                queue.note_programs(seen);
+                queue.note_programs(shared);
                 queue.note_machine(running);
                 queue.fill();
                 if queue.waiting.is_empty() {
@@ -189,8 +189,8 @@ impl Queue {
     }
 
     /// Takes the places of those that have fallen silent or are gone.
-    fn note_programs(&mut self, seen: Vec<(u64, Option<Activity>)>) {
-        for (number, activity) in seen {
+    fn note_programs(&mut self, shared: Vec<(u64, Option<Activity>)>) {
+        for (number, activity) in shared {
             let Some(Some(program)) = self.starting.get_mut(&number) else { continue };
             let is_silent = match activity {
                 Some(activity) => {

@@ -10,7 +10,7 @@ use crate::surroundings::{Platform, Surroundings};
 const ENDINGS: &[&str] = &["json", "jsonc", "yaml", "yml", "toml"];
 
 /// What the bases are bases of.
-pub(super) struct Ground<'a> {
+pub(super) struct SearchRoots<'a> {
     pub(super) project: &'a Path,
     pub(super) surroundings: &'a Surroundings,
     /// `/etc`.
@@ -26,7 +26,7 @@ pub(super) struct Candidate {
     pub(super) problem: Option<String>,
 }
 
-impl Ground<'_> {
+impl SearchRoots<'_> {
     pub(super) fn candidates(&self, place: &Place) -> Vec<Candidate> {
         let bases = self.directories(place.base);
         let within = |base: Candidate| {
@@ -157,13 +157,13 @@ mod tests {
         let env: BTreeMap<String, String> =
             env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let surroundings = Surroundings::new(Some(env), Some("/me".into()), Some(platform));
-        let ground = Ground {
+        let roots = SearchRoots {
             project: Path::new("/work"),
             surroundings: &surroundings,
             system: Path::new("/etc"),
         };
         let place = Place { level: Level::User, base, path };
-        ground.candidates(&place).into_iter().map(|candidate| candidate.shown).collect()
+        roots.candidates(&place).into_iter().map(|candidate| candidate.shown).collect()
     }
 
     #[test]

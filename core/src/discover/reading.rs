@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::FoundFile;
 use super::names::legal_names;
-use super::places::{Candidate, Ground};
+use super::places::{Candidate, SearchRoots};
 use super::providers::{Inner, List, PROVIDERS, Provider, Step};
 use crate::config::{
     Level, Scope, ScopeTrust, Source, parse_document, read_text, warn_of_misspelt,
@@ -51,7 +51,7 @@ pub(super) struct Written {
 
 /// Reads the files of the providers that are wanted, in order.
 pub(super) struct Reader<'a> {
-    pub(super) ground: &'a Ground<'a>,
+    pub(super) roots: &'a SearchRoots<'a>,
     /// Whether the project's files count.
     pub(super) project_files: bool,
     pub(super) documents: Vec<Document>,
@@ -65,9 +65,9 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(ground: &'a Ground<'a>, project_files: bool) -> Self {
+    pub(super) fn new(roots: &'a SearchRoots<'a>, project_files: bool) -> Self {
         Reader {
-            ground,
+            roots,
             project_files,
             documents: Vec::new(),
             files: Vec::new(),
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn read(&mut self, provider: &'static Provider) {
         for place in provider.places {
-            for candidate in self.ground.candidates(place) {
+            for candidate in self.roots.candidates(place) {
                 let physical = match std::fs::canonicalize(&candidate.path) {
                     Ok(physical) => physical,
                     Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => {
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         let users = self.users.get_or_init(|| {
             let places = PROVIDERS.iter().flat_map(|provider| provider.places);
             let users = places.filter(|place| place.level == Level::User);
-            let files = users.flat_map(|place| self.ground.candidates(place));
+            let files = users.flat_map(|place| self.roots.candidates(place));
             files.filter_map(|file| std::fs::canonicalize(file.path).ok()).collect()
         });
         users.contains(physical)
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
         let mut document = Value::Object(document);
         let lists = self.lists(provider, &mut document, shown);
         let inputs = provider.inputs.map(|key| inputs(&document[key])).unwrap_or_default();
-        let project = self.ground.project;
+        let project = self.roots.project;
         let own_directory = match source.level {
             Level::Project => project,
             Level::User | Level::Explicit => physical.parent().unwrap_or(project),
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
                 .map(|file| physical.with_file_name(file))
                 .filter(|file| file.exists()),
             bare_env_names,
-            surroundings: self.ground.surroundings.clone(),
+            surroundings: self.roots.surroundings.clone(),
             trusted: ScopeTrust::No,
         };
         let (mut servers, mut inner, mut read_before) = (Vec::new(), Vec::new(), false);
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
 
     /// The project's directory as products write it.
     fn project_keys(&self) -> Vec<String> {
-        let project = self.ground.project;
+        let project = self.roots.project;
         let physical = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
         let mut keys = Vec::new();
         for path in [project, &physical] {

@@ -1,5 +1,5 @@
 //! Owns the way of a call from the manager to a session: finding the tool, sending, giving up. A call whose server is
-//! not up yet, or not any more, is carried out by `errand`.
+//! not up yet, or not any more, is carried out by `pending`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::Manager;
 use super::server::Server;
-use super::trust::Reached;
+use super::trust::Access;
 use crate::approval::Rule;
 use crate::call::{Address, Arguments, CallOptions, Retry, Waiter};
 use crate::catalog::{ServerTool, did_you_mean};
@@ -21,18 +21,18 @@ use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::per_process::Local;
 use crate::result::ToolResult;
 use crate::runtime;
-use crate::session::{CallLimits, CallRequest, Content, Order, Session, Unsent};
+use crate::session::{CallLimits, CallRequest, Content, OutgoingCall, Session, Unsent};
 use crate::wire::Wire;
 
-mod asked;
-mod errand;
-mod gate;
-mod told;
+mod approval_check;
+mod awaiting_trust;
+mod call_events;
+mod pending;
 mod unread;
 
-use asked::Asked;
-use errand::{Errand, Patience, Terms, Tracked, Wanted};
-use told::Told;
+use awaiting_trust::AwaitingTrust;
+use call_events::CallEvents;
+use pending::{CallSettings, CallTask, PendingCall, TimeBudget, WantedTool};
 
 /// Which tool is meant.
 #[derive(Clone, Copy, Debug)]
@@ -57,11 +57,11 @@ enum Handle {
     /// On its way, once and for all.
     Sent(Arc<Session>, u64),
     /// Not there yet, or sent again where that may come to pass.
-    Tracked(Arc<Tracked>),
+    CallTask(Arc<CallTask>),
     /// Not even begun, because nobody has said yet whether its server may start.
-    Asked(Arc<Asked>),
+    AwaitingTrust(Arc<AwaitingTrust>),
     /// One of the others, of which events tell.
-    Told(Arc<Told>, Box<CallHandle>),
+    CallEvents(Arc<CallEvents>, Box<CallHandle>),
 }
 
 impl CallHandle {
@@ -72,10 +72,10 @@ impl CallHandle {
         }
         match &*self.0 {
             Handle::Sent(session, id) => session.cancel(*id),
-            Handle::Tracked(tracked) => tracked.cancel(),
-            Handle::Asked(asked) => asked.cancel(),
-            Handle::Told(told, call) => {
-                told.cancelled();
+            Handle::CallTask(task) => task.cancel(),
+            Handle::AwaitingTrust(awaiting_trust) => awaiting_trust.cancel(),
+            Handle::CallEvents(call_events, call) => {
+                call_events.cancelled();
                 call.cancel();
             }
         }
@@ -137,7 +137,7 @@ impl Manager {
         waiter: Waiter,
     ) -> Result<CallHandle> {
         if self.0.options.call_events {
-            return self.dispatch_told(tool, arguments, options, waiter);
+            return self.dispatch_with_events(tool, arguments, options, waiter);
         }
         self.send(tool, arguments, options, waiter)
     }
@@ -175,27 +175,27 @@ impl Manager {
         let config = known.usable()?;
         known.offer.check_name(raw_name)?;
         if let Some(on_progress) = options.on_progress.take() {
-            options.on_progress = Some(self.told_progress(server, raw_name, on_progress));
+            options.on_progress = Some(self.progress_with_events(server, raw_name, on_progress));
         }
         let lease = known.lease();
         let live = lease.as_ref().map(|lease| (lease.connection(), lease.connection().published()));
         let Some((connection, published)) = &live else {
-            let wanted = Wanted::Named(raw_name.to_owned());
+            let wanted = WantedTool::Named(raw_name.to_owned());
             return match self.reach_for_call(known, config)? {
-                Reached::Held(connection) => {
+                Access::Granted(connection) => {
                     connection.wake();
-                    let errand =
-                        self.errand(&connection, known, config, wanted, arguments, options);
-                    Ok(errand.begin(waiter))
+                    let pending =
+                        self.pending(&connection, known, config, wanted, arguments, options);
+                    Ok(pending.start(waiter))
                 }
-                Reached::Asked(held) => {
-                    let terms = self.terms(known, config, &mut options, Instant::now());
-                    let (deadline, offer) = (terms.patience.deadline(), known.offer.clone());
-                    Ok(asked::begin(server, held, deadline, waiter, move |on| {
-                        Errand::new(on, offer, wanted, arguments, options, terms)
+                Access::Pending(held) => {
+                    let settings = self.settings(known, config, &mut options, Instant::now());
+                    let (deadline, offer) = (settings.time_budget.deadline(), known.offer.clone());
+                    Ok(awaiting_trust::start(server, held, deadline, waiter, move |on| {
+                        PendingCall::new(on, offer, wanted, arguments, options, settings)
                     }))
                 }
-                Reached::Refused(error) => Err(error),
+                Access::Refused(error) => Err(error),
             };
         };
         let Some(live) = &published.live else {
@@ -205,20 +205,20 @@ impl Manager {
             });
             // Whether the server is started at all is a part of the question.
             if let Some(tool) = remembered {
-                let errand =
-                    self.errand(connection, known, config, wanted(tool), arguments, options);
-                return Ok(errand.ask_first(self, tool).begin(waiter));
+                let pending =
+                    self.pending(connection, known, config, wanted(tool), arguments, options);
+                return Ok(pending.ask_first(self, tool).start(waiter));
             }
-            let wanted = Wanted::Named(raw_name.to_owned());
-            let errand = self.errand(connection, known, config, wanted, arguments, options);
-            return Ok(errand.begin(waiter));
+            let wanted = WantedTool::Named(raw_name.to_owned());
+            let pending = self.pending(connection, known, config, wanted, arguments, options);
+            return Ok(pending.start(waiter));
         };
         let tool = find_tool(&published.tools, server, raw_name)?;
         known.offer.check_drift(tool, &published.tools, || published.mask())?;
         let asks = |rule: Rule| rule.applies(tool, || known.offer.trusts_hints(tool));
         if self.asks(config).is_some_and(|(_, rule)| asks(rule)) {
-            let errand = self.errand(connection, known, config, wanted(tool), arguments, options);
-            return Ok(errand.ask_first(self, tool).begin(waiter));
+            let pending = self.pending(connection, known, config, wanted(tool), arguments, options);
+            return Ok(pending.ask_first(self, tool).start(waiter));
         }
         if config.idle_shutdown.is_some() {
             connection.touch();
@@ -227,58 +227,66 @@ impl Manager {
         let may_come_back = matches!(live.session.wire(), Some(Wire::Http(_)))
             || (retry == Retry::Safe && tool.is_repeatable());
         if may_come_back {
-            let errand = self.errand(connection, known, config, wanted(tool), arguments, options);
-            return Ok(errand.send_at_once(&live.session, tool, waiter));
+            let pending = self.pending(connection, known, config, wanted(tool), arguments, options);
+            return Ok(pending.send_now(&live.session, tool, waiter));
         }
         let limits = limits(config, &options);
         let request = Box::new(CallRequest { arguments, options, sender: self.0.me.clone() });
-        let order = Order { tool, presenter: known.presenter(), content: Content::Kept(request) };
-        match live.session.call(order, limits, waiter) {
+        let outgoing_call =
+            OutgoingCall { tool, presenter: known.presenter(), content: Content::Kept(request) };
+        match live.session.call(outgoing_call, limits, waiter) {
             Ok(id) => Ok(CallHandle(Local::new(Handle::Sent(live.session.clone(), id)))),
             // The server is gone, and nobody has noticed yet.
             Err(Unsent { error, waiter, request: Some(request) })
                 if error.kind() == ErrorKind::ConnectionLost =>
             {
                 let CallRequest { arguments, options, .. } = *request;
-                let errand =
-                    self.errand(connection, known, config, wanted(tool), arguments, options);
-                Ok(errand.begin_after(waiter, (live.session.clone(), error)))
+                let pending =
+                    self.pending(connection, known, config, wanted(tool), arguments, options);
+                Ok(pending.start_after_loss(waiter, (live.session.clone(), error)))
             }
             Err(Unsent { error, .. }) => Err(error),
         }
     }
 
-    fn errand(
+    fn pending(
         &self,
         connection: &Arc<Connection>,
         known: &Server,
         config: &ServerConfig,
-        wanted: Wanted,
+        wanted: WantedTool,
         arguments: Arguments,
         mut options: CallOptions,
-    ) -> Errand {
-        let terms = self.terms(known, config, &mut options, Instant::now());
-        Errand::new(connection.clone(), known.offer.clone(), wanted, arguments, options, terms)
+    ) -> PendingCall {
+        let settings = self.settings(known, config, &mut options, Instant::now());
+        PendingCall::new(
+            connection.clone(),
+            known.offer.clone(),
+            wanted,
+            arguments,
+            options,
+            settings,
+        )
     }
 
-    fn terms(
+    fn settings(
         &self,
         known: &Server,
         config: &ServerConfig,
         options: &mut CallOptions,
         began: Instant,
-    ) -> Terms {
-        Terms {
+    ) -> CallSettings {
+        CallSettings {
             presenter: known.presenter().clone(),
-            patience: Patience::new(limits(config, options), began),
+            time_budget: TimeBudget::new(limits(config, options), began),
             retry: options.retry.unwrap_or(self.0.options.retry),
             restart_wait: self.0.options.restart_wait,
-            gate: self.gate(known, config, options),
+            approval_check: self.approval_check(known, config, options),
         }
     }
 
     /// The way to a server that was never asked for, where a call alone is reason enough to start it.
-    fn reach_for_call(&self, known: &Server, config: &ServerConfig) -> Result<Reached> {
+    fn reach_for_call(&self, known: &Server, config: &ServerConfig) -> Result<Access> {
         let refused_before = known.was_refused();
         if known.was_left() || !(config.lazy || refused_before) {
             return Err(unavailable(&known.name, None));
@@ -302,8 +310,8 @@ impl Manager {
     }
 }
 
-fn wanted(tool: &Arc<ServerTool>) -> Wanted {
-    Wanted::Known(tool.clone())
+fn wanted(tool: &Arc<ServerTool>) -> WantedTool {
+    WantedTool::Known(tool.clone())
 }
 
 fn limits(config: &ServerConfig, options: &CallOptions) -> CallLimits {
@@ -328,13 +336,13 @@ fn unavailable(server: &str, error: Option<&Error>) -> Error {
     }
     let reason = error.map_or(String::new(), |error| format!(": {}", error.message()));
     let text = format!("Server \"{server}\" is not connected{reason}");
-    let told = Error::new(ErrorKind::ToolUnavailable, text)
+    let unavailable = Error::new(ErrorKind::ToolUnavailable, text)
         .with_server(server)
         .with_executed(Executed::No)
         .with_hint("connect it with connect_all()");
     match error {
-        Some(error) => told.because_of(error),
-        None => told,
+        Some(error) => unavailable.because_of(error),
+        None => unavailable,
     }
 }
 

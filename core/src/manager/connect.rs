@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::server::Server;
-use super::trust::Reached;
+use super::trust::Access;
 use super::{Inner, Manager, PendingWithoutCache, closed, on_runtime};
 use crate::catalog::Cache;
 use crate::clock::Clock;
@@ -122,9 +122,9 @@ impl Manager {
             let reached = manager.0.reach(&server);
             drop((server, manager));
             let connection = match reached {
-                Reached::Held(connection) => connection,
-                Reached::Asked(held) => held.await?,
-                Reached::Refused(error) => return Err(error),
+                Access::Granted(connection) => connection,
+                Access::Pending(held) => held.await?,
+                Access::Refused(error) => return Err(error),
             };
             connect_in_turn(connection, slots).await
         })
@@ -156,9 +156,9 @@ impl Manager {
             };
             let deadline = tokio::time::Instant::now().checked_add(limit);
             let connection = match reached {
-                Reached::Held(connection) => connection,
-                Reached::Asked(held) => timeout_at(deadline, held).await.ok_or_else(late)??,
-                Reached::Refused(error) => return Err(error),
+                Access::Granted(connection) => connection,
+                Access::Pending(held) => timeout_at(deadline, held).await.ok_or_else(late)??,
+                Access::Refused(error) => return Err(error),
             };
             // The server's own timeout does not run while its program waits for its turn to start.
             let (mut ready, before) = (pin!(connection.ready()), connection.queued());
@@ -219,12 +219,12 @@ impl Inner {
             let config = server.declared.config.as_ref().ok();
             let slots = self.slots_for(&server);
             let course = match self.reach(&server) {
-                Reached::Refused(error) => Course::Settled(Outcome::Failed(error), began),
-                Reached::Held(connection) if config.is_some_and(|config| config.lazy) => {
+                Access::Refused(error) => Course::Settled(Outcome::Failed(error), began),
+                Access::Granted(connection) if config.is_some_and(|config| config.lazy) => {
                     Course::Undecided(connection)
                 }
-                Reached::Held(connection) => gate.run(connection, slots.clone()),
-                Reached::Asked(held) => gate.run_once_held(held, slots.clone()),
+                Access::Granted(connection) => gate.run(connection, slots.clone()),
+                Access::Pending(held) => gate.run_once_held(held, slots.clone()),
             };
             Entrant {
                 name: server.name.clone(),

@@ -166,7 +166,7 @@ impl Inner {
         self.servers.store(Arc::new(next));
         let ending = leaving.iter().map(|server| server.leave(Leaving::Disconnecting));
         let ending: Vec<_> = ending.map(|ending| timeout(CLOSE_ONE, ending)).collect();
-        self.view.outdate_catalog();
+        self.view.invalidate_catalog();
         if something_changed {
             let ReloadReport { added, removed, restarted, updated, .. } = report.clone();
             let changed = EventKind::ConfigChanged { added, removed, restarted, updated };

@@ -10,16 +10,16 @@ use futures_util::future::Shared;
 use tokio::sync::Notify;
 
 use crate::approval::{ApprovalPolicy, Rule};
-use crate::audience::View;
 use crate::catalog::{Offer, Slice, ToolState};
 use crate::config::{Declared, MAX_RESULT_CHARS, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pool::{Lease, Leaving};
 use crate::redact::Mask;
-use crate::result::{Presenter, Shelf};
+use crate::result::{Presenter, SpillDir};
 use crate::shell;
 use crate::status::{Calls, ServerStatus, State};
+use crate::subscribers::View;
 use crate::sync::lock;
 
 pub(super) struct Server {
@@ -40,7 +40,7 @@ pub(super) struct Server {
 #[derive(Clone)]
 pub(super) struct Showing {
     pub(super) wrap: bool,
-    pub(super) shelf: Option<Arc<Shelf>>,
+    pub(super) spill_dir: Option<Arc<SpillDir>>,
     pub(super) view: Weak<View>,
 }
 
@@ -51,8 +51,8 @@ impl Showing {
     }
 
     pub(super) fn with_limit(&self, name: &str, max_chars: usize) -> Arc<Presenter> {
-        let Showing { wrap, shelf, view } = self.clone();
-        Arc::new(Presenter { server: name.into(), max_chars, wrap, shelf, view })
+        let Showing { wrap, spill_dir, view } = self.clone();
+        Arc::new(Presenter { server: name.into(), max_chars, wrap, spill_dir, view })
     }
 }
 
@@ -266,7 +266,7 @@ impl Server {
                 .zip(clock)
                 .and_then(|(published, clock)| published.next_retry_ms(clock)),
             restarts: published.map_or(0, |published| published.restarts),
-            refs: connection.map_or(0, |connection| connection.audience().len()),
+            refs: connection.map_or(0, |connection| connection.subscribers().len()),
             pid: live.and_then(|live| live.session.wire()?.pid()),
             protocol_version: greeting.as_ref().map(|greeting| greeting.protocol_version.clone()),
             server_name: greeting.as_ref().and_then(|greeting| greeting.server_name.clone()),

@@ -172,11 +172,11 @@ impl Inner {
     fn tell_accepted(&self, server: &Server) {
         let Some(lease) = server.lease().clone() else { return };
         let published = lease.connection().published();
-        for view in lease.connection().audience().views() {
+        for view in lease.connection().subscribers().views() {
             let offer = view.offer(&server.name);
             if offer.is_some_and(|offer| offer.shares_pins(&server.offer)) {
                 let tool_count = view.tool_count(&server.name, &published.tools, &published.mask());
-                view.outdate_catalog();
+                view.invalidate_catalog();
                 view.events.emit(&server.name, EventKind::ToolsChanged { tool_count });
             }
         }

@@ -82,9 +82,9 @@ impl Answer {
 }
 
 /// Where the way to a server begins.
-pub(super) enum Reached {
-    Held(Arc<Connection>),
-    Asked(Pin<Box<dyn Future<Output = Result<Arc<Connection>>> + Send>>),
+pub(super) enum Access {
+    Granted(Arc<Connection>),
+    Pending(Pin<Box<dyn Future<Output = Result<Arc<Connection>>> + Send>>),
     Refused(Error),
 }
 
@@ -351,16 +351,16 @@ impl Inner {
     }
 
     /// The server's connection; where somebody has to be asked first, the wait for it.
-    pub(super) fn reach(&self, server: &Server) -> Reached {
+    pub(super) fn reach(&self, server: &Server) -> Access {
         self.leave_if_trusted_since(server);
         let Some((answer, config)) = self.open_question(server) else {
-            return self.hold(server).map_or_else(Reached::Refused, Reached::Held);
+            return self.hold(server).map_or_else(Access::Refused, Access::Granted);
         };
         if let Transport::Stdio { .. } = config.transport {
             // Blocked until then; and a yes may come after everybody has stopped waiting for it.
             let _ = self.hold(server);
         }
-        Reached::Asked(Box::pin(self.hold_once_answered(server, answer, config.timeout)))
+        Access::Pending(Box::pin(self.hold_once_answered(server, answer, config.timeout)))
     }
 
     /// Lets go of a connection that was refused for want of trust, once there is trust: the next one is made with it.

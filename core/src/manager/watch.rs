@@ -40,7 +40,7 @@ impl Drop for Watch {
 }
 
 /// The files, and the directories in which they are looked out for.
-struct Lookout {
+struct FileWatcher {
     files: Vec<PathBuf>,
     /// The files that were there when they were read last.
     present: Mutex<HashSet<PathBuf>>,
@@ -77,7 +77,7 @@ impl Watch {
         })
         .map_err(cannot)?;
         let watcher = Mutex::new((watcher, HashSet::new()));
-        let lookout = Lookout { files, present: Mutex::default(), watcher };
+        let lookout = FileWatcher { files, present: Mutex::default(), watcher };
         lookout.note_present();
         lookout.arm().map_err(cannot)?;
         let following = follow(Arc::new(lookout), changes, clock, manager);
@@ -95,7 +95,7 @@ fn with_targets(files: &[PathBuf]) -> Vec<PathBuf> {
     all
 }
 
-impl Lookout {
+impl FileWatcher {
     fn note_present(&self) {
         let present = self.files.iter().filter(|file| file.exists()).cloned();
         *lock(&self.present) = present.collect();
@@ -135,7 +135,7 @@ impl Lookout {
 }
 
 async fn follow(
-    lookout: Arc<Lookout>,
+    lookout: Arc<FileWatcher>,
     mut changes: mpsc::UnboundedReceiver<PathBuf>,
     clock: Clock,
     manager: Weak<Inner>,
@@ -183,7 +183,7 @@ async fn settle(changes: &mut mpsc::UnboundedReceiver<PathBuf>, changed: &mut Ha
     }
 }
 
-async fn misses_one(lookout: &Arc<Lookout>) -> bool {
+async fn misses_one(lookout: &Arc<FileWatcher>) -> bool {
     let lookout = lookout.clone();
     runtime::handle().spawn_blocking(move || lookout.misses_one()).await.unwrap_or(false)
 }

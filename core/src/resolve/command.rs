@@ -18,7 +18,7 @@ use crate::per_process::PerProcess;
 use crate::redact::Secret;
 use crate::surroundings::Surroundings;
 use crate::sync::lock;
-use crate::wire::process::{Program, Unheard, hear};
+use crate::wire::process::{Program, RunError, run_command};
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 const OUTPUT_LIMIT: usize = 64 << 10;
@@ -26,11 +26,11 @@ const OUTPUT_LIMIT: usize = 64 << 10;
 /// What marks a value as a command.
 const MARK: char = '!';
 
-static RUNS: PerProcess<Mutex<HashMap<Order, Run>>> = PerProcess::new(Mutex::default);
+static RUNS: PerProcess<Mutex<HashMap<CommandRequest, Run>>> = PerProcess::new(Mutex::default);
 
 /// What makes two runs the same.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Order {
+pub(super) struct CommandRequest {
     command: String,
     directory: Option<PathBuf>,
     surroundings: Surroundings,
@@ -76,14 +76,18 @@ pub(super) fn without_escape(value: &str) -> &str {
     value.strip_prefix('$').filter(|_| marked).unwrap_or(value)
 }
 
-impl Order {
+impl CommandRequest {
     pub(super) fn new(command: &str, scope: &Scope) -> Self {
         // The user's own commands run at home: in a project, `npx` and its like would run what the project brings.
         let directory = match scope.level {
             Level::User => scope.surroundings.home(),
             Level::Explicit | Level::Project => directory(scope),
         };
-        Order { command: command.to_owned(), directory, surroundings: scope.surroundings.clone() }
+        CommandRequest {
+            command: command.to_owned(),
+            directory,
+            surroundings: scope.surroundings.clone(),
+        }
     }
 
     /// What the command says now, or said when it was last asked.
@@ -110,13 +114,13 @@ impl Order {
             }
             None => {}
         }
-        let order = self.clone();
+        let request = self.clone();
         let work: Work = Box::pin(async move {
-            let said = order.run(limit).await;
+            let said = request.run(limit).await;
             let mut runs = lock(RUNS.get());
             match &said {
-                Ok(said) => runs.insert(order, Run::Said(said.clone())),
-                Err(_) => runs.remove(&order),
+                Ok(said) => runs.insert(request, Run::Said(said.clone())),
+                Err(_) => runs.remove(&request),
             };
             said
         });
@@ -134,10 +138,10 @@ impl Order {
             env: self.surroundings.vars().into_iter().collect(),
             cwd: self.directory.clone(),
         };
-        let heard = tokio::time::timeout(limit, hear(shell, OUTPUT_LIMIT)).await;
+        let heard = tokio::time::timeout(limit, run_command(shell, OUTPUT_LIMIT)).await;
         let said = heard.map_err(|_| Silence::Late)?.map_err(|unheard| match unheard {
-            Unheard::NotStarted | Unheard::Failed => Silence::Failed,
-            Unheard::TooLong => Silence::TooLong,
+            RunError::NotStarted | RunError::Failed => Silence::Failed,
+            RunError::TooLong => Silence::TooLong,
         })?;
         let said = String::from_utf8(said).map_err(|_| Silence::Unreadable)?;
         match said.trim() {

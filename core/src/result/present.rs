@@ -3,13 +3,13 @@
 use std::sync::{Arc, Weak};
 
 use super::scan::{self, Signal};
-use super::spill::Shelf;
+use super::spill::SpillDir;
 use super::{truncate, wrap};
-use crate::audience::View;
 use crate::config::MAX_RESULT_CHARS;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::event::{EventKind, InjectionPlace};
 use crate::redact::Mask;
+use crate::subscribers::View;
 use crate::wire::process::{BEFORE_LAST_WORDS, BEFORE_PRINTED};
 
 /// What a model is given, and what is suspicious in it.
@@ -76,7 +76,7 @@ pub(crate) struct Presenter {
     pub(crate) max_chars: usize,
     pub(crate) wrap: bool,
     /// Where the whole of a text that is cut is kept, if anywhere.
-    pub(crate) shelf: Option<Arc<Shelf>>,
+    pub(crate) spill_dir: Option<Arc<SpillDir>>,
     pub(crate) view: Weak<View>,
 }
 
@@ -96,7 +96,7 @@ impl Origin {
             server: server.into(),
             max_chars: MAX_RESULT_CHARS,
             wrap: true,
-            shelf: None,
+            spill_dir: None,
             view: Weak::new(),
         };
         Origin { presenter: Arc::new(presenter), tool: tool.into(), mask: Mask::default() }
@@ -160,8 +160,8 @@ impl Origin {
 
     /// Where the whole of a text that is cut can be found.
     fn keep(&self, whole: &str) -> Option<String> {
-        let shelf = self.presenter.shelf.as_ref()?;
-        shelf.keep(&self.presenter.server, &self.tool, whole)
+        let spill_dir = self.presenter.spill_dir.as_ref()?;
+        spill_dir.keep(&self.presenter.server, &self.tool, whole)
     }
 }
 

@@ -32,20 +32,20 @@ pub enum Spill {
 }
 
 /// Where such texts are put.
-pub(crate) struct Shelf {
+pub(crate) struct SpillDir {
     dir: PathBuf,
     swept: Mutex<Option<Instant>>,
 }
 
-impl Shelf {
+impl SpillDir {
     /// Beside what is remembered of tools, or with the system's temporary files.
-    pub(crate) fn beside(cache: &Cache) -> Shelf {
+    pub(crate) fn beside(cache: &Cache) -> SpillDir {
         let temporary = || {
             let user = rustix::process::geteuid().as_raw();
             std::env::temp_dir().join(format!("mcpool-{user}"))
         };
         let dir = cache.directory().map_or_else(temporary, |dir| dir.join("results"));
-        Shelf { dir, swept: Mutex::default() }
+        SpillDir { dir, swept: Mutex::default() }
     }
 
     /// Keeps the text; tells where.
@@ -104,64 +104,64 @@ mod tests {
 
     use super::*;
 
-    fn shelf() -> (tempfile::TempDir, Shelf) {
+    fn spill_dir() -> (tempfile::TempDir, SpillDir) {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("deep/results");
-        (home, Shelf { dir, swept: Mutex::default() })
+        (home, SpillDir { dir, swept: Mutex::default() })
     }
 
     #[test]
     fn the_whole_is_kept_for_its_owner_only() {
-        let (_home, shelf) = shelf();
-        let path = PathBuf::from(shelf.keep("s", "../a b\n", "text").unwrap());
+        let (_home, spill_dir) = spill_dir();
+        let path = PathBuf::from(spill_dir.keep("s", "../a b\n", "text").unwrap());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "text");
-        assert_eq!(path.parent().unwrap(), shelf.dir);
+        assert_eq!(path.parent().unwrap(), spill_dir.dir);
         let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
-        assert_eq!((mode(&path), mode(&shelf.dir)), (0o600, 0o700));
-        assert_ne!(shelf.keep("s", "t", "text"), shelf.keep("s", "t", "text"));
+        assert_eq!((mode(&path), mode(&spill_dir.dir)), (0o600, 0o700));
+        assert_ne!(spill_dir.keep("s", "t", "text"), spill_dir.keep("s", "t", "text"));
     }
 
     #[test]
     fn a_directory_that_others_could_read_is_closed() {
-        let (_home, shelf) = shelf();
-        std::fs::create_dir_all(&shelf.dir).unwrap();
-        std::fs::set_permissions(&shelf.dir, std::fs::Permissions::from_mode(0o755)).unwrap();
-        shelf.keep("s", "t", "text").unwrap();
-        assert_eq!(std::fs::metadata(&shelf.dir).unwrap().mode() & 0o777, 0o700);
+        let (_home, spill_dir) = spill_dir();
+        std::fs::create_dir_all(&spill_dir.dir).unwrap();
+        std::fs::set_permissions(&spill_dir.dir, std::fs::Permissions::from_mode(0o755)).unwrap();
+        spill_dir.keep("s", "t", "text").unwrap();
+        assert_eq!(std::fs::metadata(&spill_dir.dir).unwrap().mode() & 0o777, 0o700);
     }
 
     #[test]
     fn a_link_is_not_followed_and_a_bad_disk_costs_only_the_file() {
-        let (home, shelf) = shelf();
-        std::fs::create_dir_all(shelf.dir.parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink(home.path(), &shelf.dir).unwrap();
-        assert_eq!(shelf.keep("s", "t", "text"), None);
-        let shelf = Shelf { dir: "/proc/none/x".into(), swept: Mutex::default() };
-        assert_eq!(shelf.keep("s", "t", "text"), None);
+        let (home, spill_dir) = spill_dir();
+        std::fs::create_dir_all(spill_dir.dir.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(home.path(), &spill_dir.dir).unwrap();
+        assert_eq!(spill_dir.keep("s", "t", "text"), None);
+        let spill_dir = SpillDir { dir: "/proc/none/x".into(), swept: Mutex::default() };
+        assert_eq!(spill_dir.keep("s", "t", "text"), None);
     }
 
     #[test]
     fn nothing_is_put_where_others_could_change_what_the_path_leads_to() {
-        let (_home, shelf) = shelf();
-        shelf.keep("s", "t", "text").unwrap();
-        let above = shelf.dir.parent().unwrap();
+        let (_home, spill_dir) = spill_dir();
+        spill_dir.keep("s", "t", "text").unwrap();
+        let above = spill_dir.dir.parent().unwrap();
         std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(shelf.keep("s", "t", "text"), None);
+        assert_eq!(spill_dir.keep("s", "t", "text"), None);
         std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o1777)).unwrap();
-        assert!(shelf.keep("s", "t", "text").is_some());
+        assert!(spill_dir.keep("s", "t", "text").is_some());
     }
 
     #[test]
     fn old_files_of_ours_go() {
-        let (_home, shelf) = shelf();
-        let old = PathBuf::from(shelf.keep("s", "t", "old").unwrap());
-        let other = shelf.dir.join("other.txt");
+        let (_home, spill_dir) = spill_dir();
+        let old = PathBuf::from(spill_dir.keep("s", "t", "old").unwrap());
+        let other = spill_dir.dir.join("other.txt");
         std::fs::write(&other, "").unwrap();
         for path in [&old, &other] {
             let long_ago = SystemTime::now() - 2 * KEPT;
             File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
         }
-        let again = Shelf { dir: shelf.dir.clone(), swept: Mutex::default() };
+        let again = SpillDir { dir: spill_dir.dir.clone(), swept: Mutex::default() };
         let fresh = PathBuf::from(again.keep("s", "t", "new").unwrap());
         assert!(!old.exists() && other.exists() && fresh.exists());
     }

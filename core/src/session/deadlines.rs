@@ -4,7 +4,7 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use super::{News, Session};
+use super::{Session, SessionEvent};
 use crate::error::{Error, ErrorKind, Executed};
 use crate::sync::lock;
 
@@ -29,7 +29,7 @@ pub(super) async fn watch(session: Weak<Session>) {
             .map(|(id, pending)| (strong.send_cancelled(id, "timed out"), pending))
             .collect();
         if expired.iter().any(|(left, pending)| *left && pending.is_call()) {
-            let _ = strong.news.send((strong.generation, News::Silent));
+            let _ = strong.news.send((strong.generation, SessionEvent::Silent));
         }
         for (left, pending) in expired {
             let error = strong.timed_out(pending.is_call(), left);

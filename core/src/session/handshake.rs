@@ -24,7 +24,7 @@ const TOOL_LIMIT: usize = 10_000;
 
 /// What a server said of itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Greeting {
+pub(crate) struct Handshake {
     pub(crate) protocol_version: String,
     pub(crate) server_name: Option<String>,
     pub(crate) server_version: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Greeting {
 }
 
 /// Shakes hands.
-pub(crate) async fn greet(session: &Session) -> Result<Greeting> {
+pub(crate) async fn greet(session: &Session) -> Result<Handshake> {
     let params = InitializeRequestParams::new(
         ClientCapabilities::default(),
         Implementation::new("mcpool", env!("CARGO_PKG_VERSION")),
@@ -55,7 +55,7 @@ pub(crate) async fn greet(session: &Session) -> Result<Greeting> {
     Ok(greeting)
 }
 
-fn read_greeting(answer: &[u8], texts: &Texts) -> Result<Greeting> {
+fn read_greeting(answer: &[u8], texts: &Texts) -> Result<Handshake> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Answer<'a> {
@@ -99,7 +99,7 @@ fn read_greeting(answer: &[u8], texts: &Texts) -> Result<Greeting> {
         let what = format!("it speaks protocol version \"{version}\", which is unknown");
         return Err(refused(&what).quoting(&version));
     }
-    Ok(Greeting {
+    Ok(Handshake {
         protocol_version: version,
         server_name: text(info.name),
         server_version: text(info.version),
@@ -109,7 +109,7 @@ fn read_greeting(answer: &[u8], texts: &Texts) -> Result<Greeting> {
 }
 
 /// All pages of the tool list, each tool as the server wrote it.
-pub(crate) async fn list_tools(session: &Session, greeting: &Greeting) -> Result<Vec<Bytes>> {
+pub(crate) async fn list_tools(session: &Session, greeting: &Handshake) -> Result<Vec<Bytes>> {
     if !greeting.has_tools {
         return Ok(Vec::new());
     }

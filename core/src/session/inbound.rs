@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use super::message::{self, Envelope};
 use super::server_logs::ServerLog;
 use super::table::Outcome;
-use super::torn::{self, TornAnswer};
-use super::{News, Session, server_requests};
+use super::unreadable::{self, UnreadableAnswer};
+use super::{Session, SessionEvent, server_requests};
 use crate::call::Progress;
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::sync::lock;
@@ -33,7 +33,7 @@ impl Session {
     }
 
     fn fail_torn(&self, message: &[u8], error: impl FnOnce() -> Error) {
-        let id = TornAnswer::in_line(message).and_then(|answer| answer.id);
+        let id = UnreadableAnswer::in_line(message).and_then(|answer| answer.id);
         match id.filter(|&id| lock(&self.table).knows(id)) {
             Some(id) => self.answer(id, Err(error())),
             None => self.not_a_message(message),
@@ -71,7 +71,7 @@ impl Session {
         if message::each_of_batch(rest, one) {
             return;
         }
-        let elements = torn::elements(rest);
+        let elements = unreadable::elements(rest);
         if elements.is_empty() {
             self.not_a_message(&message);
         }
@@ -163,15 +163,15 @@ impl Session {
             }
             "notifications/tools/list_changed" => {
                 if self.announcements.announce() {
-                    self.seen.audience.note_announcement();
-                    let _ = self.news.send((self.generation, News::ToolsChanged));
+                    self.shared.subscribers.note_announcement();
+                    let _ = self.news.send((self.generation, SessionEvent::ToolsChanged));
                 }
             }
             "notifications/message" => {
                 let read = |raw: &RawValue| ServerLog::read(raw.get(), &self.texts());
                 if let Some(log) = params.and_then(read) {
                     log.log(&self.server);
-                    self.seen.audience.emit(&self.server, log.into_event());
+                    self.shared.subscribers.emit(&self.server, log.into_event());
                 }
             }
             other => tracing::trace!(
@@ -234,7 +234,7 @@ impl Inbound for Session {
     }
 
     fn oversized(&self, head: &[u8], tail: &[u8]) {
-        let Some(answer) = TornAnswer::find(head, tail) else {
+        let Some(answer) = UnreadableAnswer::find(head, tail) else {
             if !tail.is_empty() {
                 self.not_a_message(head);
             }
@@ -269,12 +269,12 @@ impl Inbound for Session {
     fn closed(&self, error: Error, unread: Option<&Unread>) {
         let error = error.with_server(&self.server);
         if self.fail_all(error.clone(), unread) {
-            let _ = self.news.send((self.generation, News::Lost(error, Loss::Gone)));
+            let _ = self.news.send((self.generation, SessionEvent::Lost(error, Loss::Gone)));
         }
     }
 
     fn lost(&self, error: Error, loss: Loss) {
         let error = error.with_server(&self.server);
-        let _ = self.news.send((self.generation, News::Lost(error, loss)));
+        let _ = self.news.send((self.generation, SessionEvent::Lost(error, loss)));
     }
 }

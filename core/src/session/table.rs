@@ -12,7 +12,7 @@ use super::resend::{CallRequest, Forwarded};
 use crate::call::{OnProgress, Waiter};
 use crate::error::{Error, ErrorKind, Executed};
 use crate::result::{Origin, ToolResult};
-use crate::status::Tally;
+use crate::status::CallCounters;
 
 /// A request's end: the raw result, or an error.
 pub(super) type Outcome = Result<Bytes, Error>;
@@ -144,13 +144,13 @@ pub(super) struct Table {
     wakes_at_us: u64,
     /// The one mailbox that waits for everything pending; 0 means several waiters or none of them a loop.
     reader: u64,
-    tally: Arc<Tally>,
+    tally: Arc<CallCounters>,
     /// A call was answered.
     served: bool,
 }
 
 impl Table {
-    pub(super) fn new(tally: Arc<Tally>) -> Self {
+    pub(super) fn new(tally: Arc<CallCounters>) -> Self {
         Table {
             pending: HashMap::new(),
             forwarded: HashMap::new(),

@@ -24,18 +24,18 @@ use crate::runtime;
 use crate::sync::lock;
 
 mod activity;
-mod brief;
 mod child;
 mod guardian;
+mod run_command;
 mod spawn;
 mod stderr;
 mod stderr_log;
 mod stdout;
 
 pub(crate) use activity::Activity;
-pub(crate) use brief::{Unheard, hear};
 use child::Child;
 use guardian::{discharge, enlist, is_enlisted, leave_to_start};
+pub(crate) use run_command::{RunError, run_command};
 pub(crate) use spawn::Program;
 use spawn::spawn;
 pub(crate) use stderr::BEFORE_LAST_WORDS;

@@ -21,25 +21,25 @@ const ABREAST: usize = 8;
 const IMPATIENCE: Duration = Duration::from_millis(5);
 
 /// One call: the tool, its arguments, whose key the server's journal notes, and what it has to answer.
-struct Errand {
+struct StormCall {
     tool: &'static str,
     arguments: Arguments,
     expected: String,
 }
 
-impl Errand {
-    fn of(key: usize) -> Errand {
+impl StormCall {
+    fn of(key: usize) -> StormCall {
         let (tool, argument, expected) = match Task::of(key) {
             Task::Echo => ("echo", format!(r#""text":"{key}""#), key.to_string()),
             Task::Sleep => ("sleep", format!(r#""ms":{}"#, key % 150), "slept".to_owned()),
         };
         let arguments = Arguments::from_writer(format!(r#"{{{argument},"key":{key}}}"#).into());
-        Errand { tool, arguments: arguments.expect("an object"), expected }
+        StormCall { tool, arguments: arguments.expect("an object"), expected }
     }
 }
 
 fn expected(key: usize) -> String {
-    Errand::of(key).expected
+    StormCall::of(key).expected
 }
 
 pub(super) async fn call_from_task(
@@ -53,7 +53,7 @@ pub(super) async fn call_from_task(
     while !over.load(Ordering::Relaxed) {
         let Some(key) = ledger.begin() else { return };
         let server = rng.choice(&*names).expect("there are servers");
-        let Errand { tool, arguments, expected } = Errand::of(key);
+        let StormCall { tool, arguments, expected } = StormCall::of(key);
         let call = manager.call_tool(server, tool, arguments, CallOptions::default());
         let patience = if key % 50 == 3 { IMPATIENCE } else { PATIENCE };
         match timeout(patience, call).await {
@@ -91,7 +91,7 @@ pub(super) fn call_from_loop(
                 stopped_at = Some(Instant::now());
                 break;
             };
-            let Errand { tool, arguments, expected } = Errand::of(key);
+            let StormCall { tool, arguments, expected } = StormCall::of(key);
             let tool = ToolRef::Of { server: rng.choice(names).expect("some"), tool };
             let address = Address { mailbox: mailbox.clone(), key: key as u64 };
             match manager.submit(tool, arguments, CallOptions::default(), address) {

@@ -31,7 +31,7 @@ impl Actor {
         self.refresh = None;
         self.refreshed_at = None;
         self.probe = None;
-        self.vigil = None;
+        self.health_watch = None;
         let attempt = self.attempt.take().map(|attempt| attempt.session);
         let session = attempt.or(self.live.take().map(|live| live.session.clone()));
         if let Some(session) = &session {

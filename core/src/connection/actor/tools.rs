@@ -9,15 +9,15 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use super::super::dial::tools_of;
-use super::super::{Seen, Tools};
-use super::telling::Tell;
+use super::super::{Shared, Tools};
+use super::publish::Change;
 use super::{Actor, Phase};
-use crate::audience::{View, Weight};
 use crate::catalog::{Cache, Consult, Offer, PinFile, PinKey};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Mask;
 use crate::runtime;
 use crate::session::list_tools;
+use crate::subscribers::{Severity, View};
 
 /// Changes of a tool list within this time after the first are fetched together.
 const COALESCE: Duration = Duration::from_millis(300);
@@ -60,9 +60,10 @@ impl Actor {
             matches!(self.phase, Phase::Idle | Phase::Dialing { .. } | Phase::Waiting { .. });
         if unknown && expected {
             self.tools = tools.clone();
-            self.publish(Tell::Tools);
-            let seen = self.seen.clone();
-            runtime::handle().spawn_blocking(move || seen.inspect(&tools, None, &Mask::default()));
+            self.publish(Change::Tools);
+            let shared = self.shared.clone();
+            runtime::handle()
+                .spawn_blocking(move || shared.inspect(&tools, None, &Mask::default()));
         }
     }
 
@@ -79,11 +80,11 @@ impl Actor {
         let Some(live) = self.live.clone() else { return };
         self.refreshed_at = Some(Instant::now());
         live.session.announcements().asked();
-        let (seen, limit) = (self.seen.clone(), self.config.timeout);
+        let (shared, limit) = (self.shared.clone(), self.config.timeout);
         self.refresh = Some(Box::pin(async move {
             let listed = timeout(limit, list_tools(&live.session, &live.greeting)).await;
             match listed {
-                Ok(listed) => Ok(tools_of(&seen, listed?, &live.session).await),
+                Ok(listed) => Ok(tools_of(&shared, listed?, &live.session).await),
                 Err(_) => Err(Error::new(ErrorKind::ToolTimeout, "tools/list was not answered")),
             }
         }));
@@ -96,11 +97,11 @@ impl Actor {
             Ok(tools) => {
                 self.tools = tools;
                 self.store_soon();
-                self.publish(Tell::Tools);
+                self.publish(Change::Tools);
             }
             Err(error) => {
                 let line = format!("the old tools are kept: {}", error.message());
-                self.seen.audience.say(Weight::Warning, &self.seen.server, &line);
+                self.shared.subscribers.say(Severity::Warning, &self.shared.server, &line);
             }
         }
         let Some(live) = self.live.clone() else { return };
@@ -113,8 +114,8 @@ impl Actor {
 
     /// Notes who holds the connection: they may be gone when the tools are written.
     pub(super) fn store_soon(&mut self) {
-        let views = self.seen.audience.views();
-        let holders = views.iter().filter_map(|view| Holder::new(view, &self.seen.server));
+        let views = self.shared.subscribers.views();
+        let holders = views.iter().filter_map(|view| Holder::new(view, &self.shared.server));
         let holders = holders.collect();
         self.store = Some(Store { at: Instant::now() + STORE_DELAY, holders });
     }
@@ -136,20 +137,20 @@ impl Actor {
         let Some(live) = &self.live else { return };
         let version = live.greeting.protocol_version.clone();
         let instructions = live.greeting.instructions.clone();
-        let (tools, seen) = (self.tools.clone(), self.seen.clone());
+        let (tools, shared) = (self.tools.clone(), self.shared.clone());
         let mask = live.session.mask();
         let fingerprint = self.config.fingerprint();
         let stored = runtime::handle().spawn_blocking(move || {
-            seen.inspect(&tools, instructions.as_deref(), &mask);
+            shared.inspect(&tools, instructions.as_deref(), &mask);
             if holders.iter().all(|holder| holder.cache.is_off()) {
                 return;
             }
             // A server may describe its tools with a value that it was given; the disk is not to hold it.
             let listed: Vec<_> = tools.list.iter().map(|tool| mask.raw_json(tool.raw())).collect();
-            let now_ms = seen.clock.wall_ms();
+            let now_ms = shared.clock.wall_ms();
             let offers: Vec<_> =
-                holders.iter().filter_map(|holder| holder.offer(&seen.server)).collect();
-            seen.compare_with_the_disk(&offers, &tools, &mask);
+                holders.iter().filter_map(|holder| holder.offer(&shared.server)).collect();
+            shared.compare_with_the_disk(&offers, &tools, &mask);
             let pin_files: HashSet<_> =
                 holders.iter().filter_map(|holder| holder.pin_file.as_ref()).collect();
             for file in pin_files {
@@ -159,7 +160,7 @@ impl Actor {
             }
             let caches: HashSet<_> = holders.iter().map(|holder| &holder.cache).collect();
             for cache in caches {
-                cache.store(&seen.server, &fingerprint, Some(&version), &listed, now_ms);
+                cache.store(&shared.server, &fingerprint, Some(&version), &listed, now_ms);
             }
         });
         self.end_with(async move { drop(stored.await) });
@@ -167,8 +168,8 @@ impl Actor {
 
     /// Looks up how the tools were in earlier sessions, for those who offer none before that is known.
     pub(super) fn consult_pins(&self) -> Option<tokio::task::JoinHandle<()>> {
-        let offers = self.seen.audience.views().into_iter();
-        let offers: Vec<_> = offers.filter_map(|view| view.offer(&self.seen.server)).collect();
+        let offers = self.shared.subscribers.views().into_iter();
+        let offers: Vec<_> = offers.filter_map(|view| view.offer(&self.shared.server)).collect();
         if !offers.iter().any(|offer| offer.needs_pins()) {
             return None;
         }
@@ -180,7 +181,7 @@ impl Actor {
     }
 }
 
-impl Seen {
+impl Shared {
     /// Tells those managers how the tools differ from earlier sessions, which was put off when they were listed. Blocks.
     pub(crate) fn compare_with_the_disk(
         &self,

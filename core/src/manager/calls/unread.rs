@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::super::{Inner, Manager};
-use super::errand::{Errand, Wanted};
+use super::pending::{PendingCall, WantedTool};
 use super::{CallHandle, unavailable};
 use crate::call::Waiter;
 use crate::error::{Executed, Result};
@@ -45,10 +45,10 @@ impl Manager {
         let Some(lease) = &*lease else {
             return Err((waiter, unavailable(&server, Some(&error))));
         };
-        let wanted = Wanted::Named(tool.as_ref().to_owned());
-        let terms = self.terms(known, config, &mut options, began.into());
+        let wanted = WantedTool::Named(tool.as_ref().to_owned());
+        let settings = self.settings(known, config, &mut options, began.into());
         let (connection, offer) = (lease.connection().clone(), known.offer.clone());
-        let errand = Errand::new(connection, offer, wanted, arguments, options, terms);
-        Ok(errand.begin_after(waiter, (session, error)))
+        let pending = PendingCall::new(connection, offer, wanted, arguments, options, settings);
+        Ok(pending.start_after_loss(waiter, (session, error)))
     }
 }

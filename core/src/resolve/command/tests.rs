@@ -5,22 +5,22 @@ use std::time::Instant;
 use super::*;
 use crate::runtime;
 
-fn order(directory: &Path, command: &str) -> Order {
+fn request(directory: &Path, command: &str) -> CommandRequest {
     let env = BTreeMap::from([
         ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
         ("NAME".to_owned(), "world".to_owned()),
     ]);
     let surroundings = Surroundings::new(Some(env), None, None);
     let scope = Scope { directory: Some(directory.into()), surroundings, ..Scope::default() };
-    Order::new(command, &scope)
+    CommandRequest::new(command, &scope)
 }
 
-fn ask(order: Order) -> Result<String, Silence> {
-    ask_within(order, TIME_LIMIT)
+fn ask(request: CommandRequest) -> Result<String, Silence> {
+    ask_within(request, TIME_LIMIT)
 }
 
-fn ask_within(order: Order, limit: Duration) -> Result<String, Silence> {
-    let said = runtime::block_on(order.ask_within(limit));
+fn ask_within(request: CommandRequest, limit: Duration) -> Result<String, Silence> {
+    let said = runtime::block_on(request.ask_within(limit));
     said.map(|said| said.expose().to_owned())
 }
 
@@ -31,7 +31,7 @@ fn count(directory: &Path) -> usize {
 #[test]
 fn what_a_command_prints_is_trimmed_and_asked_for_once() {
     let dir = tempfile::tempdir().unwrap();
-    let greet = order(dir.path(), "echo run >> runs; echo \"  hello $NAME \"; echo no >&2");
+    let greet = request(dir.path(), "echo run >> runs; echo \"  hello $NAME \"; echo no >&2");
     assert_eq!(ask(greet.clone()).unwrap(), "hello world");
     assert_eq!(ask(greet).unwrap(), "hello world");
     assert_eq!(count(dir.path()), 1);
@@ -64,7 +64,7 @@ fn the_users_own_commands_run_at_home_and_not_in_somebodys_project() {
         let directory = Some(project.path().to_owned());
         let scope = Scope { level, directory, surroundings, ..Scope::default() };
         assert_eq!(
-            ask(Order::new("pwd -P", &scope)).unwrap(),
+            ask(CommandRequest::new("pwd -P", &scope)).unwrap(),
             place.canonicalize().unwrap().display().to_string()
         );
     }
@@ -73,7 +73,7 @@ fn the_users_own_commands_run_at_home_and_not_in_somebodys_project() {
 #[test]
 fn who_asks_at_the_same_time_shares_one_run() {
     let dir = tempfile::tempdir().unwrap();
-    let slow = order(dir.path(), "echo run >> runs; sleep 0.2; echo done");
+    let slow = request(dir.path(), "echo run >> runs; sleep 0.2; echo done");
     let all: Vec<_> = (0..32).map(|_| runtime::spawn(slow.clone().ask())).collect();
     for one in all {
         assert_eq!(runtime::block_on(one).unwrap().unwrap().expose(), "done");
@@ -84,7 +84,7 @@ fn who_asks_at_the_same_time_shares_one_run() {
 #[test]
 fn a_failure_is_not_kept() {
     let dir = tempfile::tempdir().unwrap();
-    let flaky = order(dir.path(), "echo run >> runs; [ $(wc -l < runs) -gt 1 ] && echo ok");
+    let flaky = request(dir.path(), "echo run >> runs; [ $(wc -l < runs) -gt 1 ] && echo ok");
     assert_eq!(ask(flaky.clone()), Err(Silence::Failed));
     assert_eq!(ask(flaky).unwrap(), "ok");
 }
@@ -103,17 +103,17 @@ fn each_kind_of_silence_has_its_name() {
         ("printf 'a\\000b'", Silence::Unreadable),
         ("printf '\\377'", Silence::Unreadable),
     ] {
-        assert_eq!(ask(order(dir.path(), command)), Err(silence), "{command}");
+        assert_eq!(ask(request(dir.path(), command)), Err(silence), "{command}");
     }
-    assert_eq!(ask(order(&dir.path().join("none"), "echo x")), Err(Silence::Failed));
+    assert_eq!(ask(request(&dir.path().join("none"), "echo x")), Err(Silence::Failed));
 }
 
 #[test]
 fn a_command_reads_nothing_and_what_it_leaves_behind_does_not_hold_it_up() {
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(ask(order(dir.path(), "cat; echo end")).unwrap(), "end");
+    assert_eq!(ask(request(dir.path(), "cat; echo end")).unwrap(), "end");
     let began = Instant::now();
-    assert_eq!(ask(order(dir.path(), "sleep 60 & echo $! > pid; echo end")).unwrap(), "end");
+    assert_eq!(ask(request(dir.path(), "sleep 60 & echo $! > pid; echo end")).unwrap(), "end");
     assert!(began.elapsed() < Duration::from_secs(8));
     gone(dir.path());
 }
@@ -121,7 +121,7 @@ fn a_command_reads_nothing_and_what_it_leaves_behind_does_not_hold_it_up() {
 #[test]
 fn a_late_command_ends_with_everything_it_has_started() {
     let dir = tempfile::tempdir().unwrap();
-    let late = order(dir.path(), "sh -c 'echo $$ > pid; sleep 60' ; echo never");
+    let late = request(dir.path(), "sh -c 'echo $$ > pid; sleep 60' ; echo never");
     assert_eq!(ask_within(late, Duration::from_millis(300)), Err(Silence::Late));
     gone(dir.path());
 }
@@ -129,7 +129,7 @@ fn a_late_command_ends_with_everything_it_has_started() {
 #[test]
 fn a_command_ends_when_the_last_who_waits_is_gone() {
     let dir = tempfile::tempdir().unwrap();
-    let long = order(dir.path(), "echo $$ > pid; sleep 60; echo never");
+    let long = request(dir.path(), "echo $$ > pid; sleep 60; echo never");
     let (one, other) = (runtime::spawn(long.clone().ask()), runtime::spawn(long.ask()));
     until(|| !pid(dir.path()).is_empty());
     one.abort();

@@ -17,7 +17,7 @@ const LONGEST: usize = 40;
 enum Step {
     Plain(Event),
     /// News of the attempt this far from the newest.
-    News(fn(u64) -> Event, i64),
+    SessionEvent(fn(u64) -> Event, i64),
     /// Whatever the timer brings.
     Timer,
 }
@@ -56,7 +56,7 @@ impl Step {
             3 => Step::Timer,
             _ => {
                 let away = *rng.choice(&[0, 0, 0, 0, 0, 0, -1, -2, 1]).expect("some");
-                Step::News(*rng.choice(&NEWS).expect("some"), away)
+                Step::SessionEvent(*rng.choice(&NEWS).expect("some"), away)
             }
         }
     }
@@ -64,7 +64,7 @@ impl Step {
     fn event(self, phase: Phase, last: u64) -> Event {
         match self {
             Step::Plain(event) => event,
-            Step::News(news, away) => news(last.saturating_add_signed(away)),
+            Step::SessionEvent(news, away) => news(last.saturating_add_signed(away)),
             Step::Timer => phase.timer().map_or(Event::RetryDue, |(_, event)| event),
         }
     }

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use super::super::Manager;
 use super::{CallHandle, Handle, ToolRef};
-use crate::audience::View;
 use crate::call::{Arguments, CallOptions, OnProgress, Progress, Resend, Waiter};
 use crate::error::{Error, Executed, Result};
 use crate::event::{CallPhase, EventKind};
@@ -15,13 +14,14 @@ use crate::per_process::Local;
 use crate::question::Question;
 use crate::redact::{self, Mask};
 use crate::result::ToolResult;
+use crate::subscribers::View;
 use crate::sync::lock;
 
 /// How many characters of a server's words about progress an event keeps.
 const MESSAGE: usize = 1000;
 
 /// A call under way that is told of. It stands in the place of the one who waits.
-pub(super) struct Told {
+pub(super) struct CallEvents {
     view: Arc<View>,
     server: String,
     tool: String,
@@ -39,7 +39,7 @@ enum End<'a> {
 
 impl Manager {
     /// As `dispatch`, with events.
-    pub(super) fn dispatch_told(
+    pub(super) fn dispatch_with_events(
         &self,
         tool: ToolRef<'_>,
         arguments: Arguments,
@@ -54,27 +54,29 @@ impl Manager {
                 Err(_) => (String::new(), name.to_owned()),
             },
         };
-        let told = Arc::new(Told {
+        let call_events = Arc::new(CallEvents {
             view: self.0.view.clone(),
             server,
             tool: raw_name,
-            call: self.0.told_calls.fetch_add(1, Ordering::Relaxed) + 1,
+            call: self.0.call_count.fetch_add(1, Ordering::Relaxed) + 1,
             began: Instant::now(),
             waiter: Mutex::new(Some(waiter)),
         });
-        let known = self.0.servers.load().get(&told.server).cloned();
-        told.tell_begin(&arguments, &known.map(|server| server.mask()).unwrap_or_default());
-        match self.send(tool, arguments, options, Waiter::Again(told.clone())) {
-            Ok(handle) => Ok(CallHandle(Local::new(Handle::Told(told, Box::new(handle))))),
+        let known = self.0.servers.load().get(&call_events.server).cloned();
+        call_events.tell_begin(&arguments, &known.map(|server| server.mask()).unwrap_or_default());
+        match self.send(tool, arguments, options, Waiter::Again(call_events.clone())) {
+            Ok(handle) => {
+                Ok(CallHandle(Local::new(Handle::CallEvents(call_events, Box::new(handle)))))
+            }
             Err(error) => {
-                told.tell_end(End::Failed(&error));
+                call_events.tell_end(End::Failed(&error));
                 Err(error)
             }
         }
     }
 
     /// Tells the progress of a call as events too.
-    pub(super) fn told_progress(
+    pub(super) fn progress_with_events(
         &self,
         server: &str,
         raw_name: &str,
@@ -83,14 +85,14 @@ impl Manager {
         let (view, server, tool) = (self.0.view.clone(), server.to_owned(), raw_name.to_owned());
         Arc::new(move |progress| {
             let message = progress.message.as_deref().map(|text| redact::shortened(text, MESSAGE));
-            let told = Progress { message, ..progress };
-            view.events.emit(&server, EventKind::Progress { tool: tool.clone(), progress: told });
+            let masked = Progress { message, ..progress };
+            view.events.emit(&server, EventKind::Progress { tool: tool.clone(), progress: masked });
             on_progress(progress);
         })
     }
 }
 
-impl Told {
+impl CallEvents {
     fn tell_begin(&self, arguments: &Arguments, mask: &Mask) {
         let arguments = Some(redact::arguments(arguments.json(), mask));
         self.tell(CallPhase::Started, arguments, None);
@@ -132,7 +134,7 @@ impl Told {
     }
 }
 
-impl Resend for Told {
+impl Resend for CallEvents {
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
         let Some(waiter) = lock(&self.waiter).take() else { return };
         self.tell_end(match &outcome {

@@ -99,7 +99,7 @@ impl View {
     }
 
     /// Notes the suspicion; tells whether it is news.
-    pub(crate) fn hears_first(&self, server: &str, suspicion: &Suspicion) -> bool {
+    pub(crate) fn is_first_report(&self, server: &str, suspicion: &Suspicion) -> bool {
         let entry = (server.to_owned(), suspicion.clone());
         let mut suspicions = lock(&self.suspicions);
         let news = !suspicions.contains(&entry);
@@ -128,24 +128,24 @@ impl View {
     }
 
     /// Marks the catalog as out of date; whoever looks at it next builds it anew.
-    pub(crate) fn outdate_catalog(&self) {
+    pub(crate) fn invalidate_catalog(&self) {
         self.catalog_version.fetch_add(1, Ordering::Release);
     }
 }
 
 /// Everybody who holds one connection.
 #[derive(Default)]
-pub(crate) struct Audience(Mutex<Vec<Weak<View>>>);
+pub(crate) struct Subscribers(Mutex<Vec<Weak<View>>>);
 
 /// How much a log line matters.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Weight {
+pub(crate) enum Severity {
     Error,
     Warning,
     Info,
 }
 
-impl Audience {
+impl Subscribers {
     pub(crate) fn join(&self, view: &Arc<View>) {
         lock(&self.0).push(Arc::downgrade(view));
     }
@@ -171,9 +171,9 @@ impl Audience {
         }
     }
 
-    pub(crate) fn outdate_catalogs(&self) {
+    pub(crate) fn invalidate_catalogs(&self) {
         for view in self.views() {
-            view.outdate_catalog();
+            view.invalidate_catalog();
         }
     }
 
@@ -185,17 +185,17 @@ impl Audience {
     }
 
     /// Writes a line to the log, and tells it as an event.
-    pub(crate) fn say(&self, weight: Weight, server: &str, line: &str) {
+    pub(crate) fn say(&self, weight: Severity, server: &str, line: &str) {
         let level = match weight {
-            Weight::Error => {
+            Severity::Error => {
                 tracing::error!(server, "{line}");
                 "error"
             }
-            Weight::Warning => {
+            Severity::Warning => {
                 tracing::warn!(server, "{line}");
                 "warning"
             }
-            Weight::Info => {
+            Severity::Info => {
                 tracing::info!(server, "{line}");
                 "info"
             }

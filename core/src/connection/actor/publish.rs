@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::super::{Published, Seen};
+use super::super::{Published, Shared};
 use super::{Actor, Phase};
-use crate::audience::Weight;
 use crate::catalog::Consult;
 use crate::error::{Error, ErrorKind};
 use crate::event::EventKind;
 use crate::status::State;
+use crate::subscribers::Severity;
 
 /// What is worth an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tell {
+pub(super) enum Change {
     Status,
     Tools,
 }
@@ -21,7 +21,7 @@ pub(super) enum Tell {
 impl Actor {
     /// Tells the askers what they wait for, as far as it is decided.
     pub(super) fn settle(&mut self) {
-        let server = &self.seen.server;
+        let server = &self.shared.server;
         let outcome = match (self.phase, &self.error) {
             (Phase::Dialing { .. }, _) => return,
             (Phase::Ready { .. }, _) => Ok(()),
@@ -48,8 +48,8 @@ impl Actor {
         }
     }
 
-    pub(super) fn publish(&mut self, tell: Tell) {
-        let before = self.seen.published.load_full();
+    pub(super) fn publish(&mut self, tell: Change) {
+        let before = self.shared.published.load_full();
         let retry_at = match (self.phase, self.timer) {
             (Phase::Waiting { .. }, Some((at, _))) => Some(at),
             _ => None,
@@ -64,27 +64,27 @@ impl Actor {
             tools: self.tools.clone(),
             live: self.live.clone(),
         });
-        let Seen { audience, server, clock, changed, .. } = &*self.seen;
-        let status = (tell == Tell::Status).then(|| published.status_event(clock));
+        let Shared { subscribers, server, clock, changed, .. } = &*self.shared;
+        let status = (tell == Change::Status).then(|| published.status_event(clock));
         let other_tools = !before.tools.is(&published.tools)
             || (before.live.is_some() != published.live.is_some()
                 && !published.tools.list.is_empty());
         let mask = self.live.as_ref().map(|live| live.session.mask()).unwrap_or_default();
         // Before anybody sees the tools: some may have to be kept back.
-        for view in audience.views() {
+        for view in subscribers.views() {
             view.look(server, &self.tools, &mask, Consult::Later);
         }
-        self.seen.published.store(published);
-        audience.outdate_catalogs();
+        self.shared.published.store(published);
+        subscribers.invalidate_catalogs();
         changed.send_replace(());
         if let Some(status) = status {
-            audience.emit(server, status);
+            subscribers.emit(server, status);
         }
         if !other_tools {
             return;
         }
         let mut lines = BTreeSet::new();
-        for view in audience.views() {
+        for view in subscribers.views() {
             let drifts = view.look(server, &self.tools, &mask, Consult::Later);
             lines.extend(view.tell(server, drifts));
             let tool_count = view.tool_count(server, &self.tools, &mask);
@@ -97,7 +97,7 @@ impl Actor {
 
     /// Every decision to restart and every failed attempt is an error; a recovery is worth a line too.
     pub(super) fn log(&self, before: Phase) {
-        let Seen { audience, server, .. } = &*self.seen;
+        let Shared { subscribers, server, .. } = &*self.shared;
         let words = self.error.as_ref().map_or("", Error::message);
         let what = match before {
             Phase::Dialing { .. } => format!("attempt {} failed", before.attempts()),
@@ -113,15 +113,15 @@ impl Actor {
                 let (reason, delay) = (reason.name(), delay.as_millis());
                 let line =
                     format!("{what} ({reason}): {words}; next attempt in {delay} ms [{code}]");
-                audience.say(Weight::Error, server, &line);
+                subscribers.say(Severity::Error, server, &line);
             }
             Phase::Down { reason, .. } => {
                 let reason = reason.name();
                 let line = format!("{what} ({reason}): {words}; no further attempt [{code}]");
-                audience.say(Weight::Error, server, &line);
+                subscribers.say(Severity::Error, server, &line);
             }
             Phase::Ready { .. } if matches!(before, Phase::Dialing { .. }) && self.ups > 1 => {
-                audience.say(Weight::Info, server, "connected again");
+                subscribers.say(Severity::Info, server, "connected again");
             }
             _ => {}
         }

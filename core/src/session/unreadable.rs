@@ -4,19 +4,19 @@
 use super::message::length_of_text;
 
 /// An answer of which no more can be told than whose it is.
-pub(super) struct TornAnswer {
+pub(super) struct UnreadableAnswer {
     /// The request that it belongs to, where that can be seen.
     pub(super) id: Option<u64>,
 }
 
-impl TornAnswer {
+impl UnreadableAnswer {
     /// Of a whole line.
-    pub(super) fn in_line(line: &[u8]) -> Option<TornAnswer> {
-        TornAnswer::find(line, line)
+    pub(super) fn in_line(line: &[u8]) -> Option<UnreadableAnswer> {
+        UnreadableAnswer::find(line, line)
     }
 
     /// Of the beginning and the end of a line. The end is empty while it has not come.
-    pub(super) fn find(head: &[u8], tail: &[u8]) -> Option<TornAnswer> {
+    pub(super) fn find(head: &[u8], tail: &[u8]) -> Option<UnreadableAnswer> {
         let head = head.trim_ascii_start();
         // The first of a batch.
         let head = head.strip_prefix(b"[").unwrap_or(head).trim_ascii_start();
@@ -37,7 +37,7 @@ impl TornAnswer {
             id = id.or_else(|| ids_in(last).last());
         }
         has_outcome |= has_key(tail, b"\"result\"") || has_key(tail, b"\"error\"");
-        (is_jsonrpc && has_outcome).then_some(TornAnswer { id })
+        (is_jsonrpc && has_outcome).then_some(UnreadableAnswer { id })
     }
 }
 
@@ -133,8 +133,8 @@ mod tests {
     use super::*;
 
     /// `None` for no answer, else the id that was found.
-    fn torn(line: &[u8]) -> Option<Option<u64>> {
-        TornAnswer::in_line(line).map(|answer| answer.id)
+    fn unreadable(line: &[u8]) -> Option<Option<u64>> {
+        UnreadableAnswer::in_line(line).map(|answer| answer.id)
     }
 
     #[test]
@@ -148,10 +148,10 @@ mod tests {
             b"{\"result\":{\"rows\":[{\"id\":3}],\"id\":12,\"jsonrpc\":\"2.0\"}",
             b"[{\"jsonrpc\":\"2.0\",\"id\":12,\"result\":{",
         ] {
-            assert_eq!(torn(line), Some(Some(12)), "{}", String::from_utf8_lossy(line));
+            assert_eq!(unreadable(line), Some(Some(12)), "{}", String::from_utf8_lossy(line));
         }
         let cut = b"{\"jsonrpc\":\"2.0\",\"result\":{\"rows\":[{\"id\":3}";
-        assert_eq!(torn(cut), Some(None));
+        assert_eq!(unreadable(cut), Some(None));
     }
 
     #[test]
@@ -168,14 +168,14 @@ mod tests {
             "{",
             "",
         ] {
-            assert_eq!(torn(line.as_bytes()), None, "{line}");
+            assert_eq!(unreadable(line.as_bytes()), None, "{line}");
         }
     }
 
     #[test]
     fn the_ends_of_a_long_line_are_enough() {
         let find = |head: &str, tail: &str| {
-            TornAnswer::find(head.as_bytes(), tail.as_bytes()).map(|answer| answer.id)
+            UnreadableAnswer::find(head.as_bytes(), tail.as_bytes()).map(|answer| answer.id)
         };
         assert_eq!(find("{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"t\":\"x", ""), Some(Some(3)));
         assert_eq!(find("{\"result\":{\"t\":\"x", ""), None);

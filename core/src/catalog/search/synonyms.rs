@@ -156,15 +156,15 @@ const GROUPS: &[&str] = &[
 
 /// For each word, those that may stand for it.
 #[derive(Debug, Default)]
-pub(super) struct Kin(HashMap<String, Vec<String>>);
+pub(super) struct Synonyms(HashMap<String, Vec<String>>);
 
-impl Kin {
-    pub(super) fn new() -> Kin {
-        let mut kin: HashMap<String, Vec<String>> = HashMap::new();
+impl Synonyms {
+    pub(super) fn new() -> Synonyms {
+        let mut synonyms: HashMap<String, Vec<String>> = HashMap::new();
         for group in GROUPS {
             let words: Vec<String> = terms(group).collect();
             for word in &words {
-                let known = kin.entry(word.clone()).or_default();
+                let known = synonyms.entry(word.clone()).or_default();
                 for other in words.iter().filter(|other| *other != word) {
                     if !known.contains(other) {
                         known.push(other.clone());
@@ -172,7 +172,7 @@ impl Kin {
                 }
             }
         }
-        Kin(kin)
+        Synonyms(synonyms)
     }
 
     pub(super) fn of(&self, word: &str) -> &[String] {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::phase::Event;
-use super::{Live, Seen};
+use super::{Live, Shared};
 use crate::clock::Clock;
 use crate::config::{HealthProbe, ServerConfig};
 use crate::error::{Error, ErrorKind, Result};
@@ -45,14 +45,14 @@ pub(super) fn watch_over(
     live: Arc<Live>,
     generation: u64,
     config: &ServerConfig,
-    seen: Arc<Seen>,
+    shared: Arc<Shared>,
 ) -> impl Future<Output = (Event, Option<Error>)> + Send + use<> {
-    seen.touch();
-    let (began, limit, every) = (seen.clock.now(), config.idle_shutdown, config.ping_interval);
+    shared.touch();
+    let (began, limit, every) = (shared.clock.now(), config.idle_shutdown, config.ping_interval);
     async move {
         tokio::select! {
-            () = idle(&live.session, limit, &seen) => (Event::Idled { generation }, None),
-            error = unresponsive(&live.session, every, began, &seen.clock) => {
+            () = idle(&live.session, limit, &shared) => (Event::Idled { generation }, None),
+            error = unresponsive(&live.session, every, began, &shared.clock) => {
                 (Event::Lost { generation, reason: Reason::ProbeFailure }, Some(error))
             }
         }
@@ -60,18 +60,18 @@ pub(super) fn watch_over(
 }
 
 /// Ends when nobody has called for the limit; from then on the session takes no calls.
-async fn idle(session: &Session, limit: Option<Duration>, seen: &Seen) {
+async fn idle(session: &Session, limit: Option<Duration>, shared: &Shared) {
     let Some(limit) = limit else { return std::future::pending().await };
     loop {
-        let due = seen.called() + limit;
-        seen.clock.sleep_until(due).await;
-        if seen.clock.now() < seen.called() + limit {
+        let due = shared.called() + limit;
+        shared.clock.sleep_until(due).await;
+        if shared.clock.now() < shared.called() + limit {
             continue;
         }
         if session.retire_if_quiet() {
             return;
         }
-        seen.touch();
+        shared.touch();
     }
 }
 

@@ -9,17 +9,17 @@ use tokio::time::Instant;
 use crate::session::CallLimits;
 use crate::sync::lock;
 
-pub(crate) struct Patience {
+pub(crate) struct TimeBudget {
     idle: Duration,
     wall: Option<Instant>,
     /// From when on the time without a word is counted.
     quiet_since: Mutex<Instant>,
 }
 
-impl Patience {
+impl TimeBudget {
     /// For a call that begins now.
     pub(crate) fn new(limits: CallLimits, now: Instant) -> Self {
-        Patience {
+        TimeBudget {
             idle: limits.idle,
             wall: limits.total.map(|total| after(now, total)),
             quiet_since: Mutex::new(now),
@@ -32,7 +32,7 @@ impl Patience {
     }
 
     /// Somebody had to think for this long, which is nobody's silence.
-    pub(super) fn leave_out(&self, thinking: Duration) {
+    pub(super) fn exclude(&self, thinking: Duration) {
         let mut since = lock(&self.quiet_since);
         *since = after(*since, thinking);
     }
@@ -66,43 +66,43 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn patience(idle: Duration, total: Option<Duration>) -> (Patience, Instant) {
+    fn time_budget(idle: Duration, total: Option<Duration>) -> (TimeBudget, Instant) {
         let now = Instant::now();
-        (Patience::new(CallLimits::new(idle, total), now), now)
+        (TimeBudget::new(CallLimits::new(idle, total), now), now)
     }
 
     #[test]
     fn both_limits_run_from_the_begin() {
-        let (patience, began) = patience(10 * SECOND, Some(15 * SECOND));
-        let CallLimits { idle, idle_left, total } = patience.limits(began + 4 * SECOND);
+        let (time_budget, began) = time_budget(10 * SECOND, Some(15 * SECOND));
+        let CallLimits { idle, idle_left, total } = time_budget.limits(began + 4 * SECOND);
         assert_eq!([idle, idle_left, total.unwrap()], [10, 6, 11].map(|left| left * SECOND));
-        assert_eq!(patience.deadline(), began + 10 * SECOND);
+        assert_eq!(time_budget.deadline(), began + 10 * SECOND);
     }
 
     #[test]
     fn progress_begins_the_silence_anew_and_leaves_the_wall() {
-        let (patience, began) = patience(10 * SECOND, Some(25 * SECOND));
-        patience.heard(began + 9 * SECOND);
-        assert_eq!(patience.deadline(), began + 19 * SECOND);
-        patience.heard(began + 18 * SECOND);
-        assert_eq!(patience.deadline(), began + 25 * SECOND);
-        assert_eq!(patience.limits(began + 30 * SECOND).idle_left, Duration::ZERO);
+        let (time_budget, began) = time_budget(10 * SECOND, Some(25 * SECOND));
+        time_budget.heard(began + 9 * SECOND);
+        assert_eq!(time_budget.deadline(), began + 19 * SECOND);
+        time_budget.heard(began + 18 * SECOND);
+        assert_eq!(time_budget.deadline(), began + 25 * SECOND);
+        assert_eq!(time_budget.limits(began + 30 * SECOND).idle_left, Duration::ZERO);
     }
 
     #[test]
     fn thinking_is_no_silence_and_counts_for_the_wall() {
-        let (endless, began) = patience(10 * SECOND, None);
-        endless.leave_out(11 * SECOND);
+        let (endless, began) = time_budget(10 * SECOND, None);
+        endless.exclude(11 * SECOND);
         assert_eq!(endless.deadline(), began + 21 * SECOND);
-        let (walled, began) = patience(10 * SECOND, Some(15 * SECOND));
-        walled.leave_out(11 * SECOND);
+        let (walled, began) = time_budget(10 * SECOND, Some(15 * SECOND));
+        walled.exclude(11 * SECOND);
         assert_eq!(walled.deadline(), began + 15 * SECOND);
     }
 
     #[test]
     fn limits_without_an_end_are_far_away() {
-        let (patience, began) = patience(Duration::MAX, Some(Duration::MAX));
-        patience.leave_out(Duration::MAX);
-        assert!(patience.deadline() > began + 86_400 * SECOND);
+        let (time_budget, began) = time_budget(Duration::MAX, Some(Duration::MAX));
+        time_budget.exclude(Duration::MAX);
+        assert!(time_budget.deadline() > began + 86_400 * SECOND);
     }
 }

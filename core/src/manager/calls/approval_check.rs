@@ -24,7 +24,7 @@ use crate::question::Question;
 use crate::runtime;
 
 /// What stands between a call and its server, where a manager asks.
-pub(super) struct Gate {
+pub(super) struct ApprovalCheck {
     approver: Approver,
     rule: Rule,
     limit: Duration,
@@ -51,14 +51,14 @@ impl Manager {
         Some((on_approval, Rule { policy: options.approval, wanted: config.requires_approval }))
     }
 
-    pub(super) fn gate(
+    pub(super) fn approval_check(
         &self,
         known: &Server,
         config: &ServerConfig,
         options: &mut CallOptions,
-    ) -> Option<Box<Gate>> {
+    ) -> Option<Box<ApprovalCheck>> {
         let (OnApproval(approver), rule) = self.asks(config)?;
-        Some(Box::new(Gate {
+        Some(Box::new(ApprovalCheck {
             approver: approver.clone(),
             rule,
             limit: self.0.options.approval_timeout,
@@ -72,7 +72,7 @@ impl Manager {
     }
 }
 
-impl Gate {
+impl ApprovalCheck {
     /// Looks the tool's name up, on the thread of the caller: a naming function may belong to it.
     pub(super) fn look_up(&mut self, manager: &Manager, tool: &ServerTool) {
         self.name = name_in(&manager.catalog(), tool);

@@ -1,9 +1,9 @@
 //! Owns calls that cannot simply be sent: the server is not up yet, is being restarted, or was lost before the call
-//! left. Each waits for a session (`waiting`) within its time (`patience`), goes out once, and is sent again only where no
+//! left. Each waits for a session (`waiting`) within its time (`time_budget`), goes out once, and is sent again only where no
 //! tool can run twice.
 //! Invariant: of a call that may have run, nobody hears that it did not, whatever becomes of it after that.
 
-mod patience;
+mod time_budget;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,10 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
-pub(super) use self::patience::Patience;
+pub(super) use self::time_budget::TimeBudget;
 
 use super::super::Manager;
-use super::gate::Gate;
+use super::approval_check::ApprovalCheck;
 use super::{CallHandle, Handle};
 use crate::call::{Arguments, CallOptions, OnProgress, Resend, Retry, Waiter};
 use crate::catalog::{Offer, ServerTool};
@@ -26,23 +26,23 @@ use crate::per_process::Local;
 use crate::question::Question;
 use crate::result::{Presenter, ToolResult};
 use crate::runtime;
-use crate::session::{Content, Order, Session, Unsent};
+use crate::session::{Content, OutgoingCall, Session, Unsent};
 use crate::sync::lock;
 
 /// A call with everything that is needed to send it, and to send it again.
-pub(super) struct Errand {
+pub(super) struct PendingCall {
     connection: Arc<Connection>,
     presenter: Arc<Presenter>,
     offer: Arc<Offer>,
-    wanted: Wanted,
+    wanted: WantedTool,
     arguments: Arguments,
     meta: Option<Arguments>,
     on_progress: Option<OnProgress>,
-    patience: Patience,
+    time_budget: TimeBudget,
     retry: Retry,
     restart_wait: Duration,
     /// Who has to say yes, where a manager asks.
-    gate: Option<Box<Gate>>,
+    approval_check: Option<Box<ApprovalCheck>>,
     /// Whether that comes before anything else.
     asks_first: bool,
     /// Who waits for its end, while it is under way.
@@ -54,43 +54,43 @@ pub(super) struct Errand {
 }
 
 /// What holds for a call, by its options and its server's definition.
-pub(super) struct Terms {
+pub(super) struct CallSettings {
     pub(super) presenter: Arc<Presenter>,
-    pub(super) patience: Patience,
+    pub(super) time_budget: TimeBudget,
     pub(super) retry: Retry,
     pub(super) restart_wait: Duration,
-    pub(super) gate: Option<Box<Gate>>,
+    pub(super) approval_check: Option<Box<ApprovalCheck>>,
 }
 
 /// The tool that is meant, by its entry where one is known.
-pub(super) enum Wanted {
+pub(super) enum WantedTool {
     Known(Arc<ServerTool>),
     Named(String),
 }
 
-impl Wanted {
+impl WantedTool {
     fn raw_name(&self) -> &str {
         match self {
-            Wanted::Known(tool) => tool.raw_name(),
-            Wanted::Named(name) => name,
+            WantedTool::Known(tool) => tool.raw_name(),
+            WantedTool::Named(name) => name,
         }
     }
 }
 
 /// A session that did not take the call, and how it said so.
-type Dead = (Arc<Session>, Error);
+type LostSession = (Arc<Session>, Error);
 
-impl Errand {
+impl PendingCall {
     pub(super) fn new(
         connection: Arc<Connection>,
         offer: Arc<Offer>,
-        wanted: Wanted,
+        wanted: WantedTool,
         arguments: Arguments,
         options: CallOptions,
-        Terms { presenter, patience, retry, restart_wait, gate }: Terms,
+        CallSettings { presenter, time_budget, retry, restart_wait, approval_check }: CallSettings,
     ) -> Self {
         let CallOptions { meta, on_progress, .. } = options;
-        Errand {
+        PendingCall {
             connection,
             presenter,
             offer,
@@ -98,10 +98,10 @@ impl Errand {
             arguments,
             meta,
             on_progress,
-            patience,
+            time_budget,
             retry,
             restart_wait,
-            gate,
+            approval_check,
             asks_first: false,
             waiter: Mutex::default(),
             repeatable: AtomicBool::new(false),
@@ -111,52 +111,52 @@ impl Errand {
 
     /// Asks about this tool before a session is waited for.
     pub(super) fn ask_first(mut self, manager: &Manager, tool: &ServerTool) -> Self {
-        if let Some(gate) = &mut self.gate {
-            gate.look_up(manager, tool);
+        if let Some(approval_check) = &mut self.approval_check {
+            approval_check.look_up(manager, tool);
             self.asks_first = true;
         }
         self
     }
 
     /// Waits for a session and sends the call there.
-    pub(super) fn begin(self, waiter: Waiter) -> CallHandle {
-        let tracked = self.track();
-        tracked.carry_on(waiter, None);
-        tracked.handle()
+    pub(super) fn start(self, waiter: Waiter) -> CallHandle {
+        let call = self.into_task();
+        call.resume(waiter, None);
+        call.handle()
     }
 
     /// The same for a call that a session did not take.
-    pub(super) fn begin_after(self, waiter: Waiter, dead: Dead) -> CallHandle {
-        let tracked = self.track();
-        tracked.carry_on(waiter, Some(dead));
-        tracked.handle()
+    pub(super) fn start_after_loss(self, waiter: Waiter, lost_session: LostSession) -> CallHandle {
+        let call = self.into_task();
+        call.resume(waiter, Some(lost_session));
+        call.handle()
     }
 
     /// Sends on a session that is up; should that fail, the call waits for another one.
-    pub(super) fn send_at_once(
+    pub(super) fn send_now(
         self,
         session: &Arc<Session>,
         tool: &Arc<ServerTool>,
         waiter: Waiter,
     ) -> CallHandle {
-        let tracked = self.track();
-        if let Err(Unsent { error, waiter, .. }) = tracked.send(session, tool, waiter) {
+        let call = self.into_task();
+        if let Err(Unsent { error, waiter, .. }) = call.send(session, tool, waiter) {
             if error.kind() == ErrorKind::ConnectionLost {
-                tracked.carry_on(waiter, Some((session.clone(), error)));
+                call.resume(waiter, Some((session.clone(), error)));
             } else {
                 waiter.finish(Err(error));
             }
         }
-        tracked.handle()
+        call.handle()
     }
 
-    fn track(self) -> Arc<Tracked> {
+    fn into_task(self) -> Arc<CallTask> {
         let progressed = Mutex::new(Progressed::Waiting(None));
-        Arc::new(Tracked { progressed, errand: self })
+        Arc::new(CallTask { progressed, pending: self })
     }
 
-    fn order<'a>(&'a self, tool: &'a ServerTool) -> Order<'a> {
-        Order {
+    fn outgoing_call<'a>(&'a self, tool: &'a ServerTool) -> OutgoingCall<'a> {
+        OutgoingCall {
             tool,
             presenter: &self.presenter,
             content: Content::Borrowed {
@@ -167,17 +167,22 @@ impl Errand {
         }
     }
 
-    async fn pass(&self, gate: &Gate, tool: &ServerTool, waiter: &Waiter) -> Result<()> {
+    async fn pass(
+        &self,
+        approval_check: &ApprovalCheck,
+        tool: &ServerTool,
+        waiter: &Waiter,
+    ) -> Result<()> {
         let began = Instant::now();
-        gate.pass(tool, &self.arguments, waiter, self.patience.total(began)).await?;
-        self.patience.leave_out(began.elapsed());
+        approval_check.pass(tool, &self.arguments, waiter, self.time_budget.total(began)).await?;
+        self.time_budget.exclude(began.elapsed());
         // A server is not idle whose call was just waited for.
         self.connection.touch();
         Ok(())
     }
 
     /// Whether it goes out again: no tool can run twice by it, and there is a session for it, this one or a next.
-    fn may_go_again(&self, error: &Error, session: &Session) -> bool {
+    fn may_resend(&self, error: &Error, session: &Session) -> bool {
         let harmless = match error.executed() {
             // Who lives and did not take it will not take it the next time.
             Some(Executed::No) => session.is_over(),
@@ -208,9 +213,9 @@ impl Errand {
 }
 
 /// An errand and how far it has come. One piece of memory, which the caller's thread made and mostly lets go of.
-pub(super) struct Tracked {
+pub(super) struct CallTask {
     progressed: Mutex<Progressed>,
-    errand: Errand,
+    pending: PendingCall,
 }
 
 enum Progressed {
@@ -219,9 +224,9 @@ enum Progressed {
     GivenUp,
 }
 
-impl Tracked {
+impl CallTask {
     fn handle(self: Arc<Self>) -> CallHandle {
-        CallHandle(Local::new(Handle::Tracked(self)))
+        CallHandle(Local::new(Handle::CallTask(self)))
     }
 
     pub(super) fn cancel(&self) {
@@ -232,47 +237,49 @@ impl Tracked {
         }
     }
 
-    fn carry_on(self: &Arc<Self>, waiter: Waiter, dead: Option<Dead>) {
+    fn resume(self: &Arc<Self>, waiter: Waiter, lost_session: Option<LostSession>) {
         let mine = self.clone();
         // Held until the task is noted: whoever gives up finds it.
         let mut progressed = lock(&self.progressed);
         if let Progressed::GivenUp = *progressed {
             return;
         }
-        let task = runtime::spawn(async move { mine.run(waiter, dead).await });
+        let task = runtime::spawn(async move { mine.run(waiter, lost_session).await });
         *progressed = Progressed::Waiting(Some(task.abort_handle()));
     }
 
-    async fn run(self: Arc<Self>, mut waiter: Waiter, mut dead: Option<Dead>) {
-        let errand = &self.errand;
-        if let (true, Some(gate), Wanted::Known(tool)) =
-            (errand.asks_first, &errand.gate, &errand.wanted)
-            && !gate.has_passed()
-            && let Err(error) = errand.pass(gate, tool, &waiter).await
+    async fn run(self: Arc<Self>, mut waiter: Waiter, mut lost_session: Option<LostSession>) {
+        let pending = &self.pending;
+        if let (true, Some(approval_check), WantedTool::Known(tool)) =
+            (pending.asks_first, &pending.approval_check, &pending.wanted)
+            && !approval_check.has_passed()
+            && let Err(error) = pending.pass(approval_check, tool, &waiter).await
         {
             return waiter.finish(Err(error));
         }
         let mut restarting_until = None;
         loop {
-            let found = errand.session(dead.as_ref(), &mut restarting_until);
-            let found = timeout_at(errand.patience.deadline(), found).await;
+            let found = pending.session(lost_session.as_ref(), &mut restarting_until);
+            let found = timeout_at(pending.time_budget.deadline(), found).await;
             // What was found when the time was over would only be sent to be given up.
             let found = found
                 .ok()
-                .filter(|found| found.is_err() || Instant::now() < errand.patience.deadline());
-            let (session, tool) = match found.unwrap_or_else(|| Err(errand.late())) {
+                .filter(|found| found.is_err() || Instant::now() < pending.time_budget.deadline());
+            let (session, tool) = match found.unwrap_or_else(|| Err(pending.late())) {
                 Ok(found) => found,
-                Err(error) => return waiter.finish(Err(errand.not_taken(error))),
+                Err(error) => return waiter.finish(Err(pending.not_taken(error))),
             };
             // It may be another program by now, whose tool makes no such promise.
-            if let Some(lost) = errand.lost_unknown().filter(|_| !tool.is_repeatable()) {
+            if let Some(lost) = pending.lost_unknown().filter(|_| !tool.is_repeatable()) {
                 return waiter.finish(Err(lost.clone()));
             }
-            if let Some(gate) =
-                errand.gate.as_ref().filter(|gate| gate.is_closed_to(&tool, &errand.offer))
+            if let Some(approval_check) = pending
+                .approval_check
+                .as_ref()
+                .filter(|approval_check| approval_check.is_closed_to(&tool, &pending.offer))
             {
-                if let Err(error) = errand.pass(gate, &tool, &waiter).await {
-                    return waiter.finish(Err(errand.not_taken(error)));
+                if let Err(error) = pending.pass(approval_check, &tool, &waiter).await {
+                    return waiter.finish(Err(pending.not_taken(error)));
                 }
                 // The session may have ended meanwhile.
                 continue;
@@ -281,9 +288,9 @@ impl Tracked {
                 return;
             };
             if error.kind() != ErrorKind::ConnectionLost {
-                return back.finish(Err(errand.not_taken(error)));
+                return back.finish(Err(pending.not_taken(error)));
             }
-            (waiter, dead) = (back, Some((session, error)));
+            (waiter, lost_session) = (back, Some((session, error)));
         }
     }
 
@@ -298,17 +305,17 @@ impl Tracked {
         if let Progressed::GivenUp = *progressed {
             return Ok(());
         }
-        let errand = &self.errand;
-        let repeatable = errand.retry == Retry::Safe && tool.is_repeatable();
-        errand.repeatable.store(repeatable, Ordering::Relaxed);
-        *lock(&errand.waiter) = Some(waiter);
-        let limits = errand.patience.limits(Instant::now());
-        match session.call(errand.order(tool), limits, Waiter::Again(self.clone())) {
+        let pending = &self.pending;
+        let repeatable = pending.retry == Retry::Safe && tool.is_repeatable();
+        pending.repeatable.store(repeatable, Ordering::Relaxed);
+        *lock(&pending.waiter) = Some(waiter);
+        let limits = pending.time_budget.limits(Instant::now());
+        match session.call(pending.outgoing_call(tool), limits, Waiter::Again(self.clone())) {
             Ok(id) => {
                 *progressed = Progressed::Sent(session.clone(), id);
                 Ok(())
             }
-            Err(Unsent { error, .. }) => match lock(&errand.waiter).take() {
+            Err(Unsent { error, .. }) => match lock(&pending.waiter).take() {
                 Some(waiter) => Err(Unsent { error, waiter, request: None }),
                 None => Ok(()),
             },
@@ -316,21 +323,21 @@ impl Tracked {
     }
 }
 
-impl Resend for Tracked {
+impl Resend for CallTask {
     fn ask(&self, question: Question) {
-        if let Some(waiter) = &*lock(&self.errand.waiter) {
+        if let Some(waiter) = &*lock(&self.pending.waiter) {
             waiter.ask(question);
         }
     }
 
     fn heard(&self) {
-        self.errand.patience.heard(Instant::now());
+        self.pending.time_budget.heard(Instant::now());
     }
 
     /// Stands in the caller's place, so that a lost call can be sent again before the caller hears of it.
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
-        let errand = &self.errand;
-        let Some(waiter) = lock(&errand.waiter).take() else { return };
+        let pending = &self.pending;
+        let Some(waiter) = lock(&pending.waiter).take() else { return };
         let error = match outcome {
             Err(error) => error,
             outcome => return waiter.finish(outcome),
@@ -340,14 +347,14 @@ impl Resend for Tracked {
             // Given up meanwhile.
             _ => return,
         };
-        if errand.may_go_again(&error, &session) {
-            let _ = errand.lost.set(error.clone());
+        if pending.may_resend(&error, &session) {
+            let _ = pending.lost.set(error.clone());
             // One that lives takes it again; only the next one of a lost session is worth a wait.
-            let dead = session.is_over().then_some((session, error));
-            return self.carry_on(waiter, dead);
+            let lost_session = session.is_over().then_some((session, error));
+            return self.resume(waiter, lost_session);
         }
         waiter.finish(Err(match error.executed() {
-            Some(Executed::No) => errand.not_taken(error),
+            Some(Executed::No) => pending.not_taken(error),
             _ => error,
         }));
     }

@@ -19,7 +19,7 @@ const LEFTOVERS: Duration = Duration::from_millis(200);
 
 /// Why a program said nothing that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unheard {
+pub(crate) enum RunError {
     NotStarted,
     Failed,
     TooLong,
@@ -27,8 +27,8 @@ pub(crate) enum Unheard {
 
 /// What the program writes to its standard output, if it ends well. It reads nothing, and what it writes to stderr is
 /// dropped. Dropping the future ends the program.
-pub(crate) async fn hear(program: Program, limit: usize) -> Result<Vec<u8>, Unheard> {
-    let (mut running, stdout) = Running::start(program).ok_or(Unheard::NotStarted)?;
+pub(crate) async fn run_command(program: Program, limit: usize) -> Result<Vec<u8>, RunError> {
+    let (mut running, stdout) = Running::start(program).ok_or(RunError::NotStarted)?;
     let mut stdout = Some(stdout);
     let mut heard = Vec::new();
     let mut chunk = vec![0; 4096];
@@ -37,7 +37,7 @@ pub(crate) async fn hear(program: Program, limit: usize) -> Result<Vec<u8>, Unhe
         tokio::select! {
             read = read(&mut stdout, &mut chunk) => match read {
                 0 => stdout = None,
-                count if heard.len() + count > limit => return Err(Unheard::TooLong),
+                count if heard.len() + count > limit => return Err(RunError::TooLong),
                 count => heard.extend_from_slice(&chunk[..count]),
             },
             status = running.wait(), if ended.is_none() => ended = Some(status),
@@ -45,7 +45,7 @@ pub(crate) async fn hear(program: Program, limit: usize) -> Result<Vec<u8>, Unhe
         }
         if let (Some(status), None) = (&ended, &stdout) {
             let well = status.is_some_and(|status| status.success());
-            return if well { Ok(heard) } else { Err(Unheard::Failed) };
+            return if well { Ok(heard) } else { Err(RunError::Failed) };
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::result::Presenter;
 
 /// A call to send.
-pub(crate) struct Order<'a> {
+pub(crate) struct OutgoingCall<'a> {
     pub(crate) tool: &'a ServerTool,
     /// How its result is shown to a model.
     pub(crate) presenter: &'a Arc<Presenter>,

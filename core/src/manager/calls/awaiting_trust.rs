@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
-use super::errand::Errand;
+use super::pending::PendingCall;
 use super::{CallHandle, Handle};
 use crate::call::Waiter;
 use crate::connection::Connection;
@@ -16,7 +16,7 @@ use crate::runtime;
 use crate::sync::lock;
 
 /// A call and how far it has come.
-pub(super) struct Asked(Mutex<Progressed>);
+pub(super) struct AwaitingTrust(Mutex<Progressed>);
 
 enum Progressed {
     Waiting(Option<AbortHandle>),
@@ -25,17 +25,17 @@ enum Progressed {
 }
 
 /// Begins the errand on the connection, once that is held; within the call's own time.
-pub(super) fn begin(
+pub(super) fn start(
     server: &str,
     held: impl Future<Output = Result<Arc<Connection>>> + Send + 'static,
     deadline: Instant,
     waiter: Waiter,
-    errand: impl FnOnce(Arc<Connection>) -> Errand + Send + 'static,
+    pending: impl FnOnce(Arc<Connection>) -> PendingCall + Send + 'static,
 ) -> CallHandle {
-    let asked = Arc::new(Asked(Mutex::new(Progressed::Waiting(None))));
-    let (mine, server) = (asked.clone(), server.to_owned());
+    let awaiting_trust = Arc::new(AwaitingTrust(Mutex::new(Progressed::Waiting(None))));
+    let (mine, server) = (awaiting_trust.clone(), server.to_owned());
     // Held until the task is noted: whoever gives up finds it.
-    let mut progressed = lock(&asked.0);
+    let mut progressed = lock(&awaiting_trust.0);
     let task = runtime::spawn(async move {
         let held = timeout_at(deadline, held).await.unwrap_or_else(|_| Err(late(&server)));
         let mut progressed = lock(&mine.0);
@@ -45,17 +45,17 @@ pub(super) fn begin(
         match held {
             Ok(connection) => {
                 connection.wake();
-                *progressed = Progressed::Begun(errand(connection).begin(waiter));
+                *progressed = Progressed::Begun(pending(connection).start(waiter));
             }
             Err(error) => waiter.finish(Err(error.with_executed(Executed::No))),
         }
     });
     *progressed = Progressed::Waiting(Some(task.abort_handle()));
     drop(progressed);
-    CallHandle(Local::new(Handle::Asked(asked)))
+    CallHandle(Local::new(Handle::AwaitingTrust(awaiting_trust)))
 }
 
-impl Asked {
+impl AwaitingTrust {
     pub(super) fn cancel(&self) {
         let progressed = std::mem::replace(&mut *lock(&self.0), Progressed::GivenUp);
         match progressed {

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{find_tool, unavailable};
-use super::{Dead, Errand};
+use super::{LostSession, PendingCall};
 use crate::catalog::ServerTool;
 use crate::connection::{Connection, Published};
 use crate::error::{Error, ErrorKind, Executed, Restart, Result};
 use crate::session::Session;
 use crate::status::State;
 
-impl Errand {
+impl PendingCall {
     /// A session that takes the call, or why there will be none in time.
     pub(super) async fn session(
         &self,
-        dead: Option<&Dead>,
+        lost_session: Option<&LostSession>,
         restarting_until: &mut Option<Duration>,
     ) -> Result<(Arc<Session>, Arc<ServerTool>)> {
         let connection = &*self.connection;
@@ -25,11 +25,11 @@ impl Errand {
             changes.mark_unchanged();
             {
                 let published = connection.published();
-                if let Some(found) = self.look(&published, dead, waited)? {
+                if let Some(found) = self.look(&published, lost_session, waited)? {
                     return Ok(found);
                 }
                 if self.is_restarting(&published) {
-                    self.check_restart(&published, dead, restarting_until)?;
+                    self.check_restart(&published, lost_session, restarting_until)?;
                 }
             }
             waited = true;
@@ -46,12 +46,14 @@ impl Errand {
     fn look(
         &self,
         published: &Published,
-        dead: Option<&Dead>,
+        lost_session: Option<&LostSession>,
         waited: bool,
     ) -> Result<Option<(Arc<Session>, Arc<ServerTool>)>> {
         let server = self.server();
         if let Some(live) = &published.live {
-            if dead.is_some_and(|(dead, _)| Arc::ptr_eq(dead, &live.session)) {
+            if lost_session
+                .is_some_and(|(lost_session, _)| Arc::ptr_eq(lost_session, &live.session))
+            {
                 return Ok(None);
             }
             let tool = find_tool(&published.tools, &server, self.wanted.raw_name())?;
@@ -81,7 +83,7 @@ impl Errand {
     fn check_restart(
         &self,
         published: &Published,
-        dead: Option<&Dead>,
+        lost_session: Option<&LostSession>,
         restarting_until: &mut Option<Duration>,
     ) -> Result<()> {
         let now = self.connection.clock().now();
@@ -105,7 +107,7 @@ impl Errand {
                 let text = format!("Server \"{server}\" is being restarted");
                 Error::new(ErrorKind::RestartInProgress, text).with_hint("try again later")
             }
-            (None, true) if is_over => match dead {
+            (None, true) if is_over => match lost_session {
                 Some((_, error)) => return Err(error.clone()),
                 None => return Ok(()),
             },
