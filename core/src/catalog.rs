@@ -11,7 +11,7 @@ use crate::approval::Rule;
 use crate::call::{Arguments, CallOptions};
 use crate::error::Error;
 use crate::manager::Home;
-use crate::output::ToolOutput;
+use crate::result::ToolOutput;
 
 mod cache;
 mod drift;

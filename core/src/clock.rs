@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::event::now_ms;
+use crate::time::now_ms;
 
 /// The system's clock, or one that only moves when told to.
 #[derive(Clone, Debug)]

@@ -3,14 +3,13 @@
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, Weak};
 
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use crate::per_process::Local;
-use crate::result::Signal;
+use crate::fork::ProcessLocal;
+use crate::scan::Signal;
 use crate::status::{Reason, State};
 use crate::sync::lock;
 
@@ -238,15 +237,25 @@ struct Shared {
     news: Notify,
 }
 
+impl Shared {
+    fn emit(&self, server: &str, kind: EventKind) {
+        lock(&self.queue).push(server, kind);
+        self.news.notify_waiters();
+    }
+}
+
 impl EventLog {
     pub(crate) fn emit(&self, server: &str, kind: EventKind) {
-        lock(&self.0.queue).push(server, kind);
-        self.0.news.notify_waiters();
+        self.0.emit(server, kind);
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakEventLog {
+        WeakEventLog(Arc::downgrade(&self.0))
     }
 
     pub(crate) fn subscribe(&self) -> Events {
         let id = lock(&self.0.queue).join();
-        Events { shared: Local::new(self.0.clone()), id, lost: AtomicU64::new(0) }
+        Events { shared: ProcessLocal::new(self.0.clone()), id, lost: AtomicU64::new(0) }
     }
 
     /// Every stream ends after the events that were sent.
@@ -256,19 +265,27 @@ impl EventLog {
     }
 }
 
+/// The same for whoever may outlive the manager; what is sent then is dropped.
+#[derive(Clone, Default)]
+pub(crate) struct WeakEventLog(Weak<Shared>);
+
+impl WeakEventLog {
+    pub(crate) fn emit(&self, server: &str, kind: EventKind) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.emit(server, kind);
+        }
+    }
+}
+
 impl Drop for EventLog {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-pub(crate) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
-}
-
 /// A stream of events from the moment it was asked for.
 pub struct Events {
-    shared: Local<Arc<Shared>>,
+    shared: ProcessLocal<Arc<Shared>>,
     id: u64,
     lost: AtomicU64,
 }

@@ -31,30 +31,30 @@ mod descriptors;
 mod discover;
 mod error;
 mod event;
+mod fork;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod inherited;
 pub mod logs;
 mod mailbox;
 mod manager;
-mod output;
 mod ownership;
-mod per_process;
 mod pool;
+mod process;
 mod question;
 mod redact;
 mod resolve;
 mod result;
 pub mod runtime;
+mod scan;
 mod session;
 mod shell;
 mod status;
 mod subscribers;
 mod surroundings;
 mod sync;
+mod time;
 mod trust;
-mod utc;
 mod wire;
 
 pub use approval::{ApprovalPolicy, ApprovalQuestion, OnApproval};
@@ -76,11 +76,11 @@ pub use manager::{
     Attributes, CacheOption, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
     PendingWithoutCache, ReloadReport, Telemetry, ToolRef, telemetry_words,
 };
-pub use output::ToolOutput;
 pub use pool::{Pool, PoolOptions};
 pub use question::{Listening, Question, Questions, Taken};
 pub use redact::Secret;
-pub use result::{Failure, ForModel, Signal, SignalKind, Spill, ToolResult};
+pub use result::{Failure, ForModel, Spill, ToolOutput, ToolResult};
+pub use scan::{Signal, SignalKind};
 pub use status::{Calls, Reason, ServerStatus, State};
 pub use surroundings::{Platform, Surroundings};
 pub use trust::{

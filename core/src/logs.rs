@@ -23,7 +23,7 @@ pub use tracing::Level;
 pub use tracing::level_filters::LevelFilter;
 pub(crate) use visible::visible;
 
-use crate::per_process::Computed;
+use crate::fork::Computed;
 
 static SINKS: Computed<Arc<Sinks>> = Computed::new(|| Arc::new(Sinks::new(stderr::asked_level())));
 

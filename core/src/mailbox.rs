@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 use crate::call::Progress;
 use crate::descriptors::refused;
 use crate::error::{Error, Result};
-use crate::per_process::Origin;
+use crate::fork::ForkGeneration;
 use crate::question::Question;
 use crate::result::ToolResult;
 use crate::runtime;
@@ -44,7 +44,7 @@ pub enum Letter {
 /// One host loop's queue.
 pub struct Mailbox {
     id: u64,
-    origin: Origin,
+    made_in: ForkGeneration,
     queue: Mutex<Queue>,
     lent: Mutex<Vec<Arc<Pipe>>>,
     /// The last drain brought several answers: the calls that follow them will leave together.
@@ -86,7 +86,7 @@ impl Mailbox {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Ok(Arc::new(Mailbox {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            origin: Origin::here(),
+            made_in: ForkGeneration::current(),
             queue: Mutex::default(),
             lent: Mutex::default(),
             busy: AtomicBool::new(false),
@@ -109,7 +109,7 @@ impl Mailbox {
 
     /// Whether it came into this process by a fork: its loop needs another one here.
     pub fn is_inherited(&self) -> bool {
-        self.origin.is_elsewhere()
+        self.made_in.is_inherited()
     }
 
     /// Readable while a drain is due.

@@ -19,7 +19,7 @@ use crate::connection::Connection;
 use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Events;
-use crate::per_process::Local;
+use crate::fork::ProcessLocal;
 use crate::pool::{Connections, Leaving, Pool};
 use crate::result::{Spill, SpillDir};
 use crate::runtime;
@@ -58,7 +58,7 @@ const CLOSE_ALL: Duration = Duration::from_secs(10);
 
 /// Connects to many servers, lists their tools, routes calls. Cheap to clone; the last clone that goes closes.
 #[derive(Clone)]
-pub struct Manager(Local<Arc<Inner>>);
+pub struct Manager(ProcessLocal<Arc<Inner>>);
 
 type Servers = IndexMap<String, Arc<Server>>;
 
@@ -136,7 +136,7 @@ impl Manager {
         let policies = (options.drift, options.approval);
         let terms = Terms::new(&options.tools, policies, names, cache.clone(), pins);
         let view = View::new(cache);
-        let showing = Showing { wrap: options.wrap, spill_dir, view: Arc::downgrade(&view) };
+        let showing = Showing { wrap: options.wrap, spill_dir, events: view.events.downgrade() };
         let servers = servers.into_iter().map(|(name, declared)| {
             let offer = Offer::new(&name, &declared, &terms, None);
             let server = Server::new(&name, in_scope(declared, &options), offer, &showing);
@@ -145,7 +145,7 @@ impl Manager {
         let servers: Servers = servers.collect();
         view.set_offers(offers_of(&servers));
         let slots = options.connect_concurrency.unwrap_or(REMOTE_CONNECTS).max(1);
-        Manager(Local::new(Arc::new_cyclic(|me| Inner {
+        Manager(ProcessLocal::new(Arc::new_cyclic(|me| Inner {
             me: me.clone(),
             servers: ArcSwap::from_pointee(servers),
             warnings: Mutex::new(warnings),

@@ -16,7 +16,7 @@ use crate::config::{KeepAlive, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventKind;
-use crate::per_process::{Local, PerProcess};
+use crate::fork::{PerProcess, ProcessLocal};
 use crate::runtime;
 use crate::status::State;
 use crate::subscribers::View;
@@ -78,7 +78,7 @@ impl PoolOptions {
 
 /// Where managers find connections that they share. Every process has one; others are islands of their own.
 #[derive(Clone)]
-pub struct Pool(Local<Arc<Inner>>);
+pub struct Pool(ProcessLocal<Arc<Inner>>);
 
 struct Inner {
     connections: Arc<Connections>,
@@ -88,7 +88,7 @@ struct Inner {
 impl Pool {
     /// A pool apart from the process-wide one.
     pub fn new(options: PoolOptions) -> Pool {
-        Pool(Local::new(Arc::new(Inner {
+        Pool(ProcessLocal::new(Arc::new(Inner {
             connections: Connections::kept(options.keep_alive),
             options,
         })))

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::per_process::Origin;
+use crate::fork::ForkGeneration;
 use crate::sync::lock;
 use crate::trust::{Trust, TrustQuestion};
 
@@ -61,7 +61,7 @@ enum Reply {
 pub struct Taken {
     question: Question,
     reply: Option<oneshot::Sender<String>>,
-    origin: Origin,
+    made_in: ForkGeneration,
 }
 
 /// What a host language is asked, as JSON: `{"kind": "trust", …}`.
@@ -101,7 +101,7 @@ impl Questions {
         let listener = state.listener(tell);
         let id = listener.id;
         state.listeners.push(listener);
-        Listening { questions: self.clone(), id, origin: Origin::here() }
+        Listening { questions: self.clone(), id, made_in: ForkGeneration::current() }
     }
 
     /// Takes part where nobody else does: for those who only watch the manager.
@@ -113,7 +113,7 @@ impl Questions {
         let listener = state.listener(tell);
         let id = listener.id;
         state.listeners.insert(0, listener);
-        Listening { questions: self.clone(), id, origin: Origin::here() }
+        Listening { questions: self.clone(), id, made_in: ForkGeneration::current() }
     }
 
     /// The policy of a manager that asks this way: `true` is trust, everything else is not; a text tells what went
@@ -148,13 +148,13 @@ fn is_yes(server: &str, answer: Option<String>) -> bool {
 pub struct Listening {
     questions: Questions,
     id: u64,
-    origin: Origin,
+    made_in: ForkGeneration,
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
         // In a forked child the lock may be held by a thread that is not there.
-        if !self.origin.is_elsewhere() {
+        if !self.made_in.is_inherited() {
             self.questions.leave(self.id);
         }
     }
@@ -185,9 +185,11 @@ impl Question {
             return None;
         }
         match std::mem::replace(&mut *reply, Reply::Taken) {
-            Reply::Open(sender) => {
-                Some(Taken { question: self.clone(), reply: Some(sender), origin: Origin::here() })
-            }
+            Reply::Open(sender) => Some(Taken {
+                question: self.clone(),
+                reply: Some(sender),
+                made_in: ForkGeneration::current(),
+            }),
             Reply::Taken | Reply::Given => None,
         }
     }
@@ -234,7 +236,7 @@ impl Drop for Taken {
     fn drop(&mut self) {
         match self.reply.take() {
             // In a forked child it is the parent's to answer.
-            Some(reply) if self.origin.is_elsewhere() => std::mem::forget(reply),
+            Some(reply) if self.made_in.is_inherited() => std::mem::forget(reply),
             Some(reply) => *lock(&self.question.reply) = Reply::Open(reply),
             None => {}
         }

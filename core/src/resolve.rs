@@ -12,11 +12,12 @@ use url::Url;
 
 use crate::config::{Level, Remote, Scope, ScopeTrust, ServerConfig, Transport};
 use crate::error::{Error, ErrorKind, Result};
+use crate::process::Launch;
 use crate::redact::{self, Secret};
 use crate::runtime;
-use crate::wire::http::{Addresses, Target};
-use crate::wire::process::Launch;
 
+pub(crate) mod address;
+pub(crate) mod addresses;
 mod command;
 mod env_file;
 mod environment;
@@ -24,15 +25,18 @@ mod expand;
 mod files;
 mod headers;
 mod reference;
+mod target;
 pub(crate) mod text_file;
 mod warnings;
 
+pub(crate) use addresses::{Addresses, Refused};
 use command::{CommandRequest, command_of, without_escape};
 use environment::{find_program, inherited};
 use expand::{Expander, Field, Reach, path_in, unescaped};
 use files::Files;
 pub(crate) use files::{BroughtFile, trust_fingerprint};
 use headers::{bind_headers, is_framing};
+pub(crate) use target::Target;
 use warnings::Warnings;
 
 /// Texts beyond this size are worked on where nobody else waits.

@@ -9,20 +9,19 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use self::render::Lossy;
+use crate::scan::Signal;
 
+mod output;
 mod present;
 mod render;
-mod scan;
 mod spill;
 mod truncate;
 mod wrap;
 
+pub use output::ToolOutput;
 pub use present::{Failure, ForModel};
 pub(crate) use present::{Origin, Presenter};
 pub(crate) use render::string;
-pub(crate) use scan::hidden::is_unseen;
-pub use scan::{Signal, SignalKind};
-pub(crate) use scan::{scan, summary};
 pub use spill::Spill;
 pub(crate) use spill::SpillDir;
 

@@ -12,7 +12,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::descriptors::{check_room_for, refused};
 use crate::error::{Error, ErrorKind, Result};
-use crate::per_process::Startable;
+use crate::fork::Startable;
 
 thread_local! {
     static OWN_THREAD: Cell<bool> = const { Cell::new(false) };

@@ -13,10 +13,10 @@ use crate::config::Limits;
 use crate::connection::Shared;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::EventKind;
+use crate::process::OBITUARY;
 use crate::redact::Mask;
 use crate::result::Origin;
 use crate::sync::lock;
-use crate::wire::process::OBITUARY;
 use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
 
 mod announcements;

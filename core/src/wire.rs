@@ -11,11 +11,9 @@ use crate::error::{Error, Result};
 use crate::mailbox::Mailbox;
 use crate::redact::Mask;
 
-pub(crate) mod address;
 mod frame;
 pub(crate) mod http;
 mod io;
-pub(crate) mod process;
 pub(crate) mod stdio;
 mod unread;
 

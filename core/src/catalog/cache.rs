@@ -16,8 +16,8 @@ use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::fork::PerProcess;
 use crate::ownership::User;
-use crate::per_process::PerProcess;
 use crate::sync::lock;
 
 const VERSION: u32 = 1;

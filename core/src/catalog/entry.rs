@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 use super::drift::{LONGEST_TREE, canonical};
 use super::name::hex;
 use crate::redact::Mask;
-use crate::result::{Signal, scan, string};
+use crate::result::string;
+use crate::scan::{Signal, scan};
 
 /// One tool of one server, as the server wrote it; parts are read when looked at.
 #[derive(Debug)]

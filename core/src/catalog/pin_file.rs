@@ -22,8 +22,8 @@ use super::listed::Tools;
 use super::name::hex;
 use super::{Cache, ServerTool};
 use crate::config::{Level, Source, physical};
+use crate::fork::PerProcess;
 use crate::ownership::User;
-use crate::per_process::PerProcess;
 use crate::redact::Mask;
 use crate::sync::lock;
 

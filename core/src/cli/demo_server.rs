@@ -7,8 +7,8 @@ use std::io::{self, BufRead, Write};
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 
-use crate::event::now_ms;
-use crate::utc;
+use crate::time;
+use crate::time::now_ms;
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
@@ -111,7 +111,7 @@ fn call(tool: &str, arguments: &Value) -> Answer {
             }
             None => mistake("a and b must be numbers"),
         },
-        "now" => text(utc::rfc3339(now_ms())),
+        "now" => text(time::rfc3339(now_ms())),
         "roll" => match arguments.get("sides").map_or(Some(6), Value::as_u64) {
             // Each state hashes nothing to another random number.
             Some(sides @ 2..) => text((RandomState::new().hash_one(()) % sides + 1).to_string()),

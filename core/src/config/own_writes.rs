@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use sha2::{Digest, Sha256};
 
 use super::file::read_text;
-use crate::per_process::PerProcess;
+use crate::fork::PerProcess;
 use crate::sync::lock;
 
 /// What the name of a file begins with that is not written to its end.

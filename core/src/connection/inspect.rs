@@ -4,7 +4,7 @@
 use super::{Shared, Tools};
 use crate::event::{EventKind, InjectionPlace};
 use crate::redact::Mask;
-use crate::result::{Signal, scan, summary};
+use crate::scan::{Signal, scan, summary};
 use crate::subscribers::View;
 use crate::sync::lock;
 

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::per_process::PerProcess;
+use crate::fork::PerProcess;
+use crate::process::Activity;
 use crate::runtime;
 use crate::sync::lock;
-use crate::wire::process::Activity;
 
 /// How often the programs are looked at that start while others queue.
 const SAMPLE: Duration = Duration::from_millis(100);

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use super::{Event, EventKind, now_ms};
+use super::{Event, EventKind};
+use crate::time::now_ms;
 
 /// How far a reader may lag behind, in events and in what they weigh.
 pub(super) const EVENTS: usize = 16 << 10;

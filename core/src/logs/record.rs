@@ -5,7 +5,7 @@ use std::fmt::{Debug, Write};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 
-use crate::event::now_ms;
+use crate::time::now_ms;
 
 /// One thing worth telling.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::record::LogRecord;
 use super::visible::visible;
-use crate::utc::rfc3339_millis;
+use crate::time::rfc3339_millis;
 
 const VARIABLE: &str = "MCPOOL_LOG";
 const LEVELS: [(&str, LevelFilter); 5] = [

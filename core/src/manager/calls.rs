@@ -18,7 +18,7 @@ use crate::catalog::{ServerTool, did_you_mean};
 use crate::config::ServerConfig;
 use crate::connection::{Connection, Published, Tools};
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::per_process::Local;
+use crate::fork::ProcessLocal;
 use crate::result::ToolResult;
 use crate::runtime;
 use crate::session::{CallLimits, CallRequest, Content, OutgoingCall, Session, Unsent};
@@ -50,7 +50,7 @@ pub enum ToolRef<'a> {
 
 /// A call under way, to give up on.
 #[derive(Clone)]
-pub struct CallHandle(Local<Handle>);
+pub struct CallHandle(ProcessLocal<Handle>);
 
 #[derive(Clone)]
 enum Handle {
@@ -235,7 +235,7 @@ impl Manager {
         let outgoing_call =
             OutgoingCall { tool, presenter: known.presenter(), content: Content::Kept(request) };
         match live.session.call(outgoing_call, limits, waiter) {
-            Ok(id) => Ok(CallHandle(Local::new(Handle::Sent(live.session.clone(), id)))),
+            Ok(id) => Ok(CallHandle(ProcessLocal::new(Handle::Sent(live.session.clone(), id)))),
             // The server is gone, and nobody has noticed yet.
             Err(Unsent { error, waiter, request: Some(request) })
                 if error.kind() == ErrorKind::ConnectionLost =>

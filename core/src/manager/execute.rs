@@ -8,21 +8,21 @@ use crate::call::{Arguments, CallOptions};
 use crate::catalog::Tool;
 use crate::config::MAX_RESULT_CHARS;
 use crate::error::{Executed, Result};
-use crate::output::ToolOutput;
-use crate::per_process::Local;
+use crate::fork::ProcessLocal;
 use crate::redact::Mask;
+use crate::result::ToolOutput;
 use crate::result::{Failure, ForModel, Origin, ToolResult};
 
 /// The way from a tool back to its manager, which it does not keep alive.
 #[derive(Clone)]
-pub(crate) struct Home(Local<Weak<Inner>>);
+pub(crate) struct Home(ProcessLocal<Weak<Inner>>);
 
 impl Home {
     fn manager(&self) -> Result<Manager> {
         if self.0.is_inherited() {
             return Err(inherited());
         }
-        self.0.upgrade().map(|inner| Manager(Local::new(inner))).ok_or_else(closed)
+        self.0.upgrade().map(|inner| Manager(ProcessLocal::new(inner))).ok_or_else(closed)
     }
 
     pub(crate) fn execute(
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Home {
 
 impl Manager {
     pub(super) fn home(&self) -> Home {
-        Home(Local::new(self.0.me.clone()))
+        Home(ProcessLocal::new(self.0.me.clone()))
     }
 
     /// A result from what [`ToolResult::json`] gave, for hosts that keep the text.

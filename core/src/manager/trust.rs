@@ -22,12 +22,12 @@ use crate::discover::TrustView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventKind, LogOrigin};
 use crate::pool::Leaving;
+use crate::resolve::Addresses;
 use crate::runtime;
 use crate::status::State;
 use crate::surroundings::Surroundings;
 use crate::sync::lock;
 use crate::trust::{Permit, StoredTrust, Trust, TrustCallback, TrustQuestion, permit, untrusted};
-use crate::wire::http::Addresses;
 
 /// A server that nobody has trusted holds up a start no longer than this, whatever its definition says.
 const LONGEST_UNTRUSTED: Duration = Duration::from_secs(30);

@@ -14,11 +14,11 @@ use futures_util::future::{Shared, WeakShared};
 
 use super::expand::directory;
 use crate::config::{Level, Scope};
-use crate::per_process::PerProcess;
+use crate::fork::PerProcess;
+use crate::process::{Program, RunError, run_command};
 use crate::redact::Secret;
 use crate::surroundings::Surroundings;
 use crate::sync::lock;
-use crate::wire::process::{Program, RunError, run_command};
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 const OUTPUT_LIMIT: usize = 64 << 10;

@@ -19,12 +19,12 @@ use url::Url;
 use super::{Inbound, Loss};
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::per_process::{Local, Origin};
+use crate::fork::{ForkGeneration, ProcessLocal};
 use crate::redact::Mask;
+use crate::resolve::Target;
 use crate::runtime;
 use crate::sync::lock;
 
-mod addresses;
 mod body;
 mod client;
 mod connector;
@@ -39,7 +39,6 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use addresses::Addresses;
 use body::Body;
 use client::{Dial, Request, Response, client};
 use refusal::Failure;
@@ -55,23 +54,11 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// How long a server may take to accept what it need not answer.
 const ASIDE: Duration = Duration::from_secs(10);
 
-/// Where a server is, ready to be asked.
-pub(crate) struct Target {
-    pub(crate) server: Arc<str>,
-    pub(crate) url: Url,
-    pub(crate) addresses: Addresses,
-    pub(crate) headers: HeaderMap,
-    /// The URL as it may be shown.
-    pub(crate) shown: String,
-    /// What the server was given and may repeat.
-    pub(crate) mask: Mask,
-}
-
 pub(crate) struct Link {
     server: Arc<str>,
     url: Url,
     /// Gone when the link is closed: nothing is dialled any more, and its idle sockets are closed.
-    client: Local<Mutex<Option<Arc<dyn Dial>>>>,
+    client: ProcessLocal<Mutex<Option<Arc<dyn Dial>>>>,
     shown: String,
     mask: Mask,
     /// Sent along with each message: the configured ones, and what is agreed on with the server.
@@ -87,7 +74,7 @@ pub(crate) struct Link {
     /// Whether the owner knows that this link will not recover.
     over: AtomicBool,
     closed: watch::Sender<bool>,
-    origin: Origin,
+    made_in: ForkGeneration,
     me: Weak<Link>,
 }
 
@@ -127,7 +114,7 @@ impl Link {
         Ok(Arc::new_cyclic(|me| Link {
             server: target.server,
             url: target.url,
-            client: Local::new(Mutex::new(Some(client))),
+            client: ProcessLocal::new(Mutex::new(Some(client))),
             shown: target.shown,
             mask: target.mask,
             headers: Mutex::new(target.headers),
@@ -141,7 +128,7 @@ impl Link {
             listener: OnceLock::new(),
             over: AtomicBool::new(false),
             closed: watch::Sender::new(false),
-            origin: Origin::here(),
+            made_in: ForkGeneration::current(),
             me: me.clone(),
         }))
     }
@@ -240,7 +227,7 @@ impl Link {
 
     /// Nobody waits for this answer any more; tells whether the request had left, as far as is known.
     pub(super) fn abandon(&self, id: u64) -> bool {
-        if self.origin.is_elsewhere() {
+        if self.made_in.is_inherited() {
             return true;
         }
         let left = !self.sockets.withdraw(id);
@@ -380,7 +367,7 @@ impl Link {
 
     pub(super) async fn close(&self) {
         // The session is the parent's.
-        if self.origin.is_elsewhere() {
+        if self.made_in.is_inherited() {
             return;
         }
         self.stop_tasks();
@@ -405,7 +392,7 @@ impl Link {
 
     fn stop_tasks(&self) {
         // Their runtime did not come along in a fork.
-        if self.origin.is_elsewhere() {
+        if self.made_in.is_inherited() {
             return;
         }
         if let Some(listener) = self.listener.get() {

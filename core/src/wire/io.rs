@@ -12,7 +12,7 @@ use polling::{Event, Events, PollMode, Poller};
 use super::stdio::Pipe;
 use crate::descriptors::refused;
 use crate::error::Result;
-use crate::per_process::Startable;
+use crate::fork::Startable;
 use crate::sync::lock;
 
 const LEASE_CHECK: Duration = Duration::from_millis(10);

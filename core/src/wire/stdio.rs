@@ -14,12 +14,12 @@ use rustix::io::{Errno, ioctl_fionread};
 
 use super::frame::{Frame, Frames};
 use super::io;
-use super::process::{Closed, Launch, Process};
 use super::unread::{Positions, Unread};
 use super::{Flush, Inbound};
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::inherited::LocalFd;
+use crate::fork::LocalFd;
 use crate::mailbox::Mailbox;
+use crate::process::{Closed, Launch, Process};
 use crate::sync::lock;
 
 /// What a server may leave unread of our messages before calls are refused.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::config::Config;
-use crate::event::now_ms;
+use crate::time::now_ms;
 
 const PRINT: &str = "0123456789abcdef0123456789abcdef";
 const OTHER_PRINT: &str = "fedcba9876543210fedcba9876543210";

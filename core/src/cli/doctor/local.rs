@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::finding::Finding;
 use crate::config::{Level, ServerConfig};
-use crate::wire::process::Launch;
+use crate::process::Launch;
 
 const INTERPRETERS: &[&str] =
     &["python", "python3", "node", "deno", "bun", "ruby", "perl", "php", "sh", "bash", "zsh", "uv"];

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::finding::Finding;
-use crate::wire::http::Addresses;
+use crate::resolve::Addresses;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 const PROXIES: &[&str] = &["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"];

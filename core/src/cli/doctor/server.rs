@@ -14,9 +14,9 @@ use crate::config::{Declared, ProjectEntry, ServerConfig, Source, Transport};
 use crate::error::{Error, ErrorKind};
 use crate::manager::Manager;
 use crate::redact;
+use crate::resolve::Addresses;
 use crate::resolve::{Resolved, resolve};
 use crate::shell;
-use crate::wire::http::Addresses;
 
 pub(super) async fn examine(manager: &Manager, name: &str, declared: &Declared) -> Examined {
     let config = match &declared.config {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::cli::screen::Screen;
 use crate::cli::shown::short;
 use crate::cli::terminal::Tint;
-use crate::result::is_unseen;
+use crate::scan::is_unseen;
 use crate::trust::TrustQuestion;
 
 /// Fields that have lines of their own.

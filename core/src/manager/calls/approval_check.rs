@@ -19,7 +19,7 @@ use crate::call::{Arguments, CallOptions, OnQuestion, Waiter};
 use crate::catalog::{Catalog, Names, Naming, Offer, ServerTool, provider_of};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::per_process::Local;
+use crate::fork::ProcessLocal;
 use crate::question::Question;
 use crate::runtime;
 
@@ -153,7 +153,7 @@ impl ApprovalCheck {
     /// The name of a tool that became known only now, on a thread of ours, where no naming function may run.
     fn name_of(&self, tool: &ServerTool) -> String {
         let Some(inner) = self.manager.upgrade() else { return tool.raw_name().to_owned() };
-        let manager = Manager(Local::new(inner.clone()));
+        let manager = Manager(ProcessLocal::new(inner.clone()));
         let known = name_in(&manager.built_catalog(), tool);
         let name = known.or_else(|| match inner.options.naming {
             Naming::Function(_) => {

@@ -11,7 +11,7 @@ use super::{CallHandle, Handle};
 use crate::call::Waiter;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::per_process::Local;
+use crate::fork::ProcessLocal;
 use crate::runtime;
 use crate::sync::lock;
 
@@ -52,7 +52,7 @@ pub(super) fn start(
     });
     *progressed = Progressed::Waiting(Some(task.abort_handle()));
     drop(progressed);
-    CallHandle(Local::new(Handle::AwaitingTrust(awaiting_trust)))
+    CallHandle(ProcessLocal::new(Handle::AwaitingTrust(awaiting_trust)))
 }
 
 impl AwaitingTrust {

@@ -10,7 +10,7 @@ use super::{CallHandle, Handle, ToolRef};
 use crate::call::{Arguments, CallOptions, OnProgress, Progress, Resend, Waiter};
 use crate::error::{Error, Executed, Result};
 use crate::event::{CallPhase, EventKind};
-use crate::per_process::Local;
+use crate::fork::ProcessLocal;
 use crate::question::Question;
 use crate::redact::{self, Mask};
 use crate::result::ToolResult;
@@ -66,7 +66,7 @@ impl Manager {
         call_events.tell_begin(&arguments, &known.map(|server| server.mask()).unwrap_or_default());
         match self.send(tool, arguments, options, Waiter::Again(call_events.clone())) {
             Ok(handle) => {
-                Ok(CallHandle(Local::new(Handle::CallEvents(call_events, Box::new(handle)))))
+                Ok(CallHandle(ProcessLocal::new(Handle::CallEvents(call_events, Box::new(handle)))))
             }
             Err(error) => {
                 call_events.tell_end(End::Failed(&error));

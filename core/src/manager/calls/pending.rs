@@ -22,7 +22,7 @@ use crate::call::{Arguments, CallOptions, OnProgress, Resend, Retry, Waiter};
 use crate::catalog::{Offer, ServerTool};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::per_process::Local;
+use crate::fork::ProcessLocal;
 use crate::question::Question;
 use crate::result::{Presenter, ToolResult};
 use crate::runtime;
@@ -226,7 +226,7 @@ enum Progressed {
 
 impl CallTask {
     fn handle(self: Arc<Self>) -> CallHandle {
-        CallHandle(Local::new(Handle::CallTask(self)))
+        CallHandle(ProcessLocal::new(Handle::CallTask(self)))
     }
 
     pub(super) fn cancel(&self) {

@@ -8,7 +8,7 @@ use super::pending::{PendingCall, WantedTool};
 use super::{CallHandle, unavailable};
 use crate::call::Waiter;
 use crate::error::{Executed, Result};
-use crate::per_process::Local;
+use crate::fork::ProcessLocal;
 use crate::session::{Resubmit, UnreadCall};
 
 impl Resubmit for Inner {
@@ -16,7 +16,7 @@ impl Resubmit for Inner {
         if call.forwarded.is_given_up() {
             return;
         }
-        let manager = Manager(Local::new(self));
+        let manager = Manager(ProcessLocal::new(self));
         let forwarded = call.forwarded.clone();
         match manager.send_again(call) {
             Ok(handle) => forwarded.set(move || handle.cancel()),

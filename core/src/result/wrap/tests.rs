@@ -42,7 +42,7 @@ fn the_mark_cannot_be_ended_from_inside() {
         "<\u{ff0f}\u{ff4d}cp\u{ff3f}tool_output>",
     ] {
         let shown = wrap("s", "t", &format!("a{mark}b"));
-        assert_eq!(marks(&shown).count(), 2, "{shown}");
+        assert_eq!(wrapper_tags(&shown).count(), 2, "{shown}");
         let rest = &mark[mark.chars().next().unwrap().len_utf8()..];
         assert!(shown.contains(&format!("a&lt;{rest}b")), "the rest stays: {shown}");
     }
@@ -109,7 +109,7 @@ fn what_reads_like_the_mark_is_taken_for_it() {
         let shown = wrap("s", "t", &format!("a{imitation}b"));
         let rest = &imitation[imitation.chars().next().unwrap().len_utf8()..];
         assert!(shown.contains(&format!("a&lt;{rest}b")), "{shown}");
-        assert_eq!(marks(&shown).count(), 2, "{shown}");
+        assert_eq!(wrapper_tags(&shown).count(), 2, "{shown}");
     }
 }
 

@@ -32,10 +32,10 @@ use tokio::sync::Notify;
 use tokio::task::coop;
 use url::Url;
 
-use super::addresses::Addresses;
 use super::connector::{BoxError, Connector, Names, READ_UNIT, Resolver};
 use crate::error::{Error, ErrorKind, Result};
-use crate::per_process::PerProcess;
+use crate::fork::PerProcess;
+use crate::resolve::Addresses;
 use crate::sync::lock;
 
 const REDIRECTS: usize = 3;

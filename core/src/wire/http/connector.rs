@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop;
 use tower_service::Service;
 
-use super::addresses::Addresses;
+use crate::resolve::Addresses;
 
 /// What is read for one unit of the runtime's budget for a task: after 1 MiB others get their turn.
 pub(super) const READ_UNIT: usize = 8 << 10;

@@ -9,10 +9,10 @@ use http::Method;
 use tokio::time::timeout;
 
 use super::Link;
-use super::addresses::Refused;
 use super::client::{BodyError, SendError};
 use crate::descriptors::{is_caused_by_shortage, shortage};
 use crate::error::{Error, ErrorKind, Executed};
+use crate::resolve::Refused;
 use crate::wire::Loss;
 
 /// How long looking whether the server is still there may take.

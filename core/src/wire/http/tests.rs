@@ -12,9 +12,10 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{Addresses, Link, SESSION_ID, Target};
+use super::{Link, SESSION_ID};
 use crate::error::{Error, Executed};
 use crate::redact::{Given, Mask};
+use crate::resolve::{Addresses, Target};
 use crate::sync::lock;
 use crate::wire::{Inbound, Loss, Unread};
 

@@ -7,9 +7,9 @@ use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;
 
 use super::*;
+use crate::resolve::Refused;
+use crate::resolve::address::Class;
 use crate::runtime;
-use crate::wire::address::Class;
-use crate::wire::http::addresses::Refused;
 
 fn fake(addresses: Addresses, names: &[&str]) -> Resolver {
     let names = names.iter().map(|it| it.parse().expect("an address")).collect();

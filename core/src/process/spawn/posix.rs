@@ -11,7 +11,7 @@ use libc::{posix_spawn_file_actions_t as RawActions, posix_spawnattr_t as RawAtt
 use rustix::process::Pid;
 
 use super::{Program, Stdio};
-use crate::per_process::PerProcess;
+use crate::fork::PerProcess;
 
 #[cfg(target_os = "macos")]
 const FLAGS: c_int = 0x0400 /* POSIX_SPAWN_SETSID */ | libc::POSIX_SPAWN_CLOEXEC_DEFAULT;

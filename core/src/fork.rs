@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use crate::error::Result;
-use crate::inherited;
 use crate::sync::lock;
+
+mod descriptors;
+
+pub(crate) use descriptors::LocalFd;
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 
@@ -32,21 +35,21 @@ fn watch_forks() {
 
 extern "C" fn begin_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    inherited::close_all();
+    descriptors::close_inherited();
 }
 
 /// The process in which something was made.
 #[derive(Clone, Copy)]
-pub(crate) struct Origin(u64);
+pub(crate) struct ForkGeneration(u64);
 
-impl Origin {
-    pub(crate) fn here() -> Origin {
+impl ForkGeneration {
+    pub(crate) fn current() -> ForkGeneration {
         watch_forks();
-        Origin(generation())
+        ForkGeneration(generation())
     }
 
     /// Whether that was a process from which this one was forked.
-    pub(crate) fn is_elsewhere(self) -> bool {
+    pub(crate) fn is_inherited(self) -> bool {
         self.0 != generation()
     }
 }
@@ -54,23 +57,23 @@ impl Origin {
 /// A value that only the process that made it drops: elsewhere, that could take locks of threads that are not there,
 /// wake tasks, or end what is not ours.
 #[derive(Clone)]
-pub(crate) struct Local<T> {
+pub(crate) struct ProcessLocal<T> {
     value: ManuallyDrop<T>,
-    origin: Origin,
+    made_in: ForkGeneration,
 }
 
-impl<T> Local<T> {
+impl<T> ProcessLocal<T> {
     pub(crate) fn new(value: T) -> Self {
-        Local { value: ManuallyDrop::new(value), origin: Origin::here() }
+        ProcessLocal { value: ManuallyDrop::new(value), made_in: ForkGeneration::current() }
     }
 
     /// Whether it came into this process by a fork.
     pub(crate) fn is_inherited(&self) -> bool {
-        self.origin.is_elsewhere()
+        self.made_in.is_inherited()
     }
 }
 
-impl<T> Deref for Local<T> {
+impl<T> Deref for ProcessLocal<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -78,7 +81,7 @@ impl<T> Deref for Local<T> {
     }
 }
 
-impl<T> Drop for Local<T> {
+impl<T> Drop for ProcessLocal<T> {
     fn drop(&mut self) {
         if !self.is_inherited() {
             // SAFETY: nobody sees the value after this.
@@ -117,7 +120,7 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
 
     #[cold]
     fn make(&'static self) -> &'static T {
-        let Origin(generation) = Origin::here();
+        let ForkGeneration(generation) = ForkGeneration::current();
         let mut seen = self.place.load(Ordering::Acquire);
         loop {
             if let Some(place) = in_this_process(seen, generation) {
@@ -336,7 +339,7 @@ mod tests {
     #[test]
     fn only_the_process_that_made_a_value_drops_it() {
         let value = std::sync::Arc::new(());
-        let local = Local::new(value.clone());
+        let local = ProcessLocal::new(value.clone());
         assert!(in_a_child(|| {
             let inherited = local.is_inherited();
             // SAFETY: this process leaves without using it again.

@@ -9,13 +9,13 @@ use icu_properties::{
 };
 
 use super::beginnings::Beginnings;
-use crate::per_process::Computed;
+use crate::fork::Computed;
 
 /// So many of them in a row carry a message.
 const RUN: usize = 4;
 
 /// Whether a character is made not to be seen: Unicode's own property for that.
-pub(in crate::result) fn is_invisible(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     const IGNORABLE: CodePointSetDataBorrowed<'static> =
         CodePointSetData::new::<DefaultIgnorableCodePoint>();
     !c.is_ascii() && IGNORABLE.contains(c)

@@ -5,7 +5,7 @@
 const STRIDE: usize = 32;
 
 /// The first three bytes of some characters that are not ASCII.
-pub(in crate::result) struct Beginnings {
+pub(crate) struct Beginnings {
     /// For each first byte its place in `seconds`, counted from one.
     firsts: [u8; 256],
     /// For each second byte the third ones, a bit each. The upper two bits of both are the same in every character.
@@ -13,7 +13,7 @@ pub(in crate::result) struct Beginnings {
 }
 
 impl Beginnings {
-    pub(in crate::result) fn of(chars: impl IntoIterator<Item = char>) -> Self {
+    pub(crate) fn of(chars: impl IntoIterator<Item = char>) -> Self {
         let mut set = Beginnings { firsts: [0; 256], seconds: Vec::new() };
         for c in chars.into_iter().filter(|c| !c.is_ascii()) {
             let mut bytes = [0; 4];
@@ -30,7 +30,7 @@ impl Beginnings {
     }
 
     /// Where a character begins that may be one of them.
-    pub(in crate::result) fn find(&self, text: &str) -> impl Iterator<Item = usize> {
+    pub(crate) fn find(&self, text: &str) -> impl Iterator<Item = usize> {
         // Inside a character no first byte occurs.
         let bytes = text.as_bytes();
         let mut at = 0;

@@ -2,7 +2,7 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 
 use super::*;
-use crate::wire::process::cloexec_pipe;
+use crate::process::cloexec_pipe;
 
 type Way = fn(&Program, Stdio) -> io::Result<Pid>;
 

@@ -5,7 +5,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-use crate::per_process::{Local, Origin};
+use super::{ForkGeneration, ProcessLocal};
 
 /// A child keeps the descriptors that find no slot, as if they were anybody's.
 const SLOTS: usize = 4096;
@@ -31,7 +31,7 @@ fn unregister(slot: usize) {
 }
 
 /// Runs in a child right after the fork, where only what is safe in a signal handler may be done.
-pub(crate) fn close_all() {
+pub(crate) fn close_inherited() {
     for slot in &LISTED {
         let fd = slot.load(Ordering::Relaxed);
         if fd != EMPTY {
@@ -44,7 +44,7 @@ pub(crate) fn close_all() {
 
 /// A descriptor that is closed in forked children. There, this value is only a reminder: it must not be used, and
 /// dropping it does nothing.
-pub(crate) struct LocalFd(Local<Listed>);
+pub(crate) struct LocalFd(ProcessLocal<Listed>);
 
 struct Listed {
     slot: Option<usize>,
@@ -54,9 +54,9 @@ struct Listed {
 impl LocalFd {
     pub(crate) fn new(fd: OwnedFd) -> Self {
         // Before it is listed: a fork that nobody notices would not look at the list.
-        Origin::here();
+        ForkGeneration::current();
         let slot = register(fd.as_raw_fd());
-        LocalFd(Local::new(Listed { slot, fd }))
+        LocalFd(ProcessLocal::new(Listed { slot, fd }))
     }
 
     /// Whether it came into this process by a fork, and is closed here.

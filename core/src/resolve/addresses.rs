@@ -8,9 +8,9 @@ use std::net::SocketAddr;
 
 use url::Url;
 
+use super::address::{self, Class};
 use crate::config::Scope;
 use crate::error::{Error, ErrorKind, Result};
-use crate::wire::address::{self, Class};
 
 /// Where a server may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +62,13 @@ impl Addresses {
 /// A host that is not dialled.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Refused {
-    pub(super) host: String,
-    pub(super) class: Class,
+    pub(crate) host: String,
+    pub(crate) class: Class,
 }
 
 impl Refused {
     /// Why a request failed, if this is why.
-    pub(super) fn cause_of<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a Refused> {
+    pub(crate) fn cause_of<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a Refused> {
         let mut cause: Option<&(dyn StdError + 'static)> = Some(error);
         while let Some(error) = cause {
             if let Some(refused) = error.downcast_ref() {

@@ -10,8 +10,8 @@ use rustix::process::{Pid, Signal};
 
 use super::spawn::{Program, null, spawn};
 use super::{cloexec_pipe, signal_group};
-use crate::inherited::LocalFd;
-use crate::per_process::PerProcess;
+use crate::fork::LocalFd;
+use crate::fork::PerProcess;
 use crate::sync::lock;
 
 /// Keeps the list of groups that it is told, and ends them when its input ends: when we do.

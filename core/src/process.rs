@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use crate::descriptors::{is_shortage, shortage};
 use crate::error::{Error, ErrorKind, Result};
-use crate::inherited::LocalFd;
+use crate::fork::LocalFd;
 use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;

@@ -8,7 +8,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use super::SignalKind;
 use super::roles::{bracketed, chat_template, system_role};
 use super::words::Words;
-use crate::per_process::Computed;
+use crate::fork::Computed;
 
 /// Looks at the text around a word that was found at `at`; gives what was found, and where it ends.
 type Look = fn(&str, usize) -> Option<(SignalKind, usize)>;

@@ -3,7 +3,7 @@
 
 use table::TABLE;
 
-use crate::per_process::Computed;
+use crate::fork::Computed;
 
 mod table;
 

@@ -1,6 +1,13 @@
-//! Owns the time of day as text.
+//! Owns the time of day: now, and as text.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY: u64 = 86_400;
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
 
 /// So many milliseconds after the Unix epoch, in UTC, to the second, as RFC 3339 writes it.
 pub(crate) fn rfc3339(time_ms: u64) -> String {

@@ -4,8 +4,9 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use super::{ForModel, Origin, ToolResult};
 use crate::error::{Error, Result};
-use crate::result::{ForModel, Origin, Signal, ToolResult};
+use crate::scan::Signal;
 
 /// How a call went, for an agent.
 pub struct ToolOutput {

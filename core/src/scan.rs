@@ -7,11 +7,15 @@ use serde::Serialize;
 
 use crate::redact::Mask;
 
-pub(super) mod beginnings;
-pub(super) mod hidden;
+mod beginnings;
+mod hidden;
 mod phrases;
 mod roles;
 mod words;
+mod wrapper_tag;
+
+pub(crate) use hidden::is_unseen;
+pub(crate) use wrapper_tag::{TAG, wrapper_tags};
 
 /// A text that looks as if it were written to give orders to a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -91,7 +95,7 @@ pub(crate) fn scan(text: &str) -> Vec<Signal> {
     if let Some(at) = hidden::suspicious(text, &hidden) {
         signals.push(Signal::new(SignalKind::HiddenCharacters, text, at..at));
     }
-    if let Some(at) = super::wrap::marks(text).next() {
+    if let Some(at) = wrapper_tags(text).next() {
         signals.push(Signal::new(SignalKind::WrapperEscape, text, at..at));
     }
     let plain = hidden::removed(text, &hidden);
