@@ -35,6 +35,7 @@ mod fork;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod json;
 pub mod logs;
 mod mailbox;
 mod manager;

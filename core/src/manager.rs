@@ -125,7 +125,7 @@ impl Manager {
         };
         let spill_dir = match options.spill {
             Spill::None => None,
-            Spill::File => Some(Arc::new(SpillDir::beside(&cache))),
+            Spill::File => Some(Arc::new(SpillDir::below(cache.directory()))),
         };
         let pool = options.pool.clone().unwrap_or_else(Pool::shared);
         let names = match parent {

@@ -12,6 +12,11 @@ const ROOT: u32 = 0;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
+/// Makes the directory and those above it as far as they are missing, for the user alone.
+pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
 /// Whose word counts: ours, and root's, who could change it anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct User(u32);
@@ -53,7 +58,7 @@ impl User {
     /// Makes the directory, or sees to it that the one that is there is ours alone.
     pub(crate) fn own_directory(self, path: &Path) -> io::Result<()> {
         if let Some(above) = path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(above)?;
+            make_private(above)?;
             self.check(&std::fs::metadata(above)?).map_err(|why| told(above, why))?;
         }
         match DirBuilder::new().mode(0o700).create(path) {

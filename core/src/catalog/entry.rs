@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::drift::{LONGEST_TREE, canonical};
 use super::name::hex;
+use crate::json::lossy_string;
 use crate::redact::Mask;
-use crate::result::string;
 use crate::scan::{Signal, scan};
 
 /// One tool of one server, as the server wrote it; parts are read when looked at.
@@ -242,7 +242,7 @@ fn collect_texts(json: &str, out: &mut String) {
             ends
         });
         let (text, after) = text.split_at(end.map_or(text.len(), |end| end + 2));
-        if let Some(text) = string(text) {
+        if let Some(text) = lossy_string(text) {
             *out += &text;
             *out += "\n\n";
         }

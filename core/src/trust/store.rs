@@ -3,15 +3,16 @@
 //! trusts nothing, and is never thrown away.
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::Trusted;
 use crate::error::{Error, ErrorKind, Result};
+use crate::ownership::make_private;
 use crate::resolve::text_file;
 use crate::surroundings::Surroundings;
 
@@ -95,7 +96,7 @@ impl Store {
             let text = format!("{} cannot be written: {error}", file.display());
             Error::new(ErrorKind::ConfigIo, text)
         };
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
+        make_private(&directory).map_err(failed)?;
         // Beside the file, which is replaced by every change.
         let lock = OpenOptions::new()
             .write(true)

@@ -2,9 +2,9 @@
 //! Invariant: whenever the process ends, nothing is left locked, and what a killed writer left behind is cleared away by
 //! the next.
 
-use std::fs::{DirBuilder, File, Metadata, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use super::confine::confined;
 use crate::config::file::{in_words, read_text};
 use crate::config::own_writes::{self, UNFINISHED_PREFIX};
 use crate::error::{Error, ErrorKind, Result};
+use crate::ownership::make_private;
 
 /// How long the lock is waited for while nobody gets done, and how long in any case.
 const LONGEST_STANDSTILL: Duration = Duration::from_secs(10);
@@ -44,8 +45,7 @@ pub(super) fn change(
         if edit(None)?.is_none() {
             return Ok(());
         }
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        made.map_err(|error| failed(path, "written", &error))?;
+        make_private(directory).map_err(|error| failed(path, "written", &error))?;
     }
     let _lock = Lock::take(directory, &target, path)?;
     for _ in 0..MOST_ATTEMPTS {
