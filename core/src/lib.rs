@@ -23,6 +23,7 @@
 mod approval;
 mod call;
 mod catalog;
+#[cfg(feature = "cli")]
 pub mod cli;
 mod clock;
 pub mod config;

@@ -37,6 +37,10 @@ mod sources;
 mod telemetry;
 mod tools;
 mod trust;
+#[cfg(not(feature = "watch"))]
+#[path = "manager/no_watch.rs"]
+mod watch;
+#[cfg(feature = "watch")]
 mod watch;
 
 pub use calls::{CallHandle, ToolRef};

@@ -14,6 +14,7 @@ mod roles;
 mod words;
 mod wrapper_tag;
 
+#[cfg(feature = "cli")]
 pub(crate) use hidden::is_unseen;
 pub(crate) use wrapper_tag::{TAG, wrapper_tags};
 

@@ -12,6 +12,7 @@ pub(crate) fn quote(word: &str) -> String {
     shlex::try_quote(&tame).map_or_else(|_| "''".to_owned(), Cow::into_owned)
 }
 
+#[cfg(any(feature = "cli", test))]
 /// A command with its arguments.
 pub(crate) fn join<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     words.into_iter().map(quote).collect::<Vec<_>>().join(" ")

@@ -9,6 +9,7 @@ pub(crate) fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
+#[cfg(any(feature = "cli", test))]
 /// So many milliseconds after the Unix epoch, in UTC, to the second, as RFC 3339 writes it.
 pub(crate) fn rfc3339(time_ms: u64) -> String {
     format!("{}Z", date_and_time(time_ms / 1_000))

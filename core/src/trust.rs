@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use crate::catalog::did_you_mean;
 use crate::config::{
-    Config, Declared, Level, ProjectEntry, ServerConfig, Source, Subject, Transport, physical,
+    Declared, Level, ProjectEntry, ServerConfig, Source, Subject, Transport, physical,
 };
-use crate::discover::{DiscoverOptions, Discovery, LISTS, TrustView, discover_with};
+use crate::discover::{DiscoverOptions, Discovery, TrustView, discover_with};
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve::{BroughtFile, SWITCHED_OFF, brought, trust_fingerprint};
 use crate::shell;
@@ -152,9 +152,10 @@ impl TrustQuestion {
         }
     }
 
+    #[cfg(feature = "cli")]
     /// Whether it is about a file's lists of servers that are on or off.
     pub(crate) fn is_about_lists(&self) -> bool {
-        self.fingerprint.starts_with(LISTS)
+        self.fingerprint.starts_with(crate::discover::LISTS)
     }
 }
 
@@ -215,8 +216,9 @@ pub(crate) fn permit(policy: &Trust, trusted: bool, declared: &Declared) -> Perm
     }
 }
 
+#[cfg(feature = "cli")]
 /// What may be done with a declared server by what the user has stored, as it was when its config was found.
-pub(crate) fn stored_permit(config: &Config, declared: &Declared) -> Permit {
+pub(crate) fn stored_permit(config: &crate::config::Config, declared: &Declared) -> Permit {
     let is_it = |entry: &&ProjectEntry| Some(&entry.subject) == declared.subject.as_ref();
     let trusted = config.project.iter().find(is_it).is_some_and(|entry| entry.trusted);
     permit(&Trust::Stored, trusted, declared)

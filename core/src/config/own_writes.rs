@@ -7,7 +7,6 @@ use std::sync::Mutex;
 
 use sha2::{Digest, Sha256};
 
-use super::file::read_text;
 use crate::fork::PerProcess;
 use crate::sync::lock;
 
@@ -21,6 +20,7 @@ pub(crate) fn note(path: &Path, content: &[u8]) {
     lock(WRITTEN.get()).insert(physical(path), Sha256::digest(content).into());
 }
 
+#[cfg(any(feature = "watch", test))]
 /// Whether the file is as this process has written it last, or is on its way to become a config file.
 pub(crate) fn is_ours(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
@@ -28,7 +28,7 @@ pub(crate) fn is_ours(path: &Path) -> bool {
         return true;
     }
     let Some(noted) = lock(WRITTEN.get()).get(&physical(path)).copied() else { return false };
-    read_text(path).is_ok_and(|text| noted == <[u8; 32]>::from(Sha256::digest(text)))
+    super::file::read_text(path).is_ok_and(|text| noted == <[u8; 32]>::from(Sha256::digest(text)))
 }
 
 /// The path by which the same file is the same, however it is reached; a file that is not there has a place too.

@@ -240,6 +240,7 @@ fn shows_public_address(url: &str) -> bool {
 }
 
 impl Manager {
+    #[cfg(feature = "cli")]
     /// The definition as this manager may use it, for a look at it without connecting.
     pub(crate) fn admitted(&self, server: &str) -> Result<ServerConfig> {
         let server = self.find(server)?;
