@@ -20,7 +20,6 @@ use crate::wire::process::OBITUARY;
 use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
 
 mod announcements;
-mod catch_up;
 mod deadlines;
 mod handshake;
 mod inbound;
@@ -34,7 +33,6 @@ mod text;
 mod unreadable;
 
 pub(crate) use announcements::Announcements;
-pub(crate) use catch_up::was_stopped;
 pub(crate) use handshake::{Handshake, greet, list_tools};
 pub(crate) use outgoing_call::{Content, OutgoingCall, Unsent};
 pub(crate) use resend::{CallRequest, Resubmit, UnreadCall};
@@ -100,15 +98,23 @@ impl Session {
     pub(crate) fn attach(self: &Arc<Self>, wire: Wire) {
         let inbound: Weak<dyn Inbound> = Arc::downgrade(self) as Weak<dyn Inbound>;
         // Set before anything is delivered: the server's first word may ask for an answer.
-        match self.wire.get_or_init(|| wire) {
-            Wire::Stdio(pipe) => pipe.deliver_to(inbound),
-            Wire::Http(link) => link.deliver_to(inbound),
-        }
+        self.wire.get_or_init(|| wire).deliver_to(inbound);
         crate::runtime::spawn(deadlines::watch(Arc::downgrade(self)));
     }
 
     pub(crate) fn wire(&self) -> Option<&Wire> {
         self.wire.get()
+    }
+
+    fn connected_wire(&self) -> Result<&Wire> {
+        self.wire.get().ok_or_else(|| self.not_sent("is not connected"))
+    }
+
+    /// Takes in what the server has sent, before its time is said to be over; the limit was noticed `late`.
+    pub(crate) async fn read_arrived(&self, late: Duration) {
+        if let Some(wire) = self.wire.get() {
+            wire.read_arrived(late).await;
+        }
     }
 
     /// What hides the values that the server was given, in what it says beside its results.
@@ -255,9 +261,9 @@ impl Session {
             table.insert(id, Pending::control(sender, deadline_us));
         }
         let _unless_answered = Forgotten { session: self, id };
-        let wire = self.wire.get().ok_or_else(|| self.not_sent("is not connected"))?;
+        let wire = self.connected_wire()?;
         wire.lend(None);
-        if let Err(error) = wire.control(message::request(id, method, params), id) {
+        if let Err(error) = wire.send_control(message::request(id, method, params), id) {
             // The pipe broke: the obituary that follows says why.
             return match tokio::time::timeout(2 * OBITUARY, self.obituary()).await {
                 Ok(obituary) => Err(obituary),
@@ -276,25 +282,12 @@ impl Session {
         }
     }
 
-    /// Sends a notification that the server must have taken in before anything else is sent.
-    async fn tell(&self, method: &str, params: &serde_json::Value) -> Result<()> {
-        let message = message::notification(method, params);
-        match self.wire.get() {
-            Some(Wire::Http(link)) => link.deliver(message).await,
-            // A pipe keeps the order.
-            _ => {
-                self.send_aside(message);
-                Ok(())
-            }
-        }
-    }
-
     fn notify(&self, method: &str, params: &serde_json::Value) {
         self.send_aside(message::notification(method, params));
     }
 
     fn reply(&self, message: Vec<u8>) {
-        let taken = self.wire.get().is_some_and(|wire| wire.reply(message, &self.limits));
+        let taken = self.wire.get().is_some_and(|wire| wire.send_reply(message, &self.limits));
         if !taken {
             tracing::debug!(server = &*self.server, "a reply that the server does not take");
         }

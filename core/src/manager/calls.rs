@@ -224,7 +224,7 @@ impl Manager {
             connection.touch();
         }
         let retry = options.retry.unwrap_or(self.0.options.retry);
-        let may_come_back = matches!(live.session.wire(), Some(Wire::Http(_)))
+        let may_come_back = live.session.wire().is_some_and(Wire::reports_unsent_later)
             || (retry == Retry::Safe && tool.is_repeatable());
         if may_come_back {
             let pending = self.pending(connection, known, config, wanted(tool), arguments, options);

@@ -15,7 +15,7 @@ pub(super) async fn watch(session: Weak<Session>) {
         let now_us = strong.now_us();
         let due_us = lock(&strong.table).first_due(now_us);
         if let Some(due_us) = due_us {
-            strong.catch_up(Duration::from_micros(now_us - due_us)).await;
+            strong.read_arrived(Duration::from_micros(now_us - due_us)).await;
         }
         let (expired, next) = {
             let mut table = lock(&strong.table);

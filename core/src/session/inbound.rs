@@ -48,7 +48,7 @@ impl Session {
             self.mask().fragment(&String::from_utf8_lossy(&line[..line.len().min(200)]))
         );
         if let Some(wire) = self.wire.get() {
-            wire.printed(line);
+            wire.note_stray_line(line);
         }
     }
 
