@@ -10,11 +10,12 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::call::{Arguments, Waiter};
 use crate::config::Limits;
-use crate::connection::Shared;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::EventKind;
 use crate::redact::Mask;
 use crate::result::Origin;
+use crate::status::CallCounters;
+use crate::subscribers::Subscribers;
 use crate::sync::lock;
 use crate::wire::process::OBITUARY;
 use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
@@ -49,6 +50,16 @@ pub(crate) enum SessionEvent {
     ToolsChanged,
 }
 
+/// What a session needs of the connection that owns it.
+pub(crate) struct SessionOwner {
+    pub(crate) server: Arc<str>,
+    /// Sent with each event: the owner ignores those of an older session.
+    pub(crate) generation: u64,
+    pub(crate) events: mpsc::UnboundedSender<(u64, SessionEvent)>,
+    pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) counters: Arc<CallCounters>,
+}
+
 pub(crate) struct Session {
     me: Weak<Session>,
     server: Arc<str>,
@@ -61,8 +72,8 @@ pub(crate) struct Session {
     /// The longest that a request of ours may go unanswered, in microseconds.
     request_timeout_us: AtomicU64,
     started: Instant,
-    news: mpsc::UnboundedSender<(u64, SessionEvent)>,
-    shared: Arc<Shared>,
+    events: mpsc::UnboundedSender<(u64, SessionEvent)>,
+    subscribers: Arc<Subscribers>,
     /// That the server wants a sign-in was told.
     told_auth: AtomicBool,
     announcements: Announcements,
@@ -70,25 +81,21 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session without a wire; [`Session::attach`] brings it to life.
-    pub(crate) fn new(
-        generation: u64,
-        limits: Limits,
-        news: mpsc::UnboundedSender<(u64, SessionEvent)>,
-        shared: Arc<Shared>,
-    ) -> Arc<Session> {
+    pub(crate) fn new(owner: SessionOwner, limits: Limits) -> Arc<Session> {
+        let SessionOwner { server, generation, events, subscribers, counters } = owner;
         Arc::new_cyclic(|me| Session {
             me: me.clone(),
-            server: shared.server.clone(),
+            server,
             generation,
             limits,
             wire: OnceLock::new(),
             last_id: AtomicU64::new(0),
-            table: Mutex::new(Table::new(shared.tally.clone())),
+            table: Mutex::new(Table::new(counters)),
             deadline_moved: Notify::new(),
             request_timeout_us: AtomicU64::new(table::NEVER),
             started: Instant::now(),
-            news,
-            shared,
+            events,
+            subscribers,
             told_auth: AtomicBool::new(false),
             announcements: Announcements::default(),
         })
@@ -419,12 +426,17 @@ impl Session {
         pending.finish(outcome);
     }
 
+    fn emit(&self, event: SessionEvent) {
+        // The owner is gone with its runtime.
+        let _ = self.events.send((self.generation, event));
+    }
+
     /// Tells that the server wants a sign-in, once: whoever else is refused learns nothing new by it.
     pub(crate) fn tell_auth(&self, error: &Error) {
         if error.kind() == ErrorKind::AuthRequired && !self.told_auth.swap(true, Ordering::Relaxed)
         {
             let kind = EventKind::AuthRequired { error: error.clone() };
-            self.shared.subscribers.emit(&self.server, kind);
+            self.subscribers.emit(&self.server, kind);
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn watch(session: Weak<Session>) {
             .map(|(id, pending)| (strong.send_cancelled(id, "timed out"), pending))
             .collect();
         if expired.iter().any(|(left, pending)| *left && pending.is_call()) {
-            let _ = strong.news.send((strong.generation, SessionEvent::Silent));
+            strong.emit(SessionEvent::Silent);
         }
         for (left, pending) in expired {
             let error = strong.timed_out(pending.is_call(), left);
