@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::call::{Arguments, Waiter};
+use crate::call::Arguments;
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::EventKind;
+use crate::mailbox::{BufferedWriter, Waiter};
 use crate::redact::Mask;
 use crate::result::Origin;
 use crate::status::CallCounters;
@@ -152,7 +153,7 @@ impl Session {
         };
         let reader = match &waiter {
             Waiter::Loop(address) => Some(address.mailbox.clone()),
-            Waiter::Future(_) | Waiter::Again(_) => None,
+            Waiter::Future(_) | Waiter::Proxy(_) => None,
         };
         let id = self.next_id();
         let on_progress = content.on_progress();
@@ -199,16 +200,9 @@ impl Session {
             };
         }
         if let (Flush::Later, Some(mailbox)) = (flush, reader) {
-            mailbox.keep_back(self);
+            mailbox.flush_later(self);
         }
         Ok(id)
-    }
-
-    /// Sends what calls kept back.
-    pub(crate) fn flush(&self) {
-        if let Some(wire) = self.wire.get() {
-            wire.flush();
-        }
     }
 
     /// The caller has given up: nobody waits any more, and the server may stop working.
@@ -437,6 +431,14 @@ impl Session {
         {
             let kind = EventKind::AuthRequired { error: error.clone() };
             self.subscribers.emit(&self.server, kind);
+        }
+    }
+}
+
+impl BufferedWriter for Session {
+    fn flush(&self) {
+        if let Some(wire) = self.wire.get() {
+            wire.flush();
         }
     }
 }

@@ -20,7 +20,7 @@ mod frame;
 pub(crate) mod http;
 mod io;
 pub(crate) mod process;
-pub(crate) mod stdio;
+mod stdio;
 mod transport;
 mod unread;
 

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use super::resend::{CallRequest, Forwarded};
-use crate::call::{OnProgress, Waiter};
+use crate::call::OnProgress;
 use crate::error::{Error, ErrorKind, Executed};
+use crate::mailbox::Waiter;
 use crate::result::{Origin, ToolResult};
 use crate::status::CallCounters;
 
@@ -268,7 +269,7 @@ impl Table {
     pub(super) fn progressed(&mut self, id: u64, now_us: u64) -> Option<OnProgress> {
         let pending = self.pending.get_mut(&id)?;
         if let Reply::Call(waiter, ..) = &pending.reply {
-            waiter.heard();
+            waiter.note_progress();
             // The deadline task may wake too early by that, never too late.
             pending.deadline_us = after(now_us, pending.patience_us).min(pending.wall_us);
         }

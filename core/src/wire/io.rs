@@ -12,6 +12,7 @@ use polling::{Event, Events, PollMode, Poller};
 use super::stdio::Pipe;
 use crate::descriptors::refused;
 use crate::error::Result;
+use crate::mailbox::LentReader;
 use crate::per_process::Startable;
 use crate::sync::lock;
 

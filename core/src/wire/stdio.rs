@@ -4,7 +4,7 @@
 //! Invariant: lines leave whole and in order, whoever writes; a server that reads no more, or writes no more, is lost; a
 //! forked child touches neither pipe nor process.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use super::{Flush, Inbound};
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::inherited::LocalFd;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{LentReader, Mailbox};
 use crate::redact::Mask;
 use crate::sync::lock;
 
@@ -329,11 +329,6 @@ impl Pipe {
         Some(outbox.positions.unread(read))
     }
 
-    /// Reads for one turn and delivers every complete line.
-    pub(crate) fn read_ready(&self) {
-        self.read(READ_BUDGET, SHORT_LINES_BUDGET);
-    }
-
     fn read(&self, budget: usize, short_lines_budget: usize) {
         if self.is_inherited() {
             return;
@@ -487,10 +482,6 @@ impl Pipe {
         false
     }
 
-    pub(crate) fn stdout(&self) -> &LocalFd {
-        &self.stdout
-    }
-
     fn touch(&self) {
         if self.lent_to.load(Ordering::Relaxed) != 0 {
             self.touched_ms.store(self.now_ms(), Ordering::Relaxed);
@@ -499,6 +490,16 @@ impl Pipe {
 
     fn now_ms(&self) -> u64 {
         self.started.elapsed().as_millis() as u64
+    }
+}
+
+impl LentReader for Pipe {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.stdout.as_fd()
+    }
+
+    fn read_ready(&self) {
+        self.read(READ_BUDGET, SHORT_LINES_BUDGET);
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::super::{Inner, Manager};
 use super::pending::{PendingCall, WantedTool};
 use super::{CallHandle, unavailable};
-use crate::call::Waiter;
 use crate::error::{Executed, Result};
+use crate::mailbox::Waiter;
 use crate::per_process::Local;
 use crate::session::{Resubmit, UnreadCall};
 
