@@ -134,6 +134,25 @@ export interface ForModel {
   signals: string
 }
 
+/** What a letter's text is. The generated declarations bring it to TypeScript. */
+export declare enum LetterKind {
+  /** A call's result, as the server wrote it; the key is done. */
+  Result = 0,
+  /** A verb's answer; the key is done. */
+  Json = 1,
+  /** An error; the key is done. */
+  Failed = 2,
+  /** How far a call has come. */
+  Progress = 3,
+  /** A question with its number. */
+  Question = 4,
+  /** The server and tool of the result that follows. */
+  Tool = 5,
+}
+
+/** How many places the table has at most; the low bits of a key are its place. */
+export declare const PLACES: number
+
 /** The text of a result, given its JSON. */
 export declare function renderText(json: string): string
 
@@ -142,6 +161,9 @@ export declare function runCommand(words: Array<string>, itself: Array<string>):
 
 /** JSON of the JSON Schema of a config file. */
 export declare function schema(): string
+
+/** A letter's tag is its key times this, plus its kind. */
+export declare const TAG_KINDS: number
 
 /** JSON of the words of telemetry that do not depend on a call. */
 export declare function telemetryWords(): string

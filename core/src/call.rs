@@ -1,4 +1,4 @@
-//! Owns what a caller hands in with a call and how the caller waits for its end.
+//! Owns what a caller says about a call: its arguments, its options, and who hears of its progress.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,12 +8,9 @@ use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::mailbox::{Letter, Mailbox};
 use crate::question::Question;
-use crate::result::ToolResult;
 
 /// A call's arguments: one JSON object, kept as text.
 #[derive(Clone, Debug)]
@@ -159,68 +156,6 @@ pub struct Progress {
     /// In words.
     #[serde(default)]
     pub message: Option<String>,
-}
-
-/// A host loop that waits for a call: where the letters go, and under which key.
-#[derive(Clone)]
-pub struct Address {
-    /// The loop's mailbox.
-    pub mailbox: Arc<Mailbox>,
-    /// The loop's own name for this call.
-    pub key: u64,
-}
-
-/// Who waits for the end of a call.
-pub(crate) enum Waiter {
-    Future(oneshot::Sender<Result<ToolResult>>),
-    Loop(Address),
-    /// One of the others, for a call that is sent again if it was lost.
-    Again(Arc<dyn Resend>),
-}
-
-/// Decides about a lost call.
-pub(crate) trait Resend: Send + Sync {
-    /// The end of the call, as far as it went.
-    fn finish(self: Arc<Self>, outcome: Result<ToolResult>);
-    /// Puts a question to whoever waits; see [`Waiter::ask`].
-    fn ask(&self, question: Question);
-    /// There is progress.
-    fn heard(&self) {}
-}
-
-impl Waiter {
-    /// Puts a question to who waits. A Rust future answers none: the question is dropped, which ends it.
-    pub(crate) fn ask(&self, question: Question) {
-        match self {
-            Waiter::Future(_) => {}
-            Waiter::Loop(Address { mailbox, key }) => {
-                mailbox.post(*key, Letter::Question(question));
-            }
-            Waiter::Again(resend) => resend.ask(question),
-        }
-    }
-
-    /// Tells whoever keeps the time of the call that there is progress.
-    pub(crate) fn heard(&self) {
-        if let Waiter::Again(resend) = self {
-            resend.heard();
-        }
-    }
-
-    pub(crate) fn finish(self, outcome: Result<ToolResult>) {
-        match self {
-            // A receiver that is gone has cancelled.
-            Waiter::Future(sender) => drop(sender.send(outcome)),
-            Waiter::Again(resend) => resend.finish(outcome),
-            Waiter::Loop(Address { mailbox, key }) => mailbox.post(
-                key,
-                match outcome {
-                    Ok(result) => Letter::Result(result),
-                    Err(error) => Letter::Failed(error),
-                },
-            ),
-        }
-    }
 }
 
 fn invalid(message: &str) -> Error {

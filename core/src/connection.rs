@@ -43,8 +43,8 @@ pub(crate) struct Connection {
 pub(crate) struct Shared {
     pub(crate) server: Arc<str>,
     pub(crate) clock: Clock,
-    pub(crate) subscribers: Subscribers,
-    pub(crate) tally: Arc<CallCounters>,
+    pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) counters: Arc<CallCounters>,
     published: ArcSwap<Published>,
     /// Rings when something else is published. What, is read there: a watch skips values.
     changed: watch::Sender<()>,
@@ -106,8 +106,8 @@ impl Connection {
         let shared = Arc::new(Shared {
             server: server.into(),
             clock,
-            subscribers: Subscribers::default(),
-            tally: Arc::default(),
+            subscribers: Arc::default(),
+            counters: Arc::default(),
             published: ArcSwap::default(),
             changed: watch::Sender::new(()),
             warnings: Mutex::default(),
@@ -132,8 +132,8 @@ impl Connection {
         &self.shared.subscribers
     }
 
-    pub(crate) fn tally(&self) -> &CallCounters {
-        &self.shared.tally
+    pub(crate) fn counters(&self) -> &CallCounters {
+        &self.shared.counters
     }
 
     pub(crate) fn clock(&self) -> &Clock {

@@ -60,7 +60,7 @@ mod trust;
 mod wire;
 
 pub use approval::{ApprovalPolicy, ApprovalQuestion, OnApproval};
-pub use call::{Address, Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
+pub use call::{Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
 pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, ServerTool, Tool, ToolState};
 pub use clock::Clock;
 pub use config::{
@@ -73,7 +73,7 @@ pub use discover::{
 };
 pub use error::{Error, ErrorKind, Executed, Restart, Result, RpcError};
 pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
-pub use mailbox::{Letter, Mailbox};
+pub use mailbox::{Address, Letter, Mailbox};
 pub use manager::{
     Attributes, CacheOption, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
     PendingWithoutCache, ReloadReport, Telemetry, ToolRef, telemetry_words,

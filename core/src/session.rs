@@ -8,19 +8,20 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::call::{Arguments, Waiter};
+use crate::call::Arguments;
 use crate::config::Limits;
-use crate::connection::Shared;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::EventKind;
+use crate::mailbox::{BufferedWriter, Waiter};
 use crate::process::OBITUARY;
 use crate::redact::Mask;
 use crate::result::Origin;
+use crate::status::CallCounters;
+use crate::subscribers::Subscribers;
 use crate::sync::lock;
 use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
 
 mod announcements;
-mod catch_up;
 mod deadlines;
 mod handshake;
 mod inbound;
@@ -34,7 +35,6 @@ mod text;
 mod unreadable;
 
 pub(crate) use announcements::Announcements;
-pub(crate) use catch_up::was_stopped;
 pub(crate) use handshake::{Handshake, greet, list_tools};
 pub(crate) use outgoing_call::{Content, OutgoingCall, Unsent};
 pub(crate) use resend::{CallRequest, Resubmit, UnreadCall};
@@ -51,6 +51,16 @@ pub(crate) enum SessionEvent {
     ToolsChanged,
 }
 
+/// What a session needs of the connection that owns it.
+pub(crate) struct SessionOwner {
+    pub(crate) server: Arc<str>,
+    /// Sent with each event: the owner ignores those of an older session.
+    pub(crate) generation: u64,
+    pub(crate) events: mpsc::UnboundedSender<(u64, SessionEvent)>,
+    pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) counters: Arc<CallCounters>,
+}
+
 pub(crate) struct Session {
     me: Weak<Session>,
     server: Arc<str>,
@@ -63,8 +73,8 @@ pub(crate) struct Session {
     /// The longest that a request of ours may go unanswered, in microseconds.
     request_timeout_us: AtomicU64,
     started: Instant,
-    news: mpsc::UnboundedSender<(u64, SessionEvent)>,
-    shared: Arc<Shared>,
+    events: mpsc::UnboundedSender<(u64, SessionEvent)>,
+    subscribers: Arc<Subscribers>,
     /// That the server wants a sign-in was told.
     told_auth: AtomicBool,
     announcements: Announcements,
@@ -72,25 +82,21 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session without a wire; [`Session::attach`] brings it to life.
-    pub(crate) fn new(
-        generation: u64,
-        limits: Limits,
-        news: mpsc::UnboundedSender<(u64, SessionEvent)>,
-        shared: Arc<Shared>,
-    ) -> Arc<Session> {
+    pub(crate) fn new(owner: SessionOwner, limits: Limits) -> Arc<Session> {
+        let SessionOwner { server, generation, events, subscribers, counters } = owner;
         Arc::new_cyclic(|me| Session {
             me: me.clone(),
-            server: shared.server.clone(),
+            server,
             generation,
             limits,
             wire: OnceLock::new(),
             last_id: AtomicU64::new(0),
-            table: Mutex::new(Table::new(shared.tally.clone())),
+            table: Mutex::new(Table::new(counters)),
             deadline_moved: Notify::new(),
             request_timeout_us: AtomicU64::new(table::NEVER),
             started: Instant::now(),
-            news,
-            shared,
+            events,
+            subscribers,
             told_auth: AtomicBool::new(false),
             announcements: Announcements::default(),
         })
@@ -100,15 +106,23 @@ impl Session {
     pub(crate) fn attach(self: &Arc<Self>, wire: Wire) {
         let inbound: Weak<dyn Inbound> = Arc::downgrade(self) as Weak<dyn Inbound>;
         // Set before anything is delivered: the server's first word may ask for an answer.
-        match self.wire.get_or_init(|| wire) {
-            Wire::Stdio(pipe) => pipe.deliver_to(inbound),
-            Wire::Http(link) => link.deliver_to(inbound),
-        }
+        self.wire.get_or_init(|| wire).deliver_to(inbound);
         crate::runtime::spawn(deadlines::watch(Arc::downgrade(self)));
     }
 
     pub(crate) fn wire(&self) -> Option<&Wire> {
         self.wire.get()
+    }
+
+    fn connected_wire(&self) -> Result<&Wire> {
+        self.wire.get().ok_or_else(|| self.not_sent("is not connected"))
+    }
+
+    /// Takes in what the server has sent, before its time is said to be over; the limit was noticed `late`.
+    pub(crate) async fn read_arrived(&self, late: Duration) {
+        if let Some(wire) = self.wire.get() {
+            wire.read_arrived(late).await;
+        }
     }
 
     /// What hides the values that the server was given, in what it says beside its results.
@@ -139,7 +153,7 @@ impl Session {
         };
         let reader = match &waiter {
             Waiter::Loop(address) => Some(address.mailbox.clone()),
-            Waiter::Future(_) | Waiter::Again(_) => None,
+            Waiter::Future(_) | Waiter::Proxy(_) => None,
         };
         let id = self.next_id();
         let on_progress = content.on_progress();
@@ -186,16 +200,9 @@ impl Session {
             };
         }
         if let (Flush::Later, Some(mailbox)) = (flush, reader) {
-            mailbox.keep_back(self);
+            mailbox.flush_later(self);
         }
         Ok(id)
-    }
-
-    /// Sends what calls kept back.
-    pub(crate) fn flush(&self) {
-        if let Some(wire) = self.wire.get() {
-            wire.flush();
-        }
     }
 
     /// The caller has given up: nobody waits any more, and the server may stop working.
@@ -255,9 +262,9 @@ impl Session {
             table.insert(id, Pending::control(sender, deadline_us));
         }
         let _unless_answered = Forgotten { session: self, id };
-        let wire = self.wire.get().ok_or_else(|| self.not_sent("is not connected"))?;
+        let wire = self.connected_wire()?;
         wire.lend(None);
-        if let Err(error) = wire.control(message::request(id, method, params), id) {
+        if let Err(error) = wire.send_control(message::request(id, method, params), id) {
             // The pipe broke: the obituary that follows says why.
             return match tokio::time::timeout(2 * OBITUARY, self.obituary()).await {
                 Ok(obituary) => Err(obituary),
@@ -276,25 +283,12 @@ impl Session {
         }
     }
 
-    /// Sends a notification that the server must have taken in before anything else is sent.
-    async fn tell(&self, method: &str, params: &serde_json::Value) -> Result<()> {
-        let message = message::notification(method, params);
-        match self.wire.get() {
-            Some(Wire::Http(link)) => link.deliver(message).await,
-            // A pipe keeps the order.
-            _ => {
-                self.send_aside(message);
-                Ok(())
-            }
-        }
-    }
-
     fn notify(&self, method: &str, params: &serde_json::Value) {
         self.send_aside(message::notification(method, params));
     }
 
     fn reply(&self, message: Vec<u8>) {
-        let taken = self.wire.get().is_some_and(|wire| wire.reply(message, &self.limits));
+        let taken = self.wire.get().is_some_and(|wire| wire.send_reply(message, &self.limits));
         if !taken {
             tracing::debug!(server = &*self.server, "a reply that the server does not take");
         }
@@ -426,12 +420,25 @@ impl Session {
         pending.finish(outcome);
     }
 
+    fn emit(&self, event: SessionEvent) {
+        // The owner is gone with its runtime.
+        let _ = self.events.send((self.generation, event));
+    }
+
     /// Tells that the server wants a sign-in, once: whoever else is refused learns nothing new by it.
     pub(crate) fn tell_auth(&self, error: &Error) {
         if error.kind() == ErrorKind::AuthRequired && !self.told_auth.swap(true, Ordering::Relaxed)
         {
             let kind = EventKind::AuthRequired { error: error.clone() };
-            self.shared.subscribers.emit(&self.server, kind);
+            self.subscribers.emit(&self.server, kind);
+        }
+    }
+}
+
+impl BufferedWriter for Session {
+    fn flush(&self) {
+        if let Some(wire) = self.wire.get() {
+            wire.flush();
         }
     }
 }

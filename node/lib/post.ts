@@ -1,5 +1,5 @@
 // Owns this thread's side of the post: promises wait under a key, letters settle them in batches.
-import { Bridge, type NativeManager } from '../native.js';
+import { Bridge, LetterKind, type NativeManager, PLACES, TAG_KINDS } from '../native.js';
 import { restore } from './errors.js';
 import { ToolResult } from './result.js';
 
@@ -28,17 +28,6 @@ export interface Called {
   name: string;
 }
 
-enum Kind {
-  Result,
-  Json,
-  Failed,
-  Progress,
-  Question,
-  Tool,
-}
-
-/** The low bits of a key are its place in the table. */
-const PLACES = 2 ** 24;
 const waiting: (Waiting | undefined)[] = [];
 const freeKeys: number[] = [];
 let opened: Bridge | undefined;
@@ -54,26 +43,26 @@ function deliver(...letters: (number | string)[]): void {
   for (let at = 0; at < letters.length; at += 2) {
     const tag = letters[at] as number;
     const text = letters[at + 1] as string;
-    const kind: Kind = tag & 7;
-    const key = (tag - kind) / 8;
+    const kind: LetterKind = tag & (TAG_KINDS - 1);
+    const key = (tag - kind) / TAG_KINDS;
     const waiter = waiting[key & (PLACES - 1)];
     if (waiter === undefined) continue;
-    if (kind === Kind.Progress) {
+    if (kind === LetterKind.Progress) {
       waiter.told?.(text);
       continue;
     }
-    if (kind === Kind.Question) {
+    if (kind === LetterKind.Question) {
       waiter.asked?.(text);
       continue;
     }
-    if (kind === Kind.Tool) {
+    if (kind === LetterKind.Tool) {
       if (waiter.tool) [waiter.tool.server, waiter.tool.name] = JSON.parse(text);
       continue;
     }
     leave(key, key);
     waiter.leave?.();
-    if (kind === Kind.Result) waiter.resolve(new ToolResult(text, waiter.tool));
-    else if (kind === Kind.Failed) waiter.reject(restore(JSON.parse(text)));
+    if (kind === LetterKind.Result) waiter.resolve(new ToolResult(text, waiter.tool));
+    else if (kind === LetterKind.Failed) waiter.reject(restore(JSON.parse(text)));
     else waiter.resolve(waiter.read?.(text));
   }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use mcpool::{Letter, Mailbox, Question, Taken};
 use napi::sys;
+use napi_derive::napi;
 
 use crate::text;
 use crate::waiting::{Table, Waiting};
@@ -17,13 +18,35 @@ use crate::wake::Wake;
 /// Letters handed over by one call into JavaScript; each is two arguments.
 const HANDFUL: usize = 128;
 
+/// What a letter's text is. The generated declarations bring it to TypeScript.
+#[napi]
+pub enum LetterKind {
+    /// A call's result, as the server wrote it; the key is done.
+    Result,
+    /// A verb's answer; the key is done.
+    Json,
+    /// An error; the key is done.
+    Failed,
+    /// How far a call has come.
+    Progress,
+    /// A question with its number.
+    Question,
+    /// The server and tool of the result that follows.
+    Tool,
+}
+
+/// A letter's tag is its key times this, plus its kind.
+#[napi]
+pub const TAG_KINDS: u32 = 8;
+const _: () = assert!((LetterKind::Tool as u32) < TAG_KINDS && TAG_KINDS.is_power_of_two());
+
 /// One JavaScript thread's post.
 pub(crate) struct Post {
     /// Goes before the mailbox that it watches.
     pub(crate) wake: OnceCell<Wake>,
     env: sys::napi_env,
     pub(crate) mailbox: Arc<Mailbox>,
-    /// `deliver(tag, text, tag, text, …)`, where a tag is eight times the key plus the kind.
+    /// `deliver(tag, text, tag, text, …)`; see [`TAG_KINDS`].
     deliver: Cell<sys::napi_ref>,
     waiting: Table,
     /// Questions that JavaScript is answering.
@@ -109,15 +132,19 @@ impl Post {
             && let Some(of) = result.tool()
         {
             let text = text::to_js(self.env, &text::to_json(&of));
-            arguments.extend([self.tag(key, 5), text]);
+            arguments.extend([self.tag(key, LetterKind::Tool), text]);
         }
         let (kind, text) = match letter {
-            Letter::Result(result) => (0, text::to_js(self.env, result.json())),
-            Letter::Json(json) => (1, text::to_js(self.env, &json)),
-            Letter::Failed(error) => (2, text::to_js(self.env, &text::to_json(&error))),
-            Letter::Progress(progress) => (3, text::to_js(self.env, &text::to_json(&progress))),
+            Letter::Result(result) => (LetterKind::Result, text::to_js(self.env, result.json())),
+            Letter::Json(json) => (LetterKind::Json, text::to_js(self.env, &json)),
+            Letter::Failed(error) => {
+                (LetterKind::Failed, text::to_js(self.env, &text::to_json(&error)))
+            }
+            Letter::Progress(progress) => {
+                (LetterKind::Progress, text::to_js(self.env, &text::to_json(&progress)))
+            }
             Letter::Question(question) => match self.ask(&question) {
-                Some(text) => (4, text::to_js(self.env, &text)),
+                Some(text) => (LetterKind::Question, text::to_js(self.env, &text)),
                 // Somebody else answers it.
                 None => return,
             },
@@ -125,10 +152,16 @@ impl Post {
         arguments.extend([self.tag(key, kind), text]);
     }
 
-    fn tag(&self, key: u64, kind: u64) -> sys::napi_value {
+    fn tag(&self, key: u64, kind: LetterKind) -> sys::napi_value {
         let mut tag = null_mut();
         // SAFETY: numbers can always be made on the environment's thread.
-        unsafe { sys::napi_create_int64(self.env, (key * 8 + kind) as i64, &mut tag) };
+        unsafe {
+            sys::napi_create_int64(
+                self.env,
+                (key * u64::from(TAG_KINDS) + kind as u64) as i64,
+                &mut tag,
+            )
+        };
         tag
     }
 

@@ -4,9 +4,11 @@
 use std::cell::{Cell, RefCell};
 
 use mcpool::{CallHandle, Listening};
+use napi_derive::napi;
 
-/// The low bits of a key are its place in the table.
-const PLACE_BITS: u32 = 24;
+/// How many places the table has at most; the low bits of a key are its place.
+#[napi]
+pub const PLACES: u32 = 1 << 24;
 
 #[derive(Default)]
 pub(crate) struct Table {
@@ -33,7 +35,7 @@ pub(crate) enum Stop {
 }
 
 fn place(key: u64) -> usize {
-    (key & ((1 << PLACE_BITS) - 1)) as usize
+    (key & u64::from(PLACES - 1)) as usize
 }
 
 impl Table {

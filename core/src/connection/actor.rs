@@ -16,7 +16,7 @@ use super::{Live, Shared, Tools};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime;
-use crate::session::{Session, SessionEvent};
+use crate::session::{Session, SessionEvent, SessionOwner};
 use crate::status::Reason;
 use crate::subscribers::Severity;
 use crate::wire::Loss;
@@ -375,8 +375,14 @@ impl Actor {
     fn begin(&mut self, generation: u64) {
         self.generation = generation;
         let shared = self.shared.clone();
-        let session =
-            Session::new(generation, self.config.limits, self.tell.clone(), shared.clone());
+        let owner = SessionOwner {
+            server: shared.server.clone(),
+            generation,
+            events: self.tell.clone(),
+            subscribers: shared.subscribers.clone(),
+            counters: shared.counters.clone(),
+        };
+        let session = Session::new(owner, self.config.limits);
         let is_first = matches!(self.phase, Phase::Dialing { ladder, .. } if ladder.restarts == 0);
         let ticket = Ticket::new(is_first || self.is_awaited());
         let (config, of, of_ticket) = (self.config.clone(), session.clone(), ticket.clone());

@@ -16,12 +16,10 @@ use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve::{Resolved, resolve};
 use crate::runtime;
-use crate::session::{Session, greet, list_tools, was_stopped};
+use crate::session::{Session, greet, list_tools};
 use crate::sync::lock;
 use crate::time::now_ms;
-use crate::wire::Wire;
-use crate::wire::http::Link;
-use crate::wire::stdio::Pipe;
+use crate::wire::{Wire, was_stopped};
 
 /// How often one attempt is given the time back in which this process was stopped.
 const STOPS: u32 = 3;
@@ -45,12 +43,12 @@ pub(super) async fn dial(
     shared.warn(Odd::Values, warnings);
     let resolved = resolved.map_err(|error| error.with_server(server))?;
     let waited_from = Instant::now();
-    let place = match &resolved {
-        Resolved::Stdio(_) => {
+    let place = match Wire::starts_program(&resolved) {
+        true => {
             let _queued = shared.queue();
             Some(Place::take(&ticket).await)
         }
-        Resolved::Http(_) => None,
+        false => None,
     };
     let mut deadline = deadline + waited_from.elapsed();
     let mut attempt = pin!(attempt(&shared, &config, &session, &stage, resolved, place));
@@ -60,7 +58,7 @@ pub(super) async fn dial(
             break Some(outcome);
         }
         let overdue = deadline.elapsed();
-        session.catch_up(overdue).await;
+        session.read_arrived(overdue).await;
         // A machine that is busy all the time looks like many stops.
         if !was_stopped(overdue) || stops == STOPS {
             break attempt.as_mut().now_or_never();
@@ -84,16 +82,10 @@ async fn attempt(
     place: Option<Place>,
 ) -> Result<(Live, Tools)> {
     *lock(stage) = "starting";
-    let wire = match resolved {
-        Resolved::Stdio(launch) => {
-            let pipe = Pipe::open(launch, config.limits.message_bytes)?;
-            if let Some(place) = &place {
-                place.started(pipe.process().pid());
-            }
-            Wire::Stdio(pipe)
-        }
-        Resolved::Http(target) => Wire::Http(Link::open(target, &config.limits)?),
-    };
+    let wire = Wire::open(resolved, &config.limits)?;
+    if let (Some(place), Some(pid)) = (&place, wire.pid()) {
+        place.started(pid);
+    }
     session.attach(wire);
     *lock(stage) = "initialize";
     let greeting = greet(session).await?;
@@ -102,7 +94,7 @@ async fn attempt(
     *lock(stage) = "tools/list";
     let tools = tools_of(shared, list_tools(session, &greeting).await?, session).await;
     if let Some(wire) = session.wire() {
-        wire.forget_printed();
+        wire.forget_stray_lines();
     }
     let (session, connected_since_ms) = (session.clone(), now_ms());
     Ok((Live { session, greeting, connected_since_ms }, tools))
@@ -124,8 +116,8 @@ fn out_of_time(server: &str, limit: Duration, stage: &str, session: &Session) ->
         limit.as_millis()
     );
     let text = match session.wire() {
-        Some(Wire::Stdio(pipe)) => pipe.with_last_words(text),
-        _ => text,
+        Some(wire) => wire.with_last_words(text),
+        None => text,
     };
     Error::new(ErrorKind::ConnectTimeout, text)
         .with_server(server)

@@ -112,7 +112,7 @@ async fn until(
         answer = &mut answer => return answer,
         () = clock.sleep_until(at) => {}
     }
-    session.catch_up(clock.late_for(at)).await;
+    session.read_arrived(clock.late_for(at)).await;
     answer.now_or_never().unwrap_or_else(|| {
         let text = "The server runs but gives no sign of life";
         Err(Error::new(ErrorKind::ConnectionLost, text))

@@ -13,12 +13,13 @@ use super::Manager;
 use super::server::Server;
 use super::trust::Access;
 use crate::approval::Rule;
-use crate::call::{Address, Arguments, CallOptions, Retry, Waiter};
+use crate::call::{Arguments, CallOptions, Retry};
 use crate::catalog::{ServerTool, did_you_mean};
 use crate::config::ServerConfig;
 use crate::connection::{Connection, Published, Tools};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::ProcessLocal;
+use crate::mailbox::{Address, Waiter};
 use crate::result::ToolResult;
 use crate::runtime;
 use crate::session::{CallLimits, CallRequest, Content, OutgoingCall, Session, Unsent};
@@ -224,7 +225,7 @@ impl Manager {
             connection.touch();
         }
         let retry = options.retry.unwrap_or(self.0.options.retry);
-        let may_come_back = matches!(live.session.wire(), Some(Wire::Http(_)))
+        let may_come_back = live.session.wire().is_some_and(Wire::reports_unsent_later)
             || (retry == Retry::Safe && tool.is_repeatable());
         if may_come_back {
             let pending = self.pending(connection, known, config, wanted(tool), arguments, options);

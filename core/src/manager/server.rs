@@ -273,7 +273,8 @@ impl Server {
             server_version: greeting.as_ref().and_then(|greeting| greeting.server_version.clone()),
             instructions: greeting.and_then(|greeting| greeting.instructions),
             source: self.declared.source.clone(),
-            calls: connection.map_or_else(Calls::default, |connection| connection.tally().calls()),
+            calls: connection
+                .map_or_else(Calls::default, |connection| connection.counters().calls()),
         }
     }
 }

@@ -12,12 +12,11 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::Session;
 use super::text::Texts;
+use super::{Session, message};
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::runtime;
-use crate::wire::Wire;
 
 const PAGE_LIMIT: usize = 100;
 const TOOL_LIMIT: usize = 10_000;
@@ -45,13 +44,11 @@ pub(crate) async fn greet(session: &Session) -> Result<Handshake> {
     let texts = session.texts();
     let greeting =
         runtime::read_off_worker(answer.len(), move || read_greeting(&answer, &texts)).await?;
-    if let Some(Wire::Http(link)) = session.wire() {
-        link.speak(&greeting.protocol_version);
-    }
-    session.tell("notifications/initialized", &json!({})).await.map_err(not_an_mcp_server)?;
-    if let Some(Wire::Http(link)) = session.wire() {
-        link.listen();
-    }
+    let wire = session.connected_wire()?;
+    wire.announce_version(&greeting.protocol_version);
+    let initialized = message::notification("notifications/initialized", &json!({}));
+    wire.send_and_confirm(initialized).await.map_err(not_an_mcp_server)?;
+    wire.listen();
     Ok(greeting)
 }
 

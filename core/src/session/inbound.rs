@@ -48,7 +48,7 @@ impl Session {
             self.mask().fragment(&String::from_utf8_lossy(&line[..line.len().min(200)]))
         );
         if let Some(wire) = self.wire.get() {
-            wire.printed(line);
+            wire.note_stray_line(line);
         }
     }
 
@@ -163,15 +163,15 @@ impl Session {
             }
             "notifications/tools/list_changed" => {
                 if self.announcements.announce() {
-                    self.shared.subscribers.note_announcement();
-                    let _ = self.news.send((self.generation, SessionEvent::ToolsChanged));
+                    self.subscribers.note_announcement();
+                    self.emit(SessionEvent::ToolsChanged);
                 }
             }
             "notifications/message" => {
                 let read = |raw: &RawValue| ServerLog::read(raw.get(), &self.texts());
                 if let Some(log) = params.and_then(read) {
                     log.log(&self.server);
-                    self.shared.subscribers.emit(&self.server, log.into_event());
+                    self.subscribers.emit(&self.server, log.into_event());
                 }
             }
             other => tracing::trace!(
@@ -269,12 +269,12 @@ impl Inbound for Session {
     fn closed(&self, error: Error, unread: Option<&Unread>) {
         let error = error.with_server(&self.server);
         if self.fail_all(error.clone(), unread) {
-            let _ = self.news.send((self.generation, SessionEvent::Lost(error, Loss::Gone)));
+            self.emit(SessionEvent::Lost(error, Loss::Gone));
         }
     }
 
     fn lost(&self, error: Error, loss: Loss) {
         let error = error.with_server(&self.server);
-        let _ = self.news.send((self.generation, SessionEvent::Lost(error, loss)));
+        self.emit(SessionEvent::Lost(error, loss));
     }
 }

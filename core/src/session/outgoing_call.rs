@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::CallRequest;
-use crate::call::{Arguments, OnProgress, Waiter};
+use crate::call::{Arguments, OnProgress};
 use crate::catalog::ServerTool;
 use crate::error::Error;
+use crate::mailbox::Waiter;
 use crate::result::Presenter;
 
 /// A call to send.

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::Session;
 use super::table::Pending;
-use crate::call::{Arguments, CallOptions, Waiter};
+use crate::call::{Arguments, CallOptions};
 use crate::error::{Error, Executed};
+use crate::mailbox::Waiter;
 use crate::sync::lock;
 
 /// A call as its caller made it, kept until it is answered.

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use super::resend::{CallRequest, Forwarded};
-use crate::call::{OnProgress, Waiter};
+use crate::call::OnProgress;
 use crate::error::{Error, ErrorKind, Executed};
+use crate::mailbox::Waiter;
 use crate::result::{Origin, ToolResult};
 use crate::status::CallCounters;
 
@@ -144,27 +145,27 @@ pub(super) struct Table {
     wakes_at_us: u64,
     /// The one mailbox that waits for everything pending; 0 means several waiters or none of them a loop.
     reader: u64,
-    tally: Arc<CallCounters>,
+    counters: Arc<CallCounters>,
     /// A call was answered.
     served: bool,
 }
 
 impl Table {
-    pub(super) fn new(tally: Arc<CallCounters>) -> Self {
+    pub(super) fn new(counters: Arc<CallCounters>) -> Self {
         Table {
             pending: HashMap::new(),
             forwarded: HashMap::new(),
             closed: None,
             wakes_at_us: 0,
             reader: 0,
-            tally,
+            counters,
             served: false,
         }
     }
 
     pub(super) fn insert(&mut self, id: u64, pending: Pending) {
         if pending.is_call() {
-            self.tally.begin();
+            self.counters.begin();
         }
         self.pending.insert(id, pending);
     }
@@ -177,7 +178,7 @@ impl Table {
     pub(super) fn remove(&mut self, id: u64) -> Option<Pending> {
         let pending = self.pending.remove(&id)?;
         if pending.is_call() {
-            self.tally.forget();
+            self.counters.forget();
         }
         Some(pending)
     }
@@ -210,7 +211,7 @@ impl Table {
         if pending.is_call() {
             self.served |= outcome.is_ok();
             let micros = now_us.saturating_sub(pending.started_us);
-            self.tally.end(outcome.as_ref().err().map(Error::kind), Some(micros));
+            self.counters.end(outcome.as_ref().err().map(Error::kind), Some(micros));
         }
         Some(pending)
     }
@@ -236,14 +237,14 @@ impl Table {
         for (id, pending) in self.pending.drain() {
             let fate = match (is_unread(id), &pending.reply) {
                 (true, Reply::Call(_, _, Some(_))) => {
-                    self.tally.forget();
+                    self.counters.forget();
                     let forwarded: Arc<Forwarded> = Arc::default();
                     // Noted before anybody else sees the table: whoever gives the call up finds it.
                     self.forwarded.insert(id, forwarded.clone());
                     Fate::Forwarded(forwarded)
                 }
                 (unread, Reply::Call(..)) => {
-                    self.tally.end(Some(error.kind()), None);
+                    self.counters.end(Some(error.kind()), None);
                     Fate::Over(if unread { Executed::No } else { Executed::Unknown })
                 }
                 (_, Reply::Control(_)) => Fate::Over(Executed::Unknown),
@@ -268,7 +269,7 @@ impl Table {
     pub(super) fn progressed(&mut self, id: u64, now_us: u64) -> Option<OnProgress> {
         let pending = self.pending.get_mut(&id)?;
         if let Reply::Call(waiter, ..) = &pending.reply {
-            waiter.heard();
+            waiter.note_progress();
             // The deadline task may wake too early by that, never too late.
             pending.deadline_us = after(now_us, pending.patience_us).min(pending.wall_us);
         }
@@ -296,7 +297,7 @@ impl Table {
         let expired: Vec<(u64, Pending)> =
             self.pending.extract_if(|_, pending| pending.deadline_us <= now_us).collect();
         for _ in expired.iter().filter(|(_, pending)| pending.is_call()) {
-            self.tally.end(Some(ErrorKind::ToolTimeout), None);
+            self.counters.end(Some(ErrorKind::ToolTimeout), None);
         }
         let next = self.pending.values().map(|pending| pending.deadline_us).min();
         let next = next.filter(|&at| at != NEVER);

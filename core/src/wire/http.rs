@@ -16,7 +16,8 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
-use super::{Inbound, Loss};
+use super::transport::{Endpoint, Transport};
+use super::{Flush, Inbound, Loss};
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::{ForkGeneration, ProcessLocal};
@@ -26,6 +27,7 @@ use crate::runtime;
 use crate::sync::lock;
 
 mod body;
+mod catch_up;
 mod client;
 mod connector;
 mod events;
@@ -103,12 +105,14 @@ struct Outgoing {
     opening: bool,
 }
 
-impl Link {
-    pub(crate) fn url(&self) -> &Url {
-        &self.url
-    }
+impl Transport for Link {
+    type Target = Target;
+    const STARTS_PROGRAM: bool = false;
+    const REPORTS_UNSENT_LATER: bool = true;
+    // Every call is an exchange of its own.
+    const CALLS_END_ALONE: bool = true;
 
-    pub(crate) fn open(target: Target, limits: &Limits) -> Result<Arc<Link>> {
+    fn open(target: Target, limits: &Limits) -> Result<Arc<Link>> {
         target.addresses.check(&target.url).map_err(|refused| refused.told(&target.server))?;
         let client = client(target.addresses)?;
         Ok(Arc::new_cyclic(|me| Link {
@@ -133,44 +137,30 @@ impl Link {
         }))
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn mask(&self) -> &Mask {
-        &self.mask
-    }
-
-    pub(crate) fn deliver_to(&self, inbound: Weak<dyn Inbound>) {
+    fn deliver_to(&self, inbound: Weak<dyn Inbound>) {
         let _ = self.inbound.set(inbound);
     }
 
-    /// The protocol version that further messages announce.
-    pub(crate) fn speak(&self, version: &str) {
-        if let Ok(version) = HeaderValue::from_str(version) {
-            lock(&self.headers).insert(PROTOCOL_VERSION, version);
-        }
-    }
-
-    pub(super) fn send(&self, mut message: Vec<u8>, id: Option<u64>) {
+    fn send(&self, mut message: Vec<u8>, id: Option<u64>, _flush: Flush) -> Result<()> {
         message.pop();
-        let Some(link) = self.me.upgrade() else { return };
-        match id {
-            Some(id) => self.ask(link, message.into(), id, Sending::Call),
-            None => send_aside(link, message.into(), None),
+        match (self.me.upgrade(), id) {
+            (Some(link), Some(id)) => self.ask(link, message.into(), id, Sending::Call),
+            (Some(link), None) => send_aside(link, message.into(), None),
+            (None, _) => {}
         }
+        Ok(())
     }
 
-    /// Sends a request of our own, which is not kept waiting by calls.
-    pub(super) fn control(&self, mut message: Vec<u8>, id: u64) {
+    fn send_control(&self, mut message: Vec<u8>, id: u64) -> Result<()> {
         message.pop();
         if let Some(link) = self.me.upgrade() {
             self.ask(link, message.into(), id, Sending::Control);
         }
+        Ok(())
     }
 
-    /// Answers a request of the server; a server that asks faster than it takes our replies loses some of them.
-    pub(super) fn reply(&self, mut message: Vec<u8>) -> bool {
+    /// Replies have places; a server that asks faster than it takes our replies finds none free.
+    fn send_reply(&self, mut message: Vec<u8>, _limits: &Limits) -> bool {
         message.pop();
         let place = self.replies.clone().try_acquire_owned().ok();
         let link = self.me.upgrade().filter(|_| place.is_some());
@@ -181,6 +171,78 @@ impl Link {
         taken
     }
 
+    /// A server that refuses it by its status is not lost for that: what it really minds it says to the next request.
+    /// Only a sign-in cannot wait.
+    async fn send_and_confirm(&self, mut message: Vec<u8>) -> Result<()> {
+        message.pop();
+        match self.exchange(message.into(), None).await {
+            Err(Failure { error, by_status: true, .. })
+                if error.kind() != ErrorKind::AuthRequired =>
+            {
+                tracing::warn!(server = &*self.server, "a notification was refused: {error}");
+                Ok(())
+            }
+            outcome => outcome.map_err(|failure| self.told(failure)),
+        }
+    }
+
+    fn abandon(&self, id: u64) -> bool {
+        if self.made_in.is_inherited() {
+            return true;
+        }
+        let left = !self.sockets.withdraw(id);
+        if let Some(task) = lock(&self.under_way).remove(&id) {
+            task.abort();
+        }
+        left
+    }
+
+    async fn read_arrived(&self, late: Duration) {
+        catch_up::let_sockets_be_read(late).await;
+    }
+
+    fn announce_version(&self, version: &str) {
+        if let Ok(version) = HeaderValue::from_str(version) {
+            lock(&self.headers).insert(PROTOCOL_VERSION, version);
+        }
+    }
+
+    fn listen(&self) {
+        let task = runtime::spawn(listen::stand(self.me.clone(), self.message_limit));
+        let _ = self.listener.set(task.abort_handle());
+    }
+
+    fn mask(&self) -> &Mask {
+        &self.mask
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    fn endpoint(&self) -> Option<Endpoint<'_>> {
+        Some(Endpoint { protocol: "http", url: &self.url })
+    }
+
+    async fn close(&self) {
+        // The session is the parent's.
+        if self.made_in.is_inherited() {
+            return;
+        }
+        self.stop_tasks();
+        let goodbye = self.outgoing(Method::DELETE, BOTH_KINDS);
+        self.closed.send_replace(true);
+        drop(lock(&self.client).take());
+        if self.over.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(Outgoing { request, with_session: true, .. }) = goodbye {
+            let _ = timeout(GOODBYE, request.send()).await;
+        }
+    }
+}
+
+impl Link {
     fn ask(&self, link: Arc<Link>, message: Bytes, id: u64, sending: Sending) {
         // Held while spawning, so that a fast answer cannot be forgotten before it is remembered.
         let mut under_way = lock(&self.under_way);
@@ -208,33 +270,6 @@ impl Link {
             },
         };
         self.post(message, Some(id)).await
-    }
-
-    /// Sends a message that expects no answer; returns when the server has taken it. A server that refuses it by its
-    /// status is not lost for that: what it really minds it says to the next request. Only a sign-in cannot wait.
-    pub(crate) async fn deliver(&self, mut message: Vec<u8>) -> Result<()> {
-        message.pop();
-        match self.exchange(message.into(), None).await {
-            Err(Failure { error, by_status: true, .. })
-                if error.kind() != ErrorKind::AuthRequired =>
-            {
-                tracing::warn!(server = &*self.server, "a notification was refused: {error}");
-                Ok(())
-            }
-            outcome => outcome.map_err(|failure| self.told(failure)),
-        }
-    }
-
-    /// Nobody waits for this answer any more; tells whether the request had left, as far as is known.
-    pub(super) fn abandon(&self, id: u64) -> bool {
-        if self.made_in.is_inherited() {
-            return true;
-        }
-        let left = !self.sockets.withdraw(id);
-        if let Some(task) = lock(&self.under_way).remove(&id) {
-            task.abort();
-        }
-        left
     }
 
     fn inbound(&self) -> Option<Arc<dyn Inbound>> {
@@ -363,23 +398,6 @@ impl Link {
             }
         }
         error
-    }
-
-    pub(super) async fn close(&self) {
-        // The session is the parent's.
-        if self.made_in.is_inherited() {
-            return;
-        }
-        self.stop_tasks();
-        let goodbye = self.outgoing(Method::DELETE, BOTH_KINDS);
-        self.closed.send_replace(true);
-        drop(lock(&self.client).take());
-        if self.over.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Ok(Outgoing { request, with_session: true, .. }) = goodbye {
-            let _ = timeout(GOODBYE, request.send()).await;
-        }
     }
 
     /// Ends when the link has been closed for as long as a goodbye may take.

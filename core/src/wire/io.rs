@@ -13,6 +13,7 @@ use super::stdio::Pipe;
 use crate::descriptors::refused;
 use crate::error::Result;
 use crate::fork::Startable;
+use crate::mailbox::LentReader;
 use crate::sync::lock;
 
 const LEASE_CHECK: Duration = Duration::from_millis(10);

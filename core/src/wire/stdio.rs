@@ -4,7 +4,7 @@
 //! Invariant: lines leave whole and in order, whoever writes; a server that reads no more, or writes no more, is lost; a
 //! forked child touches neither pipe nor process.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -14,12 +14,15 @@ use rustix::io::{Errno, ioctl_fionread};
 
 use super::frame::{Frame, Frames};
 use super::io;
+use super::transport::Transport;
 use super::unread::{Positions, Unread};
 use super::{Flush, Inbound};
+use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::LocalFd;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{LentReader, Mailbox};
 use crate::process::{Closed, Launch, Process};
+use crate::redact::Mask;
 use crate::sync::lock;
 
 /// What a server may leave unread of our messages before calls are refused.
@@ -75,9 +78,14 @@ impl Outbox {
     }
 }
 
-impl Pipe {
-    /// Starts the server.
-    pub(crate) fn open(launch: Launch, message_limit: usize) -> Result<Arc<Pipe>> {
+impl Transport for Pipe {
+    type Target = Launch;
+    const STARTS_PROGRAM: bool = true;
+    // Writing to a closed pipe fails immediately.
+    const REPORTS_UNSENT_LATER: bool = false;
+    const CALLS_END_ALONE: bool = false;
+
+    fn open(launch: Launch, limits: &Limits) -> Result<Arc<Pipe>> {
         let io = io::start()?;
         let (process, stdin, stdout) = Process::start(launch)?;
         let positions = Positions::new(capacity_of(&stdin));
@@ -85,7 +93,7 @@ impl Pipe {
             me: pipe.clone(),
             slot: io.enter(pipe.clone()),
             stdout,
-            frames: Mutex::new(Frames::new(message_limit)),
+            frames: Mutex::new(Frames::new(limits.message_bytes)),
             outbox: Mutex::new(Outbox {
                 stdin: Some(stdin),
                 buffer: Vec::new(),
@@ -105,8 +113,8 @@ impl Pipe {
         }))
     }
 
-    /// Starts delivering to `inbound`, and tells it of the end, be it a closed pipe or a dead process.
-    pub(crate) fn deliver_to(self: &Arc<Self>, inbound: Weak<dyn Inbound>) {
+    /// Tells `inbound` of the end too, be it a closed pipe or a dead process.
+    fn deliver_to(&self, inbound: Weak<dyn Inbound>) {
         let _ = self.inbound.set(inbound);
         io::thread().watch_reads(self.slot, self.stdout.as_fd());
         if let Some(stdin) = &self.outbox().stdin {
@@ -121,12 +129,7 @@ impl Pipe {
         });
     }
 
-    pub(crate) fn process(&self) -> &Process {
-        &self.process
-    }
-
-    /// Sends one line; `id` is set when it is a request.
-    pub(super) fn send(&self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
+    fn send(&self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
         if self.is_inherited() {
             return Err(gone());
         }
@@ -169,18 +172,73 @@ impl Pipe {
         Ok(())
     }
 
-    /// Sends a reply, unless the server has left more than `limit` of what we sent unread.
-    pub(super) fn reply(&self, message: Vec<u8>, limit: usize) -> bool {
-        let fits = self.outbox().buffer.len() + message.len() <= limit;
+    fn send_control(&self, message: Vec<u8>, id: u64) -> Result<()> {
+        self.send(message, Some(id), Flush::Now)
+    }
+
+    /// Refused while the server has left more than the limit of what we sent unread.
+    fn send_reply(&self, message: Vec<u8>, limits: &Limits) -> bool {
+        let fits = self.outbox().buffer.len() + message.len() <= limits.reply_bytes;
         fits && self.send(message, None, Flush::Now).is_ok()
     }
 
-    pub(super) fn flush(&self) {
+    /// A pipe keeps the order. Of a pipe that is broken its end tells.
+    async fn send_and_confirm(&self, message: Vec<u8>) -> Result<()> {
+        let _ = self.send(message, None, Flush::Now);
+        Ok(())
+    }
+
+    fn flush(&self) {
         if !self.is_inherited() {
             self.write_out(&mut self.outbox());
         }
     }
 
+    fn lend(&self, reader: Option<&Arc<Mailbox>>) {
+        match reader {
+            Some(mailbox) => self.lend_to(mailbox),
+            None => self.reclaim(),
+        }
+    }
+
+    async fn read_arrived(&self, _late: Duration) {
+        self.read_waiting();
+    }
+
+    fn note_stray_line(&self, line: &[u8]) {
+        self.process.printed(line);
+    }
+
+    fn forget_stray_lines(&self) {
+        self.process.forget_printed();
+    }
+
+    fn with_last_words(&self, message: String) -> String {
+        self.note_prompt();
+        self.process.with_last_words(message)
+    }
+
+    fn mask(&self) -> &Mask {
+        self.process.mask()
+    }
+
+    fn pid(&self) -> Option<u32> {
+        Some(self.process.pid())
+    }
+
+    async fn close(&self) {
+        if self.is_inherited() {
+            return;
+        }
+        self.ended.store(true, Ordering::Release);
+        self.reclaim();
+        io::thread().unwatch(self.stdout.as_fd());
+        self.close_stdin();
+        self.process.end().await;
+    }
+}
+
+impl Pipe {
     /// The pipe takes bytes again, or nobody reads it any more.
     pub(super) fn write_ready(&self) {
         if self.is_inherited() {
@@ -251,7 +309,7 @@ impl Pipe {
     }
 
     /// Reads what is there at this moment, and no more: whoever holds the pipe may write without end.
-    pub(crate) fn read_waiting(&self) {
+    fn read_waiting(&self) {
         let waiting = ioctl_fionread(&self.stdout).unwrap_or(0);
         let waiting = usize::try_from(waiting).unwrap_or(usize::MAX).min(LARGEST_PIPE);
         self.read(waiting, waiting);
@@ -269,11 +327,6 @@ impl Pipe {
         outbox.broken = true;
         let read = outbox.written.checked_sub(left)?;
         Some(outbox.positions.unread(read))
-    }
-
-    /// Reads for one turn and delivers every complete line.
-    pub(crate) fn read_ready(&self) {
-        self.read(READ_BUDGET, SHORT_LINES_BUDGET);
     }
 
     fn read(&self, budget: usize, short_lines_budget: usize) {
@@ -349,29 +402,12 @@ impl Pipe {
         });
     }
 
-    /// What the server has said behind `message`, for errors of a server that still runs.
-    pub(crate) fn with_last_words(&self, message: String) -> String {
-        self.note_prompt();
-        self.process.with_last_words(message)
-    }
-
     /// What is printed in place of messages may end without a line end.
     fn note_prompt(&self) {
         self.process.printed(lock(&self.frames).partial());
     }
 
-    pub(crate) async fn close(&self) {
-        if self.is_inherited() {
-            return;
-        }
-        self.ended.store(true, Ordering::Release);
-        self.reclaim();
-        io::thread().unwatch(self.stdout.as_fd());
-        self.close_stdin();
-        self.process.end().await;
-    }
-
-    pub(crate) fn close_stdin(&self) {
+    fn close_stdin(&self) {
         let mut outbox = self.outbox();
         if let Some(stdin) = outbox.stdin.take() {
             if !outbox.waiting && !outbox.broken {
@@ -394,7 +430,7 @@ impl Pipe {
 /// The lease.
 impl Pipe {
     /// Lets `mailbox` read from now on.
-    pub(super) fn lend(self: &Arc<Self>, mailbox: &Arc<Mailbox>) {
+    fn lend_to(&self, mailbox: &Arc<Mailbox>) {
         let holder = self.lent_to.load(Ordering::Relaxed);
         if holder == mailbox.id() || self.is_inherited() {
             return;
@@ -406,8 +442,9 @@ impl Pipe {
         if lease.is_some() || self.ended.load(Ordering::Acquire) {
             return;
         }
+        let Some(pipe) = self.me.upgrade() else { return };
         io::thread().unwatch(self.stdout.as_fd());
-        if !mailbox.adopt(self) {
+        if !mailbox.adopt(&pipe) {
             return io::thread().watch_reads(self.slot, self.stdout.as_fd());
         }
         self.lent_to.store(mailbox.id(), Ordering::Relaxed);
@@ -415,12 +452,12 @@ impl Pipe {
         *lease = Some(mailbox.clone());
         drop(lease);
         if !self.overseen.swap(true, Ordering::AcqRel) {
-            io::thread().oversee(self);
+            io::thread().oversee(&pipe);
         }
     }
 
     /// Gives reading back to the I/O thread.
-    pub(super) fn reclaim(&self) {
+    fn reclaim(&self) {
         if self.lent_to.load(Ordering::Relaxed) == 0 || self.is_inherited() {
             return;
         }
@@ -445,10 +482,6 @@ impl Pipe {
         false
     }
 
-    pub(crate) fn stdout(&self) -> &LocalFd {
-        &self.stdout
-    }
-
     fn touch(&self) {
         if self.lent_to.load(Ordering::Relaxed) != 0 {
             self.touched_ms.store(self.now_ms(), Ordering::Relaxed);
@@ -457,6 +490,16 @@ impl Pipe {
 
     fn now_ms(&self) -> u64 {
         self.started.elapsed().as_millis() as u64
+    }
+}
+
+impl LentReader for Pipe {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.stdout.as_fd()
+    }
+
+    fn read_ready(&self) {
+        self.read(READ_BUDGET, SHORT_LINES_BUDGET);
     }
 }
 

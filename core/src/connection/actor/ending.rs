@@ -45,19 +45,16 @@ impl Actor {
         let error = self.error.clone().unwrap_or_else(|| {
             Error::new(ErrorKind::ConnectionLost, "The server was shut down by us")
         });
-        match session.wire() {
-            // Every call is an exchange of its own, which ends by itself; the next session need not wait for it.
-            Some(Wire::Http(_)) => {
-                session.retire(error);
-                self.retired.retain(|session| session.strong_count() > 0);
-                self.retired.push(Arc::downgrade(&session));
-                runtime::spawn(async move {
-                    session.quiet().await;
-                    session.close().await;
-                });
-            }
-            _ => self.end_with(async move { session.end(error).await }),
+        if !session.wire().is_some_and(Wire::calls_end_alone) {
+            return self.end_with(async move { session.end(error).await });
         }
+        session.retire(error);
+        self.retired.retain(|session| session.strong_count() > 0);
+        self.retired.push(Arc::downgrade(&session));
+        runtime::spawn(async move {
+            session.quiet().await;
+            session.close().await;
+        });
     }
 
     pub(super) fn hang_up(&mut self) {

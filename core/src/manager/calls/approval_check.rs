@@ -15,11 +15,12 @@ use tokio::time::timeout;
 use super::super::server::Server;
 use super::super::{Inner, Manager, closed};
 use crate::approval::{ApprovalQuestion, Approver, AskFunction, OnApproval, Rule};
-use crate::call::{Arguments, CallOptions, OnQuestion, Waiter};
+use crate::call::{Arguments, CallOptions, OnQuestion};
 use crate::catalog::{Catalog, Names, Naming, Offer, ServerTool, provider_of};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::ProcessLocal;
+use crate::mailbox::Waiter;
 use crate::question::Question;
 use crate::runtime;
 

@@ -8,10 +8,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::pending::PendingCall;
 use super::{CallHandle, Handle};
-use crate::call::Waiter;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::ProcessLocal;
+use crate::mailbox::Waiter;
 use crate::runtime;
 use crate::sync::lock;
 

@@ -7,10 +7,11 @@ use std::time::Instant;
 
 use super::super::Manager;
 use super::{CallHandle, Handle, ToolRef};
-use crate::call::{Arguments, CallOptions, OnProgress, Progress, Resend, Waiter};
+use crate::call::{Arguments, CallOptions, OnProgress, Progress};
 use crate::error::{Error, Executed, Result};
 use crate::event::{CallPhase, EventKind};
 use crate::fork::ProcessLocal;
+use crate::mailbox::{Waiter, WaiterProxy};
 use crate::question::Question;
 use crate::redact::{self, Mask};
 use crate::result::ToolResult;
@@ -64,7 +65,7 @@ impl Manager {
         });
         let known = self.0.servers.load().get(&call_events.server).cloned();
         call_events.tell_begin(&arguments, &known.map(|server| server.mask()).unwrap_or_default());
-        match self.send(tool, arguments, options, Waiter::Again(call_events.clone())) {
+        match self.send(tool, arguments, options, Waiter::Proxy(call_events.clone())) {
             Ok(handle) => {
                 Ok(CallHandle(ProcessLocal::new(Handle::CallEvents(call_events, Box::new(handle)))))
             }
@@ -134,7 +135,7 @@ impl CallEvents {
     }
 }
 
-impl Resend for CallEvents {
+impl WaiterProxy for CallEvents {
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
         let Some(waiter) = lock(&self.waiter).take() else { return };
         self.tell_end(match &outcome {

@@ -18,11 +18,12 @@ pub(super) use self::time_budget::TimeBudget;
 use super::super::Manager;
 use super::approval_check::ApprovalCheck;
 use super::{CallHandle, Handle};
-use crate::call::{Arguments, CallOptions, OnProgress, Resend, Retry, Waiter};
+use crate::call::{Arguments, CallOptions, OnProgress, Retry};
 use crate::catalog::{Offer, ServerTool};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::ProcessLocal;
+use crate::mailbox::{Waiter, WaiterProxy};
 use crate::question::Question;
 use crate::result::{Presenter, ToolResult};
 use crate::runtime;
@@ -310,7 +311,7 @@ impl CallTask {
         pending.repeatable.store(repeatable, Ordering::Relaxed);
         *lock(&pending.waiter) = Some(waiter);
         let limits = pending.time_budget.limits(Instant::now());
-        match session.call(pending.outgoing_call(tool), limits, Waiter::Again(self.clone())) {
+        match session.call(pending.outgoing_call(tool), limits, Waiter::Proxy(self.clone())) {
             Ok(id) => {
                 *progressed = Progressed::Sent(session.clone(), id);
                 Ok(())
@@ -323,15 +324,15 @@ impl CallTask {
     }
 }
 
-impl Resend for CallTask {
+impl WaiterProxy for CallTask {
     fn ask(&self, question: Question) {
         if let Some(waiter) = &*lock(&self.pending.waiter) {
             waiter.ask(question);
         }
     }
 
-    fn heard(&self) {
-        self.pending.time_budget.heard(Instant::now());
+    fn note_progress(&self) {
+        self.pending.time_budget.restart_idle(Instant::now());
     }
 
     /// Stands in the caller's place, so that a lost call can be sent again before the caller hears of it.

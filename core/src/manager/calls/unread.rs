@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::super::{Inner, Manager};
 use super::pending::{PendingCall, WantedTool};
 use super::{CallHandle, unavailable};
-use crate::call::Waiter;
 use crate::error::{Executed, Result};
 use crate::fork::ProcessLocal;
+use crate::mailbox::Waiter;
 use crate::session::{Resubmit, UnreadCall};
 
 impl Resubmit for Inner {

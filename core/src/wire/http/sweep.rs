@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use super::Link;
 use crate::runtime;
 use crate::sync::lock;
+use crate::wire::transport::Transport;
 
 /// An exchange that is found twice without anybody waiting ends: at most 5 s after its answer.
 const EVERY: Duration = Duration::from_millis(2500);

@@ -27,7 +27,7 @@ impl TimeBudget {
     }
 
     /// The server has told of progress.
-    pub(super) fn heard(&self, now: Instant) {
+    pub(super) fn restart_idle(&self, now: Instant) {
         *lock(&self.quiet_since) = now;
     }
 
@@ -82,9 +82,9 @@ mod tests {
     #[test]
     fn progress_begins_the_silence_anew_and_leaves_the_wall() {
         let (time_budget, began) = time_budget(10 * SECOND, Some(25 * SECOND));
-        time_budget.heard(began + 9 * SECOND);
+        time_budget.restart_idle(began + 9 * SECOND);
         assert_eq!(time_budget.deadline(), began + 19 * SECOND);
-        time_budget.heard(began + 18 * SECOND);
+        time_budget.restart_idle(began + 18 * SECOND);
         assert_eq!(time_budget.deadline(), began + 25 * SECOND);
         assert_eq!(time_budget.limits(began + 30 * SECOND).idle_left, Duration::ZERO);
     }
