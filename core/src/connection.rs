@@ -11,7 +11,6 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::catalog::Consult;
-pub(crate) use crate::catalog::Tools;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,6 +21,7 @@ use crate::session::{Handshake, Session};
 use crate::status::{CallCounters, Reason, State};
 use crate::subscribers::{Subscribers, View};
 use crate::sync::lock;
+use crate::tool::Tools;
 
 mod actor;
 mod dial;

@@ -35,6 +35,7 @@ mod event;
 #[doc(hidden)]
 pub mod fuzzing;
 mod inherited;
+mod json_string;
 pub mod logs;
 mod mailbox;
 mod manager;
@@ -53,13 +54,14 @@ mod status;
 mod subscribers;
 mod surroundings;
 mod sync;
+mod tool;
 mod trust;
 mod utc;
 mod wire;
 
 pub use approval::{ApprovalPolicy, ApprovalQuestion, OnApproval};
 pub use call::{Address, Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
-pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, ServerTool, Tool, ToolState};
+pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, Tool, ToolState};
 pub use clock::Clock;
 pub use config::{
     Config, Declared, Effect, HealthProbe, HeldBack, InheritEnv, Isolate, KeepAlive, Level, Limits,
@@ -83,6 +85,7 @@ pub use redact::Secret;
 pub use result::{Failure, ForModel, Signal, SignalKind, Spill, ToolResult};
 pub use status::{Calls, Reason, ServerStatus, State};
 pub use surroundings::{Platform, Surroundings};
+pub use tool::ServerTool;
 pub use trust::{
     QuestionFile, Replaced, Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, discover,
     questions, trust, trust_these, trusted, untrust,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use self::render::Lossy;
+use crate::json_string::LossyString;
 
 mod present;
 mod render;
@@ -19,7 +19,6 @@ mod wrap;
 
 pub use present::{Failure, ForModel};
 pub(crate) use present::{Origin, Presenter};
-pub(crate) use render::string;
 pub(crate) use scan::hidden::is_unseen;
 pub use scan::{Signal, SignalKind};
 pub(crate) use scan::{scan, summary};
@@ -60,7 +59,7 @@ impl<'de> Deserialize<'de> for Parts<'de> {
                 mut fields: A,
             ) -> Result<Parts<'de>, A::Error> {
                 let mut parts = Parts::default();
-                while let Some((Lossy(name), value)) = fields.next_entry::<_, &RawValue>()? {
+                while let Some((LossyString(name), value)) = fields.next_entry::<_, &RawValue>()? {
                     // Written twice, the last one counts, as it does to most who read JSON.
                     match &*name {
                         "content" => parts.content = Some(value),

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::catalog::{Cache, Consult, Drift, Offer, Tools};
+use crate::catalog::{Cache, Consult, Drift, Offer};
 use crate::connection::Suspicion;
 use crate::event::{EventKind, EventLog, LogOrigin};
 use crate::redact::Mask;
 use crate::sync::lock;
+use crate::tool::Tools;
 
 /// How many suspicions a manager remembers having been told of.
 const SUSPICIONS: usize = 1024;

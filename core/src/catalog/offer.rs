@@ -11,15 +11,15 @@ use indexmap::IndexSet;
 
 use super::drift::{Drift, DriftPolicy, MOST_KEPT, PinSets, Pins};
 use super::filter::Filter;
-use super::listed::{Tools, shown};
 use super::pin_file::{Earlier, PinFile, PinKey};
-use super::{Cache, Names, ServerTool};
+use super::{Cache, Names};
 use crate::approval::ApprovalPolicy;
 use crate::config::{Declared, ServerConfig, ToolFilter};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::{EventKind, EventLog};
 use crate::redact::Mask;
 use crate::sync::lock;
+use crate::tool::{ServerTool, Tools, quoted};
 
 /// How many tools a line about drift names.
 const NAMED: usize = 10;
@@ -147,7 +147,7 @@ impl Offer {
         match self.refusal(raw_name) {
             None => Ok(()),
             Some(hint) => {
-                let (tool, server) = (shown(raw_name), &self.server);
+                let (tool, server) = (quoted(raw_name), &self.server);
                 let text = format!("Tool {tool} of server \"{server}\" is not offered");
                 Err(self.rejected(text, hint).quoting(raw_name))
             }
@@ -166,7 +166,7 @@ impl Offer {
             return Ok(());
         }
         let (raw_name, server) = (tool.raw_name(), &self.server);
-        let tool = shown(raw_name);
+        let tool = quoted(raw_name);
         if let Some(why) = self.pins.lost() {
             let text = format!(
                 "Tool {tool} of server \"{server}\" is blocked: what it was when it was first seen cannot be read"
@@ -224,7 +224,7 @@ impl Offer {
         let version = self.pins.version() + self.terms.names.answered_count();
         let counted = lock(&self.counted).clone();
         if let Some((of, at, count)) = counted
-            && of.is(tools)
+            && of.is_same(tools)
             && at == version
         {
             return count;
@@ -267,7 +267,7 @@ impl Offer {
             }
             drop(told);
             if self.terms.policy == DriftPolicy::Warn && !drift.warned {
-                to_warn_of.push(shown(&drift.tool));
+                to_warn_of.push(quoted(&drift.tool));
             }
             let Drift { tool, pinned, fingerprint, changes, .. } = drift;
             let blocked = self.blocks();
@@ -302,7 +302,7 @@ impl Offer {
         if let Some(tool) = tool
             && !self.pins.knows(tool)
         {
-            let text = format!("Server \"{}\" has no tool {}", self.server, shown(tool));
+            let text = format!("Server \"{}\" has no tool {}", self.server, quoted(tool));
             return Err(self.rejected(text, "name it as its server does".to_owned()));
         }
         let was_lost = self.pins.lost().is_some();

@@ -12,13 +12,14 @@ use super::dial::dial;
 use super::health_watch::{probe, watch_over};
 use super::phase::{Dialed, Effect, Event, Phase};
 use super::starts::Ticket;
-use super::{Live, Shared, Tools};
+use super::{Live, Shared};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime;
 use crate::session::{Session, SessionEvent};
 use crate::status::Reason;
 use crate::subscribers::Severity;
+use crate::tool::Tools;
 use crate::wire::Loss;
 
 mod ending;

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::starts::{Place, Ticket};
-use super::{Live, Odd, Shared, Tools};
+use super::{Live, Odd, Shared};
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result};
@@ -19,6 +19,7 @@ use crate::resolve::{Resolved, resolve};
 use crate::runtime;
 use crate::session::{Session, greet, list_tools, was_stopped};
 use crate::sync::lock;
+use crate::tool::Tools;
 use crate::wire::Wire;
 use crate::wire::http::Link;
 use crate::wire::stdio::Pipe;

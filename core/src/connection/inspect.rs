@@ -1,12 +1,13 @@
 //! Owns looking through what a server says of itself and of its tools for orders to a model: once for each change, off
 //! the runtime. Everybody who holds the connection is told, and whoever joins later too.
 
-use super::{Shared, Tools};
+use super::Shared;
 use crate::event::{EventKind, InjectionPlace};
 use crate::redact::Mask;
 use crate::result::{Signal, scan, summary};
 use crate::subscribers::View;
 use crate::sync::lock;
+use crate::tool::Tools;
 
 /// So many are told: a server must not drown what others say. Each tool knows its own.
 const MOST: usize = 32;

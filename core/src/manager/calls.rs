@@ -14,14 +14,15 @@ use super::server::Server;
 use super::trust::Access;
 use crate::approval::Rule;
 use crate::call::{Address, Arguments, CallOptions, Retry, Waiter};
-use crate::catalog::{ServerTool, did_you_mean};
+use crate::catalog::did_you_mean;
 use crate::config::ServerConfig;
-use crate::connection::{Connection, Published, Tools};
+use crate::connection::{Connection, Published};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::per_process::Local;
 use crate::result::ToolResult;
 use crate::runtime;
 use crate::session::{CallLimits, CallRequest, Content, OutgoingCall, Session, Unsent};
+use crate::tool::{ServerTool, Tools};
 use crate::wire::Wire;
 
 mod approval_check;

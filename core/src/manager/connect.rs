@@ -17,11 +17,12 @@ use super::{Inner, Manager, PendingWithoutCache, closed, on_runtime};
 use crate::catalog::Cache;
 use crate::clock::Clock;
 use crate::config::Transport;
-use crate::connection::{Connection, Tools};
+use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Mask;
 use crate::runtime;
 use crate::status::State;
+use crate::tool::Tools;
 
 /// How a `connect_all` went.
 #[derive(Clone, Debug, Default, Serialize)]

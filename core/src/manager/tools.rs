@@ -9,12 +9,13 @@ use indexmap::IndexMap;
 
 use super::server::Server;
 use super::{Inner, Manager, closed, on_runtime};
-use crate::catalog::{Catalog, Names, ServerTool, Tool};
+use crate::catalog::{Catalog, Names, Tool};
 use crate::error::Result;
 use crate::event::EventKind;
 use crate::runtime;
 use crate::session::Announcements;
 use crate::sync::lock;
+use crate::tool::ServerTool;
 
 /// How many names are kept that tools had before.
 const FORMER_NAMES: usize = 20_000;
@@ -189,10 +190,11 @@ mod tests {
 
     use super::*;
     use crate::approval::{ApprovalPolicy, Rule};
-    use crate::catalog::{Slice, ToolState, Tools};
+    use crate::catalog::{Slice, ToolState};
     use crate::config::{Config, Declared, Source};
     use crate::manager::ManagerOptions;
     use crate::redact::Mask;
+    use crate::tool::Tools;
 
     #[test]
     fn names_of_tools_that_are_gone_are_forgotten_in_the_end() {

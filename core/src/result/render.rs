@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::json_string::unescape;
+
 const NOTHING: &str = "(no output)";
 const BETWEEN: &str = "\n\n";
 
@@ -100,44 +102,12 @@ fn render_block(raw: &str, out: &mut String) {
             }
         }
         // A kind that nobody here knows is shown as it came.
-        _ => *out += &string(raw).unwrap_or(raw.into()),
+        _ => *out += &unescape(raw).unwrap_or(raw.into()),
     }
 }
 
 fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
-    string(field?.get())
-}
-
-/// The text of a JSON string. Halves of surrogate pairs, which no text can hold, become marks of it.
-pub(crate) fn string(json: &str) -> Option<Cow<'_, str>> {
-    let text: Lossy<'_> = serde_json::from_str(json).ok()?;
-    Some(text.0)
-}
-
-/// A JSON string whatever is in it.
-pub(super) struct Lossy<'a>(pub(super) Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Lossy<'de> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl<'de> serde::de::Visitor<'de> for Bytes {
-            type Value = Lossy<'de>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Lossy<'de>, E> {
-                Ok(Lossy(String::from_utf8_lossy(bytes)))
-            }
-
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Lossy<'de>, E> {
-                Ok(Lossy(String::from_utf8_lossy(bytes).into_owned().into()))
-            }
-        }
-        // As bytes, because as text halves of pairs would be refused.
-        deserializer.deserialize_bytes(Bytes)
-    }
+    unescape(field?.get())
 }
 
 #[cfg(test)]

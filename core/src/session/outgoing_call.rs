@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::CallRequest;
 use crate::call::{Arguments, OnProgress, Waiter};
-use crate::catalog::ServerTool;
 use crate::error::Error;
 use crate::result::Presenter;
+use crate::tool::ServerTool;
 
 /// A call to send.
 pub(crate) struct OutgoingCall<'a> {

@@ -66,7 +66,7 @@ impl Actor {
         });
         let Shared { subscribers, server, clock, changed, .. } = &*self.shared;
         let status = (tell == Change::Status).then(|| published.status_event(clock));
-        let other_tools = !before.tools.is(&published.tools)
+        let other_tools = !before.tools.is_same(&published.tools)
             || (before.live.is_some() != published.live.is_some()
                 && !published.tools.list.is_empty());
         let mask = self.live.as_ref().map(|live| live.session.mask()).unwrap_or_default();

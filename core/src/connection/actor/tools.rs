@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
+use super::super::Shared;
 use super::super::dial::tools_of;
-use super::super::{Shared, Tools};
 use super::publish::Change;
 use super::{Actor, Phase};
 use crate::catalog::{Cache, Consult, Offer, PinFile, PinKey};
@@ -18,6 +18,7 @@ use crate::redact::Mask;
 use crate::runtime;
 use crate::session::list_tools;
 use crate::subscribers::{Severity, View};
+use crate::tool::Tools;
 
 /// Changes of a tool list within this time after the first are fetched together.
 const COALESCE: Duration = Duration::from_millis(300);

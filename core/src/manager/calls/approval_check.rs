@@ -16,12 +16,13 @@ use super::super::server::Server;
 use super::super::{Inner, Manager, closed};
 use crate::approval::{ApprovalQuestion, Approver, AskFunction, OnApproval, Rule};
 use crate::call::{Arguments, CallOptions, OnQuestion, Waiter};
-use crate::catalog::{Catalog, Names, Naming, Offer, ServerTool, provider_of};
+use crate::catalog::{Catalog, Names, Naming, Offer, provider_of};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::per_process::Local;
 use crate::question::Question;
 use crate::runtime;
+use crate::tool::ServerTool;
 
 /// What stands between a call and its server, where a manager asks.
 pub(super) struct ApprovalCheck {
