@@ -41,7 +41,6 @@ mod watch;
 
 pub use calls::{CallHandle, ToolRef};
 pub use connect::ConnectReport;
-pub(crate) use execute::Home;
 pub use options::{CacheOption, ManagerOptions, PendingWithoutCache, Telemetry};
 pub use reload::ReloadReport;
 use server::{Server, Showing};

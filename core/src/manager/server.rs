@@ -10,7 +10,7 @@ use futures_util::future::Shared;
 use tokio::sync::Notify;
 
 use crate::approval::{ApprovalPolicy, Rule};
-use crate::catalog::{Offer, Slice, ToolState};
+use crate::catalog::{Offer, Slice, ToolState, provider_of};
 use crate::config::{Declared, MAX_RESULT_CHARS, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
@@ -226,7 +226,7 @@ impl Server {
                 policy,
                 wanted: self.declared.config.as_ref().is_ok_and(|config| config.requires_approval),
             },
-            via: self.declared.source.provider.as_str().into(),
+            provider: provider_of(&self.name, &self.declared.source.provider).into(),
             untrusted: self.declared.subject.is_some() && *lease.trusted() == ScopeTrust::No,
         })
     }

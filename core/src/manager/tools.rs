@@ -95,7 +95,7 @@ impl Manager {
     pub(super) fn build_catalog(&self, names: &Names) -> Catalog {
         let (servers, policy) = (self.0.servers.load_full(), self.0.options.approval);
         let slices = servers.values().filter_map(|server| server.slice(policy)).collect();
-        Catalog::build(slices, names, &self.home())
+        Catalog::build(slices, names, &self.executor())
     }
 
     /// Takes tools that are not as they were when they were first seen for what they are now: one, by its server's name
@@ -209,10 +209,10 @@ mod tests {
                 offer: crate::catalog::Offer::new("s", &declared, &manager.0.terms, None),
                 state: ToolState::Live,
                 approval: Rule { policy: ApprovalPolicy::Never, wanted: false },
-                via: "code".into(),
+                provider: "mcp:s via code".into(),
                 untrusted: false,
             };
-            Arc::new(Catalog::build(vec![slice], manager.0.terms.names(), &manager.home()))
+            Arc::new(Catalog::build(vec![slice], manager.0.terms.names(), &manager.executor()))
         };
         let mut shown = Shown::default();
         for round in 0..8 {
