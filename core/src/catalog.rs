@@ -18,6 +18,7 @@ use crate::tool::{ServerTool, Tools};
 mod cache;
 mod drift;
 mod filter;
+mod manager_sink;
 mod name;
 mod offer;
 mod pin_file;
@@ -25,12 +26,13 @@ mod search;
 mod similar;
 
 pub(crate) use cache::Cache;
-pub(crate) use drift::Drift;
+use drift::Drift;
 pub use drift::DriftPolicy;
+pub(crate) use manager_sink::ManagerSink;
 pub(crate) use name::Names;
 pub use name::{Naming, NamingFunction};
-pub(crate) use offer::{Consult, Offer, Terms};
-pub(crate) use pin_file::{PinFile, PinKey};
+pub(crate) use offer::{Offer, OfferSettings, PinLookup};
+use pin_file::{PinFile, PinKey};
 pub(crate) use similar::did_you_mean;
 
 /// A tool under the name that agents use.

@@ -121,6 +121,10 @@ impl PinFile {
         Some(PinFile { path, key: key.clone() })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn read(&self) -> Earlier {
         match self.content() {
             Ok(pins) => Earlier::Pins(pins),

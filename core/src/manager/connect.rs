@@ -212,7 +212,7 @@ impl Inner {
             clock: self.pool.clock().clone(),
             patience: self.options.gate,
             pending_without_cache: self.options.pending_without_cache,
-            cache: self.view.cache.clone(),
+            cache: self.sink.cache.clone(),
             slots: self.connect_slots.clone(),
         };
         let enter = |server: Arc<Server>| {

@@ -14,12 +14,12 @@ use crate::catalog::{Offer, Slice, ToolState, provider_of};
 use crate::config::{Declared, MAX_RESULT_CHARS, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
+use crate::event::EventLog;
 use crate::pool::{Lease, Leaving};
 use crate::redact::Mask;
 use crate::result::{Presenter, SpillDir};
 use crate::shell;
 use crate::status::{Calls, ServerStatus, State};
-use crate::subscribers::View;
 use crate::sync::lock;
 
 pub(super) struct Server {
@@ -41,7 +41,7 @@ pub(super) struct Server {
 pub(super) struct Showing {
     pub(super) wrap: bool,
     pub(super) spill_dir: Option<Arc<SpillDir>>,
-    pub(super) view: Weak<View>,
+    pub(super) events: Weak<EventLog>,
 }
 
 impl Showing {
@@ -51,8 +51,8 @@ impl Showing {
     }
 
     pub(super) fn with_limit(&self, name: &str, max_chars: usize) -> Arc<Presenter> {
-        let Showing { wrap, spill_dir, view } = self.clone();
-        Arc::new(Presenter { server: name.into(), max_chars, wrap, spill_dir, view })
+        let Showing { wrap, spill_dir, events } = self.clone();
+        Arc::new(Presenter { server: name.into(), max_chars, wrap, spill_dir, events })
     }
 }
 

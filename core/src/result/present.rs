@@ -7,9 +7,8 @@ use super::spill::SpillDir;
 use super::{truncate, wrap};
 use crate::config::MAX_RESULT_CHARS;
 use crate::error::{Error, ErrorKind, Executed};
-use crate::event::{EventKind, InjectionPlace};
+use crate::event::{EventKind, EventLog, InjectionPlace};
 use crate::redact::Mask;
-use crate::subscribers::View;
 use crate::wire::process::{BEFORE_LAST_WORDS, BEFORE_PRINTED};
 
 /// What a model is given, and what is suspicious in it.
@@ -77,7 +76,8 @@ pub(crate) struct Presenter {
     pub(crate) wrap: bool,
     /// Where the whole of a text that is cut is kept, if anywhere.
     pub(crate) spill_dir: Option<Arc<SpillDir>>,
-    pub(crate) view: Weak<View>,
+    /// Where suspicious results are told; gone with the manager.
+    pub(crate) events: Weak<EventLog>,
 }
 
 /// Which tool a result is of.
@@ -97,7 +97,7 @@ impl Origin {
             max_chars: MAX_RESULT_CHARS,
             wrap: true,
             spill_dir: None,
-            view: Weak::new(),
+            events: Weak::new(),
         };
         Origin { presenter: Arc::new(presenter), tool: tool.into(), mask: Mask::default() }
     }
@@ -152,9 +152,9 @@ impl Origin {
         let signals: Vec<Signal> = signals.iter().map(|signal| signal.masked(&self.mask)).collect();
         let found = scan::summary(&signals);
         tracing::warn!(server, tool, "the output of a tool tries to give orders: {found}");
-        if let Some(view) = self.presenter.view.upgrade() {
+        if let Some(events) = self.presenter.events.upgrade() {
             let (place, tool) = (InjectionPlace::Result, Some(tool.to_owned()));
-            view.events.emit(server, EventKind::Injection { place, tool, signals });
+            events.emit(server, EventKind::Injection { place, tool, signals });
         }
     }
 

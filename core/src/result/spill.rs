@@ -3,14 +3,13 @@
 //! one comes. Best effort: whatever is wrong with the disk is a warning.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::Deserialize;
 
 use super::wrap::reduced;
-use crate::catalog::Cache;
 use crate::ownership::User;
 use crate::sync::lock;
 
@@ -38,13 +37,13 @@ pub(crate) struct SpillDir {
 }
 
 impl SpillDir {
-    /// Beside what is remembered of tools, or with the system's temporary files.
-    pub(crate) fn beside(cache: &Cache) -> SpillDir {
+    /// In the cache's directory, or with the system's temporary files where there is none.
+    pub(crate) fn beside(cache: Option<&Path>) -> SpillDir {
         let temporary = || {
             let user = rustix::process::geteuid().as_raw();
             std::env::temp_dir().join(format!("mcpool-{user}"))
         };
-        let dir = cache.directory().map_or_else(temporary, |dir| dir.join("results"));
+        let dir = cache.map_or_else(temporary, |dir| dir.join("results"));
         SpillDir { dir, swept: Mutex::default() }
     }
 
