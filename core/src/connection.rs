@@ -10,8 +10,6 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::catalog::Consult;
-pub(crate) use crate::catalog::Tools;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
@@ -20,8 +18,9 @@ use crate::redact::Mask;
 use crate::runtime;
 use crate::session::{Handshake, Session};
 use crate::status::{CallCounters, Reason, State};
-use crate::subscribers::{Subscribers, View};
+use crate::subscribers::{Subscribers, Suspicion, ToolStore};
 use crate::sync::lock;
+use crate::tool::Tools;
 
 mod actor;
 mod dial;
@@ -30,8 +29,7 @@ mod inspect;
 mod phase;
 mod starts;
 
-use actor::{Actor, Command, Holder};
-pub(crate) use inspect::Suspicion;
+use actor::{Actor, Command};
 
 /// A handle on one server's link.
 pub(crate) struct Connection {
@@ -145,9 +143,9 @@ impl Connection {
         lock(&self.shared.warnings).concat()
     }
 
-    /// Tells a manager that has just joined what is suspicious in what the server says of itself.
-    pub(crate) fn tell_suspicions(&self, view: &View) {
-        self.shared.tell_suspicions(view);
+    /// What is suspicious in what the server says of itself and of its tools.
+    pub(crate) fn suspicions(&self) -> Vec<Suspicion> {
+        lock(&self.shared.suspicions).clone()
     }
 
     /// Rings whenever something else is published.
@@ -155,24 +153,9 @@ impl Connection {
         self.shared.changed.subscribe()
     }
 
-    /// Tells a manager that has joined how the tools differ from what they were.
-    pub(crate) fn compare_tools(&self, view: &Arc<View>) {
-        let (shared, view, published) =
-            (self.shared.clone(), view.clone(), self.published().clone());
-        let is_new = view.offer(&shared.server).is_some_and(|offer| offer.wants_pins());
-        if let Some(holder) = Holder::new(&view, &shared.server).filter(|_| is_new) {
-            let _ = self.commands.send(Command::Store(Box::new(holder)));
-        }
-        let drifts = view.look(&shared.server, &published.tools, &published.mask(), Consult::Later);
-        if let Some(line) = view.tell(&shared.server, drifts) {
-            tracing::warn!(server = &*shared.server, "{line}");
-        }
-        if let Some(offer) = view.offer(&shared.server).filter(|offer| offer.wants_pins()) {
-            runtime::handle().spawn_blocking(move || {
-                let (tools, mask) = (&published.tools, &published.mask());
-                shared.compare_with_the_disk(&[(view, offer)], tools, mask);
-            });
-        }
+    /// Writes the tools of the link for a manager that joined later, too.
+    pub(crate) fn store_tools_in(&self, store: Box<dyn ToolStore>) {
+        let _ = self.commands.send(Command::Store(store));
     }
 
     /// How long its attempts have waited for their turn to start, in all.

@@ -36,7 +36,7 @@ mod fork;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod json;
+mod json_string;
 pub mod logs;
 mod mailbox;
 mod manager;
@@ -56,12 +56,13 @@ mod subscribers;
 mod surroundings;
 mod sync;
 mod time;
+mod tool;
 mod trust;
 mod wire;
 
 pub use approval::{ApprovalPolicy, ApprovalQuestion, OnApproval};
 pub use call::{Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
-pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, ServerTool, Tool, ToolState};
+pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, Tool, ToolState};
 pub use clock::Clock;
 pub use config::{
     Config, Declared, Effect, HealthProbe, HeldBack, InheritEnv, Isolate, KeepAlive, Level, Limits,
@@ -85,6 +86,7 @@ pub use result::{Failure, ForModel, Spill, ToolOutput, ToolResult};
 pub use scan::{Signal, SignalKind};
 pub use status::{Calls, Reason, ServerStatus, State};
 pub use surroundings::{Platform, Surroundings};
+pub use tool::ServerTool;
 pub use trust::{
     QuestionFile, Replaced, Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, discover,
     questions, trust, trust_these, trusted, untrust,

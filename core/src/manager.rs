@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::catalog::{Cache, Names, Offer, Terms, did_you_mean};
+use crate::catalog::{Cache, ManagerSink, Names, Offer, OfferSettings, did_you_mean};
 use crate::config::{Config, Declared, Isolate, ProjectEntry, Subject};
 use crate::connection::Connection;
 use crate::discover::Discovery;
@@ -24,7 +24,6 @@ use crate::pool::{Connections, Leaving, Pool};
 use crate::result::{Spill, SpillDir};
 use crate::runtime;
 use crate::status::ServerStatus;
-use crate::subscribers::View;
 use crate::sync::lock;
 
 mod calls;
@@ -45,7 +44,6 @@ mod watch;
 
 pub use calls::{CallHandle, ToolRef};
 pub use connect::ConnectReport;
-pub(crate) use execute::Home;
 pub use options::{CacheOption, ManagerOptions, PendingWithoutCache, Telemetry};
 pub use reload::ReloadReport;
 use server::{Server, Showing};
@@ -77,10 +75,10 @@ struct Inner {
     family: Arc<Connections>,
     /// Connections that this manager alone has.
     own: Arc<Connections>,
-    view: Arc<View>,
+    /// What its connections report to.
+    sink: Arc<ManagerSink>,
     showing: Showing,
-    /// What holds for the tools of all servers.
-    terms: Arc<Terms>,
+    offer_settings: Arc<OfferSettings>,
     catalog: Mutex<Shown>,
     /// How many announcements of its servers the catalog was waited for.
     heard_announcements: AtomicU64,
@@ -129,25 +127,27 @@ impl Manager {
         };
         let spill_dir = match options.spill {
             Spill::None => None,
-            Spill::File => Some(Arc::new(SpillDir::below(cache.directory()))),
+            Spill::File => Some(Arc::new(SpillDir::beside(cache.directory()))),
         };
         let pool = options.pool.clone().unwrap_or_else(Pool::shared);
         let names = match parent {
-            Some(parent) => parent.terms.names().clone(),
+            Some(parent) => parent.offer_settings.names().clone(),
             None => Names::new(options.naming.clone()),
         };
-        let pins = parent.map_or_else(Arc::default, |parent| parent.terms.pins().clone());
+        let pins = parent.map_or_else(Arc::default, |parent| parent.offer_settings.pins().clone());
         let policies = (options.drift, options.approval);
-        let terms = Terms::new(&options.tools, policies, names, cache.clone(), pins);
-        let view = View::new(cache);
-        let showing = Showing { wrap: options.wrap, spill_dir, events: view.events.downgrade() };
+        let offer_settings =
+            OfferSettings::new(&options.tools, policies, names, cache.clone(), pins);
+        let sink = ManagerSink::new(cache);
+        let events = Arc::downgrade(&sink.events);
+        let showing = Showing { wrap: options.wrap, spill_dir, events };
         let servers = servers.into_iter().map(|(name, declared)| {
-            let offer = Offer::new(&name, &declared, &terms, None);
+            let offer = Offer::new(&name, &declared, &offer_settings, None);
             let server = Server::new(&name, in_scope(declared, &options), offer, &showing);
             (name, server)
         });
         let servers: Servers = servers.collect();
-        view.set_offers(offers_of(&servers));
+        sink.set_offers(offers_of(&servers));
         let slots = options.connect_concurrency.unwrap_or(REMOTE_CONNECTS).max(1);
         Manager(ProcessLocal::new(Arc::new_cyclic(|me| Inner {
             me: me.clone(),
@@ -157,9 +157,9 @@ impl Manager {
             pool,
             family: parent.map_or_else(Arc::default, |parent| parent.family.clone()),
             own: Arc::default(),
-            view,
+            sink,
             showing,
-            terms,
+            offer_settings,
             catalog: Mutex::default(),
             heard_announcements: AtomicU64::new(0),
             origin,
@@ -190,13 +190,13 @@ impl Manager {
     /// What was odd in the config, and about values that were looked up since.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = lock(&self.0.warnings).clone();
-        warnings.extend(self.0.view.warnings());
+        warnings.extend(self.0.sink.warnings());
         warnings
     }
 
     /// Every server's status, in the order of the config. Starts nothing.
     pub fn status(&self) -> Vec<ServerStatus> {
-        if self.0.terms.go_by_answers() {
+        if self.0.offer_settings.go_by_answers() {
             // Has the function name the tools that are to be counted.
             self.catalog();
         }
@@ -205,7 +205,7 @@ impl Manager {
 
     /// What happens from now on.
     pub fn events(&self) -> Events {
-        self.0.view.events.subscribe()
+        self.0.sink.events.subscribe()
     }
 
     /// Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent, bounded.
@@ -235,12 +235,12 @@ impl Manager {
     }
 
     fn leave_all(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
-        let (servers, view) = (self.0.servers.load_full(), self.0.view.clone());
+        let (servers, events) = (self.0.servers.load_full(), self.0.sink.events.clone());
         if self.check_process().is_ok() && runtime::start().is_err() {
             // What never ran has no connection whose end could be waited for.
             servers.values().for_each(|server| drop(server.leave(leaving)));
             if leaving == Leaving::Closing {
-                view.events.close();
+                events.close();
             }
         }
         // In a forked child there is nothing to leave.
@@ -250,7 +250,7 @@ impl Manager {
                     servers.values().map(|server| timeout(CLOSE_ONE, server.leave(leaving)));
                 let _ = timeout(CLOSE_ALL, join_all(ending)).await;
                 if leaving == Leaving::Closing {
-                    view.events.close();
+                    events.close();
                 }
                 Ok(())
             })
@@ -295,7 +295,7 @@ impl Manager {
 impl Inner {
     /// The server's tools that this manager offers, from now on.
     fn offer(&self, name: &str, declared: &Declared, before: Option<&Offer>) -> Arc<Offer> {
-        Offer::new(name, declared, &self.terms, before)
+        Offer::new(name, declared, &self.offer_settings, before)
     }
 
     fn check_open(&self) -> Result<()> {
@@ -319,7 +319,7 @@ impl Inner {
                 (true, Isolate::Session) => &self.own,
                 (false, _) => &self.family,
             };
-            let lease = home.acquire(&server.name, &config, self.pool.clock(), &self.view)?;
+            let lease = home.acquire(&server.name, &config, self.pool.clock(), &self.sink)?;
             self.tell_replaced(server);
             Ok(lease)
         });

@@ -6,11 +6,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::catalog::ManagerSink;
 use crate::clock::Clock;
 use crate::config::{KeepAlive, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
@@ -19,7 +20,7 @@ use crate::event::EventKind;
 use crate::fork::{PerProcess, ProcessLocal};
 use crate::runtime;
 use crate::status::State;
-use crate::subscribers::View;
+use crate::subscribers::Subscriber;
 use crate::sync::lock;
 
 /// Options of a pool; the defaults are good.
@@ -141,7 +142,8 @@ pub(crate) struct Connections {
 struct PooledConnection {
     connection: Arc<Connection>,
     config: ServerConfig,
-    holders: usize,
+    /// One for each lease.
+    holders: Vec<Arc<ManagerSink>>,
     /// Counts who came, so that a delayed farewell can see that somebody did.
     visits: u64,
 }
@@ -157,7 +159,7 @@ impl Connections {
         name: &str,
         config: &ServerConfig,
         clock: &Clock,
-        view: &Arc<View>,
+        sink: &Arc<ManagerSink>,
     ) -> Result<Lease> {
         let (connection, is_replaced) = {
             let mut connections = lock(&self.by_name);
@@ -165,7 +167,7 @@ impl Connections {
                 Entry::Vacant(vacant) => vacant.insert(PooledConnection {
                     connection: Arc::new(Connection::new(name, config.clone(), clock.clone())),
                     config: config.clone(),
-                    holders: 0,
+                    holders: Vec::new(),
                     visits: 0,
                 }),
                 Entry::Occupied(occupied) => occupied.into_mut(),
@@ -174,22 +176,22 @@ impl Connections {
             let is_replaced = !differences.is_empty();
             differences.extend(pooled.config.setting_differences(config));
             if !differences.is_empty() {
-                if pooled.holders > 0 {
+                if !pooled.holders.is_empty() {
                     return Err(conflict(name, &differences));
                 }
                 pooled.redefine(config);
             }
-            pooled.holders += 1;
+            pooled.holders.push(sink.clone());
             pooled.visits += 1;
             (pooled.connection.clone(), is_replaced)
         };
-        connection.subscribers().join(view);
-        greet(name, &connection, view, is_replaced);
+        connection.subscribers().join(subscriber(sink));
+        report_history(name, &connection, sink, is_replaced);
         Ok(Lease {
             name: name.to_owned(),
             connections: self.clone(),
             connection,
-            view: view.clone(),
+            sink: sink.clone(),
             trusted: config.scope.trusted.clone(),
             released: AtomicBool::new(false),
         })
@@ -208,7 +210,7 @@ impl Connections {
     fn begin_end(self: &Arc<Self>, name: &str, visits: u64) -> Option<Ending> {
         let connections = lock(&self.by_name);
         let pooled = connections.get(name)?;
-        if pooled.holders > 0 || pooled.visits != visits {
+        if !pooled.holders.is_empty() || pooled.visits != visits {
             return None;
         }
         let ended = pooled.connection.disconnect();
@@ -229,23 +231,29 @@ impl PooledConnection {
     }
 }
 
-/// Whoever joins a connection that has a history hears where it stands. The tools of another definition, which may still
-/// be there for a moment, are nothing to compare with the pins of this one.
-fn greet(name: &str, connection: &Connection, view: &Arc<View>, is_replaced: bool) {
+/// Reports where a connection stands to a manager that joins it. The tools of another definition, which may still be there
+/// for a moment, are not compared with the pins of this one.
+fn report_history(name: &str, connection: &Connection, sink: &Arc<ManagerSink>, is_replaced: bool) {
     for line in connection.warnings() {
-        view.warn_once(name, &line);
+        sink.warn_once(name, &line);
     }
     let published = connection.published();
     if published.state != State::Idle {
-        view.events.emit(name, published.status_event(connection.clock()));
+        sink.emit(name, published.status_event(connection.clock()));
     }
     if !published.tools.list.is_empty() && !is_replaced {
-        view.invalidate_catalog();
-        connection.compare_tools(view);
-        let tool_count = view.tool_count(name, &published.tools, &published.mask());
-        view.events.emit(name, EventKind::ToolsChanged { tool_count });
+        sink.invalidate_catalog();
+        sink.compare_tools(connection);
+        sink.emit_tool_count(name, &published.tools, &published.mask());
     }
-    connection.tell_suspicions(view);
+    for suspicion in connection.suspicions() {
+        sink.report_suspicion(name, &suspicion);
+    }
+}
+
+fn subscriber(sink: &Arc<ManagerSink>) -> Weak<dyn Subscriber> {
+    let subscriber: Weak<ManagerSink> = Arc::downgrade(sink);
+    subscriber
 }
 
 fn conflict(name: &str, differences: &[&str]) -> Error {
@@ -263,7 +271,7 @@ pub(crate) struct Lease {
     name: String,
     connections: Arc<Connections>,
     connection: Arc<Connection>,
-    view: Arc<View>,
+    sink: Arc<ManagerSink>,
     /// How far the manager trusts the definition.
     trusted: ScopeTrust,
     released: AtomicBool,
@@ -296,6 +304,12 @@ impl Lease {
         &self.trusted
     }
 
+    /// The managers that hold the connection.
+    pub(crate) fn holders(&self) -> Vec<Arc<ManagerSink>> {
+        let connections = lock(&self.connections.by_name);
+        connections.get(&self.name).map(|pooled| pooled.holders.clone()).unwrap_or_default()
+    }
+
     /// Lets go; resolves when the connection has ended, or at once when it lives on.
     pub(crate) fn release(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
         let ending = self.leave(leaving);
@@ -311,12 +325,14 @@ impl Lease {
             return None;
         }
         let had_tools = !self.connection.published().tools.list.is_empty();
-        self.connection.subscribers().leave(&self.view);
-        self.tell_farewell(had_tools);
+        self.connection.subscribers().leave(&subscriber(&self.sink));
+        self.report_disconnected(had_tools);
         let (visits, keep_alive) = {
             let mut connections = lock(&self.connections.by_name);
             let pooled = connections.get_mut(&self.name)?;
-            pooled.holders -= 1;
+            if let Some(at) = pooled.holders.iter().position(|it| Arc::ptr_eq(it, &self.sink)) {
+                pooled.holders.remove(at);
+            }
             // As it is defined now: a reload may have changed it.
             (pooled.visits, pooled.config.keep_alive.or(self.connections.keep_alive))
         };
@@ -339,14 +355,14 @@ impl Lease {
         }
     }
 
-    fn tell_farewell(&self, had_tools: bool) {
-        self.view.invalidate_catalog();
+    fn report_disconnected(&self, had_tools: bool) {
+        self.sink.invalidate_catalog();
         let state = State::Disconnected;
-        let farewell =
+        let status =
             EventKind::Status { state, error: None, reason: None, attempt: 0, next_retry_ms: None };
-        self.view.events.emit(&self.name, farewell);
+        self.sink.emit(&self.name, status);
         if had_tools {
-            self.view.events.emit(&self.name, EventKind::ToolsChanged { tool_count: 0 });
+            self.sink.emit(&self.name, EventKind::ToolsChanged { tool_count: 0 });
         }
     }
 }

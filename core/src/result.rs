@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json::LossyString;
+use crate::json_string::LossyString;
 use crate::scan::Signal;
 
 mod output;

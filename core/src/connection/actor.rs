@@ -12,13 +12,14 @@ use super::dial::dial;
 use super::health_watch::{probe, watch_over};
 use super::phase::{Dialed, Effect, Event, Phase};
 use super::starts::Ticket;
-use super::{Live, Shared, Tools};
+use super::{Live, Shared};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime;
 use crate::session::{Session, SessionEvent, SessionOwner};
 use crate::status::Reason;
-use crate::subscribers::Severity;
+use crate::subscribers::{Severity, ToolStore};
+use crate::tool::Tools;
 use crate::wire::Loss;
 
 mod ending;
@@ -27,8 +28,7 @@ mod tools;
 
 use ending::{Ending, ended};
 use publish::Change;
-pub(super) use tools::Holder;
-use tools::Store;
+use tools::PendingStore;
 
 pub(super) enum Command {
     Connect(oneshot::Sender<Result<()>>),
@@ -36,7 +36,7 @@ pub(super) enum Command {
     Wake,
     Adopt(Option<Tools>, oneshot::Sender<bool>),
     Redefine(Box<ServerConfig>),
-    Store(Box<Holder>),
+    Store(Box<dyn ToolStore>),
     Disconnect(oneshot::Sender<()>),
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Actor {
     refresh: Option<Work<Result<Tools>>>,
     /// When the last one began.
     refreshed_at: Option<Instant>,
-    store: Option<Store>,
+    store: Option<PendingStore>,
     /// Sessions whose last calls still end by themselves.
     retired: Vec<Weak<Session>>,
     ending: Ending,
@@ -171,7 +171,7 @@ impl Actor {
                 let _ = asker.send(!self.tools.list.is_empty());
             }
             Command::Redefine(config) => self.redefine(*config),
-            Command::Store(holder) => self.store_for(*holder),
+            Command::Store(store) => self.store_in(store),
             Command::Disconnect(asker) => {
                 self.move_on(Event::Stop);
                 let ending = self.ending.clone();
@@ -200,7 +200,7 @@ impl Actor {
         let Shared { subscribers, server, .. } = &*self.shared;
         if !settings.is_empty() && subscribers.len() > 1 {
             let line = format!("one of its managers changed {} for all", settings.join(", "));
-            subscribers.say(Severity::Warning, server, &line);
+            subscribers.log(Severity::Warning, server, &line);
         }
         if other_server {
             // Under the old definition, whose tools they are.
@@ -386,7 +386,7 @@ impl Actor {
         let is_first = matches!(self.phase, Phase::Dialing { ladder, .. } if ladder.restarts == 0);
         let ticket = Ticket::new(is_first || self.is_awaited());
         let (config, of, of_ticket) = (self.config.clone(), session.clone(), ticket.clone());
-        let (last, pins) = (self.ending.clone(), self.consult_pins());
+        let (last, pins) = (self.ending.clone(), self.load_pins());
         let work = Box::pin(async move {
             // The last process of this name ends before the next one begins.
             last.await;

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::starts::{Place, Ticket};
-use super::{Live, Odd, Shared, Tools};
+use super::{Live, Odd, Shared};
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result};
@@ -19,6 +19,7 @@ use crate::runtime;
 use crate::session::{Session, greet, list_tools};
 use crate::sync::lock;
 use crate::time::now_ms;
+use crate::tool::Tools;
 use crate::wire::{Wire, was_stopped};
 
 /// How often one attempt is given the time back in which this process was stopped.

@@ -14,15 +14,16 @@ use super::server::Server;
 use super::trust::Access;
 use crate::approval::Rule;
 use crate::call::{Arguments, CallOptions, Retry};
-use crate::catalog::{ServerTool, did_you_mean};
+use crate::catalog::did_you_mean;
 use crate::config::ServerConfig;
-use crate::connection::{Connection, Published, Tools};
+use crate::connection::{Connection, Published};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::ProcessLocal;
 use crate::mailbox::{Address, Waiter};
 use crate::result::ToolResult;
 use crate::runtime;
 use crate::session::{CallLimits, CallRequest, Content, OutgoingCall, Session, Unsent};
+use crate::tool::{ServerTool, Tools};
 use crate::wire::Wire;
 
 mod approval_check;

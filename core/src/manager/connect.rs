@@ -17,11 +17,12 @@ use super::{Inner, Manager, PendingWithoutCache, closed, on_runtime};
 use crate::catalog::Cache;
 use crate::clock::Clock;
 use crate::config::Transport;
-use crate::connection::{Connection, Tools};
+use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Mask;
 use crate::runtime;
 use crate::status::State;
+use crate::tool::Tools;
 
 /// How a `connect_all` went.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -211,7 +212,7 @@ impl Inner {
             clock: self.pool.clock().clone(),
             patience: self.options.gate,
             pending_without_cache: self.options.pending_without_cache,
-            cache: self.view.cache.clone(),
+            cache: self.sink.cache.clone(),
             slots: self.connect_slots.clone(),
         };
         let enter = |server: Arc<Server>| {

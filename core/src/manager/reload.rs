@@ -13,6 +13,7 @@ use crate::config::{Config, Declared, ServerConfig};
 use crate::error::Result;
 use crate::event::EventKind;
 use crate::pool::Leaving;
+use crate::subscribers::Subscriber;
 use crate::sync::lock;
 
 /// What a reload changed.
@@ -159,24 +160,24 @@ impl Inner {
             return Ok(report);
         }
         let is_over = |names: &[String], server: &str| names.iter().any(|name| name == server);
-        self.view.forget_warnings(|server| {
+        self.sink.forget_warnings(|server| {
             is_over(&report.removed, server) || is_over(&report.restarted, server)
         });
-        self.view.set_offers(offers_of(&next));
+        self.sink.set_offers(offers_of(&next));
         self.servers.store(Arc::new(next));
         let ending = leaving.iter().map(|server| server.leave(Leaving::Disconnecting));
         let ending: Vec<_> = ending.map(|ending| timeout(CLOSE_ONE, ending)).collect();
-        self.view.invalidate_catalog();
+        self.sink.invalidate_catalog();
         if something_changed {
             let ReloadReport { added, removed, restarted, updated, .. } = report.clone();
             let changed = EventKind::ConfigChanged { added, removed, restarted, updated };
-            self.view.events.emit("", changed);
+            self.sink.events.emit("", changed);
         }
         for lease in resourced.iter().filter_map(|server| server.lease().clone()) {
-            lease.connection().compare_tools(&self.view);
+            self.sink.compare_tools(lease.connection());
         }
         for name in filtered {
-            self.tell_tools(&name);
+            self.emit_tool_count(&name);
         }
         // A server that is replaced waits for its predecessor's end by itself.
         let (gate, entrants) = self.at_the_gate(coming).await;

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use arc_swap::{ArcSwapOption, Guard};
 use futures_util::FutureExt;
@@ -10,11 +10,11 @@ use futures_util::future::Shared;
 use tokio::sync::Notify;
 
 use crate::approval::{ApprovalPolicy, Rule};
-use crate::catalog::{Offer, Slice, ToolState};
+use crate::catalog::{Offer, Slice, ToolState, provider_of};
 use crate::config::{Declared, MAX_RESULT_CHARS, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::WeakEventLog;
+use crate::event::EventLog;
 use crate::pool::{Lease, Leaving};
 use crate::redact::Mask;
 use crate::result::{Presenter, SpillDir};
@@ -41,7 +41,7 @@ pub(super) struct Server {
 pub(super) struct Showing {
     pub(super) wrap: bool,
     pub(super) spill_dir: Option<Arc<SpillDir>>,
-    pub(super) events: WeakEventLog,
+    pub(super) events: Weak<EventLog>,
 }
 
 impl Showing {
@@ -226,7 +226,7 @@ impl Server {
                 policy,
                 wanted: self.declared.config.as_ref().is_ok_and(|config| config.requires_approval),
             },
-            via: self.declared.source.provider.as_str().into(),
+            provider: provider_of(&self.name, &self.declared.source.provider).into(),
             untrusted: self.declared.subject.is_some() && *lease.trusted() == ScopeTrust::No,
         })
     }

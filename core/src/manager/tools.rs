@@ -9,12 +9,13 @@ use indexmap::IndexMap;
 
 use super::server::Server;
 use super::{Inner, Manager, closed, on_runtime};
-use crate::catalog::{Catalog, Names, ServerTool, Tool};
+use crate::catalog::{Catalog, Names, Tool};
 use crate::error::Result;
-use crate::event::EventKind;
 use crate::runtime;
 use crate::session::Announcements;
+use crate::subscribers::Subscriber;
 use crate::sync::lock;
+use crate::tool::ServerTool;
 
 /// How many names are kept that tools had before.
 const FORMER_NAMES: usize = 20_000;
@@ -40,13 +41,13 @@ impl Manager {
 
     /// Whether a server has announced a change of its tools since somebody last waited for that.
     pub fn has_announced_tools(&self) -> bool {
-        self.0.heard_announcements.load(Ordering::Acquire) != self.0.view.announced()
+        self.0.heard_announcements.load(Ordering::Acquire) != self.0.sink.announcements()
     }
 
     /// Blocks until the tools that were announced are known, within bounds. [`Manager::get_tools`] does so itself; this is
     /// for hosts that have a lock to let go of meanwhile.
     pub fn await_announced_tools(&self) {
-        let announced = self.0.view.announced();
+        let announced = self.0.sink.announcements();
         // Our own threads are those that bring the tools.
         if self.0.heard_announcements.load(Ordering::Acquire) == announced
             || runtime::is_own_thread()
@@ -66,7 +67,7 @@ impl Manager {
 
     /// The catalog of what is known now.
     pub(super) fn catalog(&self) -> Arc<Catalog> {
-        let version = self.0.view.catalog_version();
+        let version = self.0.sink.catalog_version();
         {
             let shown = lock(&self.0.catalog);
             if shown.version == version {
@@ -74,7 +75,7 @@ impl Manager {
             }
         }
         // Without the lock: a naming function may belong to a language with a lock of its own.
-        let catalog = Arc::new(self.build_catalog(self.0.terms.names()));
+        let catalog = Arc::new(self.build_catalog(self.0.offer_settings.names()));
         lock(&self.0.catalog).replace(version, catalog.clone());
         catalog
     }
@@ -94,7 +95,7 @@ impl Manager {
     pub(super) fn build_catalog(&self, names: &Names) -> Catalog {
         let (servers, policy) = (self.0.servers.load_full(), self.0.options.approval);
         let slices = servers.values().filter_map(|server| server.slice(policy)).collect();
-        Catalog::build(slices, names, &self.home())
+        Catalog::build(slices, names, &self.executor())
     }
 
     /// Takes tools that are not as they were when they were first seen for what they are now: one, by its server's name
@@ -113,7 +114,7 @@ impl Manager {
             let accepted = runtime::handle().spawn_blocking(accept).await;
             let accepted = accepted.unwrap_or_else(|_| Err(closed()))?;
             if !accepted.is_empty() {
-                manager.0.tell_accepted(&server);
+                manager.0.report_accepted(&server);
             }
             Ok(accepted)
         })
@@ -157,27 +158,25 @@ impl Shown {
 }
 
 impl Inner {
-    /// Tells that what is offered of a server's tools is something else now.
-    pub(super) fn tell_tools(&self, server: &str) {
+    /// Emits that the manager offers other tools of a server now.
+    pub(super) fn emit_tool_count(&self, server: &str) {
         let servers = self.servers.load();
         let lease = servers.get(server).and_then(|server| server.lease().clone());
         if let Some(lease) = lease {
             let published = lease.connection().published();
-            let tool_count = self.view.tool_count(server, &published.tools, &published.mask());
-            self.view.events.emit(server, EventKind::ToolsChanged { tool_count });
+            self.sink.emit_tool_count(server, &published.tools, &published.mask());
         }
     }
 
-    /// Tells everybody for whom a change that was accepted here is accepted too.
-    fn tell_accepted(&self, server: &Server) {
+    /// Reports an accepted change to every manager that shares the pins.
+    fn report_accepted(&self, server: &Server) {
         let Some(lease) = server.lease().clone() else { return };
         let published = lease.connection().published();
-        for view in lease.connection().subscribers().views() {
-            let offer = view.offer(&server.name);
+        for sink in lease.holders() {
+            let offer = sink.offer(&server.name);
             if offer.is_some_and(|offer| offer.shares_pins(&server.offer)) {
-                let tool_count = view.tool_count(&server.name, &published.tools, &published.mask());
-                view.invalidate_catalog();
-                view.events.emit(&server.name, EventKind::ToolsChanged { tool_count });
+                sink.invalidate_catalog();
+                sink.emit_tool_count(&server.name, &published.tools, &published.mask());
             }
         }
     }
@@ -189,10 +188,11 @@ mod tests {
 
     use super::*;
     use crate::approval::{ApprovalPolicy, Rule};
-    use crate::catalog::{Slice, ToolState, Tools};
+    use crate::catalog::{Slice, ToolState};
     use crate::config::{Config, Declared, Source};
     use crate::manager::ManagerOptions;
     use crate::redact::Mask;
+    use crate::tool::Tools;
 
     #[test]
     fn names_of_tools_that_are_gone_are_forgotten_in_the_end() {
@@ -204,13 +204,17 @@ mod tests {
                 Tools::read(&"s".into(), (0..5000).map(entry).collect(), &Mask::default());
             let slice = Slice {
                 tools,
-                offer: crate::catalog::Offer::new("s", &declared, &manager.0.terms, None),
+                offer: crate::catalog::Offer::new("s", &declared, &manager.0.offer_settings, None),
                 state: ToolState::Live,
                 approval: Rule { policy: ApprovalPolicy::Never, wanted: false },
-                via: "code".into(),
+                provider: "mcp:s via code".into(),
                 untrusted: false,
             };
-            Arc::new(Catalog::build(vec![slice], manager.0.terms.names(), &manager.home()))
+            Arc::new(Catalog::build(
+                vec![slice],
+                manager.0.offer_settings.names(),
+                &manager.executor(),
+            ))
         };
         let mut shown = Shown::default();
         for round in 0..8 {

@@ -20,11 +20,12 @@ use crate::config::{Declared, ProjectEntry, ScopeTrust, ServerConfig, Subject, T
 use crate::connection::Connection;
 use crate::discover::TrustView;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{EventKind, LogOrigin};
+use crate::event::EventKind;
 use crate::pool::Leaving;
 use crate::resolve::Addresses;
 use crate::runtime;
 use crate::status::State;
+use crate::subscribers::{Subscriber, log_event};
 use crate::surroundings::Surroundings;
 use crate::sync::lock;
 use crate::trust::{Permit, StoredTrust, Trust, TrustCallback, TrustQuestion, permit, untrusted};
@@ -259,7 +260,7 @@ impl Inner {
     }
 
     pub(super) fn warn_of_store(&self, error: &Error) {
-        if self.view.warn_once("", error.message()) {
+        if self.sink.warn_once("", error.message()) {
             tracing::warn!("{error}");
         }
     }
@@ -346,9 +347,7 @@ impl Inner {
             path(users)
         );
         tracing::warn!(server = name, "{text}");
-        let (origin, level) = (LogOrigin::Mcpool, "warning".to_owned());
-        let told = EventKind::Log { origin, level, logger: None, data: text.into() };
-        self.view.events.emit(name, told);
+        self.sink.emit(name, log_event("warning", &text));
     }
 
     /// The server's connection; where somebody has to be asked first, the wait for it.
@@ -443,7 +442,7 @@ impl Inner {
     /// Tells that a server is blocked.
     pub(super) fn tell_blocked(&self, server: &str, error: &Error) {
         tracing::warn!(server, "{error}");
-        self.view.events.emit(
+        self.sink.emit(
             server,
             EventKind::Status {
                 state: State::Blocked,

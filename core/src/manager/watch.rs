@@ -16,8 +16,8 @@ use crate::clock::Clock;
 use crate::config::own_writes;
 use crate::descriptors::check_room_for;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{EventKind, LogOrigin};
 use crate::runtime;
+use crate::subscribers::{Subscriber, log_event};
 use crate::sync::lock;
 
 /// Writes within this time are one change.
@@ -165,10 +165,8 @@ async fn follow(
         let _ = runtime::handle().spawn_blocking(move || seen.note_present()).await;
         if let Err(error) = manager.read_again().await {
             tracing::warn!("the config was not reloaded: {error}");
-            let data = format!("the config was not reloaded: {}", error.message()).into();
-            let (origin, level) = (LogOrigin::Mcpool, "warning".to_owned());
-            let log = EventKind::Log { origin, level, logger: None, data };
-            manager.view.events.emit("", log);
+            let line = format!("the config was not reloaded: {}", error.message());
+            manager.sink.emit("", log_event("warning", &line));
         }
     }
 }

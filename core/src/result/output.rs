@@ -1,6 +1,6 @@
 //! Owns what an agent gets of a call: text for its model, whatever happened, and the details behind it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -11,13 +11,13 @@ use crate::scan::Signal;
 /// How a call went, for an agent.
 pub struct ToolOutput {
     origin: Origin,
-    provider: String,
+    provider: Arc<str>,
     outcome: Result<ToolResult>,
     failure: OnceLock<ForModel>,
 }
 
 impl ToolOutput {
-    pub(crate) fn new(origin: Origin, provider: String, outcome: Result<ToolResult>) -> Self {
+    pub(crate) fn new(origin: Origin, provider: Arc<str>, outcome: Result<ToolResult>) -> Self {
         ToolOutput { origin, provider, outcome, failure: OnceLock::new() }
     }
 

@@ -1,12 +1,12 @@
 //! Owns what a model is shown of a call's end: the order of the chain, and who hears of what was found in it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::spill::SpillDir;
 use super::{truncate, wrap};
 use crate::config::MAX_RESULT_CHARS;
 use crate::error::{Error, ErrorKind, Executed};
-use crate::event::{EventKind, InjectionPlace, WeakEventLog};
+use crate::event::{EventKind, EventLog, InjectionPlace};
 use crate::process::{BEFORE_LAST_WORDS, BEFORE_PRINTED};
 use crate::redact::Mask;
 use crate::scan::{self, Signal};
@@ -76,8 +76,8 @@ pub(crate) struct Presenter {
     pub(crate) wrap: bool,
     /// Where the whole of a text that is cut is kept, if anywhere.
     pub(crate) spill_dir: Option<Arc<SpillDir>>,
-    /// Who is told of what is suspicious in a result.
-    pub(crate) events: WeakEventLog,
+    /// Where suspicious results are told; gone with the manager.
+    pub(crate) events: Weak<EventLog>,
 }
 
 /// Which tool a result is of.
@@ -97,7 +97,7 @@ impl Origin {
             max_chars: MAX_RESULT_CHARS,
             wrap: true,
             spill_dir: None,
-            events: WeakEventLog::default(),
+            events: Weak::new(),
         };
         Origin { presenter: Arc::new(presenter), tool: tool.into(), mask: Mask::default() }
     }
@@ -152,8 +152,10 @@ impl Origin {
         let signals: Vec<Signal> = signals.iter().map(|signal| signal.masked(&self.mask)).collect();
         let found = scan::summary(&signals);
         tracing::warn!(server, tool, "the output of a tool tries to give orders: {found}");
-        let (place, tool) = (InjectionPlace::Result, Some(tool.to_owned()));
-        self.presenter.events.emit(server, EventKind::Injection { place, tool, signals });
+        if let Some(events) = self.presenter.events.upgrade() {
+            let (place, tool) = (InjectionPlace::Result, Some(tool.to_owned()));
+            events.emit(server, EventKind::Injection { place, tool, signals });
+        }
     }
 
     /// Where the whole of a text that is cut can be found.

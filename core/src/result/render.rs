@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json::lossy_string;
+use crate::json_string::unescape;
 
 const NOTHING: &str = "(no output)";
 const BETWEEN: &str = "\n\n";
@@ -102,12 +102,12 @@ fn render_block(raw: &str, out: &mut String) {
             }
         }
         // A kind that nobody here knows is shown as it came.
-        _ => *out += &lossy_string(raw).unwrap_or(raw.into()),
+        _ => *out += &unescape(raw).unwrap_or(raw.into()),
     }
 }
 
 fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
-    lossy_string(field?.get())
+    unescape(field?.get())
 }
 
 #[cfg(test)]

@@ -37,13 +37,13 @@ pub(crate) struct SpillDir {
 }
 
 impl SpillDir {
-    /// Below the cache's directory, or with the system's temporary files.
-    pub(crate) fn below(cache_dir: Option<&Path>) -> SpillDir {
+    /// In the cache's directory, or with the system's temporary files where there is none.
+    pub(crate) fn beside(cache: Option<&Path>) -> SpillDir {
         let temporary = || {
             let user = rustix::process::geteuid().as_raw();
             std::env::temp_dir().join(format!("mcpool-{user}"))
         };
-        let dir = cache_dir.map_or_else(temporary, |dir| dir.join("results"));
+        let dir = cache.map_or_else(temporary, |dir| dir.join("results"));
         SpillDir { dir, swept: Mutex::default() }
     }
 

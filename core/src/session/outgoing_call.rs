@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::CallRequest;
 use crate::call::{Arguments, OnProgress};
-use crate::catalog::ServerTool;
 use crate::error::Error;
 use crate::mailbox::Waiter;
 use crate::result::Presenter;
+use crate::tool::ServerTool;
 
 /// A call to send.
 pub(crate) struct OutgoingCall<'a> {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json::lossy_string;
+use crate::json_string::unescape;
 use crate::redact::{Cut, Mask};
 
 /// How the texts of one server are read.
@@ -96,11 +96,11 @@ impl<'a> Beginning<'a> {
     fn of_string(json: &'a str, limit: usize) -> Option<Self> {
         let body = json.strip_prefix('"')?.strip_suffix('"')?;
         if body.len() <= limit {
-            return Some(Beginning { text: lossy_string(json)?, whole: None });
+            return Some(Beginning { text: unescape(json)?, whole: None });
         }
         let Beginning { text, whole } = Beginning::of_plain(body, limit);
         let end = whole_escapes(&text);
-        let text = lossy_string(&format!("\"{}\"", &text[..end]))?.into_owned().into();
+        let text = unescape(&format!("\"{}\"", &text[..end]))?.into_owned().into();
         Some(Beginning { text, whole })
     }
 

@@ -1,13 +1,10 @@
 //! Owns what others learn: the askers their outcome, everybody what is published, the managers events and log lines.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::{Published, Shared};
 use super::{Actor, Phase};
-use crate::catalog::Consult;
 use crate::error::{Error, ErrorKind};
-use crate::event::EventKind;
 use crate::status::State;
 use crate::subscribers::Severity;
 
@@ -66,32 +63,20 @@ impl Actor {
         });
         let Shared { subscribers, server, clock, changed, .. } = &*self.shared;
         let status = (tell == Change::Status).then(|| published.status_event(clock));
-        let other_tools = !before.tools.is(&published.tools)
+        let other_tools = !before.tools.is_same(&published.tools)
             || (before.live.is_some() != published.live.is_some()
                 && !published.tools.list.is_empty());
         let mask = self.live.as_ref().map(|live| live.session.mask()).unwrap_or_default();
         // Before anybody sees the tools: some may have to be kept back.
-        for view in subscribers.views() {
-            view.look(server, &self.tools, &mask, Consult::Later);
-        }
+        subscribers.review_tools(server, &self.tools, &mask);
         self.shared.published.store(published);
         subscribers.invalidate_catalogs();
         changed.send_replace(());
         if let Some(status) = status {
             subscribers.emit(server, status);
         }
-        if !other_tools {
-            return;
-        }
-        let mut lines = BTreeSet::new();
-        for view in subscribers.views() {
-            let drifts = view.look(server, &self.tools, &mask, Consult::Later);
-            lines.extend(view.tell(server, drifts));
-            let tool_count = view.tool_count(server, &self.tools, &mask);
-            view.events.emit(server, EventKind::ToolsChanged { tool_count });
-        }
-        for line in lines {
-            tracing::warn!(server = &**server, "{line}");
+        if other_tools {
+            subscribers.report_tools(server, &self.tools, &mask);
         }
     }
 
@@ -113,15 +98,15 @@ impl Actor {
                 let (reason, delay) = (reason.name(), delay.as_millis());
                 let line =
                     format!("{what} ({reason}): {words}; next attempt in {delay} ms [{code}]");
-                subscribers.say(Severity::Error, server, &line);
+                subscribers.log(Severity::Error, server, &line);
             }
             Phase::Down { reason, .. } => {
                 let reason = reason.name();
                 let line = format!("{what} ({reason}): {words}; no further attempt [{code}]");
-                subscribers.say(Severity::Error, server, &line);
+                subscribers.log(Severity::Error, server, &line);
             }
             Phase::Ready { .. } if matches!(before, Phase::Dialing { .. }) && self.ups > 1 => {
-                subscribers.say(Severity::Info, server, "connected again");
+                subscribers.log(Severity::Info, server, "connected again");
             }
             _ => {}
         }

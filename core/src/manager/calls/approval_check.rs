@@ -16,13 +16,14 @@ use super::super::server::Server;
 use super::super::{Inner, Manager, closed};
 use crate::approval::{ApprovalQuestion, Approver, AskFunction, OnApproval, Rule};
 use crate::call::{Arguments, CallOptions, OnQuestion};
-use crate::catalog::{Catalog, Names, Naming, Offer, ServerTool, provider_of};
+use crate::catalog::{Catalog, Names, Naming, Offer, provider_of};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::ProcessLocal;
 use crate::mailbox::Waiter;
 use crate::question::Question;
 use crate::runtime;
+use crate::tool::ServerTool;
 
 /// What stands between a call and its server, where a manager asks.
 pub(super) struct ApprovalCheck {

@@ -9,13 +9,12 @@ use super::super::Manager;
 use super::{CallHandle, Handle, ToolRef};
 use crate::call::{Arguments, CallOptions, OnProgress, Progress};
 use crate::error::{Error, Executed, Result};
-use crate::event::{CallPhase, EventKind};
+use crate::event::{CallPhase, EventKind, EventLog};
 use crate::fork::ProcessLocal;
 use crate::mailbox::{Waiter, WaiterProxy};
 use crate::question::Question;
 use crate::redact::{self, Mask};
 use crate::result::ToolResult;
-use crate::subscribers::View;
 use crate::sync::lock;
 
 /// How many characters of a server's words about progress an event keeps.
@@ -23,7 +22,7 @@ const MESSAGE: usize = 1000;
 
 /// A call under way that is told of. It stands in the place of the one who waits.
 pub(super) struct CallEvents {
-    view: Arc<View>,
+    events: Arc<EventLog>,
     server: String,
     tool: String,
     call: u64,
@@ -56,7 +55,7 @@ impl Manager {
             },
         };
         let call_events = Arc::new(CallEvents {
-            view: self.0.view.clone(),
+            events: self.0.sink.events.clone(),
             server,
             tool: raw_name,
             call: self.0.call_count.fetch_add(1, Ordering::Relaxed) + 1,
@@ -83,11 +82,12 @@ impl Manager {
         raw_name: &str,
         on_progress: OnProgress,
     ) -> OnProgress {
-        let (view, server, tool) = (self.0.view.clone(), server.to_owned(), raw_name.to_owned());
+        let events = self.0.sink.events.clone();
+        let (server, tool) = (server.to_owned(), raw_name.to_owned());
         Arc::new(move |progress| {
             let message = progress.message.as_deref().map(|text| redact::shortened(text, MESSAGE));
             let masked = Progress { message, ..progress };
-            view.events.emit(&server, EventKind::Progress { tool: tool.clone(), progress: masked });
+            events.emit(&server, EventKind::Progress { tool: tool.clone(), progress: masked });
             on_progress(progress);
         })
     }
@@ -113,7 +113,7 @@ impl CallEvents {
             None => {}
         }
         let (call, tool) = (self.call, self.tool.clone());
-        self.view.events.emit(
+        self.events.emit(
             &self.server,
             EventKind::Call {
                 phase,

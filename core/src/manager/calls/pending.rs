@@ -19,7 +19,7 @@ use super::super::Manager;
 use super::approval_check::ApprovalCheck;
 use super::{CallHandle, Handle};
 use crate::call::{Arguments, CallOptions, OnProgress, Retry};
-use crate::catalog::{Offer, ServerTool};
+use crate::catalog::Offer;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::ProcessLocal;
@@ -29,6 +29,7 @@ use crate::result::{Presenter, ToolResult};
 use crate::runtime;
 use crate::session::{Content, OutgoingCall, Session, Unsent};
 use crate::sync::lock;
+use crate::tool::ServerTool;
 
 /// A call with everything that is needed to send it, and to send it again.
 pub(super) struct PendingCall {

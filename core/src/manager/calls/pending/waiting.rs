@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::super::{find_tool, unavailable};
 use super::{LostSession, PendingCall};
-use crate::catalog::ServerTool;
 use crate::connection::{Connection, Published};
 use crate::error::{Error, ErrorKind, Executed, Restart, Result};
 use crate::session::Session;
 use crate::status::State;
+use crate::tool::ServerTool;
 
 impl PendingCall {
     /// A session that takes the call, or why there will be none in time.

@@ -1,5 +1,6 @@
-//! Owns one server's tool as the server wrote it: its parts, its hints, what its words look like, its fingerprint.
-//! Invariant: a schema is shown as it came, but for the secrets of the server; parts are read when somebody looks.
+//! Owns one server's tool as the server listed it: its parts, its hints, the signals in its texts, its fingerprint.
+//! `list` holds a server's tools together. Names for agents, filters and pins are left to `catalog`.
+//! Invariant: a schema is shown as it came, except for the server's secrets; parts are parsed when somebody reads them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,16 +10,21 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::drift::{LONGEST_TREE, canonical};
-use super::name::hex;
-use crate::json::lossy_string;
+use crate::json_string::unescape;
 use crate::redact::Mask;
 use crate::scan::{Signal, scan};
 
-/// One tool of one server, as the server wrote it; parts are read when looked at.
+mod canonical;
+mod list;
+
+pub(crate) use canonical::LONGEST_TREE;
+use canonical::canonical;
+pub(crate) use list::{Tools, quoted};
+
+/// One tool of one server, as the server wrote it.
 #[derive(Debug)]
 pub struct ServerTool {
-    pub(super) server: Arc<str>,
+    server: Arc<str>,
     raw_name: Arc<str>,
     /// The raw name as the server wrote it in JSON, ready for the wire.
     name_json: Bytes,
@@ -27,7 +33,7 @@ pub struct ServerTool {
     signals: OnceLock<Box<[Signal]>>,
 }
 
-/// What a server says of a tool, as far as it matters to us.
+/// The hints of a tool's annotations that we use.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Hints {
@@ -36,24 +42,24 @@ struct Hints {
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct Parts<'a> {
+pub(crate) struct Parts<'a> {
     #[serde(borrow, default)]
-    pub(super) name: Option<&'a RawValue>,
+    name: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) title: Option<&'a RawValue>,
+    pub(crate) title: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) description: Option<&'a RawValue>,
+    pub(crate) description: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputSchema")]
-    pub(super) input_schema: Option<&'a RawValue>,
+    pub(crate) input_schema: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "outputSchema")]
-    pub(super) output_schema: Option<&'a RawValue>,
+    output_schema: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) annotations: Option<&'a RawValue>,
+    annotations: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) icons: Option<&'a RawValue>,
+    icons: Option<&'a RawValue>,
 }
 
-pub(super) fn as_text(raw: Option<&RawValue>) -> Option<String> {
+pub(crate) fn as_text(raw: Option<&RawValue>) -> Option<String> {
     serde_json::from_str(raw?.get()).ok()
 }
 
@@ -78,8 +84,8 @@ impl ServerTool {
         Ok(ServerTool { server: server.clone(), raw_name, name_json, json, hints, signals })
     }
 
-    /// The same without the values that the server was given, but for the name on the wire.
-    pub(super) fn read_masked(
+    /// The same with the server's secrets masked, except in the name that calls are sent with.
+    fn read_masked(
         server: &Arc<str>,
         json: Bytes,
         mask: &Mask,
@@ -93,13 +99,16 @@ impl ServerTool {
         Ok(tool)
     }
 
-    pub(super) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> Parts<'_> {
         serde_json::from_slice(&self.json).unwrap_or_default()
     }
 
     /// The server it belongs to.
     pub fn server(&self) -> &str {
         &self.server
+    }
+    pub(crate) fn server_shared(&self) -> Arc<str> {
+        self.server.clone()
     }
     /// The server's name for it.
     pub fn raw_name(&self) -> &str {
@@ -186,10 +195,10 @@ impl ServerTool {
             hash.update([0]);
             hash.update(part.map_or("null".to_owned(), |raw| canonical(raw.get())));
         }
-        hex(&hash.finalize())
+        format!("{:x}", hash.finalize())
     }
     /// A part that counts for the fingerprint, by its name in JSON; as text where it cannot be read, or is very long.
-    pub(super) fn part(&self, name: &str) -> Option<Value> {
+    pub(crate) fn part(&self, name: &str) -> Option<Value> {
         let parts = self.parts();
         let part = match name {
             "description" => parts.description,
@@ -242,7 +251,7 @@ fn collect_texts(json: &str, out: &mut String) {
             ends
         });
         let (text, after) = text.split_at(end.map_or(text.len(), |end| end + 2));
-        if let Some(text) = lossy_string(text) {
+        if let Some(text) = unescape(text) {
             *out += &text;
             *out += "\n\n";
         }

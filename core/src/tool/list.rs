@@ -1,4 +1,5 @@
-//! Owns a server's tools as one list: read from what the server listed, found by raw name.
+//! Owns a server's tools as one list: read from `tools/list`, found by raw name.
+//! Invariant: one bad tool never costs the others.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
@@ -30,16 +31,16 @@ impl Tools {
         Tools { list: Arc::new(list), by_name: by_name.into() }
     }
 
-    /// Every tool of a list that can be used, and a line about each that cannot: one bad tool never costs the others.
-    /// Of tools with the same name the first is the one. What the server was given is hidden in all that is shown of a
-    /// tool; only the name that calls are sent with stays what it is.
+    /// Every tool of a list that can be used, and a warning about each that cannot. Of tools with the same name the first
+    /// is used. The server's secrets are masked in all that is shown of a tool; only the name that calls are sent with
+    /// stays as it is.
     pub(crate) fn read(server: &Arc<str>, listed: Vec<Bytes>, mask: &Mask) -> (Self, Vec<String>) {
         let unlimited =
             Limits { text_bytes: usize::MAX, tool_bytes: usize::MAX, ..Limits::default() };
         Self::read_within(server, listed, mask, &unlimited)
     }
 
-    /// The same for a list that a server has just sent: what is too long in it is left out.
+    /// The same for a list that a server has just sent: tools over the limits are left out.
     pub(crate) fn read_within(
         server: &Arc<str>,
         listed: Vec<Bytes>,
@@ -61,11 +62,11 @@ impl Tools {
                     continue;
                 }
                 Ok(tool) => {
-                    let name = shown(tool.raw_name());
+                    let name = quoted(tool.raw_name());
                     format!("tool {name} is listed more than once; the first is used")
                 }
                 Err((Some(name), problem)) => {
-                    format!("tool {} is left out: {problem}", shown(&name))
+                    format!("tool {} is left out: {problem}", quoted(&name))
                 }
                 Err((None, problem)) => format!("tool number {} is left out: {problem}", at + 1),
             };
@@ -88,7 +89,8 @@ impl Tools {
         alike.map(|&(_, at)| &self.list[at as usize]).find(|tool| tool.raw_name() == raw_name)
     }
 
-    pub(crate) fn is(&self, other: &Tools) -> bool {
+    /// Whether it is the same list, not only an equal one.
+    pub(crate) fn is_same(&self, other: &Tools) -> bool {
         Arc::ptr_eq(&self.list, &other.list) || (self.list.is_empty() && other.list.is_empty())
     }
 }
@@ -118,13 +120,13 @@ fn hash(raw_name: &str) -> u32 {
     hasher.finish() as u32
 }
 
-/// A name in quotes that fits a line, whatever stands in it.
-pub(super) fn shown(name: &str) -> String {
-    let mut shown: String = name.chars().take(SHOWN_NAME).flat_map(escaped).collect();
+/// A name in quotes, short and printable enough for one line.
+pub(crate) fn quoted(name: &str) -> String {
+    let mut text: String = name.chars().take(SHOWN_NAME).flat_map(escaped).collect();
     if name.chars().nth(SHOWN_NAME).is_some() {
-        shown.push('…');
+        text.push('…');
     }
-    format!("\"{shown}\"")
+    format!("\"{text}\"")
 }
 
 /// Control characters, and those that turn or hide the text around them, as `\u{…}`.

@@ -1,16 +1,17 @@
-//! Owns reading JSON strings that servers wrote, whatever is in them.
+//! Reads JSON strings as text, whatever is in them.
+//! Invariant: a string that JSON allows is never refused, so that odd characters hide nothing.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// The text of a JSON string. Unpaired surrogates become replacement characters.
-pub(crate) fn lossy_string(json: &str) -> Option<Cow<'_, str>> {
+/// The text of a JSON string. Halves of surrogate pairs, which no text can hold, become marks of it.
+pub(crate) fn unescape(json: &str) -> Option<Cow<'_, str>> {
     let text: LossyString<'_> = serde_json::from_str(json).ok()?;
     Some(text.0)
 }
 
-/// A JSON string that may hold unpaired surrogates.
+/// A JSON string whatever is in it.
 pub(crate) struct LossyString<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for LossyString<'de> {
@@ -31,7 +32,19 @@ impl<'de> Deserialize<'de> for LossyString<'de> {
                 Ok(LossyString(String::from_utf8_lossy(bytes).into_owned().into()))
             }
         }
-        // As bytes: serde_json refuses unpaired surrogates in text.
+        // As bytes, because as text halves of pairs would be refused.
         deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unescape;
+
+    #[test]
+    fn half_of_a_surrogate_pair_becomes_replacement_characters() {
+        assert_eq!(unescape(r#""a\ud83d!""#).unwrap(), "a\u{fffd}\u{fffd}\u{fffd}!");
+        assert_eq!(unescape(r#""plain""#).unwrap(), "plain");
+        assert!(unescape("7").is_none());
     }
 }
