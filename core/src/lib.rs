@@ -35,6 +35,8 @@ mod event;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(test)]
+mod generated_file;
 mod inherited;
 pub mod logs;
 mod mailbox;

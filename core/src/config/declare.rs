@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::enabled::REQUIRED;
 use super::{Declared, Level, Scope, Source, validate};
 
 impl Declared {
@@ -14,7 +15,7 @@ impl Declared {
         scope: Scope,
         warnings: &mut Vec<String>,
     ) -> Declared {
-        let required = definition["required"] == Value::Bool(true);
+        let required = definition[REQUIRED] == Value::Bool(true);
         let mut config = validate::server(name, definition, warnings);
         if let Ok(config) = &mut config {
             if scope.level == Level::Project && !config.requires_approval {

@@ -8,6 +8,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::server::fields_with_references;
+use super::shape::Shape;
+
 #[cfg(test)]
 mod tests;
 
@@ -142,19 +145,19 @@ pub(crate) fn translate_definition(
 ) -> Vec<&'static str> {
     let elsewhere = if syntax.has(Syntax::HEADERS_ONLY) { Syntax::LITERAL } else { syntax };
     let mut not_run = Vec::new();
-    for field in ["command", "args", "cwd", "envFile", "url", "env", "headers"] {
-        let syntax = if field == "headers" { syntax } else { elsewhere };
-        let texts: &mut dyn Iterator<Item = &mut Value> = match definition.get_mut(field) {
+    for field in fields_with_references() {
+        let syntax = if field.name == "headers" { syntax } else { elsewhere };
+        let texts: &mut dyn Iterator<Item = &mut Value> = match definition.get_mut(field.name) {
             Some(Value::Object(entries)) => &mut entries.values_mut(),
             Some(Value::Array(items)) => &mut items.iter_mut(),
             Some(text) => &mut std::iter::once(text),
             None => continue,
         };
         let mut hit = false;
-        let translate =
-            if matches!(field, "env" | "headers") { translate_value } else { translate };
+        let is_by_name = matches!(field.shape, Shape::ByName(_));
+        let translate = if is_by_name { translate_value } else { translate };
         texts.for_each(|text| hit |= replace(text, syntax, translate));
-        not_run.extend(hit.then_some(field));
+        not_run.extend(hit.then_some(field.name));
     }
     not_run
 }
