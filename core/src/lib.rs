@@ -52,6 +52,7 @@ mod result;
 pub mod runtime;
 mod session;
 mod shell;
+mod similar;
 mod status;
 mod surroundings;
 mod sync;

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::audience::View;
-use crate::catalog::{Cache, Names, Offer, Terms, did_you_mean};
+use crate::catalog::{Cache, Names, Offer, Terms};
 use crate::config::{Config, Declared, Isolate, ProjectEntry, Subject};
 use crate::connection::Connection;
 use crate::discover::Discovery;
@@ -24,6 +24,7 @@ use crate::per_process::Local;
 use crate::pool::{Leaving, Pool, Residents};
 use crate::result::{Shelf, Spill};
 use crate::runtime;
+use crate::similar::did_you_mean;
 use crate::status::ServerStatus;
 use crate::sync::lock;
 

@@ -10,8 +10,8 @@ use super::server::DEFINITION;
 use super::shape::{Object, Shape};
 use super::syntax::{Syntax, translate_definition};
 use super::{Config, Declared, Scope, Source, parse};
-use crate::catalog::did_you_mean;
 use crate::error::{Error, ErrorKind, Result};
+use crate::similar::did_you_mean;
 
 pub(super) const SERVERS: &str = "mcpServers";
 pub(super) const DISABLED: &str = "disabledServers";

@@ -12,8 +12,8 @@ use super::document::{DISABLED, ENABLED, SERVERS};
 use super::file::parse_document;
 use super::parse::{self, Format};
 use super::{check_name, validate};
-use crate::catalog::did_you_mean;
 use crate::error::{Error, ErrorKind, Result};
+use crate::similar::did_you_mean;
 use change::{Change, Refusal};
 
 mod change;

@@ -14,7 +14,7 @@ use super::server::Server;
 use super::trust::Reached;
 use crate::approval::Rule;
 use crate::call::{Address, Arguments, CallOptions, Retry, Waiter};
-use crate::catalog::{ServerTool, did_you_mean};
+use crate::catalog::ServerTool;
 use crate::config::ServerConfig;
 use crate::connection::{Connection, Published, Tools};
 use crate::error::{Error, ErrorKind, Executed, Result};
@@ -22,6 +22,7 @@ use crate::per_process::Local;
 use crate::result::ToolResult;
 use crate::runtime;
 use crate::session::{CallLimits, CallRequest, Content, Order, Session, Unsent};
+use crate::similar::did_you_mean;
 use crate::wire::Wire;
 
 mod asked;
