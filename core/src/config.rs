@@ -4,9 +4,11 @@
 
 use indexmap::IndexMap;
 
+pub use crate::source::{Level, Source};
+
 mod auth;
 mod codec;
-mod declare;
+mod declared;
 mod difference;
 mod document;
 pub(crate) mod edit;
@@ -19,19 +21,21 @@ mod keep_alive;
 mod limits;
 pub(crate) mod own_writes;
 pub(crate) mod parse;
+mod project;
 mod protocol;
 mod reader;
 mod restart;
 mod schema;
+mod scope;
 mod server;
 mod shape;
-mod source;
 pub(crate) mod syntax;
 mod tools;
 mod transport;
 mod validate;
 mod write;
 
+pub use declared::Declared;
 pub(crate) use document::warn_of_misspelt;
 pub use edit::{
     EditRequest, EditScope, Edited, Place, add, disable, enable, hide, remove, unhide, update,
@@ -40,13 +44,12 @@ pub(crate) use file::{parse_document, read_text};
 pub use keep_alive::KeepAlive;
 pub use limits::Limits;
 pub(crate) use own_writes::physical;
+pub use project::{Effect, HeldBack, ProjectEntry, Subject};
 pub use restart::RestartPolicy;
 pub use schema::schema;
+pub use scope::{Scope, ScopeTrust};
 pub use server::{HealthProbe, InheritEnv, Isolate, ServerConfig};
 pub(crate) use server::{MAX_RESULT_CHARS, field_names};
-pub use source::{
-    Declared, Effect, HeldBack, Level, ProjectEntry, Scope, ScopeTrust, Source, Subject,
-};
 pub use tools::ToolFilter;
 pub use transport::{Remote, Transport};
 pub use validate::check_name;

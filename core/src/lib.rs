@@ -53,11 +53,13 @@ pub mod runtime;
 mod session;
 mod shell;
 mod similar;
+mod source;
 mod status;
 mod surroundings;
 mod sync;
 mod trust;
 mod utc;
+mod variable_name;
 mod wire;
 
 pub use approval::{ApprovalPolicy, ApprovalQuestion, OnApproval};

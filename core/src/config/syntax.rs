@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::server::fields_with_references;
 use super::shape::Shape;
+use crate::variable_name::name_length;
 
 #[cfg(test)]
 mod tests;
@@ -173,22 +174,6 @@ fn replace(
         *text = translated;
     }
     not_run
-}
-
-/// How long the name of a variable at the start of `text` is; 0 when there is none.
-pub(crate) fn name_length(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    match bytes.first() {
-        Some(first) if first.is_ascii_alphabetic() || *first == b'_' => {
-            bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()
-        }
-        _ => 0,
-    }
-}
-
-/// Whether `text` is the name of a variable.
-pub(crate) fn is_name(text: &str) -> bool {
-    !text.is_empty() && name_length(text) == text.len()
 }
 
 /// Where each `${` ends, found in one pass so that unfinished ones cost nothing.

@@ -222,3 +222,21 @@ impl fmt::Debug for Remote {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::config::Config;
+
+    #[test]
+    fn no_definition_is_printed_with_its_secrets() {
+        let config = Config::from_value(json!({"mcpServers": {
+            "a": {"command": "x", "args": ["--key", "hunter2"], "env": {"A": "hunter2"}},
+            "b": {"url": "https://me:hunter2@h/?token=hunter2", "headers": {"A": "hunter2"}},
+        }}))
+        .unwrap();
+        let printed = format!("{config:?} {config:#?}");
+        assert!(!printed.contains("hunter2") && printed.contains("--key"), "{printed}");
+    }
+}

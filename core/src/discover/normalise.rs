@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::providers::Provider;
 use crate::config::field_names;
-use crate::config::syntax::{is_name, no_command, translate_definition};
+use crate::config::syntax::{no_command, translate_definition};
+use crate::variable_name::is_name;
 
 /// Our field, and the words for it in order of precedence.
 const WORDS: &[(&str, &[&str])] = &[
