@@ -47,6 +47,7 @@ mod per_process;
 mod pool;
 mod question;
 mod redact;
+mod regular_file;
 mod resolve;
 mod result;
 pub mod runtime;
