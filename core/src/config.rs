@@ -8,6 +8,7 @@ pub use crate::source::{Level, Source};
 
 mod auth;
 mod codec;
+pub(crate) mod container;
 mod declared;
 mod difference;
 mod document;

@@ -13,7 +13,7 @@ use super::{Config, Declared, Scope, Source, parse};
 use crate::error::{Error, ErrorKind, Result};
 use crate::similar::did_you_mean;
 
-pub(super) const SERVERS: &str = "mcpServers";
+pub(super) use super::container::MCP_SERVERS as SERVERS;
 pub(super) const DISABLED: &str = "disabledServers";
 pub(super) const ENABLED: &str = "enabledServers";
 pub(super) const BARE_ENV_NAMES: &str = "bareEnvNames";
