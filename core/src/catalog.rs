@@ -23,7 +23,6 @@ mod name;
 mod offer;
 mod pin_file;
 mod search;
-mod similar;
 
 pub(crate) use cache::Cache;
 use drift::Drift;
@@ -33,7 +32,6 @@ pub(crate) use name::Names;
 pub use name::{Naming, NamingFunction};
 pub(crate) use offer::{Offer, OfferSettings, PinLookup};
 use pin_file::{PinFile, PinKey};
-pub(crate) use similar::did_you_mean;
 
 /// A tool under the name that agents use.
 #[derive(Clone, Debug)]

@@ -36,6 +36,8 @@ mod fork;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(test)]
+mod generated_file;
 mod json_string;
 pub mod logs;
 mod mailbox;
@@ -45,12 +47,15 @@ mod pool;
 mod process;
 mod question;
 mod redact;
+mod regular_file;
 mod resolve;
 mod result;
 pub mod runtime;
 mod scan;
 mod session;
 mod shell;
+mod similar;
+mod source;
 mod status;
 mod subscribers;
 mod surroundings;
@@ -58,6 +63,7 @@ mod sync;
 mod time;
 mod tool;
 mod trust;
+mod variable_name;
 mod wire;
 
 pub use approval::{ApprovalPolicy, ApprovalQuestion, OnApproval};

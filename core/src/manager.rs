@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::catalog::{Cache, ManagerSink, Names, Offer, OfferSettings, did_you_mean};
+use crate::catalog::{Cache, ManagerSink, Names, Offer, OfferSettings};
 use crate::config::{Config, Declared, Isolate, ProjectEntry, Subject};
 use crate::connection::Connection;
 use crate::discover::Discovery;
@@ -23,6 +23,7 @@ use crate::fork::ProcessLocal;
 use crate::pool::{Connections, Leaving, Pool};
 use crate::result::{Spill, SpillDir};
 use crate::runtime;
+use crate::similar::did_you_mean;
 use crate::status::ServerStatus;
 use crate::sync::lock;
 

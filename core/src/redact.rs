@@ -22,9 +22,7 @@ pub(crate) use given::Given;
 pub(crate) use mask::Mask;
 pub(crate) use names::is_secret_key;
 pub(crate) use needles::Cut;
-#[cfg(any(test, fuzzing))]
-pub(crate) use shown::args;
-pub(crate) use shown::{definition, text, url};
+pub(crate) use shown::{args, definition, text, url};
 
 const STARS: &str = "***";
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use serde::Serialize;
 
-use crate::config::Source;
 use crate::error::{Error, ErrorKind};
+use crate::source::Source;
 
 /// Where a server stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

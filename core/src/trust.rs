@@ -12,7 +12,6 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::catalog::did_you_mean;
 use crate::config::{
     Declared, Level, ProjectEntry, ServerConfig, Source, Subject, Transport, physical,
 };
@@ -20,6 +19,7 @@ use crate::discover::{DiscoverOptions, Discovery, TrustView, discover_with};
 use crate::error::{Error, ErrorKind, Result};
 use crate::resolve::{BroughtFile, SWITCHED_OFF, brought, trust_fingerprint};
 use crate::shell;
+use crate::similar::did_you_mean;
 use crate::surroundings::Surroundings;
 
 mod request;

@@ -1,7 +1,7 @@
 // Owns changing config files: one server at a time, everything else in the file stays as it was.
 import * as native from '../native.js';
-import type { ServerConfig } from './manager.js';
 import { ask, bridge } from './post.js';
+import type { ServerConfig } from './server-config.js';
 import { restoringWrite, withPaths, write } from './shape.js';
 import type { Surroundings } from './surroundings.js';
 

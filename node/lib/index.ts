@@ -61,19 +61,25 @@ export type {
   ToolsChangedEvent,
 } from './events.js';
 export {
-  type Config,
   type DiscoverManagerOptions,
   type FileOptions,
   Manager,
   type ManagerOptions,
   type Naming,
-  type ServerConfig,
 } from './manager.js';
 export { ToolOutput } from './output.js';
 export { Pool, type PoolOptions } from './pool.js';
 export type { ApprovalQuestion, OnApproval } from './questions.js';
 export { type ContentBlock, ToolResult } from './result.js';
 export { Secret } from './secret.js';
+export type {
+  Config,
+  Limits,
+  RestartDelays,
+  ServerAuth,
+  ServerConfig,
+  ToolSwitch,
+} from './server-config.js';
 export type {
   Calls,
   ConnectReport,

@@ -9,6 +9,7 @@ import { nativeOf, type Pool } from './pool.js';
 import { type Answering, ask, bridge } from './post.js';
 import { type Asked, answering, type OnApproval } from './questions.js';
 import type { ToolResult } from './result.js';
+import type { Config } from './server-config.js';
 import { pathOf, restoringWrite, write, writeOptions } from './shape.js';
 import {
   type ConnectReport,
@@ -21,79 +22,6 @@ import {
 import type { Surroundings } from './surroundings.js';
 import { type Tool, toolsOf } from './tool.js';
 import type { Trust } from './trust.js';
-
-/** One server: a `command` to start, or a `url` to reach. */
-export interface ServerConfig {
-  type?: string;
-  command?: string;
-  args?: string[];
-  env?: Record<string, string>;
-  /** A file of further `NAME=value` lines; `env` wins over it. */
-  envFile?: string;
-  cwd?: string;
-  url?: string;
-  headers?: Record<string, string>;
-  enabled?: boolean;
-  disabled?: boolean;
-  /** Limit for connect, handshake and the first tool list together, in milliseconds. */
-  timeout?: number;
-  /** Limit for one call, in milliseconds. */
-  toolTimeout?: number;
-  /** Limit for one request on the wire, in milliseconds; at least half as much again as `toolTimeout`. */
-  requestTimeout?: number;
-  /** How we show it who we are. */
-  auth?: { type: 'oauth'; credentialId?: string } | { type: 'bearer'; token?: string; tokenEnv?: string };
-  /** `connectAll` rejects when this server fails. */
-  required?: boolean;
-  /** What of our environment a child process inherits. */
-  inheritEnv?: 'safe' | 'all' | 'none';
-  requiresApproval?: boolean;
-  /** What is said of single tools, or the names of the only ones that are offered. */
-  tools?: Record<string, { enabled?: boolean }> | string[];
-  /** Globs over the names of the only tools that are offered. */
-  enabledTools?: string[];
-  /** Globs over the names of tools that are not offered; they win. */
-  disabledTools?: string[];
-  /** How long a result may be before it is cut. */
-  maxResultChars?: number;
-  /** How many calls may be under way at the same time. */
-  maxConcurrency?: number;
-  /** `auto`, or the version of the protocol to ask for. */
-  protocol?: string;
-  /** Started by its first call, not by `connectAll`. */
-  lazy?: boolean;
-  /** One connection for all managers of the process; off means private to its manager. */
-  shared?: boolean;
-  /** `session`: each manager has its own connection although the server is shared. */
-  isolate?: 'none' | 'session';
-  /** When it is tried again after a failure; delays in milliseconds, the last one repeated when `forever`. */
-  restart?: 'relentless' | 'bounded' | 'once' | 'never' | { delays: number[]; forever?: boolean };
-  /** How a server under suspicion is asked whether it is alive. */
-  healthProbe?: 'auto' | 'ping' | 'listTools';
-  /** How often it is asked without suspicion, in milliseconds. */
-  pingInterval?: number;
-  /** How long the connection outlives its last manager, in milliseconds. */
-  keepAlive?: number | 'always';
-  /** Milliseconds without a call until it is stopped; the next call starts it again. */
-  idleShutdown?: number;
-  /** The bounds on what it may cost us. */
-  limits?: {
-    messageBytes?: number;
-    jsonDepth?: number;
-    serverRequests?: number;
-    replyBytes?: number;
-    textBytes?: number;
-    toolBytes?: number;
-    toolListBytes?: number;
-  };
-  [field: string]: unknown;
-}
-
-/** Servers by name. */
-export interface Config {
-  mcpServers: Record<string, ServerConfig>;
-  [field: string]: unknown;
-}
 
 /** How tools are named: a style, or a function whose answers are made legal and unique. */
 export type Naming = 'plain' | 'letters' | 'double' | 'raw' | ((server: string, tool: string) => string);

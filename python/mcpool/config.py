@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from ._records import Edited
-    from ._server import Limits, RestartDelays, ServerAuth, ServerConfig, Surroundings, ToolSwitch
+    from ._server import Surroundings
+    from ._server_config import Limits, RestartDelays, ServerAuth, ServerConfig, ToolSwitch
 
 __all__ = [
     "Edited",
@@ -45,9 +46,9 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """Types are made when somebody asks for them: importing this package stays cheap."""
         if name in __all__:
-            from . import _records, _server
+            from . import _records, _server_config
 
-            return getattr(_records if name == "Edited" else _server, name)
+            return getattr(_records if name == "Edited" else _server_config, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -59,7 +59,7 @@ test('the schema is at hand and ships with the package', () => {
 });
 
 test('the type of a definition has the fields of the schema', () => {
-  const types = readFileSync(join(root, 'node/dist/manager.d.ts'), 'utf8');
+  const types = readFileSync(join(root, 'node/dist/server-config.d.ts'), 'utf8');
   const [, body] = types.match(/interface ServerConfig \{\n([\s\S]*?)^\}/m);
   const typed = [...body.matchAll(/^ {4}(\w+)\?:/gm)].map(([, name]) => name);
   const { properties } = config.schema().properties.mcpServers.additionalProperties;

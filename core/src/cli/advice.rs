@@ -6,10 +6,10 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use super::shown::quoted;
-use crate::catalog::did_you_mean;
 use crate::config::{Declared, Transport};
 use crate::error::{Error, ErrorKind};
 use crate::shell;
+use crate::similar::did_you_mean;
 
 /// Programs that servers are started with, and what brings them.
 const INSTALLERS: &[(&[&str], &str)] = &[

@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::providers::Provider;
-use crate::config::syntax::{is_name, no_command, translate_definition};
+use crate::config::field_names;
+use crate::config::syntax::{no_command, translate_definition};
+use crate::variable_name::is_name;
 
 /// Our field, and the words for it in order of precedence.
 const WORDS: &[(&str, &[&str])] = &[
@@ -27,27 +29,6 @@ const WORDS: &[(&str, &[&str])] = &[
     ("disabledTools", &["disabledTools", "disabled_tools", "excludeTools", "toolsDenied"]),
     ("auth", &["auth", "oauth"]),
 ];
-/// Fields of ours under a name that means nothing else to any product, unless its row of the table says so.
-const OURS: &[&str] = &[
-    "required",
-    "timeout",
-    "toolTimeout",
-    "requestTimeout",
-    "inheritEnv",
-    "requiresApproval",
-    "lazy",
-    "shared",
-    "isolate",
-    "restart",
-    "healthProbe",
-    "pingInterval",
-    "keepAlive",
-    "idleShutdown",
-    "maxConcurrency",
-    "maxResultChars",
-    "protocol",
-    "limits",
-];
 const COMMANDS: &[&str] = &["command", "cmd"];
 /// The words for an address, and the transport that a word implies.
 const ADDRESSES: &[(&str, Option<&str>)] = &[
@@ -57,6 +38,7 @@ const ADDRESSES: &[(&str, Option<&str>)] = &[
     ("uri", None),
     ("baseUrl", None),
 ];
+const TOOLS: &str = "tools";
 const INPUT: &str = "${input:";
 /// Lists of tools that need no approval.
 const APPROVED: &[&str] = &["autoApprove", "alwaysAllow"];
@@ -145,9 +127,9 @@ fn rename(
             definition.insert((*field).to_owned(), millis.as_ref().unwrap_or(&value).clone());
         }
     }
-    for field in OURS {
+    for field in untranslated_fields() {
         if let Some(value) = entry.take(field) {
-            definition.entry(*field).or_insert(value);
+            definition.entry(field).or_insert(value);
         }
     }
     tools(entry, definition);
@@ -166,6 +148,17 @@ fn rename(
         definition.entry("headers").or_insert_with(|| headers.clone());
     }
     Ok(())
+}
+
+/// Fields of ours under a name that means nothing else to any product, unless its row of the table says so.
+fn untranslated_fields() -> impl Iterator<Item = &'static str> {
+    let is_translated = |name: &str| {
+        WORDS.iter().any(|(ours, _)| *ours == name)
+            || ADDRESSES.iter().any(|(word, _)| *word == name)
+            || COMMANDS.contains(&name)
+            || name == TOOLS
+    };
+    field_names().filter(move |name| !is_translated(name))
 }
 
 /// A program as text, as a list with its arguments, as `{path, args, env}`, or as a line for a shell.
@@ -232,8 +225,8 @@ fn in_millis(value: &Value, unit_ms: u64) -> Option<Value> {
 
 /// `tools` is a list of the only ones, or what is ours already: settings by tool.
 fn tools(entry: &mut Entry, definition: &mut Map<String, Value>) {
-    if let Some(tools) = entry.take("tools") {
-        let field = if tools.is_array() { "enabledTools" } else { "tools" };
+    if let Some(tools) = entry.take(TOOLS) {
+        let field = if tools.is_array() { "enabledTools" } else { TOOLS };
         definition.entry(field).or_insert(tools);
     }
     // A list that names no tool, or every tool, is how products say that all are meant.

@@ -14,7 +14,6 @@ use super::server::Server;
 use super::trust::Access;
 use crate::approval::Rule;
 use crate::call::{Arguments, CallOptions, Retry};
-use crate::catalog::did_you_mean;
 use crate::config::ServerConfig;
 use crate::connection::{Connection, Published};
 use crate::error::{Error, ErrorKind, Executed, Result};
@@ -23,6 +22,7 @@ use crate::mailbox::{Address, Waiter};
 use crate::result::ToolResult;
 use crate::runtime;
 use crate::session::{CallLimits, CallRequest, Content, OutgoingCall, Session, Unsent};
+use crate::similar::did_you_mean;
 use crate::tool::{ServerTool, Tools};
 use crate::wire::Wire;
 

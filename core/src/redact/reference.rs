@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::config::syntax::is_name;
+use crate::variable_name::is_name;
 
 /// Deeper than anybody writes.
 const DEPTH: usize = 16;

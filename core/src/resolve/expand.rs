@@ -12,11 +12,11 @@ use super::files::Files;
 use super::reference::{ESCAPED, OPEN, Otherwise, Reference, Template};
 use super::text_file;
 use super::warnings::Warnings;
-use crate::config::syntax::is_name;
 use crate::config::{Level, Scope};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::{Given, is_secret_key};
 use crate::shell;
+use crate::variable_name::is_name;
 
 /// The longest value.
 const VALUE_LIMIT: usize = 1 << 20;

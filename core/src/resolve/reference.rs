@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::config::syntax::name_length;
+use crate::variable_name::name_length;
 
 /// How a literal `${` is written.
 pub(super) const ESCAPED: &str = "$${";

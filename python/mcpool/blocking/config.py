@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from .._records import Edited
-    from .._server import ServerConfig, Surroundings
+    from .._server import Surroundings
+    from .._server_config import ServerConfig
 
 __all__ = ["add", "disable", "enable", "hide", "remove", "schema", "unhide", "update"]
 

@@ -1,5 +1,6 @@
-//! Owns taking typed fields out of one server's JSON object.
-//! A wrongly typed switch or number is a warning and the default; a wrongly typed address or command is an error.
+//! Takes typed values out of one server's JSON object.
+//! Invariant: a wrongly typed switch or number is a warning and the default; a wrongly typed address or command is the
+//! server's error.
 
 use std::time::Duration;
 
@@ -9,10 +10,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
 
-/// Fields of the model that this version does not act on.
-const LATER: &[&str] = &["auth", "maxConcurrency", "protocol"];
-
-pub(super) struct Fields<'a> {
+pub(super) struct Reader<'a> {
     pub(super) name: &'a str,
     /// Where the object stands inside the definition: empty, or `limits.`.
     path: String,
@@ -20,19 +18,19 @@ pub(super) struct Fields<'a> {
     warnings: &'a mut Vec<String>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> Reader<'a> {
     pub(super) fn new(
         name: &'a str,
         object: Map<String, Value>,
         warnings: &'a mut Vec<String>,
     ) -> Self {
-        Fields { name, path: String::new(), object, warnings }
+        Reader { name, path: String::new(), object, warnings }
     }
 
-    /// The fields of an object that was taken from under `key`.
-    pub(super) fn nested(&mut self, key: &str, object: Map<String, Value>) -> Fields<'_> {
+    /// A reader of the object that was taken from under `key`.
+    pub(super) fn nested(&mut self, key: &str, object: Map<String, Value>) -> Reader<'_> {
         let path = format!("{}{key}.", self.path);
-        Fields { name: self.name, path, object, warnings: self.warnings }
+        Reader { name: self.name, path, object, warnings: self.warnings }
     }
 
     pub(super) fn has(&self, key: &str) -> bool {
@@ -109,13 +107,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn millis(&mut self, key: &str, default: u64) -> Duration {
-        let otherwise = format!("{default} is used");
-        self.optional_millis(key, &otherwise).unwrap_or(Duration::from_millis(default))
-    }
-
     /// A time above 0; `otherwise` says what goes on without it.
-    pub(super) fn optional_millis(&mut self, key: &str, otherwise: &str) -> Option<Duration> {
+    pub(super) fn millis(&mut self, key: &str, otherwise: &str) -> Option<Duration> {
         let written = self.take(key)?;
         let millis = written.as_u64().filter(|&ms| ms > 0);
         if millis.is_none() {
@@ -124,12 +117,8 @@ impl<'a> Fields<'a> {
         millis.map(Duration::from_millis)
     }
 
-    pub(super) fn count(&mut self, key: &str, default: usize) -> usize {
-        self.optional_count(key, &format!("{default} is used")).unwrap_or(default)
-    }
-
     /// A whole number above 0; `otherwise` says what goes on without it.
-    pub(super) fn optional_count(&mut self, key: &str, otherwise: &str) -> Option<usize> {
+    pub(super) fn count(&mut self, key: &str, otherwise: &str) -> Option<usize> {
         let written = self.take(key)?;
         let count = written.as_u64().and_then(|count| usize::try_from(count).ok());
         let count = count.filter(|&count| count > 0);
@@ -149,32 +138,10 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn choice<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> T {
-        let default = choices[0];
-        match self.take(key) {
-            None => default.1,
-            Some(value) => match choices.iter().find(|(name, _)| value == *name) {
-                Some((_, choice)) => *choice,
-                None => {
-                    let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-                    let names = names.join(", ");
-                    self.warn_of(key, &format!("must be one of {names}; {} is used", default.0));
-                    default.1
-                }
-            },
-        }
-    }
-
-    pub(super) fn warn_of_what_comes_later(&mut self) {
-        for key in LATER {
-            if self.has(key) {
-                self.warn_of_no_effect(key);
-            }
-        }
-    }
-
     pub(super) fn warn_of_no_effect(&mut self, key: &str) {
-        self.warn_of(key, "has no effect in this version");
+        if self.has(key) {
+            self.warn_of(key, "has no effect in this version");
+        }
     }
 
     /// Warns of what nobody took.
