@@ -18,6 +18,10 @@ def test_there_are_scenarios() -> None:
     assert FILES
 
 
+def test_no_scenario_is_longer_than_150_lines() -> None:
+    assert [file.stem for file in FILES if len(file.read_text().splitlines()) > 150] == []
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_scenario(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCPOOL_SCENARIO", "outside")
