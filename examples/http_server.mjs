@@ -5,7 +5,9 @@ import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { Manager, McpoolError } from 'mcpool';
 
-const manager = new Manager({ mcpServers: { demo: { command: 'npx', args: ['mcpool', 'demo-server'] } } });
+const manager = new Manager({
+  mcpServers: { demo: { command: 'npx', args: ['--no', 'mcpool', 'demo-server'] } },
+});
 await manager.connectAll();
 
 async function answer(request) {
