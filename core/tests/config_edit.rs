@@ -171,7 +171,7 @@ fn a_lock_that_somebody_holds_is_waited_for_and_not_for_ever() {
         while descriptors_of(directory.path()) < 2 && Instant::now() < deadline {
             std::thread::yield_now();
         }
-        assert_eq!(descriptors_of(directory.path()), 2, "it opened what it has to lock");
+        assert!(descriptors_of(directory.path()) >= 2, "it opened what it has to lock");
         assert!(!adding.is_finished() && !directory.path().join("mcp.json").exists());
         held.unlock().unwrap();
         adding.join().unwrap().unwrap();
