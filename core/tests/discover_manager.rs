@@ -4,7 +4,6 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use common::{apart, stdio, until};
 use mcpool::{DiscoverOptions, Manager, ManagerOptions, State, Surroundings, Trust};
@@ -140,7 +139,8 @@ async fn a_reload_that_waits_for_its_turn_reads_what_is_there_by_then() {
     until("the first reload is under way", || !manager.status().is_empty()).await;
     site.write(file.clone(), json!({"old": {"command": "x", "enabled": false}}));
     let second = tokio::spawn(manager.reload());
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    // A reload that did not wait would have read the file before this later look is done.
+    site.manager(false).await.close().await;
     site.write(file.clone(), json!({"new": {"command": "x", "enabled": false}}));
     first.await.unwrap().unwrap();
     assert_eq!(second.await.unwrap().unwrap().added, ["new"]);

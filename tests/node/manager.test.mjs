@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import {
   ClosedError,
   ConfigInvalidError,
@@ -387,7 +387,7 @@ test('a stream that is returned ends at once, also while it is waited on', async
   const manager = manage(t, { a: server() });
   const stream = manager.events();
   const waits = [stream.next(), stream.next()];
-  await sleep(10);
+  await turn();
   await stream.return();
   for (const wait of waits) assert.deepEqual(await wait, { done: true, value: undefined });
   assert.deepEqual(await stream.next(), { done: true, value: undefined });

@@ -4,15 +4,6 @@ import { dirname, join, resolve } from 'node:path';
 import { config, discover, trust, trusted, untrust } from 'mcpool';
 import { camel, check, plain, snake } from './matching.mjs';
 
-export const PLACE_KEYS = {
-  discover: ['options'],
-  edit: ['verb', 'name', 'definition', 'scope', 'file', 'cwd'],
-  trust: ['path', 'servers'],
-  untrust: ['path', 'servers'],
-  trusted: [],
-  schema: [],
-};
-
 /** Writes the files of a scenario and reads its surroundings. */
 export class Place {
   constructor({ files, links, env, platform }, directory) {

@@ -12,15 +12,6 @@ from typing import Any
 import mcpool
 from scenario_values import check, plain
 
-PLACE_KEYS = {
-    "discover": {"options"},
-    "edit": {"verb", "name", "definition", "scope", "file", "cwd"},
-    "trust": {"path", "servers"},
-    "untrust": {"path", "servers"},
-    "trusted": set[str](),
-    "schema": set[str](),
-}
-
 
 class Place:
     """Writes the files of a scenario and reads its surroundings."""

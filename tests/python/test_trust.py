@@ -221,7 +221,7 @@ def test_a_blocking_manager_asks_on_the_calling_thread(home: UserHome) -> None:
 
 def test_a_blocking_manager_takes_a_coroutine_function_too(home: UserHome) -> None:
     async def trust(question: mcpool.TrustQuestion) -> bool:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
         return True
 
     with mcpool.blocking.Manager.discover(trust=trust, **home.options) as manager:

@@ -101,17 +101,6 @@ impl Place {
     }
 }
 
-/// What a verb that is about no manager may say.
-pub(crate) fn keys_of(verb: &Value) -> Option<&'static [&'static str]> {
-    match verb.as_str()? {
-        "discover" => Some(&["options"]),
-        "edit" => Some(&["verb", "name", "definition", "scope", "file", "cwd"]),
-        "trust" | "untrust" => Some(&["path", "servers"]),
-        "trusted" | "schema" => Some(&[]),
-        _ => None,
-    }
-}
-
 /// What was found, as the files see it.
 pub(crate) fn described(found: &Discovery) -> Value {
     let mut report = found.report();
