@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use indexmap::IndexMap;
+use rustix::io::Errno;
 use url::Url;
 
 use crate::config::{Level, Remote, Scope, ScopeTrust, ServerConfig, Transport};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Stage};
 use crate::redact::{self, Secret};
 use crate::runtime;
 use crate::wire::http::{Addresses, Target};
@@ -290,6 +291,8 @@ impl<'a> Values<'a> {
                 let text =
                     format!("Command \"{}\" was not found", redact::text(command_as_written));
                 Error::new(ErrorKind::ConnectFailed, text)
+                    .with_stage(Stage::Spawn)
+                    .caused_by(&std::io::Error::from(Errno::NOENT))
                     .with_hint("is it installed, and on the PATH that the server gets?")
             })?
         };

@@ -13,7 +13,7 @@ use super::starts::{Place, Ticket};
 use super::{Live, Odd, Shared, Tools};
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Stage};
 use crate::event::now_ms;
 use crate::resolve::{Resolved, resolve};
 use crate::runtime;
@@ -26,8 +26,8 @@ use crate::wire::stdio::Pipe;
 /// How often one attempt is given the time back in which this process was stopped.
 const STOPS: u32 = 3;
 
-/// Where an attempt is; named by its timeout.
-pub(super) type Stage = Arc<Mutex<&'static str>>;
+/// Where an attempt is; named by its error.
+type CurrentStage = Mutex<Stage>;
 
 pub(super) async fn dial(
     shared: Arc<Shared>,
@@ -35,15 +35,23 @@ pub(super) async fn dial(
     session: Arc<Session>,
     ticket: Arc<Ticket>,
 ) -> Result<(Live, Tools)> {
-    let stage: Stage = Arc::new(Mutex::new("resolving"));
+    let stage = CurrentStage::new(Stage::Resolve);
     let server = &shared.server;
-    let late = |stage: &Stage| out_of_time(server, config.timeout, *lock(stage), &session);
+    let current = || *lock(&stage);
+    let failed = |error: Error| {
+        let error = error.with_server(server).with_stage(current());
+        match session.wire() {
+            Some(Wire::Stdio(pipe)) => pipe.with_output(error),
+            _ => error,
+        }
+    };
+    let late = || failed(out_of_time(server, config.timeout, current()));
     let deadline = Instant::now() + config.timeout;
     check_room(server)?;
     let (resolved, warnings) =
-        timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late(&stage))?;
+        timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late())?;
     shared.warn(Odd::Values, warnings);
-    let resolved = resolved.map_err(|error| error.with_server(server))?;
+    let resolved = resolved.map_err(failed)?;
     let waited_from = Instant::now();
     let place = match &resolved {
         Resolved::Stdio(_) => {
@@ -70,8 +78,8 @@ pub(super) async fn dial(
         deadline = Instant::now() + overdue.min(config.timeout);
     };
     match outcome {
-        Some(outcome) => outcome.map_err(|error| error.with_server(server)),
-        None => Err(late(&stage)),
+        Some(outcome) => outcome.map_err(failed),
+        None => Err(late()),
     }
 }
 
@@ -79,27 +87,30 @@ async fn attempt(
     shared: &Shared,
     config: &ServerConfig,
     session: &Arc<Session>,
-    stage: &Stage,
+    stage: &CurrentStage,
     resolved: Resolved,
     place: Option<Place>,
 ) -> Result<(Live, Tools)> {
-    *lock(stage) = "starting";
     let wire = match resolved {
         Resolved::Stdio(launch) => {
+            *lock(stage) = Stage::Spawn;
             let pipe = Pipe::open(launch, config.limits.message_bytes)?;
             if let Some(place) = &place {
                 place.started(pipe.process().pid());
             }
             Wire::Stdio(pipe)
         }
-        Resolved::Http(target) => Wire::Http(Link::open(target, &config.limits)?),
+        Resolved::Http(target) => {
+            *lock(stage) = Stage::Dial;
+            Wire::Http(Link::open(target, &config.limits)?)
+        }
     };
     session.attach(wire);
-    *lock(stage) = "initialize";
+    *lock(stage) = Stage::Handshake;
     let greeting = greet(session).await?;
     // What is left to do costs little beside a start.
     drop(place);
-    *lock(stage) = "tools/list";
+    *lock(stage) = Stage::ListTools;
     let tools = tools_of(shared, list_tools(session, &greeting).await?, session).await;
     if let Some(wire) = session.wire() {
         wire.forget_printed();
@@ -118,16 +129,9 @@ pub(super) async fn tools_of(shared: &Shared, listed: Vec<Bytes>, session: &Sess
     tools
 }
 
-fn out_of_time(server: &str, limit: Duration, stage: &str, session: &Session) -> Error {
-    let text = format!(
-        "Server \"{server}\" was not ready within {} ms (stage: {stage})",
-        limit.as_millis()
-    );
-    let text = match session.wire() {
-        Some(Wire::Stdio(pipe)) => pipe.with_last_words(text),
-        _ => text,
-    };
+fn out_of_time(server: &str, limit: Duration, stage: Stage) -> Error {
+    let (limit, stage) = (limit.as_millis(), stage.name());
+    let text = format!("Server \"{server}\" was not ready within {limit} ms (stage: {stage})");
     Error::new(ErrorKind::ConnectTimeout, text)
-        .with_server(server)
         .with_hint("raise the server's \"timeout\" if it is only slow")
 }

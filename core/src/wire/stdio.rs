@@ -336,7 +336,7 @@ impl Pipe {
         let (pipe, rest_ended) = (self.me.clone(), self.process.rest_ended());
         let obituary = self.process.obituary(closed);
         crate::runtime::spawn(async move {
-            let words = obituary.await;
+            let error = obituary.await;
             let Some(inbound) = inbound.and_then(|inbound| inbound.upgrade()) else { return };
             let unread = || pipe.upgrade().and_then(|pipe| pipe.unread());
             let mut proof = unread();
@@ -345,14 +345,14 @@ impl Pipe {
                 rest_ended.await;
                 proof = unread();
             }
-            inbound.closed(Error::new(ErrorKind::ConnectionLost, words), proof.as_ref());
+            inbound.closed(error, proof.as_ref());
         });
     }
 
-    /// What the server has said behind `message`, for errors of a server that still runs.
-    pub(crate) fn with_last_words(&self, message: String) -> String {
+    /// Attaches what the server has written so far, for errors of a server that still runs.
+    pub(crate) fn with_output(&self, error: Error) -> Error {
         self.note_prompt();
-        self.process.with_last_words(message)
+        self.process.with_output(error)
     }
 
     /// What is printed in place of messages may end without a line end.
