@@ -34,6 +34,7 @@ use expand::{Expander, Field, Reach, path_in, unescaped};
 use files::Files;
 pub(crate) use files::{BroughtFile, trust_fingerprint};
 use headers::{bind_headers, is_framing};
+pub(crate) use warnings::Warning;
 use warnings::Warnings;
 
 /// Texts beyond this size are worked on where nobody else waits.
@@ -64,14 +65,14 @@ type Said = HashMap<(&'static str, String), Secret>;
 pub(crate) async fn resolve(
     server: &Arc<str>,
     config: &ServerConfig,
-) -> (Result<Resolved>, Vec<String>) {
+) -> (Result<Resolved>, Vec<Warning>) {
     let mut warnings = Warnings::new(server);
     let said = ask_commands(config, &mut warnings).await;
     let (server, config, takes_time) = (server.clone(), config.clone(), takes_time(config));
     let work = move || {
         let bound = bind(&server, &config, said, &mut warnings);
         let bound = bound.map_err(|error| error.with_server(&server));
-        (bound, warnings.into_lines())
+        (bound, warnings.into_list())
     };
     if !takes_time {
         return work();

@@ -50,7 +50,7 @@ pub(super) async fn dial(
     check_room(server)?;
     let (resolved, warnings) =
         timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late())?;
-    shared.warn(Odd::Values, warnings);
+    shared.warn(Odd::Values, warnings.into_iter().map(|warning| warning.text).collect());
     let resolved = resolved.map_err(failed)?;
     let waited_from = Instant::now();
     let place = match &resolved {
