@@ -48,7 +48,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     let bytes = read_regular(path).map_err(|problem| match problem {
         Problem::Io(error) => {
             let text = format!("The config file {shown} {}", in_words(&error));
-            Error::new(ErrorKind::ConfigIo, text)
+            Error::new(ErrorKind::ConfigIo, text).caused_by(&error)
         }
         Problem::NotAFile(what) => {
             let text = format!("The config file {shown} is {what}, not a file");

@@ -93,7 +93,7 @@ impl Store {
         let file = directory.join(FILE);
         let failed = |error: std::io::Error| {
             let text = format!("{} cannot be written: {error}", file.display());
-            Error::new(ErrorKind::ConfigIo, text)
+            Error::new(ErrorKind::ConfigIo, text).caused_by(&error)
         };
         DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
         // Beside the file, which is replaced by every change.
