@@ -31,9 +31,10 @@ class Restart(NamedTuple):
 class McpoolError(Exception):
     """Base of all errors: `code` is stable, `message` says what happened, `hint` what to do about it.
 
-    `stage` is the step that failed: `resolve`, `spawn`, `dial`, `handshake`, `list_tools` or `call`. `exit_code`,
-    `signal` and `stderr` (its last lines) tell how the server's process ended, `stdout` what it printed in place of
-    messages, `http_status` which status refused the request. What the error follows from is its `__cause__`.
+    `stage` is the step that failed: `resolve`, `spawn`, `dial`, `handshake`, `list_tools` or `call`.
+    `exit_code`, `signal` and `stderr` (its last lines) tell how the server's process ended, `stdout` what it
+    printed in place of messages, `http_status` which status refused the request. What the error follows from
+    is its `__cause__`.
     """
 
     code: str = ""

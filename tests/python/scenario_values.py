@@ -28,7 +28,8 @@ ERROR_FIELDS = (
 def plain(value: Any) -> Any:
     """Records and errors as the JSON that the files are written in."""
     if isinstance(value, mcpool.McpoolError):
-        return {name: plain(getattr(value, name)) for name in ERROR_FIELDS} | {"cause": plain(value.__cause__)}
+        fields = {name: plain(getattr(value, name)) for name in ERROR_FIELDS}
+        return {**fields, "cause": plain(value.__cause__)}
     if isinstance(value, Exception):
         return {"message": str(value), "errno": getattr(value, "errno", None)}
     if isinstance(value, mcpool.Secret):

@@ -60,7 +60,8 @@ def test_the_status_table_tells_of_every_server() -> None:
 
 
 def test_an_error_is_shown_with_how_the_program_ended() -> None:
-    with open_manager(down=stdio("--stderr", "no licence", "--exit-at", "start:3", restart="never")) as manager:
+    down = stdio("--stderr", "no licence", "--exit-at", "start:3", restart="never")
+    with open_manager(down=down) as manager:
         with pytest.raises(mcpool.ConnectFailedError) as raised:
             manager.connect("down")
         said = show(raised.value).text()
