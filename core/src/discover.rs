@@ -100,11 +100,8 @@ impl DiscoverOptions {
             providers: Option<Vec<String>>,
             surroundings: Option<WrittenSurroundings>,
         }
-        let written: Written = serde_json::from_str(text).map_err(|error| {
-            let text = format!(
-                "The options of discovery cannot be used: {}",
-                crate::redact::reason(&error)
-            );
+        let written: Written = crate::redact::from_json(text).map_err(|why| {
+            let text = format!("The options of discovery cannot be used: {why}");
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;
         Ok(DiscoverOptions {

@@ -78,7 +78,9 @@ pub use config::{
 pub use discover::{
     DiscoverOptions, Discovery, DiscoveryError, FoundFile, LeftOut, McpRemote, providers,
 };
-pub use error::{Error, ErrorKind, Executed, Restart, Result, RpcError};
+pub use error::{
+    Cause, Error, ErrorKind, Executed, ForeignError, Restart, Result, RpcError, Stage,
+};
 pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
 pub use mailbox::{Address, Letter, Mailbox};
 pub use manager::{

@@ -59,8 +59,8 @@ impl PoolOptions {
             System,
             Manual,
         }
-        let written: Written = serde_json::from_str(text).map_err(|error| {
-            let text = format!("The pool's options cannot be used: {error}");
+        let written: Written = crate::redact::from_json(text).map_err(|why| {
+            let text = format!("The pool's options cannot be used: {why}");
             Error::new(ErrorKind::ConfigInvalid, text)
                 .with_hint("\"keep_alive\" is a number of milliseconds or \"always\"")
         })?;

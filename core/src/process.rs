@@ -17,7 +17,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
 use crate::descriptors::{is_shortage, shortage};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Stage};
 use crate::fork::LocalFd;
 use crate::redact::Mask;
 use crate::runtime;
@@ -38,10 +38,8 @@ use guardian::{discharge, enlist, is_enlisted, leave_to_start};
 pub(crate) use run_command::{RunError, run_command};
 pub(crate) use spawn::Program;
 use spawn::spawn;
-pub(crate) use stderr::BEFORE_LAST_WORDS;
 use stderr::Tail;
 use stderr_log::{PAUSE, StderrLog};
-pub(crate) use stdout::BEFORE_PRINTED;
 use stdout::Printed;
 
 /// How long each step of asking a tree to end may take.
@@ -178,9 +176,9 @@ impl Process {
         *lock(&self.printed) = None;
     }
 
-    /// What can be said of the end: exit code or signal, what was printed in place of messages, and the last lines of
-    /// stderr.
-    pub(crate) fn obituary(&self, closed: Closed) -> impl Future<Output = String> + Send + use<> {
+    /// The error of a connection that ended with its process: exit code or signal, what was printed in place of
+    /// messages, and the last lines of stderr.
+    pub(crate) fn obituary(&self, closed: Closed) -> impl Future<Output = Error> + Send + use<> {
         let (exit, mut done) = (self.exit.clone(), self.stderr_done.clone());
         let (printed, tail) = (self.printed.clone(), self.tail.clone());
         async move {
@@ -190,22 +188,23 @@ impl Process {
             if status.is_some() || closed == Closed::Output {
                 let _ = tokio::time::timeout(LAST_WORDS, done.wait_for(|done| *done)).await;
             }
-            let ended = match status {
-                Some(status) => match (status.code(), status.signal()) {
-                    (Some(code), _) => format!("The server exited with code {code}"),
-                    (None, Some(signal)) => format!("The server was ended by signal {signal}"),
-                    (None, None) => "The server exited".to_owned(),
-                },
-                None if closed == Closed::Input => "The server closed its input".to_owned(),
-                None => "The server closed its output".to_owned(),
+            let exit_code = status.and_then(|status| status.code());
+            let signal = status.and_then(|status| status.signal());
+            let text = match (exit_code, signal) {
+                (Some(code), _) => format!("The server exited with code {code}"),
+                (None, Some(signal)) => format!("The server was ended by signal {signal}"),
+                (None, None) if status.is_some() => "The server exited".to_owned(),
+                _ if closed == Closed::Input => "The server closed its input".to_owned(),
+                _ => "The server closed its output".to_owned(),
             };
-            quote_after(ended, &printed, &tail)
+            let ended = Error::new(ErrorKind::ConnectionLost, text).with_exit(exit_code, signal);
+            with_output(ended, &printed, &tail)
         }
     }
 
-    /// The same words behind `message`, for errors of a server that still runs.
-    pub(super) fn with_last_words(&self, message: String) -> String {
-        quote_after(message, &self.printed, &self.tail)
+    /// Attaches what the process has written so far, for errors of a server that still runs.
+    pub(super) fn with_output(&self, error: Error) -> Error {
+        with_output(error, &self.printed, &self.tail)
     }
 
     /// Resolves when the leader has ended and what was left of its group has too; at once while the leader lives. Bounded.
@@ -229,12 +228,9 @@ impl Process {
     }
 }
 
-fn quote_after(message: String, printed: &Mutex<Option<Printed>>, tail: &Mutex<Tail>) -> String {
-    let message = match &*lock(printed) {
-        Some(printed) => printed.quote_after(message),
-        None => message,
-    };
-    lock(tail).quote_after(message)
+fn with_output(error: Error, printed: &Mutex<Option<Printed>>, tail: &Mutex<Tail>) -> Error {
+    let stdout = lock(printed).as_ref().and_then(Printed::text);
+    error.with_stdout(stdout).with_stderr(lock(tail).text())
 }
 
 async fn end_tree(group: Pid, exit: Exit) {
@@ -325,15 +321,17 @@ impl From<Launch> for Program {
 
 fn cannot_start(program: &str, cwd: Option<&PathBuf>, mask: &Mask, error: std::io::Error) -> Error {
     let missing = error.kind() == std::io::ErrorKind::NotFound;
-    let failed = |text| Error::new(ErrorKind::ConnectFailed, text);
+    let failed = |text| Error::new(ErrorKind::ConnectFailed, text).with_stage(Stage::Spawn);
     match cwd {
         Some(cwd) if missing && !cwd.is_dir() => {
             let cwd = cwd.display().to_string();
             failed(format!("The working directory {} does not exist", mask.text(&cwd)))
                 .with_hint("correct \"cwd\"")
         }
-        _ if missing => failed(format!("Command \"{program}\" was not found")),
-        _ => failed(format!("Command \"{program}\" could not be started: {error}")),
+        _ if missing => failed(format!("Command \"{program}\" was not found")).caused_by(&error),
+        _ => {
+            failed(format!("Command \"{program}\" could not be started: {error}")).caused_by(&error)
+        }
     }
 }
 
@@ -351,10 +349,10 @@ mod tests {
             cwd: None,
             mask: Mask::default(),
         };
-        let words = runtime::block_on(async {
+        let error = runtime::block_on(async {
             let (process, ..) = Process::start(launch).unwrap();
             process.obituary(Closed::Output).await
         });
-        assert_eq!(words, "The server exited with code 4");
+        assert_eq!((error.exit_code(), error.signal()), (Some(4), None));
     }
 }

@@ -1,5 +1,6 @@
 //! Owns what must not be shown: secret values are a type that prints as stars (`Secret`), a definition is shown without
-//! the values that may be secret (`shown`), and what a server says is told without the values it was given (`mask`).
+//! the values that may be secret (`shown`), what a server says is told without the values it was given (`mask`),
+//! and what is wrong with JSON of ours without the value in question (`json`).
 //! Invariant: the only way to a [`Secret`]'s text is [`Secret::expose`], called where the value leaves for its
 //! server, is written to the user's own file, or goes into a hash.
 
@@ -9,6 +10,7 @@ mod arguments;
 mod find;
 mod forms;
 mod given;
+mod json;
 mod literals;
 mod mask;
 mod names;
@@ -19,6 +21,7 @@ mod view;
 
 pub(crate) use arguments::{arguments, shortened};
 pub(crate) use given::Given;
+pub(crate) use json::from_json;
 pub(crate) use mask::Mask;
 pub(crate) use names::is_secret_key;
 pub(crate) use needles::Cut;
@@ -48,37 +51,9 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why JSON is not what was expected, without the value that stands in its place.
-pub(crate) fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let blank = |from: usize, kind: &str| {
-        let rest = &text[from..];
-        let end = rest.rfind("expected").unwrap_or(rest.len());
-        format!("{}{kind}{}", &text[..from], &rest[end..])
-    };
-    for start in ["invalid type: ", "invalid value: ", "unknown variant ", "invalid length "] {
-        if let Some(at) = text.find(start) {
-            return blank(at, "not what belongs there, ");
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_wrong_with_json_is_told_without_the_value() {
-        for (text, shown) in [
-            ("[\"hunter2, expected\"]", "not what belongs there, expected u8 at line 1 column 20"),
-            ("[300]", "not what belongs there, expected u8 at line 1 column 4"),
-            ("[", "EOF while parsing a list at line 1 column 1"),
-        ] {
-            let error = serde_json::from_str::<Vec<u8>>(text).unwrap_err();
-            assert_eq!(reason(&error), shown);
-        }
-    }
 
     #[test]
     fn a_secret_prints_as_stars() {

@@ -110,11 +110,11 @@ impl Surroundings {
 
     /// Reads `{"env": {…}, "home": "…", "platform": "linux"}` or null, which is the process's own.
     pub fn from_json(text: &str) -> Result<Surroundings> {
-        let written: Option<WrittenSurroundings> = serde_json::from_str(text).map_err(|error| {
-            let text =
-                format!("The surroundings cannot be used: {}", crate::redact::reason(&error));
-            Error::new(ErrorKind::ConfigInvalid, text)
-        })?;
+        let written: Option<WrittenSurroundings> =
+            crate::redact::from_json(text).map_err(|why| {
+                let text = format!("The surroundings cannot be used: {why}");
+                Error::new(ErrorKind::ConfigInvalid, text)
+            })?;
         Ok(written.map(Into::into).unwrap_or_default())
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::config::Limits;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Stage};
 use crate::mailbox::Mailbox;
 use crate::redact::Mask;
 use crate::resolve::Resolved;
@@ -108,6 +108,13 @@ macro_rules! transports {
                 }
             }
 
+            /// See [`Transport::OPENING`].
+            pub(crate) fn opening_stage(resolved: &Resolved) -> Stage {
+                match resolved {
+                    $(Resolved::$name(_) => <$transport>::OPENING,)*
+                }
+            }
+
             /// See [`Transport::REPORTS_UNSENT_LATER`].
             pub(crate) fn reports_unsent_later(&self) -> bool {
                 match self {
@@ -193,8 +200,8 @@ impl Wire {
         each!(self, link => link.forget_stray_lines());
     }
 
-    pub(crate) fn with_last_words(&self, message: String) -> String {
-        each!(self, link => link.with_last_words(message))
+    pub(crate) fn with_output(&self, error: Error) -> Error {
+        each!(self, link => link.with_output(error))
     }
 
     pub(crate) fn mask(&self) -> &Mask {

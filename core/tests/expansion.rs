@@ -76,7 +76,7 @@ async fn a_hanging_command_is_bounded_by_the_servers_own_timeout_and_leaves_noth
     assert_eq!(report.connected, ["good"]);
     let error = &report.failed["s"];
     assert_eq!(error.code(), "CONNECT_TIMEOUT");
-    assert!(error.message().contains("resolving"), "{error}");
+    assert_eq!(error.stage(), Some(mcpool::Stage::Resolve), "{error}");
     let pid: i64 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
     until("the command is gone", || !lives(pid)).await;
     manager.close().await;

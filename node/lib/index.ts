@@ -37,6 +37,7 @@ export {
   type RpcError,
   ServerDisabledError,
   ServerNotFoundError,
+  type Stage,
   ToolFailedError,
   ToolRejectedError,
   ToolTimeoutError,

@@ -59,6 +59,17 @@ def test_the_status_table_tells_of_every_server() -> None:
         assert error is not None and error.message in show(error).text()
 
 
+def test_an_error_is_shown_with_how_the_program_ended() -> None:
+    down = stdio("--stderr", "no licence", "--exit-at", "start:3", restart="never")
+    with open_manager(down=down) as manager:
+        with pytest.raises(mcpool.ConnectFailedError) as raised:
+            manager.connect("down")
+        said = show(raised.value).text()
+        for words in ("CONNECT_FAILED", "handshake", "Exit code", "3", "stderr", "no licence"):
+            assert words in said, words
+        assert "no licence" in show(manager.status()[0]).text()
+
+
 def test_the_report_of_connecting_is_a_table() -> None:
     with open_manager(up=stdio(), down=stdio("--exit-at", "start"), off=stdio(enabled=False)) as manager:
         said = show(manager.connect_all()).text()

@@ -37,7 +37,7 @@ def error_of(heard: Heard, place: str, error: BaseException) -> None:
     heard.show(place, error)
     heard.say(f"{place}, its trace", "".join(traceback.format_exception(error)))
     if isinstance(error, mcpool.McpoolError):
-        heard.say(f"{place}, its parts", f"{error.hint!r} {error.rpc!r} {error.restart!r}")
+        heard.say(f"{place}, its parts", f"{vars(error)!r} {error.__cause__!r}")
         heard.say(f"{place}, pickled", str(pickle.dumps(error)))
 
 

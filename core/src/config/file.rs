@@ -44,17 +44,18 @@ pub(crate) fn parse_document(path: &Path, text: &str) -> Result<Parsed> {
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     let shown = path.display();
     let bytes = regular_file::read(path, LARGEST_FILE).map_err(|problem| {
-        let (kind, what) = match problem {
-            Problem::Io(error) => (ErrorKind::ConfigIo, in_words(&error)),
-            Problem::Directory => (ErrorKind::ConfigIo, "is a directory, not a file".to_owned()),
+        let error = |kind, what: &str| Error::new(kind, format!("The config file {shown} {what}"));
+        match problem {
+            Problem::Io(cause) => error(ErrorKind::ConfigIo, &in_words(&cause)).caused_by(&cause),
+            Problem::Directory => error(ErrorKind::ConfigIo, "is a directory, not a file"),
             Problem::Special => {
-                (ErrorKind::ConfigIo, "is a pipe, a socket or a device, not a file".to_owned())
+                error(ErrorKind::ConfigIo, "is a pipe, a socket or a device, not a file")
             }
             Problem::TooLarge => {
-                (ErrorKind::ConfigInvalid, format!("is larger than {} MiB", LARGEST_FILE >> 20))
+                let what = format!("is larger than {} MiB", LARGEST_FILE >> 20);
+                error(ErrorKind::ConfigInvalid, &what)
             }
-        };
-        Error::new(kind, format!("The config file {shown} {what}"))
+        }
     })?;
     String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();

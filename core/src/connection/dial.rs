@@ -13,7 +13,7 @@ use super::starts::{Place, Ticket};
 use super::{Live, Odd, Shared};
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Stage};
 use crate::resolve::{Resolved, resolve};
 use crate::runtime;
 use crate::session::{Session, greet, list_tools};
@@ -25,8 +25,8 @@ use crate::wire::{Wire, was_stopped};
 /// How often one attempt is given the time back in which this process was stopped.
 const STOPS: u32 = 3;
 
-/// Where an attempt is; named by its timeout.
-pub(super) type Stage = Arc<Mutex<&'static str>>;
+/// Where an attempt is; named by its error.
+type CurrentStage = Mutex<Stage>;
 
 pub(super) async fn dial(
     shared: Arc<Shared>,
@@ -34,15 +34,23 @@ pub(super) async fn dial(
     session: Arc<Session>,
     ticket: Arc<Ticket>,
 ) -> Result<(Live, Tools)> {
-    let stage: Stage = Arc::new(Mutex::new("resolving"));
+    let stage = CurrentStage::new(Stage::Resolve);
     let server = &shared.server;
-    let late = |stage: &Stage| out_of_time(server, config.timeout, *lock(stage), &session);
+    let current = || *lock(&stage);
+    let failed = |error: Error| {
+        let error = error.with_server(server).with_stage(current());
+        match session.wire() {
+            Some(wire) => wire.with_output(error),
+            None => error,
+        }
+    };
+    let late = || failed(out_of_time(server, config.timeout, current()));
     let deadline = Instant::now() + config.timeout;
     check_room(server)?;
     let (resolved, warnings) =
-        timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late(&stage))?;
-    shared.warn(Odd::Values, warnings);
-    let resolved = resolved.map_err(|error| error.with_server(server))?;
+        timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late())?;
+    shared.warn(Odd::Values, warnings.into_iter().map(|warning| warning.text).collect());
+    let resolved = resolved.map_err(failed)?;
     let waited_from = Instant::now();
     let place = match Wire::starts_program(&resolved) {
         true => {
@@ -69,8 +77,8 @@ pub(super) async fn dial(
         deadline = Instant::now() + overdue.min(config.timeout);
     };
     match outcome {
-        Some(outcome) => outcome.map_err(|error| error.with_server(server)),
-        None => Err(late(&stage)),
+        Some(outcome) => outcome.map_err(failed),
+        None => Err(late()),
     }
 }
 
@@ -78,21 +86,21 @@ async fn attempt(
     shared: &Shared,
     config: &ServerConfig,
     session: &Arc<Session>,
-    stage: &Stage,
+    stage: &CurrentStage,
     resolved: Resolved,
     place: Option<Place>,
 ) -> Result<(Live, Tools)> {
-    *lock(stage) = "starting";
+    *lock(stage) = Wire::opening_stage(&resolved);
     let wire = Wire::open(resolved, &config.limits)?;
     if let (Some(place), Some(pid)) = (&place, wire.pid()) {
         place.started(pid);
     }
     session.attach(wire);
-    *lock(stage) = "initialize";
+    *lock(stage) = Stage::Handshake;
     let greeting = greet(session).await?;
     // What is left to do costs little beside a start.
     drop(place);
-    *lock(stage) = "tools/list";
+    *lock(stage) = Stage::ListTools;
     let tools = tools_of(shared, list_tools(session, &greeting).await?, session).await;
     if let Some(wire) = session.wire() {
         wire.forget_stray_lines();
@@ -111,16 +119,9 @@ pub(super) async fn tools_of(shared: &Shared, listed: Vec<Bytes>, session: &Sess
     tools
 }
 
-fn out_of_time(server: &str, limit: Duration, stage: &str, session: &Session) -> Error {
-    let text = format!(
-        "Server \"{server}\" was not ready within {} ms (stage: {stage})",
-        limit.as_millis()
-    );
-    let text = match session.wire() {
-        Some(wire) => wire.with_last_words(text),
-        None => text,
-    };
+fn out_of_time(server: &str, limit: Duration, stage: Stage) -> Error {
+    let (limit, stage) = (limit.as_millis(), stage.name());
+    let text = format!("Server \"{server}\" was not ready within {limit} ms (stage: {stage})");
     Error::new(ErrorKind::ConnectTimeout, text)
-        .with_server(server)
         .with_hint("raise the server's \"timeout\" if it is only slow")
 }

@@ -343,7 +343,7 @@ fn unavailable(server: &str, error: Option<&Error>) -> Error {
         .with_executed(Executed::No)
         .with_hint("connect it with connect_all()");
     match error {
-        Some(error) => unavailable.because_of(error),
+        Some(error) => unavailable.caused_by(error.clone()),
         None => unavailable,
     }
 }

@@ -184,9 +184,8 @@ enum TelemetryDetail {
 impl ManagerOptions {
     /// Reads `{"gate_ms": 250, "cache_dir": "…" or false, …}`; what is left out or null is the default.
     pub fn from_json(text: &str) -> Result<Self> {
-        let written: Written = serde_json::from_str(text).map_err(|error| {
-            let text =
-                format!("The manager's options cannot be used: {}", crate::redact::reason(&error));
+        let written: Written = crate::redact::from_json(text).map_err(|why| {
+            let text = format!("The manager's options cannot be used: {why}");
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;
         if written.on_approval.is_some() {

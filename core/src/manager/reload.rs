@@ -46,7 +46,7 @@ enum Fate {
 fn fate(old: &Declared, new: &Declared) -> Fate {
     let (old_config, new_config) = match (&old.config, &new.config) {
         (Ok(old), Ok(new)) => (old, new),
-        (Err(old), Err(new)) if old.message() == new.message() => return Fate::Same,
+        (Err(old), Err(new)) if old == new => return Fate::Same,
         _ => return Fate::Replaced,
     };
     let home = |config: &ServerConfig| (config.enabled, config.shared, config.isolate);

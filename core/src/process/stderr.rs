@@ -1,12 +1,10 @@
-//! Owns the memory of a server's stderr: its last lines, within bounds, fit for an error message.
+//! Owns the memory of a server's stderr: its last lines, within bounds, fit for an error.
 //! Invariant: the mask sees all lines at once, since a server may write a secret over several.
 
 use std::collections::VecDeque;
 
 use crate::redact::{Cut, Mask};
 
-/// Stands between a message and the last lines of stderr.
-pub(crate) const BEFORE_LAST_WORDS: &str = "; stderr:\n";
 const LINES: usize = 64;
 const BYTES: usize = 16 << 10;
 
@@ -51,18 +49,17 @@ impl Tail {
         }
     }
 
-    /// `message`, and behind it the lines.
-    pub(super) fn quote_after(&self, message: String) -> String {
+    /// The lines, masked; none if nothing was written.
+    pub(super) fn text(&self) -> Option<String> {
         let partial = (!self.partial.is_empty()).then_some(&self.partial);
         let lines: Vec<_> = self.lines.iter().chain(partial).map(Vec::as_slice).collect();
         if lines.is_empty() {
-            return message;
+            return None;
         }
         let text = lines.join(&b'\n');
         // The last line may go on.
         let cut = Cut { start: self.is_cut, end: true };
-        let shown = self.mask.part(&String::from_utf8_lossy(&text), 0, cut);
-        format!("{message}{BEFORE_LAST_WORDS}{shown}")
+        Some(self.mask.part(&String::from_utf8_lossy(&text), 0, cut))
     }
 }
 
@@ -77,11 +74,8 @@ mod tests {
         for number in 0..1000 {
             tail.push(format!("line {number}\n").as_bytes());
         }
-        let text = tail.quote_after("gone".into());
-        assert!(
-            text.starts_with("gone; stderr:\nline 936\n") && text.ends_with("line 999"),
-            "{text}"
-        );
+        let text = tail.text().unwrap();
+        assert!(text.starts_with("line 936\n") && text.ends_with("line 999"), "{text}");
     }
 
     #[test]
@@ -90,7 +84,7 @@ mod tests {
         for _ in 0..1000 {
             tail.push(&[b'x'; 4096]);
         }
-        assert!(tail.quote_after(String::new()).len() < 2 * BYTES);
+        assert!(tail.text().unwrap().len() < 2 * BYTES);
     }
 
     fn said(secret: &str, chunks: &[&[u8]]) -> String {
@@ -98,7 +92,7 @@ mod tests {
         given.value(secret);
         let mut tail = Tail::new(given.mask());
         chunks.iter().for_each(|chunk| tail.push(chunk));
-        tail.quote_after("gone".into())
+        tail.text().unwrap()
     }
 
     #[test]
@@ -109,17 +103,17 @@ mod tests {
             &[b"it is corr", b"ect-ho\r\n  rse-", b"bat\ntery\nbye"],
             &[b"it is co\nrr\nec\nt-\nho\nrs\ne-\nba\ntt\ner\ny\nbye\n"],
         ] {
-            assert_eq!(said(secret, chunks), "gone; stderr:\nit is ***\nbye");
+            assert_eq!(said(secret, chunks), "it is ***\nbye");
         }
-        assert_eq!(said(secret, &[b"it is correct-ho\nrse-"]), "gone; stderr:\nit is ***");
+        assert_eq!(said(secret, &[b"it is correct-ho\nrse-"]), "it is ***");
     }
 
     #[test]
     fn what_is_left_of_a_secret_is_hidden_where_the_rest_is_forgotten() {
         let secret: String = (0..4 * BYTES).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
         let lines = secret.as_bytes().chunks(60).collect::<Vec<_>>().join(&b'\n');
-        assert_eq!(said(&secret, &[&lines[..3 * BYTES]]), "gone; stderr:\n***");
-        assert_eq!(said(&secret, &[&lines, b"\nbye"]), "gone; stderr:\n***\nbye");
-        assert_eq!(said(&secret, &[b"x\n", secret.as_bytes(), b" bye"]), "gone; stderr:\n*** bye");
+        assert_eq!(said(&secret, &[&lines[..3 * BYTES]]), "***");
+        assert_eq!(said(&secret, &[&lines, b"\nbye"]), "***\nbye");
+        assert_eq!(said(&secret, &[b"x\n", secret.as_bytes(), b" bye"]), "*** bye");
     }
 }

@@ -4,8 +4,6 @@
 
 use crate::redact::{Cut, Mask};
 
-/// Stands between a message and those lines.
-pub(crate) const BEFORE_PRINTED: &str = "; stdout:\n";
 const LINES: usize = 8;
 const BYTES: usize = 2 << 10;
 
@@ -33,14 +31,13 @@ impl Printed {
         self.text.extend_from_slice(&line[..line.len().min(room)]);
     }
 
-    /// `message`, and behind it the lines.
-    pub(super) fn quote_after(&self, message: String) -> String {
+    /// The lines, masked; none if nothing was printed.
+    pub(super) fn text(&self) -> Option<String> {
         if self.text.is_empty() {
-            return message;
+            return None;
         }
         let cut = Cut { start: false, end: true };
-        let shown = self.mask.part(&String::from_utf8_lossy(&self.text), 0, cut);
-        format!("{message}{BEFORE_PRINTED}{shown}")
+        Some(self.mask.part(&String::from_utf8_lossy(&self.text), 0, cut))
     }
 }
 
@@ -52,16 +49,16 @@ mod tests {
     #[test]
     fn the_first_lines_are_kept_within_bounds() {
         let mut printed = Printed::new(Mask::default());
-        assert_eq!(printed.quote_after("gone".into()), "gone");
+        assert_eq!(printed.text(), None);
         printed.push(b"");
         for number in 0..1000 {
             printed.push(format!("line {number}").as_bytes());
         }
-        let text = printed.quote_after("gone".into());
-        assert!(text.starts_with("gone; stdout:\nline 0\n") && text.ends_with("line 7"), "{text}");
+        let text = printed.text().unwrap();
+        assert!(text.starts_with("line 0\n") && text.ends_with("line 7"), "{text}");
         let mut printed = Printed::new(Mask::default());
         (0..10).for_each(|_| printed.push(&[b'x'; 1 << 20]));
-        assert!(printed.quote_after(String::new()).len() < 2 * BYTES);
+        assert!(printed.text().unwrap().len() < 2 * BYTES);
     }
 
     #[test]
@@ -72,7 +69,7 @@ mod tests {
         for lines in [["it is correct-ho", "rse-battery"], ["it is", "correct-horse"]] {
             let mut printed = Printed::new(mask.clone());
             lines.iter().for_each(|line| printed.push(line.as_bytes()));
-            let text = printed.quote_after("gone".into());
+            let text = printed.text().unwrap();
             assert!(text.ends_with("***") && !text.contains("horse"), "{text}");
         }
     }

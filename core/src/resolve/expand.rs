@@ -27,6 +27,8 @@ const DEPTH_LIMIT: usize = 32;
 /// How much of somebody's message is shown.
 const MESSAGE_LIMIT: usize = 300;
 
+const UNSET_HINT: &str = "export that variable, or write ${NAME:-default}";
+
 /// What a value may be looked up in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
@@ -185,7 +187,7 @@ impl<'a> Expander<'a> {
                 let why = format!(
                     "refers to ${{input:{id}}}, which is asked for only by the host that the file was written for"
                 );
-                self.unresolved(filling, whole, &why)
+                self.unresolved(filling, whole, &why, None)
             }
             Reference::File(path) => match self.file(filling, path.clone(), depth)? {
                 Ok(content) => {
@@ -195,7 +197,7 @@ impl<'a> Expander<'a> {
                 Err(why) => {
                     let path = &filling.template.text[path];
                     let why = format!("refers to ${{file:{path}}}, which cannot be used: {why}");
-                    self.unresolved(filling, whole, &why)
+                    self.unresolved(filling, whole, &why, None)
                 }
             },
             Reference::Variable { name, explicit, otherwise } => {
@@ -225,13 +227,19 @@ impl<'a> Expander<'a> {
                     }
                     (_, Otherwise::Error(message)) => Err(self.missing(field, name, message)),
                     (None, Otherwise::Unresolved) => {
-                        let why = match field.reach {
-                            Reach::Own => format!(
-                                "refers to ${{{name}}}, which the server's own \"env\" does not set"
+                        let (why, hint) = match field.reach {
+                            Reach::Own => (
+                                format!(
+                                    "refers to ${{{name}}}, which the server's own \"env\" does not set"
+                                ),
+                                None,
                             ),
-                            _ => format!("refers to ${{{name}}}, which is not set"),
+                            _ => (
+                                format!("refers to ${{{name}}}, which is not set"),
+                                Some(UNSET_HINT),
+                            ),
                         };
-                        self.unresolved(filling, whole, &why)
+                        self.unresolved(filling, whole, &why, hint)
                     }
                 }
             }
@@ -299,13 +307,14 @@ impl<'a> Expander<'a> {
         filling: &mut Filling<'_, '_>,
         whole: Range<usize>,
         why: &str,
+        hint: Option<&'static str>,
     ) -> Result<()> {
         let shown = filling.field.shown();
         if filling.field.reach == Reach::Own {
-            self.warnings.push(&format!("{shown} {why}; it is left empty"));
+            self.warnings.push_with_hint(&format!("{shown} {why}; it is left empty"), hint);
             return Ok(());
         }
-        self.warnings.push(&format!("{shown} {why}; it stays as it is"));
+        self.warnings.push_with_hint(&format!("{shown} {why}; it stays as it is"), hint);
         self.push(filling, &filling.template.text[whole])
     }
 

@@ -7,7 +7,6 @@ use super::{truncate, wrap};
 use crate::config::MAX_RESULT_CHARS;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::event::{EventKind, EventLog, InjectionPlace};
-use crate::process::{BEFORE_LAST_WORDS, BEFORE_PRINTED};
 use crate::redact::Mask;
 use crate::scan::{self, Signal};
 
@@ -64,7 +63,7 @@ impl<'a> Failure<'a> {
     fn words(&self) -> (&str, bool) {
         match self.kind.filter(|kind| is_for_people(*kind)) {
             Some(kind) => (kind.about(), false),
-            None => (without_last_words(self.message), self.by_server),
+            None => (self.message, self.by_server),
         }
     }
 }
@@ -180,12 +179,6 @@ fn is_for_people(kind: ErrorKind) -> bool {
             | ErrorKind::AuthRequired
             | ErrorKind::AuthFailed
     )
-}
-
-/// What a server wrote to stderr, or to stdout in place of messages, is for people.
-fn without_last_words(message: &str) -> &str {
-    let message = message.split(BEFORE_LAST_WORDS).next().unwrap_or(message);
-    message.split(BEFORE_PRINTED).next().unwrap_or(message)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use url::Url;
 use super::transport::{Endpoint, Transport};
 use super::{Flush, Inbound, Loss};
 use crate::config::Limits;
-use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::error::{Error, ErrorKind, Executed, Result, Stage};
 use crate::fork::{ForkGeneration, ProcessLocal};
 use crate::redact::Mask;
 use crate::resolve::Target;
@@ -108,6 +108,7 @@ struct Outgoing {
 impl Transport for Link {
     type Target = Target;
     const STARTS_PROGRAM: bool = false;
+    const OPENING: Stage = Stage::Dial;
     const REPORTS_UNSENT_LATER: bool = true;
     // Every call is an exchange of its own.
     const CALLS_END_ALONE: bool = true;

@@ -18,7 +18,7 @@ use super::transport::Transport;
 use super::unread::{Positions, Unread};
 use super::{Flush, Inbound};
 use crate::config::Limits;
-use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::error::{Error, ErrorKind, Executed, Result, Stage};
 use crate::fork::LocalFd;
 use crate::mailbox::{LentReader, Mailbox};
 use crate::process::{Closed, Launch, Process};
@@ -81,6 +81,7 @@ impl Outbox {
 impl Transport for Pipe {
     type Target = Launch;
     const STARTS_PROGRAM: bool = true;
+    const OPENING: Stage = Stage::Spawn;
     // Writing to a closed pipe fails immediately.
     const REPORTS_UNSENT_LATER: bool = false;
     const CALLS_END_ALONE: bool = false;
@@ -213,9 +214,9 @@ impl Transport for Pipe {
         self.process.forget_printed();
     }
 
-    fn with_last_words(&self, message: String) -> String {
+    fn with_output(&self, error: Error) -> Error {
         self.note_prompt();
-        self.process.with_last_words(message)
+        self.process.with_output(error)
     }
 
     fn mask(&self) -> &Mask {
@@ -389,7 +390,7 @@ impl Pipe {
         let (pipe, rest_ended) = (self.me.clone(), self.process.rest_ended());
         let obituary = self.process.obituary(closed);
         crate::runtime::spawn(async move {
-            let words = obituary.await;
+            let error = obituary.await;
             let Some(inbound) = inbound.and_then(|inbound| inbound.upgrade()) else { return };
             let unread = || pipe.upgrade().and_then(|pipe| pipe.unread());
             let mut proof = unread();
@@ -398,7 +399,7 @@ impl Pipe {
                 rest_ended.await;
                 proof = unread();
             }
-            inbound.closed(Error::new(ErrorKind::ConnectionLost, words), proof.as_ref());
+            inbound.closed(error, proof.as_ref());
         });
     }
 

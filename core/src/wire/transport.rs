@@ -9,7 +9,7 @@ use url::Url;
 
 use super::{Flush, Inbound};
 use crate::config::Limits;
-use crate::error::Result;
+use crate::error::{Error, Result, Stage};
 use crate::mailbox::Mailbox;
 use crate::redact::Mask;
 
@@ -19,6 +19,8 @@ pub(super) trait Transport: Send + Sync + Sized {
     type Target;
     /// Opening it starts a program on this machine.
     const STARTS_PROGRAM: bool;
+    /// The step that [`Transport::open`] is.
+    const OPENING: Stage;
     /// A call that was handed over may still turn out not to have been sent.
     const REPORTS_UNSENT_LATER: bool;
     /// Calls under way end by themselves when the link is lost, so that the next link need not wait for them.
@@ -69,9 +71,9 @@ pub(super) trait Transport: Send + Sync + Sized {
     /// The server has connected: lines before that say nothing of its end.
     fn forget_stray_lines(&self) {}
 
-    /// Adds what the server said last, for errors of a server that still runs.
-    fn with_last_words(&self, message: String) -> String {
-        message
+    /// Attaches what the server has written so far, for errors of a server that still runs.
+    fn with_output(&self, error: Error) -> Error {
+        error
     }
 
     /// Hides the values that the server was given, in what it says.

@@ -83,7 +83,7 @@ impl Actor {
     /// Every decision to restart and every failed attempt is an error; a recovery is worth a line too.
     pub(super) fn log(&self, before: Phase) {
         let Shared { subscribers, server, .. } = &*self.shared;
-        let words = self.error.as_ref().map_or("", Error::message);
+        let words = self.error.as_ref().map_or(String::new(), Error::message_with_output);
         let what = match before {
             Phase::Dialing { .. } => format!("attempt {} failed", before.attempts()),
             _ => "connection lost".to_owned(),

@@ -31,7 +31,7 @@ fn with(scope: &Scope, reach: Reach, text: &str) -> (Result<String>, Vec<String>
         ("CHAIN".to_owned(), "${A}".to_owned()),
     ]));
     let value = expander.expand(Field::new("args", reach), text);
-    (value, warnings.into_lines())
+    (value, warnings.into_list().into_iter().map(|warning| warning.text).collect())
 }
 
 fn expanded(text: &str) -> String {

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::Link;
 use super::client::{BodyError, SendError};
 use crate::descriptors::{is_caused_by_shortage, shortage};
-use crate::error::{Error, ErrorKind, Executed};
+use crate::error::{Error, ErrorKind, Executed, ForeignError, Stage};
 use crate::resolve::Refused;
 use crate::wire::Loss;
 
@@ -64,15 +64,18 @@ impl Link {
     fn lost_by(&self, what: &str, error: &(dyn StdError + 'static)) -> Error {
         let cause = root_cause(error);
         let words = cause.to_string();
-        let lost = self.lost(&format!("{what}: {words}"));
+        let errno = cause.downcast_ref::<std::io::Error>().and_then(|it| it.raw_os_error());
+        let message = self.mask.text(&words).into_owned();
+        let lost =
+            self.lost(&format!("{what}: {words}")).caused_by(ForeignError { message, errno });
         // A certificate's names or a farewell may stand in it, but for the system's own words.
-        let by_system = cause.downcast_ref::<std::io::Error>().and_then(|it| it.raw_os_error());
-        if by_system.is_some() { lost } else { lost.quoting(&words) }
+        if errno.is_some() { lost } else { lost.quoting(&words) }
     }
 
     pub(super) async fn not_reached(&self, error: &SendError) -> Failure {
         if let Some(refused) = Refused::cause_of(error) {
-            let refused = refused.told(&self.server).with_executed(Executed::No);
+            let refused = refused.told(&self.server).with_stage(Stage::Dial);
+            let refused = refused.with_executed(Executed::No);
             return Failure::new(refused, Loss::Gone);
         }
         if error.is_unsent() && is_caused_by_shortage(error) {
@@ -86,7 +89,8 @@ impl Link {
             .lost_by("The server cannot be reached", error)
             .with_hint("is it running, and is the URL right?");
         if error.is_unsent() {
-            return Failure::new(lost.with_executed(Executed::No), Loss::Gone);
+            let lost = lost.with_stage(Stage::Dial).with_executed(Executed::No);
+            return Failure::new(lost, Loss::Gone);
         }
         // What left on a connection that the server was just closing gets no answer either, though the server is well.
         Failure::new(lost.with_executed(Executed::Unknown), Box::pin(self.look()).await)
