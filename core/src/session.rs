@@ -36,10 +36,10 @@ mod unreadable;
 
 pub(crate) use announcements::Announcements;
 pub(crate) use handshake::{Handshake, greet, list_tools};
-pub(crate) use outgoing_call::{Content, OutgoingCall, Unsent};
-pub(crate) use resend::{CallRequest, Resubmit, UnreadCall};
+pub(crate) use outgoing_call::{CallContent, OutgoingCall, UnsentCall};
+pub(crate) use resend::{CallRequest, CallSender, UnreadCall};
 pub(crate) use table::CallLimits;
-use table::{Fate, Outcome, Pending, Table};
+use table::{AfterClose, Outcome, Pending, Table};
 use text::Texts;
 
 /// What a session tells the connection that owns it.
@@ -145,11 +145,11 @@ impl Session {
         outgoing_call: OutgoingCall<'_>,
         limits: CallLimits,
         waiter: Waiter,
-    ) -> Result<u64, Unsent> {
+    ) -> Result<u64, UnsentCall> {
         let OutgoingCall { tool, presenter, content } = outgoing_call;
         let Some(wire) = self.wire.get() else {
             let request = content.into_request();
-            return Err(Unsent { error: self.not_sent("is not connected"), waiter, request });
+            return Err(UnsentCall { error: self.not_sent("is not connected"), waiter, request });
         };
         let reader = match &waiter {
             Waiter::Loop(address) => Some(address.mailbox.clone()),
@@ -173,7 +173,7 @@ impl Session {
             let mut table = match self.open_table() {
                 Ok(table) => table,
                 Err(error) => {
-                    return Err(Unsent { error, waiter, request });
+                    return Err(UnsentCall { error, waiter, request });
                 }
             };
             let alone = table.is_empty();
@@ -193,7 +193,7 @@ impl Session {
             let pending = lock(&self.table).remove(id);
             return match pending.and_then(Pending::into_call) {
                 Some((waiter, _, request)) => {
-                    Err(Unsent { error: error.with_server(&self.server), waiter, request })
+                    Err(UnsentCall { error: error.with_server(&self.server), waiter, request })
                 }
                 // The end of the connection was faster and has told the waiter.
                 None => Ok(id),
@@ -207,13 +207,13 @@ impl Session {
 
     /// The caller has given up: nobody waits any more, and the server may stop working.
     pub(crate) fn cancel(&self, id: u64) {
-        let (pending, forwarded) = {
+        let (pending, resent) = {
             let mut table = lock(&self.table);
-            (table.remove(id), table.forwarded(id))
+            (table.remove(id), table.resent(id))
         };
-        match (pending, forwarded) {
+        match (pending, resent) {
             (Some(_), _) => drop(self.send_cancelled(id, "the caller gave up")),
-            (None, Some(forwarded)) => forwarded.cancel(),
+            (None, Some(resent)) => resent.cancel(),
             (None, None) => {}
         }
     }
@@ -340,12 +340,12 @@ impl Session {
             let mut table = lock(&self.table);
             (table.closed().is_none(), table.close(error.clone(), is_unread))
         };
-        for (pending, fate) in ended {
-            match fate {
-                Fate::Over(executed) => {
+        for (pending, after) in ended {
+            match after {
+                AfterClose::Fail(executed) => {
                     pending.finish(Err(error.clone().with_executed(executed)));
                 }
-                Fate::Forwarded(forwarded) => self.give_back(pending, &error, forwarded),
+                AfterClose::Resend(handle) => self.return_unread(pending, &error, handle),
             }
         }
         self.deadline_moved.notify_one();
