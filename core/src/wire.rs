@@ -16,17 +16,14 @@ use crate::redact::Mask;
 use crate::resolve::Resolved;
 
 pub(crate) mod address;
-mod frame;
 pub(crate) mod http;
-mod io;
 pub(crate) mod process;
 mod stdio;
 mod transport;
-mod unread;
 
+pub(crate) use stdio::Unread;
 pub(crate) use transport::Endpoint;
 use transport::Transport;
-pub(crate) use unread::Unread;
 
 /// Where a wire delivers. Called from whatever thread reads; must not block.
 pub(crate) trait Inbound: Send + Sync {
