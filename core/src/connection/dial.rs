@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::now_ms;
 use crate::resolve::{Resolved, resolve};
 use crate::runtime;
-use crate::session::{Session, greet, list_tools};
+use crate::session::{Session, initialize, list_tools};
 use crate::sync::lock;
 use crate::wire::{Wire, was_stopped};
 
@@ -88,7 +88,7 @@ async fn attempt(
     }
     session.attach(wire);
     *lock(stage) = "initialize";
-    let greeting = greet(session).await?;
+    let greeting = initialize(session).await?;
     // What is left to do costs little beside a start.
     drop(place);
     *lock(stage) = "tools/list";

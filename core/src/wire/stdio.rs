@@ -252,9 +252,9 @@ impl Pipe {
         self.note_prompt();
         let inbound = self.inbound.get().cloned();
         let (pipe, rest_ended) = (self.me.clone(), self.process.rest_ended());
-        let obituary = self.process.obituary(closed);
+        let report = self.process.exit_report(closed);
         crate::runtime::spawn(async move {
-            let words = obituary.await;
+            let report = report.await;
             let Some(inbound) = inbound.and_then(|inbound| inbound.upgrade()) else { return };
             let unread = || pipe.upgrade().and_then(|pipe| pipe.take_unread());
             let mut proof = unread();
@@ -263,7 +263,7 @@ impl Pipe {
                 rest_ended.await;
                 proof = unread();
             }
-            inbound.closed(Error::new(ErrorKind::ConnectionLost, words), proof.as_ref());
+            inbound.closed(Error::new(ErrorKind::ConnectionLost, report), proof.as_ref());
         });
     }
 
