@@ -45,11 +45,11 @@ use stdout::Printed;
 /// How long each step of asking a tree to end may take.
 const STEP: Duration = Duration::from_secs(1);
 /// How long a server that has closed its output is given to end: on a busy machine its exit is seen much later.
-const LAST_BREATH: Duration = Duration::from_secs(1);
+const EXIT_WAIT: Duration = Duration::from_secs(1);
 /// How long a dying server's last words are waited for.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// The longest that an obituary takes.
-pub(crate) const OBITUARY: Duration = LAST_BREATH.saturating_add(LAST_WORDS);
+/// The longest that [`Process::exit_report`] takes.
+pub(crate) const EXIT_REPORT: Duration = EXIT_WAIT.saturating_add(LAST_WORDS);
 /// A large result then needs few turns; the kernel allots the memory only when it is used.
 const PIPE_SIZE: usize = 1 << 20;
 
@@ -178,13 +178,13 @@ impl Process {
 
     /// The error of a connection that ended with its process: exit code or signal, what was printed in place of
     /// messages, and the last lines of stderr.
-    pub(crate) fn obituary(&self, closed: Closed) -> impl Future<Output = Error> + Send + use<> {
+    pub(crate) fn exit_report(&self, closed: Closed) -> impl Future<Output = Error> + Send + use<> {
         let (exit, mut done) = (self.exit.clone(), self.stderr_done.clone());
         let (printed, tail) = (self.printed.clone(), self.tail.clone());
         async move {
             // Whoever closes its input alone is not about to end.
-            let breath = if closed == Closed::Input { Duration::ZERO } else { LAST_BREATH };
-            let status = tokio::time::timeout(breath, exit.wait()).await.ok().flatten();
+            let wait = if closed == Closed::Input { Duration::ZERO } else { EXIT_WAIT };
+            let status = tokio::time::timeout(wait, exit.wait()).await.ok().flatten();
             if status.is_some() || closed == Closed::Output {
                 let _ = tokio::time::timeout(LAST_WORDS, done.wait_for(|done| *done)).await;
             }
@@ -351,7 +351,7 @@ mod tests {
         };
         let error = runtime::block_on(async {
             let (process, ..) = Process::start(launch).unwrap();
-            process.obituary(Closed::Output).await
+            process.exit_report(Closed::Output).await
         });
         assert_eq!((error.exit_code(), error.signal()), (Some(4), None));
     }

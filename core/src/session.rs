@@ -1,19 +1,18 @@
-//! Owns one JSON-RPC conversation over a wire: ids, who waits for which answer, deadlines, and what the server asks.
+//! Owns one JSON-RPC session over a wire: calls and requests of our own (`control`), who waits for which answer (`table`),
+//! deadlines, and what the server asks.
 //! Invariant: every request ends in exactly one outcome, and a late or second answer is dropped.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 
 use crate::call::Arguments;
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::EventKind;
 use crate::mailbox::{BufferedWriter, Waiter};
-use crate::process::OBITUARY;
 use crate::redact::Mask;
 use crate::result::Origin;
 use crate::status::CallCounters;
@@ -22,6 +21,7 @@ use crate::sync::lock;
 use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
 
 mod announcements;
+mod control;
 mod deadlines;
 mod handshake;
 mod inbound;
@@ -35,12 +35,12 @@ mod text;
 mod unreadable;
 
 pub(crate) use announcements::Announcements;
-pub(crate) use handshake::{Handshake, greet, list_tools};
-pub(crate) use outgoing_call::{Content, OutgoingCall, Unsent};
-pub(crate) use resend::{CallRequest, Resubmit, UnreadCall};
+pub(crate) use handshake::{Handshake, initialize, list_tools};
+pub(crate) use outgoing_call::{CallContent, OutgoingCall, UnsentCall};
+pub(crate) use resend::{CallRequest, CallSender, UnreadCall};
 pub(crate) use table::CallLimits;
-use table::{Fate, Outcome, Pending, Table};
-use text::Texts;
+use table::{AfterClose, Outcome, Pending, Table};
+use text::TextReader;
 
 /// What a session tells the connection that owns it.
 pub(crate) enum SessionEvent {
@@ -134,9 +134,9 @@ impl Session {
         self.limits
     }
 
-    /// How what it says beside its results is shown and kept.
-    fn texts(&self) -> Texts {
-        Texts::new(self.mask(), self.limits.text_bytes)
+    /// Reads what the server says beside its results.
+    fn text_reader(&self) -> TextReader {
+        TextReader::new(self.mask(), self.limits.text_bytes)
     }
 
     /// Sends `tools/call`; the answer goes to `waiter`, who comes back when nothing was sent.
@@ -145,11 +145,11 @@ impl Session {
         outgoing_call: OutgoingCall<'_>,
         limits: CallLimits,
         waiter: Waiter,
-    ) -> Result<u64, Unsent> {
+    ) -> Result<u64, UnsentCall> {
         let OutgoingCall { tool, presenter, content } = outgoing_call;
         let Some(wire) = self.wire.get() else {
             let request = content.into_request();
-            return Err(Unsent { error: self.not_sent("is not connected"), waiter, request });
+            return Err(UnsentCall { error: self.not_sent("is not connected"), waiter, request });
         };
         let reader = match &waiter {
             Waiter::Loop(address) => Some(address.mailbox.clone()),
@@ -173,7 +173,7 @@ impl Session {
             let mut table = match self.open_table() {
                 Ok(table) => table,
                 Err(error) => {
-                    return Err(Unsent { error, waiter, request });
+                    return Err(UnsentCall { error, waiter, request });
                 }
             };
             let alone = table.is_empty();
@@ -193,7 +193,7 @@ impl Session {
             let pending = lock(&self.table).remove(id);
             return match pending.and_then(Pending::into_call) {
                 Some((waiter, _, request)) => {
-                    Err(Unsent { error: error.with_server(&self.server), waiter, request })
+                    Err(UnsentCall { error: error.with_server(&self.server), waiter, request })
                 }
                 // The end of the connection was faster and has told the waiter.
                 None => Ok(id),
@@ -207,13 +207,13 @@ impl Session {
 
     /// The caller has given up: nobody waits any more, and the server may stop working.
     pub(crate) fn cancel(&self, id: u64) {
-        let (pending, forwarded) = {
+        let (pending, resent) = {
             let mut table = lock(&self.table);
-            (table.remove(id), table.forwarded(id))
+            (table.remove(id), table.resent(id))
         };
-        match (pending, forwarded) {
+        match (pending, resent) {
             (Some(_), _) => drop(self.send_cancelled(id, "the caller gave up")),
-            (None, Some(forwarded)) => forwarded.cancel(),
+            (None, Some(resent)) => resent.cancel(),
             (None, None) => {}
         }
     }
@@ -228,59 +228,6 @@ impl Session {
             );
         }
         left
-    }
-
-    /// Gives requests of ours this long from now on. Before that, whoever connects keeps the time.
-    pub(crate) fn bound_requests(&self, limit: Duration) {
-        self.request_timeout_us.store(table::micros(limit), Ordering::Relaxed);
-    }
-
-    /// Sends a control request and waits for its raw result.
-    async fn request(&self, method: &str, params: &serde_json::Value) -> Result<Bytes> {
-        let limit_us = self.request_timeout_us.load(Ordering::Relaxed);
-        let deadline_us = match limit_us {
-            table::NEVER => table::NEVER,
-            limit_us => table::after(self.now_us(), limit_us),
-        };
-        self.request_until(deadline_us, method, params).await
-    }
-
-    async fn request_until(
-        &self,
-        deadline_us: u64,
-        method: &str,
-        params: &serde_json::Value,
-    ) -> Result<Bytes> {
-        let (sender, answer) = oneshot::channel();
-        let id = self.next_id();
-        {
-            let mut table = self.open_table()?;
-            table.note_reader(0);
-            if table.wants_waking(deadline_us) {
-                self.deadline_moved.notify_one();
-            }
-            table.insert(id, Pending::control(sender, deadline_us));
-        }
-        let _unless_answered = Forgotten { session: self, id };
-        let wire = self.connected_wire()?;
-        wire.lend(None);
-        if let Err(error) = wire.send_control(message::request(id, method, params), id) {
-            // The pipe broke: the obituary that follows says why.
-            return match tokio::time::timeout(2 * OBITUARY, self.obituary()).await {
-                Ok(obituary) => Err(obituary),
-                Err(_) => Err(error),
-            };
-        }
-        answer.await.unwrap_or_else(|_| Err(self.not_sent("is gone")))
-    }
-
-    async fn obituary(&self) -> Error {
-        loop {
-            if let Err(error) = self.open_table() {
-                return error;
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
     }
 
     fn notify(&self, method: &str, params: &serde_json::Value) {
@@ -314,38 +261,20 @@ impl Session {
         }
     }
 
-    /// Asks the server for a sign of life; whatever it answers is one. The asker keeps the time.
-    pub(crate) async fn ping(&self) -> Result<()> {
-        self.sign_of_life("ping").await
-    }
-
-    /// The same by a request that every server with tools has to answer.
-    pub(crate) async fn ask_for_tools(&self) -> Result<()> {
-        self.sign_of_life("tools/list").await
-    }
-
-    async fn sign_of_life(&self, method: &str) -> Result<()> {
-        match self.request_until(table::NEVER, method, &serde_json::json!({})).await {
-            // A refusal comes from somebody who lives; a lost connection does not.
-            Err(error) if error.kind() == ErrorKind::ConnectionLost => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    /// Tells everybody who waits; the answer tells whether the conversation was open until now. What was never read is
-    /// sent again by whoever sent it.
+    /// Closes the table and fails what is pending; tells whether the session was open until now. Calls that were never read
+    /// go back to their senders.
     fn fail_all(&self, error: Error, unread: Option<&Unread>) -> bool {
         let is_unread = |id| unread.is_some_and(|unread| unread.proves(id));
         let (was_open, ended) = {
             let mut table = lock(&self.table);
             (table.closed().is_none(), table.close(error.clone(), is_unread))
         };
-        for (pending, fate) in ended {
-            match fate {
-                Fate::Over(executed) => {
+        for (pending, after) in ended {
+            match after {
+                AfterClose::Fail(executed) => {
                     pending.finish(Err(error.clone().with_executed(executed)));
                 }
-                Fate::Forwarded(forwarded) => self.give_back(pending, &error, forwarded),
+                AfterClose::Resend(handle) => self.return_unread(pending, &error, handle),
             }
         }
         self.deadline_moved.notify_one();
@@ -439,21 +368,6 @@ impl BufferedWriter for Session {
     fn flush(&self) {
         if let Some(wire) = self.wire.get() {
             wire.flush();
-        }
-    }
-}
-
-/// A control request whose asker is gone leaves nothing behind.
-struct Forgotten<'a> {
-    session: &'a Session,
-    id: u64,
-}
-
-impl Drop for Forgotten<'_> {
-    fn drop(&mut self) {
-        let unanswered = lock(&self.session.table).remove(self.id).is_some();
-        if let (true, Some(wire)) = (unanswered, self.session.wire.get()) {
-            wire.abandon(self.id);
         }
     }
 }

@@ -15,16 +15,13 @@ use crate::mailbox::Mailbox;
 use crate::redact::Mask;
 use crate::resolve::Resolved;
 
-mod frame;
 pub(crate) mod http;
-mod io;
 mod stdio;
 mod transport;
-mod unread;
 
+pub(crate) use stdio::Unread;
 pub(crate) use transport::Endpoint;
 use transport::Transport;
-pub(crate) use unread::Unread;
 
 /// Where a wire delivers. Called from whatever thread reads; must not block.
 pub(crate) trait Inbound: Send + Sync {

@@ -37,7 +37,7 @@ pub enum LetterKind {
 
 /// A letter's tag is its key times this, plus its kind.
 #[napi]
-pub const TAG_KINDS: u32 = 8;
+pub(crate) const TAG_KINDS: u32 = 8;
 const _: () = assert!((LetterKind::Tool as u32) < TAG_KINDS && TAG_KINDS.is_power_of_two());
 
 /// One JavaScript thread's post.

@@ -8,7 +8,7 @@ use napi_derive::napi;
 
 /// How many places the table has at most; the low bits of a key are its place.
 #[napi]
-pub const PLACES: u32 = 1 << 24;
+pub(crate) const PLACES: u32 = 1 << 24;
 
 #[derive(Default)]
 pub(crate) struct Table {

@@ -16,7 +16,7 @@ use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result, Stage};
 use crate::resolve::{Resolved, resolve};
 use crate::runtime;
-use crate::session::{Session, greet, list_tools};
+use crate::session::{Session, initialize, list_tools};
 use crate::sync::lock;
 use crate::time::now_ms;
 use crate::tool::Tools;
@@ -97,7 +97,7 @@ async fn attempt(
     }
     session.attach(wire);
     *lock(stage) = Stage::Handshake;
-    let greeting = greet(session).await?;
+    let greeting = initialize(session).await?;
     // What is left to do costs little beside a start.
     drop(place);
     *lock(stage) = Stage::ListTools;

@@ -207,17 +207,17 @@ mod tests {
         assert_eq!(lines.ready, ["***", "***", "bye"]);
     }
 
-    /// Hears what is logged on this thread.
+    /// Records what is logged on this thread.
     #[derive(Clone, Default)]
-    struct Ear(Arc<std::sync::Mutex<String>>);
+    struct LogRecorder(Arc<std::sync::Mutex<String>>);
 
-    impl tracing::field::Visit for Ear {
+    impl tracing::field::Visit for LogRecorder {
         fn record_debug(&mut self, _: &tracing::field::Field, value: &dyn std::fmt::Debug) {
             *self.0.lock().unwrap() += &format!("{value:?} ");
         }
     }
 
-    impl tracing::Subscriber for Ear {
+    impl tracing::Subscriber for LogRecorder {
         fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
             metadata.target() == TARGET
         }
@@ -235,15 +235,15 @@ mod tests {
 
     #[test]
     fn a_last_line_without_a_line_end_is_logged() {
-        let ear = Ear::default();
-        tracing::subscriber::with_default(ear.clone(), || {
+        let recorder = LogRecorder::default();
+        tracing::subscriber::with_default(recorder.clone(), || {
             let mut log = StderrLog::new("s".into(), Mask::default());
             log.push(b"hello\nbye");
-            let heard = ear.0.lock().unwrap().clone();
-            assert!(heard.contains("hello") && !heard.contains("bye"), "{heard}");
+            let logged = recorder.0.lock().unwrap().clone();
+            assert!(logged.contains("hello") && !logged.contains("bye"), "{logged}");
         });
-        let heard = ear.0.lock().unwrap();
-        assert!(heard.contains("bye"), "{heard}");
+        let logged = recorder.0.lock().unwrap();
+        assert!(logged.contains("bye"), "{logged}");
     }
 
     #[test]

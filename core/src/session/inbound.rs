@@ -156,7 +156,7 @@ impl Session {
                 {
                     let told = lock(&self.table).progressed(token, self.now_us());
                     if let Some(told) = told {
-                        let message = message.and_then(|text| self.texts().text(text));
+                        let message = message.and_then(|text| self.text_reader().text(text));
                         told(Progress { progress, total, message });
                     }
                 }
@@ -168,7 +168,7 @@ impl Session {
                 }
             }
             "notifications/message" => {
-                let read = |raw: &RawValue| ServerLog::read(raw.get(), &self.texts());
+                let read = |raw: &RawValue| ServerLog::read(raw.get(), &self.text_reader());
                 if let Some(log) = params.and_then(read) {
                     log.log(&self.server);
                     self.subscribers.emit(&self.server, log.into_event());
@@ -201,7 +201,7 @@ impl Session {
 
     /// The server's JSON-RPC error, which becomes one of ours.
     fn refusal(&self, error: &str) -> Error {
-        let texts = self.texts();
+        let texts = self.text_reader();
         let shape = serde_json::from_str::<message::RpcErrorShape<'_>>(error).ok();
         let words = |json: Option<&RawValue>| json.map_or(Some(String::new()), |it| texts.text(it));
         let Some((shape, words)) = shape.and_then(|it| words(it.message).map(|words| (it, words)))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::resend::{CallRequest, Forwarded};
+use super::resend::{CallRequest, ResendHandle};
 use crate::call::OnProgress;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::mailbox::Waiter;
@@ -118,11 +118,11 @@ impl Pending {
     }
 }
 
-/// What becomes of a request when its conversation ends.
-pub(super) enum Fate {
-    Over(Executed),
-    /// It was never read and goes on elsewhere.
-    Forwarded(Arc<Forwarded>),
+/// What happens to a request when its session closes.
+pub(super) enum AfterClose {
+    Fail(Executed),
+    /// The call was never read: its sender sends it again.
+    Resend(Arc<ResendHandle>),
 }
 
 /// The deadline of what has none.
@@ -138,8 +138,8 @@ pub(super) fn after(now_us: u64, patience_us: u64) -> u64 {
 
 pub(super) struct Table {
     pending: HashMap<u64, Pending>,
-    /// Calls that went on elsewhere, for those who give them up by the id that they had here.
-    forwarded: HashMap<u64, Arc<Forwarded>>,
+    /// Calls that are sent again, to cancel them by the id that they had here.
+    resent: HashMap<u64, Arc<ResendHandle>>,
     closed: Option<Error>,
     /// When the deadline task will wake; 0 means not at all.
     wakes_at_us: u64,
@@ -154,7 +154,7 @@ impl Table {
     pub(super) fn new(counters: Arc<CallCounters>) -> Self {
         Table {
             pending: HashMap::new(),
-            forwarded: HashMap::new(),
+            resent: HashMap::new(),
             closed: None,
             wakes_at_us: 0,
             reader: 0,
@@ -170,8 +170,8 @@ impl Table {
         self.pending.insert(id, pending);
     }
 
-    pub(super) fn forwarded(&self, id: u64) -> Option<Arc<Forwarded>> {
-        self.forwarded.get(&id).cloned()
+    pub(super) fn resent(&self, id: u64) -> Option<Arc<ResendHandle>> {
+        self.resent.get(&id).cloned()
     }
 
     /// Takes an entry out without an outcome.
@@ -232,24 +232,24 @@ impl Table {
         &mut self,
         error: Error,
         is_unread: impl Fn(u64) -> bool,
-    ) -> Vec<(Pending, Fate)> {
+    ) -> Vec<(Pending, AfterClose)> {
         let mut ended = Vec::with_capacity(self.pending.len());
         for (id, pending) in self.pending.drain() {
-            let fate = match (is_unread(id), &pending.reply) {
+            let after = match (is_unread(id), &pending.reply) {
                 (true, Reply::Call(_, _, Some(_))) => {
                     self.counters.forget();
-                    let forwarded: Arc<Forwarded> = Arc::default();
-                    // Noted before anybody else sees the table: whoever gives the call up finds it.
-                    self.forwarded.insert(id, forwarded.clone());
-                    Fate::Forwarded(forwarded)
+                    let handle: Arc<ResendHandle> = Arc::default();
+                    // Under the table's lock, so that a cancellation finds it.
+                    self.resent.insert(id, handle.clone());
+                    AfterClose::Resend(handle)
                 }
                 (unread, Reply::Call(..)) => {
                     self.counters.end(Some(error.kind()), None);
-                    Fate::Over(if unread { Executed::No } else { Executed::Unknown })
+                    AfterClose::Fail(if unread { Executed::No } else { Executed::Unknown })
                 }
-                (_, Reply::Control(_)) => Fate::Over(Executed::Unknown),
+                (_, Reply::Control(_)) => AfterClose::Fail(Executed::Unknown),
             };
-            ended.push((pending, fate));
+            ended.push((pending, after));
         }
         self.refuse(error);
         ended

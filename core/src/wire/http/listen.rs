@@ -54,7 +54,7 @@ pub(super) async fn stand(weak: Weak<Link>, message_limit: usize) {
             Err(NoStream::Lost(Failure { loss: Some(Loss::Expired), .. })) if !stood => return,
             Err(NoStream::Failing(failure)) => {
                 if failures == 0 {
-                    link.told(failure);
+                    link.report(failure);
                 }
                 failures += 1;
                 pause_after(&events, failures)
@@ -64,7 +64,7 @@ pub(super) async fn stand(weak: Weak<Link>, message_limit: usize) {
                 pause_after(&events, failures)
             }
             Err(NoStream::Lost(failure)) => {
-                link.told(failure);
+                link.report(failure);
                 return;
             }
             Err(NoStream::NotOffered) => return,

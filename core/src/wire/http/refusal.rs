@@ -1,6 +1,6 @@
 //! Owns what is said when it does not work: the error for whoever asked, and what it means for the whole link. What a
 //! status means is in `status`.
-//! What waits here is boxed, so that the calls that go well do not carry the room for it.
+//! What waits here is boxed, so that the calls that go well do not carry its memory.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -114,7 +114,7 @@ impl Link {
         self.lost("The server ended its answer early").with_executed(Executed::Unknown)
     }
 
-    pub(super) fn odd(&self, what: &str) -> Error {
+    pub(super) fn unexpected(&self, what: &str) -> Error {
         self.error(ErrorKind::ProtocolError, &format!("The server {what}"))
             .with_executed(Executed::Unknown)
             .with_hint("is this the URL of an MCP server?")
@@ -125,8 +125,8 @@ impl Link {
         Error::new(ErrorKind::LimitExceeded, text).with_executed(Executed::Yes)
     }
 
-    pub(super) fn no_room(&self) -> Error {
-        let limit = size(self.room.limit());
+    pub(super) fn over_memory(&self) -> Error {
+        let limit = size(self.memory.limit());
         let text = format!("The server's answers that are not complete are over {limit}");
         Error::new(ErrorKind::LimitExceeded, text)
             .with_executed(Executed::Unknown)

@@ -12,8 +12,9 @@ use tokio::time::timeout;
 
 use super::body::{Body, denies_session, rpc_error};
 use super::client::{Request, Response};
+use super::exchange::Sent;
 use super::refusal::Failure;
-use super::{ASIDE, Link, Sent};
+use super::{ASIDE, Link};
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::wire::Loss;
 

@@ -12,7 +12,8 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{Link, SESSION_ID};
+use super::Link;
+use super::exchange::SESSION_ID;
 use crate::config::Limits;
 use crate::error::{Error, Executed};
 use crate::redact::{Given, Mask};

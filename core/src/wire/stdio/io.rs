@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use polling::{Event, Events, PollMode, Poller};
 
-use super::stdio::Pipe;
+use super::Pipe;
 use crate::descriptors::refused;
 use crate::error::Result;
 use crate::fork::Startable;

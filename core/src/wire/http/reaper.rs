@@ -14,19 +14,19 @@ use crate::runtime;
 use crate::sync::lock;
 use crate::wire::transport::Transport;
 
-/// An exchange that is found twice without anybody waiting ends: at most 5 s after its answer.
+/// An exchange that is found answered twice is ended: at most 5 s after its answer.
 const EVERY: Duration = Duration::from_millis(2500);
 
 impl Link {
-    /// To be called with each exchange that begins.
-    pub(super) fn sweep_soon(&self) {
-        if !self.sweeping.swap(true, Ordering::AcqRel) {
-            runtime::spawn(sweep(self.me.clone()));
+    /// Called with each exchange that begins.
+    pub(super) fn reap_soon(&self) {
+        if !self.is_reaping.swap(true, Ordering::AcqRel) {
+            runtime::spawn(reap(self.me.clone()));
         }
     }
 }
 
-async fn sweep(weak: Weak<Link>) {
+async fn reap(weak: Weak<Link>) {
     let mut answered = HashSet::new();
     loop {
         sleep(EVERY).await;
@@ -34,8 +34,8 @@ async fn sweep(weak: Weak<Link>) {
         let under_way: Vec<u64> = {
             let under_way = lock(&link.under_way);
             if under_way.is_empty() {
-                // Under the lock: the exchange that comes next begins another sweep.
-                link.sweeping.store(false, Ordering::Release);
+                // Under the lock: the exchange that comes next starts another reaper.
+                link.is_reaping.store(false, Ordering::Release);
                 return;
             }
             under_way.keys().copied().collect()
