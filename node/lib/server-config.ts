@@ -90,10 +90,10 @@ export interface ServerConfig {
   inheritEnv?: 'safe' | 'all' | 'none';
   /** Whether its tools ask for approval. */
   requiresApproval?: boolean;
-  /** Started by its first call instead of with the others. */
-  lazy?: boolean;
   /** One connection for all managers of the process. */
   shared?: boolean;
+  /** Started by its first call instead of with the others. */
+  lazy?: boolean;
   /**
    * With `session`, each manager has a connection of its own although the server is shared: for servers that
    * keep state.

@@ -98,10 +98,10 @@ class ServerConfig(TypedDict, total=False):
     """What of our environment its process inherits: a short list without secrets, all, or nothing."""
     requiresApproval: bool
     """Whether its tools ask for approval."""
-    lazy: bool
-    """Started by its first call instead of with the others."""
     shared: bool
     """One connection for all managers of the process."""
+    lazy: bool
+    """Started by its first call instead of with the others."""
     isolate: Literal["none", "session"]
     """With `session`, each manager has a connection of its own although the server is shared: for servers
     that keep state.

@@ -47,10 +47,10 @@ config_fields! {
         inherit_env "inheritEnv": InheritEnv as OneOf<InheritEnv> = InheritEnv::Safe, Identity;
         /// Whether its tools ask for approval.
         requires_approval "requiresApproval": bool as Switch = true, View;
-        /// Started by its first call instead of with the others.
-        lazy "lazy": bool as Switch = false, View;
         /// One connection for all managers of the process.
         shared "shared": bool as Switch = true, Setting;
+        /// Started by its first call instead of with the others.
+        lazy "lazy": bool as Switch = false, View;
         /// With `session`, each manager has a connection of its own although the server is shared: for servers that keep
         /// state.
         isolate "isolate": Isolate as OneOf<Isolate> = Isolate::None, Setting;
