@@ -150,7 +150,7 @@ export declare enum LetterKind {
   Tool = 5,
 }
 
-/** How many places the table has at most; the low bits of a key are its place. */
+/** How many places the table of those who wait has at most; the low bits of a key are its place. */
 export declare const PLACES: number
 
 /** The text of a result, given its JSON. */

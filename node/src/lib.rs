@@ -41,6 +41,14 @@ pub fn event_types() -> Vec<&'static str> {
     EventKind::TYPES.to_vec()
 }
 
+/// How many places the table of those who wait has at most; the low bits of a key are its place.
+#[napi]
+pub const PLACES: u32 = 1 << 24;
+
+/// A letter's tag is its key times this, plus its kind.
+#[napi]
+pub const TAG_KINDS: u32 = 8;
+
 /// The text of a result, given its JSON.
 #[napi]
 pub fn render_text(json: String) -> String {

@@ -11,9 +11,9 @@ use mcpool::{Letter, Mailbox, Question, Taken};
 use napi::sys;
 use napi_derive::napi;
 
-use crate::text;
 use crate::waiting::{Table, Waiting};
 use crate::wake::Wake;
+use crate::{TAG_KINDS, text};
 
 /// Letters handed over by one call into JavaScript; each is two arguments.
 const HANDFUL: usize = 128;
@@ -35,9 +35,6 @@ pub enum LetterKind {
     Tool,
 }
 
-/// A letter's tag is its key times this, plus its kind.
-#[napi]
-pub(crate) const TAG_KINDS: u32 = 8;
 const _: () = assert!((LetterKind::Tool as u32) < TAG_KINDS && TAG_KINDS.is_power_of_two());
 
 /// One JavaScript thread's post.

@@ -4,11 +4,8 @@
 use std::cell::{Cell, RefCell};
 
 use mcpool::{CallHandle, Listening};
-use napi_derive::napi;
 
-/// How many places the table has at most; the low bits of a key are its place.
-#[napi]
-pub(crate) const PLACES: u32 = 1 << 24;
+use crate::PLACES;
 
 #[derive(Default)]
 pub(crate) struct Table {
