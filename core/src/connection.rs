@@ -26,6 +26,7 @@ mod actor;
 mod dial;
 mod health_watch;
 mod inspect;
+mod link;
 mod phase;
 mod starts;
 

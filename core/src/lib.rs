@@ -25,6 +25,7 @@ mod call;
 mod catalog;
 pub mod cli;
 mod clock;
+mod completion;
 pub mod config;
 mod connection;
 mod descriptors;

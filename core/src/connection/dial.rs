@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
-use super::starts::{Place, Ticket};
+use super::starts::{StartPermit, StartRequest};
 use super::{Live, Odd, Shared};
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
@@ -34,7 +34,7 @@ pub(super) async fn dial(
     shared: Arc<Shared>,
     config: ServerConfig,
     session: Arc<Session>,
-    ticket: Arc<Ticket>,
+    request: Arc<StartRequest>,
 ) -> Result<(Live, Tools)> {
     let stage: Stage = Arc::new(Mutex::new("resolving"));
     let server = &shared.server;
@@ -49,7 +49,7 @@ pub(super) async fn dial(
     let place = match &resolved {
         Resolved::Stdio(_) => {
             let _queued = shared.queue();
-            Some(Place::take(&ticket).await)
+            Some(StartPermit::acquire(&request).await)
         }
         Resolved::Http(_) => None,
     };
@@ -82,7 +82,7 @@ async fn attempt(
     session: &Arc<Session>,
     stage: &Stage,
     resolved: Resolved,
-    place: Option<Place>,
+    place: Option<StartPermit>,
 ) -> Result<(Live, Tools)> {
     *lock(stage) = "starting";
     let wire = match resolved {
@@ -101,7 +101,7 @@ async fn attempt(
     // What is left to do costs little beside a start.
     drop(place);
     *lock(stage) = "tools/list";
-    let tools = tools_of(shared, list_tools(session, &greeting).await?, session).await;
+    let tools = read_tools(shared, list_tools(session, &greeting).await?, session).await;
     if let Some(wire) = session.wire() {
         wire.forget_printed();
     }
@@ -110,7 +110,7 @@ async fn attempt(
 }
 
 /// Reads a list of tools and tells what is odd about it.
-pub(super) async fn tools_of(shared: &Shared, listed: Vec<Bytes>, session: &Session) -> Tools {
+pub(super) async fn read_tools(shared: &Shared, listed: Vec<Bytes>, session: &Session) -> Tools {
     let (server, mask, limits) = (shared.server.clone(), session.mask(), session.limits());
     let bytes = listed.iter().map(Bytes::len).sum();
     let read = move || Tools::read_within(&server, listed, &mask, &limits);

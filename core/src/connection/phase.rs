@@ -5,7 +5,8 @@
 //!                          │                      │ ▲                           ▲  │
 //!                          └──Dialed(failed)──────┼─┼───────────────────────────┘  └──Start──▶ Dialing
 //!                                                 │ └ Probed(alive), Held, Stable
-//!                          policy at its end ──▶ Down ──Start──▶ Dialing, from the foot of the ladder
+//!      policy at its end, Dialed(hopeless) ──▶ Down ──Start──▶ Dialing, from the foot of the ladder
+//!                          Down is failed, needs_auth or blocked, by the cause of the last loss or attempt
 //! Ready ──Idled──▶ Idle          any ──Stop──▶ Stopped ──Start──▶ Dialing
 //! any but Idle, Stopped ──Replaced──▶ Dialing          any ──Close──▶ Closed, for good
 //! ```
@@ -15,6 +16,7 @@
 use std::time::Duration;
 
 use crate::config::RestartPolicy;
+use crate::error::{Error, ErrorKind};
 use crate::status::{Reason, State};
 
 /// A connection that held this long starts again from the foot of the ladder.
@@ -53,6 +55,7 @@ pub(super) enum Phase {
     Down {
         ladder: Ladder,
         reason: Reason,
+        cause: DownCause,
     },
     Stopped,
     Closed,
@@ -74,6 +77,27 @@ pub(super) enum Health {
     Doubtful,
 }
 
+/// What has to happen before a connection that is down can come up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DownCause {
+    /// Somebody asks for another attempt.
+    Failed,
+    /// The server wants a sign-in.
+    NeedsAuth,
+    /// Its source is trusted.
+    Untrusted,
+}
+
+impl DownCause {
+    pub(super) fn of(kind: ErrorKind) -> DownCause {
+        match kind {
+            ErrorKind::AuthRequired => DownCause::NeedsAuth,
+            ErrorKind::Untrusted => DownCause::Untrusted,
+            _ => DownCause::Failed,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// Somebody asks for a connection.
@@ -87,6 +111,7 @@ pub(super) enum Event {
     Lost {
         generation: u64,
         reason: Reason,
+        cause: DownCause,
     },
     /// The server forgot the session; `served` tells whether that had been of any use.
     Expired {
@@ -132,7 +157,37 @@ pub(super) enum Dialed {
     /// The server cannot be spoken with; another attempt is not likely to help.
     Incurable,
     /// No further attempt can help.
-    Hopeless,
+    Hopeless {
+        cause: DownCause,
+    },
+}
+
+impl Dialed {
+    /// What an attempt's error means for the next one.
+    pub(super) fn failed(error: &Error) -> Dialed {
+        match error.kind() {
+            kind if is_hopeless(kind) => Dialed::Hopeless { cause: DownCause::of(kind) },
+            ErrorKind::AuthFailed => Dialed::Refused,
+            _ if error.is_incurable() => Dialed::Incurable,
+            _ => match error.retry_after_ms() {
+                Some(ms) => Dialed::Busy { wait: Duration::from_millis(ms) },
+                None => Dialed::Failed,
+            },
+        }
+    }
+}
+
+/// Whether no further attempt can help.
+fn is_hopeless(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConfigInvalid
+            | ErrorKind::ConfigIo
+            | ErrorKind::ConfigConflict
+            | ErrorKind::Untrusted
+            | ErrorKind::ServerDisabled
+            | ErrorKind::AuthRequired
+    )
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,17 +247,21 @@ impl Phase {
                 Dialed::Incurable => {
                     let ladder = Ladder { incurable: ladder.incurable + 1, ..ladder };
                     let phase = match ladder.incurable {
-                        INCURABLE_ATTEMPTS.. => Phase::Down { ladder, reason },
+                        INCURABLE_ATTEMPTS.. => {
+                            Phase::Down { ladder, reason, cause: DownCause::Failed }
+                        }
                         _ => restart(ladder, reason, policy),
                     };
                     (phase, vec![Effect::LetGo])
                 }
-                Dialed::Hopeless => (Phase::Down { ladder, reason }, vec![Effect::LetGo]),
+                Dialed::Hopeless { cause } => {
+                    (Phase::Down { ladder, reason, cause }, vec![Effect::LetGo])
+                }
             },
-            (Phase::Ready { generation, ladder, .. }, Lost { generation: of, reason })
+            (Phase::Ready { generation, ladder, .. }, Lost { generation: of, reason, cause })
                 if of == generation =>
             {
-                (restart(ladder, reason, policy), vec![Effect::LetGo])
+                (restart_after(cause, ladder, reason, policy), vec![Effect::LetGo])
             }
             (
                 Phase::Ready { generation, ladder, .. },
@@ -300,9 +359,24 @@ impl Phase {
             Phase::Dialing { .. } | Phase::Waiting { .. } => State::Reconnecting,
             Phase::Ready { health: Health::Sound, .. } => State::Connected,
             Phase::Ready { health: Health::Doubtful, .. } => State::Degraded,
-            Phase::Down { .. } => State::Failed,
+            Phase::Down { cause: DownCause::Failed, .. } => State::Failed,
+            Phase::Down { cause: DownCause::NeedsAuth, .. } => State::NeedsAuth,
+            Phase::Down { cause: DownCause::Untrusted, .. } => State::Blocked,
             Phase::Stopped | Phase::Closed => State::Disconnected,
         }
+    }
+
+    /// Whether the last error says why it is not up.
+    pub(super) fn has_error(self) -> bool {
+        match self {
+            Phase::Dialing { .. } | Phase::Waiting { .. } | Phase::Down { .. } => true,
+            Phase::Idle | Phase::Ready { .. } | Phase::Stopped | Phase::Closed => false,
+        }
+    }
+
+    /// Whether the tools are still there to be called, now or after a wait.
+    pub(super) fn keeps_tools(self) -> bool {
+        !matches!(self, Phase::Down { .. } | Phase::Stopped | Phase::Closed)
     }
 
     pub(super) fn attempts(self) -> u32 {
@@ -345,12 +419,22 @@ fn renew(ladder: Ladder, served: bool, policy: &RestartPolicy) -> Phase {
 
 /// The next rung of the ladder, or its end.
 fn restart(ladder: Ladder, reason: Reason, policy: &RestartPolicy) -> Phase {
+    restart_after(DownCause::Failed, ladder, reason, policy)
+}
+
+/// The same after a loss of this cause, which the end of the ladder shows.
+fn restart_after(
+    cause: DownCause,
+    ladder: Ladder,
+    reason: Reason,
+    policy: &RestartPolicy,
+) -> Phase {
     match policy.delay(ladder.restarts) {
         Some(delay) => {
             let ladder = Ladder { restarts: ladder.restarts.saturating_add(1), ..ladder };
             Phase::Waiting { ladder, reason, delay }
         }
-        None => Phase::Down { ladder, reason },
+        None => Phase::Down { ladder, reason, cause },
     }
 }
 

@@ -2,7 +2,7 @@
 //! queue, those that somebody waits for first. A place is given back when the server has answered its first request or
 //! has ended, or when it has used no CPU for a moment: then it waits for something that more places do not slow down. While
 //! cores are idle, there are more places.
-//! Invariant: whoever queues or has a place is held by a [`Place`], and leaves with it.
+//! Invariant: whoever queues or has a place is held by a [`StartPermit`], and leaves with it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,13 +36,13 @@ static STARTS: PerProcess<Starts> = PerProcess::new(|| {
 struct Starts(Mutex<Queue>);
 
 /// One attempt's claim to a place.
-pub(super) struct Ticket {
+pub(super) struct StartRequest {
     awaited: AtomicBool,
 }
 
-impl Ticket {
-    pub(super) fn new(awaited: bool) -> Arc<Ticket> {
-        Arc::new(Ticket { awaited: awaited.into() })
+impl StartRequest {
+    pub(super) fn new(awaited: bool) -> Arc<StartRequest> {
+        Arc::new(StartRequest { awaited: awaited.into() })
     }
 
     /// Somebody waits for the start from now on.
@@ -52,17 +52,17 @@ impl Ticket {
 }
 
 /// A place, or one in the queue for it.
-pub(super) struct Place {
+pub(super) struct StartPermit {
     number: u64,
 }
 
-impl Place {
+impl StartPermit {
     /// Waits for a place, for as long as it takes.
-    pub(super) async fn take(ticket: &Arc<Ticket>) -> Place {
+    pub(super) async fn acquire(request: &Arc<StartRequest>) -> StartPermit {
         let starts = STARTS.get();
-        let (number, turn) = lock(&starts.0).enter(ticket.clone());
+        let (number, turn) = lock(&starts.0).enter(request.clone());
         // Made before the wait: whoever gives up leaves the queue.
-        let place = Place { number };
+        let place = StartPermit { number };
         if let Some(turn) = turn {
             starts.watch();
             let _ = turn.await;
@@ -76,7 +76,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for StartPermit {
     fn drop(&mut self) {
         lock(&STARTS.get().0).leave(self.number);
     }
@@ -128,7 +128,7 @@ struct Queue {
 
 struct Waiting {
     number: u64,
-    ticket: Arc<Ticket>,
+    request: Arc<StartRequest>,
     turn: oneshot::Sender<()>,
 }
 
@@ -153,7 +153,7 @@ impl Queue {
     }
 
     /// Tells when the turn has come, unless that is now.
-    fn enter(&mut self, ticket: Arc<Ticket>) -> (u64, Option<oneshot::Receiver<()>>) {
+    fn enter(&mut self, request: Arc<StartRequest>) -> (u64, Option<oneshot::Receiver<()>>) {
         self.last += 1;
         let number = self.last;
         if self.starting.len() < self.places {
@@ -161,7 +161,7 @@ impl Queue {
             return (number, None);
         }
         let (turn, told) = oneshot::channel();
-        self.waiting.push(Waiting { number, ticket, turn });
+        self.waiting.push(Waiting { number, request, turn });
         (number, Some(told))
     }
 
@@ -218,11 +218,11 @@ impl Queue {
 
     fn fill(&mut self) {
         while !self.waiting.is_empty() && self.starting.len() < self.places {
-            let is_awaited = |waiting: &Waiting| waiting.ticket.awaited.load(Ordering::Relaxed);
+            let is_awaited = |waiting: &Waiting| waiting.request.awaited.load(Ordering::Relaxed);
             let next = self.waiting.iter().position(is_awaited).unwrap_or(0);
             let Waiting { number, turn, .. } = self.waiting.remove(next);
             self.starting.insert(number, None);
-            // One that is gone meanwhile leaves by its `Place`.
+            // One that is gone meanwhile leaves by its `StartPermit`.
             let _ = turn.send(());
         }
     }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     fn enter(queue: &mut Queue, awaited: bool) -> (u64, Option<oneshot::Receiver<()>>) {
-        queue.enter(Ticket::new(awaited))
+        queue.enter(StartRequest::new(awaited))
     }
 
     fn activity(ticks: u64) -> Option<Activity> {
@@ -274,7 +274,7 @@ mod tests {
     fn those_who_are_awaited_come_first() {
         let mut queue = queue();
         (0..2).for_each(|_| drop(enter(&mut queue, true)));
-        let background = Ticket::new(false);
+        let background = StartRequest::new(false);
         let _turn = queue.enter(background.clone());
         let _turns: Vec<_> = [false, true, true].map(|awaited| enter(&mut queue, awaited)).into();
         queue.leave(1);
