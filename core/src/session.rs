@@ -20,6 +20,7 @@ use crate::wire::process::OBITUARY;
 use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
 
 mod announcements;
+mod call_counters;
 mod catch_up;
 mod deadlines;
 mod handshake;
@@ -34,6 +35,7 @@ mod text;
 mod unreadable;
 
 pub(crate) use announcements::Announcements;
+pub(crate) use call_counters::CallCounters;
 pub(crate) use catch_up::was_stopped;
 pub(crate) use handshake::{Handshake, greet, list_tools};
 pub(crate) use outgoing_call::{Content, OutgoingCall, Unsent};
@@ -85,7 +87,7 @@ impl Session {
             limits,
             wire: OnceLock::new(),
             last_id: AtomicU64::new(0),
-            table: Mutex::new(Table::new(shared.tally.clone())),
+            table: Mutex::new(Table::new(shared.call_counters.clone())),
             deadline_moved: Notify::new(),
             request_timeout_us: AtomicU64::new(table::NEVER),
             started: Instant::now(),

@@ -1,4 +1,4 @@
-//! Owns one attempt: resolve, wait for a place among the programs that start, start or dial, shake hands, list the tools;
+//! Owns one attempt: resolve, wait for a start permit, start or dial, shake hands, list the tools;
 //! with one time limit for all of it but the wait.
 
 use std::pin::pin;
@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::starts::{StartPermit, StartRequest};
-use super::{Live, Odd, Shared};
+use super::{Live, Shared, WarningTopic};
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result};
@@ -43,10 +43,10 @@ pub(super) async fn dial(
     check_room(server)?;
     let (resolved, warnings) =
         timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late(&stage))?;
-    shared.warn(Odd::Values, warnings);
+    shared.warn(WarningTopic::Values, warnings);
     let resolved = resolved.map_err(|error| error.with_server(server))?;
     let waited_from = Instant::now();
-    let place = match &resolved {
+    let permit = match &resolved {
         Resolved::Stdio(_) => {
             let _queued = shared.queue();
             Some(StartPermit::acquire(&request).await)
@@ -54,7 +54,7 @@ pub(super) async fn dial(
         Resolved::Http(_) => None,
     };
     let mut deadline = deadline + waited_from.elapsed();
-    let mut attempt = pin!(attempt(&shared, &config, &session, &stage, resolved, place));
+    let mut attempt = pin!(attempt(&shared, &config, &session, &stage, resolved, permit));
     let mut stops = 0;
     let outcome = loop {
         if let Ok(outcome) = timeout_at(deadline, &mut attempt).await {
@@ -82,14 +82,14 @@ async fn attempt(
     session: &Arc<Session>,
     stage: &Stage,
     resolved: Resolved,
-    place: Option<StartPermit>,
+    permit: Option<StartPermit>,
 ) -> Result<(Live, Tools)> {
     *lock(stage) = "starting";
     let wire = match resolved {
         Resolved::Stdio(launch) => {
             let pipe = Pipe::open(launch, config.limits.message_bytes)?;
-            if let Some(place) = &place {
-                place.started(pipe.process().pid());
+            if let Some(permit) = &permit {
+                permit.started(pipe.process().pid());
             }
             Wire::Stdio(pipe)
         }
@@ -99,7 +99,7 @@ async fn attempt(
     *lock(stage) = "initialize";
     let greeting = greet(session).await?;
     // What is left to do costs little beside a start.
-    drop(place);
+    drop(permit);
     *lock(stage) = "tools/list";
     let tools = read_tools(shared, list_tools(session, &greeting).await?, session).await;
     if let Some(wire) = session.wire() {
@@ -115,7 +115,7 @@ pub(super) async fn read_tools(shared: &Shared, listed: Vec<Bytes>, session: &Se
     let bytes = listed.iter().map(Bytes::len).sum();
     let read = move || Tools::read_within(&server, listed, &mask, &limits);
     let (tools, warnings) = runtime::read_off_worker(bytes, read).await;
-    shared.warn(Odd::Tools, warnings);
+    shared.warn(WarningTopic::Tools, warnings);
     tools
 }
 

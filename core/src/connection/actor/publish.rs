@@ -21,7 +21,7 @@ impl Actor {
         let outcome = match (self.phase, &self.error) {
             (Phase::Dialing { .. }, _) => return,
             (Phase::Ready { .. }, _) => Ok(()),
-            (Phase::Closed, _) => Err(Error::new(ErrorKind::Closed, "The manager is closed")),
+            (Phase::Closed, _) => Err(Error::closed()),
             (_, Some(error)) => Err(error.clone()),
             (_, None) => {
                 let text = format!("Server \"{server}\" is disconnected");
