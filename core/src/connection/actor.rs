@@ -38,6 +38,14 @@ pub(super) enum Command {
     Disconnect(oneshot::Sender<()>),
 }
 
+/// The one timer of a phase.
+struct PhaseTimer {
+    /// By the clock.
+    due: Duration,
+    event: Event,
+    alarm: Work<()>,
+}
+
 pub(super) struct Actor {
     config: ServerConfig,
     phase: Phase,
@@ -57,9 +65,7 @@ pub(super) struct Actor {
     link: Option<Link>,
     /// The server's own, or those that are known while it is not up.
     tools: Tools,
-    /// The phase's timer, and when it is due by the clock.
-    timer: Option<(Duration, Event)>,
-    alarm: Option<Work<()>>,
+    timer: Option<PhaseTimer>,
     /// Sessions whose last calls still end by themselves.
     retired: Vec<Weak<Session>>,
     /// The end of what was hung up on; the next attempt and whoever disconnects wait for it.
@@ -90,7 +96,6 @@ impl Actor {
             link: None,
             tools: Tools::default(),
             timer: None,
-            alarm: None,
             retired: Vec::new(),
             ending: Completion::done(),
             error: None,
@@ -108,7 +113,7 @@ impl Actor {
                 },
                 dialed = finished(self.attempt.as_mut().map(|attempt| &mut attempt.dial)) => self.dialed(dialed),
                 Some((generation, news)) = self.news.recv() => self.on_session_event(generation, news),
-                () = finished(self.alarm.as_mut()) => self.timer_due(),
+                () = finished(self.timer.as_mut().map(|timer| &mut timer.alarm)) => self.timer_due(),
                 event = next_of(self.link.as_mut()) => self.on_link_event(event),
             }
         }
@@ -273,12 +278,11 @@ impl Actor {
     }
 
     fn timer_due(&mut self) {
-        self.alarm = None;
-        match self.timer.take() {
-            Some((_, Event::Held { generation })) if self.has_served() => {
+        match self.timer.take().map(|timer| timer.event) {
+            Some(Event::Held { generation }) if self.has_served() => {
                 self.move_on(Event::Stable { generation }, None);
             }
-            Some((_, event)) => self.move_on(event, None),
+            Some(event) => self.move_on(event, None),
             None => {}
         }
     }
@@ -367,10 +371,9 @@ impl Actor {
             _ => None,
         };
         let from = from.unwrap_or_else(|| self.shared.clock.now());
-        self.timer = timer.map(|(delay, event)| (from + delay, event));
-        self.alarm = self.timer.map(|(at, _)| {
-            let alarm: Work<()> = Box::pin(self.shared.clock.sleep_until(at));
-            alarm
+        self.timer = timer.map(|(delay, event)| {
+            let due = from + delay;
+            PhaseTimer { due, event, alarm: Box::pin(self.shared.clock.sleep_until(due)) }
         });
     }
 }

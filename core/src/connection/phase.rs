@@ -16,8 +16,11 @@
 use std::time::Duration;
 
 use crate::config::RestartPolicy;
-use crate::error::{Error, ErrorKind};
 use crate::status::{Reason, State};
+
+mod outcome;
+
+pub(super) use outcome::{Dialed, DownCause};
 
 /// A connection that held this long starts again from the foot of the ladder.
 pub(super) const STABLE: Duration = Duration::from_secs(30);
@@ -77,27 +80,6 @@ pub(super) enum Health {
     Doubtful,
 }
 
-/// What has to happen before a connection that is down can come up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DownCause {
-    /// Somebody asks for another attempt.
-    Failed,
-    /// The server wants a sign-in.
-    NeedsAuth,
-    /// Its source is trusted.
-    Untrusted,
-}
-
-impl DownCause {
-    pub(super) fn of(kind: ErrorKind) -> DownCause {
-        match kind {
-            ErrorKind::AuthRequired => DownCause::NeedsAuth,
-            ErrorKind::Untrusted => DownCause::Untrusted,
-            _ => DownCause::Failed,
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// Somebody asks for a connection.
@@ -141,53 +123,6 @@ pub(super) enum Event {
     Replaced,
     Stop,
     Close,
-}
-
-/// How an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialed {
-    Up,
-    Failed,
-    /// The server said how long to stay away.
-    Busy {
-        wait: Duration,
-    },
-    /// The server refused our credentials.
-    Refused,
-    /// The server cannot be spoken with; another attempt is not likely to help.
-    Incurable,
-    /// No further attempt can help.
-    Hopeless {
-        cause: DownCause,
-    },
-}
-
-impl Dialed {
-    /// What an attempt's error means for the next one.
-    pub(super) fn failed(error: &Error) -> Dialed {
-        match error.kind() {
-            kind if is_hopeless(kind) => Dialed::Hopeless { cause: DownCause::of(kind) },
-            ErrorKind::AuthFailed => Dialed::Refused,
-            _ if error.is_incurable() => Dialed::Incurable,
-            _ => match error.retry_after_ms() {
-                Some(ms) => Dialed::Busy { wait: Duration::from_millis(ms) },
-                None => Dialed::Failed,
-            },
-        }
-    }
-}
-
-/// Whether no further attempt can help.
-fn is_hopeless(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::ConfigInvalid
-            | ErrorKind::ConfigIo
-            | ErrorKind::ConfigConflict
-            | ErrorKind::Untrusted
-            | ErrorKind::ServerDisabled
-            | ErrorKind::AuthRequired
-    )
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

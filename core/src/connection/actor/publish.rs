@@ -39,8 +39,8 @@ impl Actor {
     /// Publishes where the connection stands, as its phase says; emits what changed.
     pub(super) fn publish(&mut self, change: Change) {
         let before = self.shared.published.load_full();
-        let retry_at = match (self.phase, self.timer) {
-            (Phase::Waiting { .. }, Some((at, _))) => Some(at),
+        let retry_at = match (self.phase, &self.timer) {
+            (Phase::Waiting { .. }, Some(timer)) => Some(timer.due),
             _ => None,
         };
         let published = Arc::new(Published {

@@ -4,6 +4,7 @@ use super::Event::{
     Close, Held, Idled, Lost, Probed, Replaced, RetryDue, Stable, Start, Stop, Suspect, Wake,
 };
 use super::*;
+use crate::error::{Error, ErrorKind};
 
 mod model;
 mod walks;
