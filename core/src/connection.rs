@@ -12,12 +12,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::config::ServerConfig;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::event::EventKind;
 use crate::redact::Mask;
 use crate::runtime;
-use crate::session::{Handshake, Session};
-use crate::status::{CallCounters, Reason, State};
+use crate::session::{CallCounters, Handshake, Session};
+use crate::status::{Reason, State};
 use crate::subscribers::{Subscribers, Suspicion, ToolStore};
 use crate::sync::lock;
 use crate::tool::Tools;
@@ -26,6 +26,7 @@ mod actor;
 mod dial;
 mod health_watch;
 mod inspect;
+mod link;
 mod phase;
 mod starts;
 
@@ -42,11 +43,11 @@ pub(crate) struct Shared {
     pub(crate) server: Arc<str>,
     pub(crate) clock: Clock,
     pub(crate) subscribers: Arc<Subscribers>,
-    pub(crate) counters: Arc<CallCounters>,
+    pub(crate) call_counters: Arc<CallCounters>,
     published: ArcSwap<Published>,
     /// Rings when something else is published. What, is read there: a watch skips values.
     changed: watch::Sender<()>,
-    /// What was odd about its values when they were last resolved, and about its tools when they were last listed.
+    /// Warnings about its values when they were last resolved, and about its tools when they were last listed.
     warnings: Mutex<[Vec<String>; 2]>,
     /// What is suspicious in what it says of itself.
     suspicions: Mutex<Vec<Suspicion>>,
@@ -105,7 +106,7 @@ impl Connection {
             server: server.into(),
             clock,
             subscribers: Arc::default(),
-            counters: Arc::default(),
+            call_counters: Arc::default(),
             published: ArcSwap::default(),
             changed: watch::Sender::new(()),
             warnings: Mutex::default(),
@@ -130,15 +131,15 @@ impl Connection {
         &self.shared.subscribers
     }
 
-    pub(crate) fn counters(&self) -> &CallCounters {
-        &self.shared.counters
+    pub(crate) fn call_counters(&self) -> &CallCounters {
+        &self.shared.call_counters
     }
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.shared.clock
     }
 
-    /// What was odd about the server's values and tools when they were last looked at.
+    /// Warnings about the server's values and tools.
     pub(crate) fn warnings(&self) -> Vec<String> {
         lock(&self.shared.warnings).concat()
     }
@@ -210,22 +211,22 @@ impl Connection {
         let (asker, answer) = oneshot::channel();
         // An actor that is gone drops the asker.
         let _ = self.commands.send(command(asker));
-        async move { answer.await.map_err(|_| Error::new(ErrorKind::Closed, "The manager is closed")) }
+        async move { answer.await.map_err(|_| Error::closed()) }
     }
 }
 
 /// What a warning is about.
 #[derive(Clone, Copy)]
-enum Odd {
+enum WarningTopic {
     Values,
     Tools,
 }
 
 impl Shared {
-    /// Tells everybody what is odd, each line once.
-    fn warn(&self, about: Odd, warnings: Vec<String>) {
-        // Noted before: whoever joins meanwhile reads them there.
-        lock(&self.warnings)[about as usize].clone_from(&warnings);
+    /// Warns everybody, each line once; replaces earlier warnings of the topic.
+    fn warn(&self, topic: WarningTopic, warnings: Vec<String>) {
+        // Stored before they are emitted: a manager that joins meanwhile reads them there.
+        lock(&self.warnings)[topic as usize].clone_from(&warnings);
         for line in &warnings {
             self.subscribers.warn_once(&self.server, line);
         }

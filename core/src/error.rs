@@ -45,6 +45,11 @@ const PLAIN: usize = 32;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// The manager was closed, or is gone.
+    pub(crate) fn closed() -> Self {
+        Error::new(ErrorKind::Closed, "The manager is closed").with_hint("create a new Manager")
+    }
+
     /// An error of `kind`; `message` says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error(Box::new(Body {

@@ -26,6 +26,7 @@ mod catalog;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod clock;
+mod completion;
 pub mod config;
 mod connection;
 mod descriptors;

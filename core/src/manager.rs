@@ -20,7 +20,7 @@ use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Events;
 use crate::fork::ProcessLocal;
-use crate::pool::{Connections, Leaving, Pool};
+use crate::pool::{Connections, Pool, Release};
 use crate::result::{Spill, SpillDir};
 use crate::runtime;
 use crate::similar::did_you_mean;
@@ -47,10 +47,10 @@ pub use calls::{CallHandle, ToolRef};
 pub use connect::ConnectReport;
 pub use options::{CacheOption, ManagerOptions, PendingWithoutCache, Telemetry};
 pub use reload::ReloadReport;
-use server::{Server, Showing};
-use sources::Origin;
+use server::{PresenterSettings, Server};
+use sources::ConfigOrigin;
 pub use telemetry::{Attributes, CallTelemetry, words as telemetry_words};
-use tools::Shown;
+use tools::BuiltCatalog;
 use trust::TrustPolicy;
 use watch::Watch;
 
@@ -78,13 +78,13 @@ struct Inner {
     own: Arc<Connections>,
     /// What its connections report to.
     sink: Arc<ManagerSink>,
-    showing: Showing,
+    presenter_settings: PresenterSettings,
     offer_settings: Arc<OfferSettings>,
-    catalog: Mutex<Shown>,
+    catalog: Mutex<BuiltCatalog>,
     /// How many announcements of its servers the catalog was waited for.
     heard_announcements: AtomicU64,
     /// Where the config is read again.
-    origin: Origin,
+    origin: ConfigOrigin,
     discovery: ArcSwapOption<Discovery>,
     /// What the files of the project say, trusted or not.
     project: ArcSwap<Vec<ProjectEntry>>,
@@ -103,14 +103,14 @@ impl Manager {
     /// A manager for these servers. Nothing is started yet.
     pub fn new(config: Config, options: ManagerOptions) -> Manager {
         let trust = trust_policy(&options);
-        Manager::assemble(config, options, Origin::Code, trust, None)
+        Manager::assemble(config, options, ConfigOrigin::Code, trust, None)
     }
 
     /// What a child shares with its parent is the parent's.
     fn assemble(
         config: Config,
         options: ManagerOptions,
-        origin: Origin,
+        origin: ConfigOrigin,
         trust: Arc<TrustPolicy>,
         parent: Option<&Inner>,
     ) -> Manager {
@@ -141,10 +141,11 @@ impl Manager {
             OfferSettings::new(&options.tools, policies, names, cache.clone(), pins);
         let sink = ManagerSink::new(cache);
         let events = Arc::downgrade(&sink.events);
-        let showing = Showing { wrap: options.wrap, spill_dir, events };
+        let presenter_settings = PresenterSettings { wrap: options.wrap, spill_dir, events };
         let servers = servers.into_iter().map(|(name, declared)| {
             let offer = Offer::new(&name, &declared, &offer_settings, None);
-            let server = Server::new(&name, in_scope(declared, &options), offer, &showing);
+            let server =
+                Server::new(&name, in_scope(declared, &options), offer, &presenter_settings);
             (name, server)
         });
         let servers: Servers = servers.collect();
@@ -159,7 +160,7 @@ impl Manager {
             family: parent.map_or_else(Arc::default, |parent| parent.family.clone()),
             own: Arc::default(),
             sink,
-            showing,
+            presenter_settings,
             offer_settings,
             catalog: Mutex::default(),
             heard_announcements: AtomicU64::new(0),
@@ -185,7 +186,7 @@ impl Manager {
         let config = Config { servers: declared.collect(), warnings: Vec::new(), project };
         let options = ManagerOptions { watch: false, ..self.0.options.clone() };
         let trust = self.0.trust.clone();
-        Ok(Manager::assemble(config, options, Origin::Code, trust, Some(&self.0)))
+        Ok(Manager::assemble(config, options, ConfigOrigin::Code, trust, Some(&self.0)))
     }
 
     /// What was odd in the config, and about values that were looked up since.
@@ -214,15 +215,15 @@ impl Manager {
         let (manager, name) = (self.clone(), server.to_owned());
         on_runtime(async move {
             manager.check_process()?;
-            let leaving = manager.find(&name)?.leave(Leaving::Disconnecting);
-            let _ = timeout(CLOSE_ONE, leaving).await;
+            let ended = manager.find(&name)?.leave(Release::Disconnect);
+            let _ = timeout(CLOSE_ONE, ended).await;
             Ok(())
         })
     }
 
     /// Closes every connection that nobody else holds; the manager can connect again. Idempotent, bounded.
     pub fn disconnect_all(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.leave_all(Leaving::Disconnecting)
+        self.leave_all(Release::Disconnect)
     }
 
     /// Closes for good: every later verb fails with `CLOSED`. Idempotent, bounded.
@@ -232,25 +233,24 @@ impl Manager {
             self.0.connect_slots.close();
             lock(&self.0.watch).take();
         }
-        self.leave_all(Leaving::Closing)
+        self.leave_all(Release::Close)
     }
 
-    fn leave_all(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
+    fn leave_all(&self, how: Release) -> impl Future<Output = ()> + Send + use<> {
         let (servers, events) = (self.0.servers.load_full(), self.0.sink.events.clone());
         if self.check_process().is_ok() && runtime::start().is_err() {
             // What never ran has no connection whose end could be waited for.
-            servers.values().for_each(|server| drop(server.leave(leaving)));
-            if leaving == Leaving::Closing {
+            servers.values().for_each(|server| drop(server.leave(how)));
+            if how == Release::Close {
                 events.close();
             }
         }
         // In a forked child there is nothing to leave.
         let all = self.check_process().map(|()| {
             on_runtime(async move {
-                let ending =
-                    servers.values().map(|server| timeout(CLOSE_ONE, server.leave(leaving)));
+                let ending = servers.values().map(|server| timeout(CLOSE_ONE, server.leave(how)));
                 let _ = timeout(CLOSE_ALL, join_all(ending)).await;
-                if leaving == Leaving::Closing {
+                if how == Release::Close {
                     events.close();
                 }
                 Ok(())
@@ -301,7 +301,7 @@ impl Inner {
 
     fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
-            return Err(closed());
+            return Err(Error::closed());
         }
         Ok(())
     }
@@ -321,14 +321,14 @@ impl Inner {
                 (false, _) => &self.family,
             };
             let lease = home.acquire(&server.name, &config, self.pool.clock(), &self.sink)?;
-            self.tell_replaced(server);
+            self.warn_replaced(server);
             Ok(lease)
         });
         if let Err(error) = &held
             && server.is_blocked()
             && !was_blocked
         {
-            self.tell_blocked(&server.name, error);
+            self.emit_blocked(&server.name, error);
         }
         held
     }
@@ -364,10 +364,6 @@ fn in_scope(mut declared: Declared, options: &ManagerOptions) -> Declared {
 fn inherited() -> Error {
     let text = "This manager belongs to the parent process: its connections are not here";
     Error::new(ErrorKind::Closed, text).with_hint("create a new Manager after the fork")
-}
-
-fn closed() -> Error {
-    Error::new(ErrorKind::Closed, "The manager is closed").with_hint("create a new Manager")
 }
 
 /// Runs a verb on the pool's runtime, so that it may be awaited on any executor and goes on when it is not.

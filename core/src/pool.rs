@@ -1,10 +1,9 @@
-//! Owns the home of connections: one per server name, held by any number of managers, gone with the last of them
-//! unless it is to stay.
+//! Owns the connections: one per server name, held by any number of managers, ended with the last of them unless it is
+//! kept alive.
 //! Invariant: one name is one definition for as long as anybody holds it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -13,6 +12,7 @@ use serde::Deserialize;
 
 use crate::catalog::ManagerSink;
 use crate::clock::Clock;
+use crate::completion::Completion;
 use crate::config::{KeepAlive, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
@@ -39,12 +39,12 @@ impl PoolOptions {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Written {
-            keep_alive: Option<KeptAlive>,
-            clock: Option<Hands>,
+            keep_alive: Option<WrittenKeepAlive>,
+            clock: Option<WrittenClock>,
         }
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum KeptAlive {
+        enum WrittenKeepAlive {
             Millis(u64),
             Word(Always),
         }
@@ -55,7 +55,7 @@ impl PoolOptions {
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "snake_case")]
-        enum Hands {
+        enum WrittenClock {
             System,
             Manual,
         }
@@ -66,12 +66,12 @@ impl PoolOptions {
         })?;
         Ok(PoolOptions {
             keep_alive: written.keep_alive.map(|kept| match kept {
-                KeptAlive::Millis(ms) => KeepAlive::For(Duration::from_millis(ms)),
-                KeptAlive::Word(Always::Always) => KeepAlive::Always,
+                WrittenKeepAlive::Millis(ms) => KeepAlive::For(Duration::from_millis(ms)),
+                WrittenKeepAlive::Word(Always::Always) => KeepAlive::Always,
             }),
             clock: match written.clock {
-                Some(Hands::Manual) => Clock::manual(),
-                None | Some(Hands::System) => Clock::system(),
+                Some(WrittenClock::Manual) => Clock::manual(),
+                None | Some(WrittenClock::System) => Clock::system(),
             },
         })
     }
@@ -144,7 +144,7 @@ struct PooledConnection {
     config: ServerConfig,
     /// One for each lease.
     holders: Vec<Arc<ManagerSink>>,
-    /// Counts who came, so that a delayed farewell can see that somebody did.
+    /// Counts the leases, so that a delayed end can see that a new one was taken.
     visits: u64,
 }
 
@@ -197,8 +197,8 @@ impl Connections {
         })
     }
 
-    /// Takes the connection out if nobody has come since.
-    fn forget(&self, name: &str, visits: u64) {
+    /// Removes the connection, unless somebody holds it again.
+    fn remove(&self, name: &str, visits: u64) {
         let mut connections = lock(&self.by_name);
         if connections.get(name).is_some_and(|pooled| pooled.visits == visits) {
             connections.remove(name);
@@ -207,7 +207,7 @@ impl Connections {
 
     /// Begins to close the connection if nobody has come since; under the lock, so that whoever comes next asks for
     /// a connection after it was told to end.
-    fn begin_end(self: &Arc<Self>, name: &str, visits: u64) -> Option<Ending> {
+    fn begin_end(self: &Arc<Self>, name: &str, visits: u64) -> Option<Completion> {
         let connections = lock(&self.by_name);
         let pooled = connections.get(name)?;
         if !pooled.holders.is_empty() || pooled.visits != visits {
@@ -215,14 +215,13 @@ impl Connections {
         }
         let ended = pooled.connection.disconnect();
         let (connections, name) = (self.clone(), name.to_owned());
-        Some(runtime::spawn(async move {
+        let task = runtime::spawn(async move {
             ended.await;
-            connections.forget(&name, visits);
-        }))
+            connections.remove(&name, visits);
+        });
+        Some(Completion::of(async move { drop(task.await) }))
     }
 }
-
-type Ending = tokio::task::JoinHandle<()>;
 
 impl PooledConnection {
     fn redefine(&mut self, config: &ServerConfig) {
@@ -277,13 +276,13 @@ pub(crate) struct Lease {
     released: AtomicBool,
 }
 
-/// Why a manager lets go.
+/// How a manager lets go of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leaving {
-    /// It is done; what is to be kept alive stays.
-    Closing,
-    /// It wants this connection closed.
-    Disconnecting,
+pub(crate) enum Release {
+    /// The manager closes; a connection that is kept alive stays up.
+    Close,
+    /// The manager wants this connection closed.
+    Disconnect,
 }
 
 impl Lease {
@@ -310,17 +309,12 @@ impl Lease {
         connections.get(&self.name).map(|pooled| pooled.holders.clone()).unwrap_or_default()
     }
 
-    /// Lets go; resolves when the connection has ended, or at once when it lives on.
-    pub(crate) fn release(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
-        let ending = self.leave(leaving);
-        async move {
-            if let Some(ending) = ending {
-                let _ = ending.await;
-            }
-        }
+    /// Lets go. Resolves when the connection has ended, or at once when it stays up.
+    pub(crate) fn release(&self, how: Release) -> Completion {
+        self.leave(how).unwrap_or_else(Completion::done)
     }
 
-    fn leave(&self, leaving: Leaving) -> Option<Ending> {
+    fn leave(&self, how: Release) -> Option<Completion> {
         if self.released.swap(true, Ordering::AcqRel) {
             return None;
         }
@@ -336,7 +330,7 @@ impl Lease {
             // As it is defined now: a reload may have changed it.
             (pooled.visits, pooled.config.keep_alive.or(self.connections.keep_alive))
         };
-        let stays = self.connections.keeps && leaving == Leaving::Closing;
+        let stays = self.connections.keeps && how == Release::Close;
         let keep_alive = keep_alive.filter(|_| stays);
         match keep_alive {
             Some(KeepAlive::Always) => None,
@@ -346,7 +340,7 @@ impl Lease {
                 runtime::spawn(async move {
                     until.await;
                     if let Some(ending) = connections.begin_end(&name, visits) {
-                        let _ = ending.await;
+                        ending.await;
                     }
                 });
                 None
@@ -369,6 +363,6 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        drop(self.leave(Leaving::Closing));
+        drop(self.leave(Release::Close));
     }
 }

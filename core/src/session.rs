@@ -15,12 +15,12 @@ use crate::event::EventKind;
 use crate::mailbox::{BufferedWriter, Waiter};
 use crate::redact::Mask;
 use crate::result::Origin;
-use crate::status::CallCounters;
 use crate::subscribers::Subscribers;
 use crate::sync::lock;
 use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
 
 mod announcements;
+mod call_counters;
 mod control;
 mod deadlines;
 mod handshake;
@@ -35,6 +35,7 @@ mod text;
 mod unreadable;
 
 pub(crate) use announcements::Announcements;
+pub(crate) use call_counters::CallCounters;
 pub(crate) use handshake::{Handshake, initialize, list_tools};
 pub(crate) use outgoing_call::{CallContent, OutgoingCall, UnsentCall};
 pub(crate) use resend::{CallRequest, CallSender, UnreadCall};

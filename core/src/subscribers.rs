@@ -156,7 +156,7 @@ impl Subscribers {
     pub(crate) fn load_pins(&self, server: &str) -> Option<impl FnOnce() + Send + use<>> {
         let load = |subscriber: &Arc<dyn Subscriber>| subscriber.load_pins(server);
         let jobs: Vec<_> = self.all().iter().filter_map(load).collect();
-        (!jobs.is_empty()).then(|| move || jobs.into_iter().for_each(|job| job()))
+        (!jobs.is_empty()).then_some(move || jobs.into_iter().for_each(|job| job()))
     }
 
     pub(crate) fn tool_stores(&self, server: &str) -> Vec<Box<dyn ToolStore>> {

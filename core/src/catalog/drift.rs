@@ -77,8 +77,8 @@ pub(crate) struct Pins(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// What earlier sessions have pinned is known.
-    consulted: bool,
+    /// The pins of earlier sessions were loaded.
+    loaded: bool,
     /// They have pinned something that cannot be read any more; what the file is and why.
     lost: Option<String>,
     /// The last list; each of its tools is pinned as it is there, unless it is in `kept`.
@@ -100,8 +100,8 @@ struct Kept {
 }
 
 impl Pins {
-    pub(crate) fn is_consulted(&self) -> bool {
-        lock(&self.0).consulted
+    pub(crate) fn is_loaded(&self) -> bool {
+        lock(&self.0).loaded
     }
 
     /// Counts the changes of what is pinned or drifted.
@@ -112,7 +112,7 @@ impl Pins {
     /// Whether this very list was looked at last.
     pub(crate) fn has_seen(&self, tools: &Tools) -> bool {
         let state = lock(&self.0);
-        state.consulted && state.seen.is_same(tools)
+        state.loaded && state.seen.is_same(tools)
     }
 
     /// Why nobody knows what the tools were, if that is so: whatever they are now may be a change.
@@ -143,8 +143,8 @@ impl Pins {
         earlier: impl FnOnce() -> Earlier,
     ) -> Vec<Drift> {
         let mut state = lock(&self.0);
-        if !state.consulted {
-            state.consulted = true;
+        if !state.loaded {
+            state.loaded = true;
             match earlier() {
                 Earlier::Nothing => {}
                 Earlier::Pins(pins) => state.take_in(pins),

@@ -240,7 +240,7 @@ impl Offer {
 
     /// Whether the pins of earlier sessions were not read yet.
     pub(crate) fn wants_pins(&self) -> bool {
-        !self.settings.cache.is_off() && self.fingerprint.is_some() && !self.pins.is_consulted()
+        !self.settings.cache.is_off() && self.fingerprint.is_some() && !self.pins.is_loaded()
     }
 
     /// Whether no tool may be shown before those pins are known.

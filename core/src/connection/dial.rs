@@ -1,4 +1,4 @@
-//! Owns one attempt: resolve, wait for a place among the programs that start, start or dial, shake hands, list the tools;
+//! Owns one attempt: resolve, wait for a start permit, start or dial, shake hands, list the tools;
 //! with one time limit for all of it but the wait.
 
 use std::pin::pin;
@@ -9,8 +9,8 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
-use super::starts::{Place, Ticket};
-use super::{Live, Odd, Shared};
+use super::starts::{StartPermit, StartRequest};
+use super::{Live, Shared, WarningTopic};
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result, Stage};
@@ -32,7 +32,7 @@ pub(super) async fn dial(
     shared: Arc<Shared>,
     config: ServerConfig,
     session: Arc<Session>,
-    ticket: Arc<Ticket>,
+    request: Arc<StartRequest>,
 ) -> Result<(Live, Tools)> {
     let stage = CurrentStage::new(Stage::Resolve);
     let server = &shared.server;
@@ -49,18 +49,19 @@ pub(super) async fn dial(
     check_room(server)?;
     let (resolved, warnings) =
         timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late())?;
-    shared.warn(Odd::Values, warnings.into_iter().map(|warning| warning.text).collect());
+    let warnings = warnings.into_iter().map(|warning| warning.text).collect();
+    shared.warn(WarningTopic::Values, warnings);
     let resolved = resolved.map_err(failed)?;
     let waited_from = Instant::now();
-    let place = match Wire::starts_program(&resolved) {
+    let permit = match Wire::starts_program(&resolved) {
         true => {
             let _queued = shared.queue();
-            Some(Place::take(&ticket).await)
+            Some(StartPermit::acquire(&request).await)
         }
         false => None,
     };
     let mut deadline = deadline + waited_from.elapsed();
-    let mut attempt = pin!(attempt(&shared, &config, &session, &stage, resolved, place));
+    let mut attempt = pin!(attempt(&shared, &config, &session, &stage, resolved, permit));
     let mut stops = 0;
     let outcome = loop {
         if let Ok(outcome) = timeout_at(deadline, &mut attempt).await {
@@ -88,20 +89,20 @@ async fn attempt(
     session: &Arc<Session>,
     stage: &CurrentStage,
     resolved: Resolved,
-    place: Option<Place>,
+    permit: Option<StartPermit>,
 ) -> Result<(Live, Tools)> {
     *lock(stage) = Wire::opening_stage(&resolved);
     let wire = Wire::open(resolved, &config.limits)?;
-    if let (Some(place), Some(pid)) = (&place, wire.pid()) {
-        place.started(pid);
+    if let (Some(permit), Some(pid)) = (&permit, wire.pid()) {
+        permit.started(pid);
     }
     session.attach(wire);
     *lock(stage) = Stage::Handshake;
     let greeting = initialize(session).await?;
     // What is left to do costs little beside a start.
-    drop(place);
+    drop(permit);
     *lock(stage) = Stage::ListTools;
-    let tools = tools_of(shared, list_tools(session, &greeting).await?, session).await;
+    let tools = read_tools(shared, list_tools(session, &greeting).await?, session).await;
     if let Some(wire) = session.wire() {
         wire.forget_stray_lines();
     }
@@ -110,12 +111,12 @@ async fn attempt(
 }
 
 /// Reads a list of tools and tells what is odd about it.
-pub(super) async fn tools_of(shared: &Shared, listed: Vec<Bytes>, session: &Session) -> Tools {
+pub(super) async fn read_tools(shared: &Shared, listed: Vec<Bytes>, session: &Session) -> Tools {
     let (server, mask, limits) = (shared.server.clone(), session.mask(), session.limits());
     let bytes = listed.iter().map(Bytes::len).sum();
     let read = move || Tools::read_within(&server, listed, &mask, &limits);
     let (tools, warnings) = runtime::read_off_worker(bytes, read).await;
-    shared.warn(Odd::Tools, warnings);
+    shared.warn(WarningTopic::Tools, warnings);
     tools
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use super::phase::Event;
+use super::phase::{DownCause, Event};
 use super::{Live, Shared};
 use crate::clock::Clock;
 use crate::config::{HealthProbe, ServerConfig};
@@ -53,7 +53,8 @@ pub(super) fn watch_over(
         tokio::select! {
             () = idle(&live.session, limit, &shared) => (Event::Idled { generation }, None),
             error = unresponsive(&live.session, every, began, &shared.clock) => {
-                (Event::Lost { generation, reason: Reason::ProbeFailure }, Some(error))
+                let cause = DownCause::of(error.kind());
+                (Event::Lost { generation, reason: Reason::ProbeFailure, cause }, Some(error))
             }
         }
     }

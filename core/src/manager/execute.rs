@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::{Inner, Manager, closed, inherited};
+use super::{Inner, Manager, inherited};
 use crate::call::{Arguments, CallOptions};
 use crate::catalog::{Execution, Tool, ToolExecutor};
 use crate::config::MAX_RESULT_CHARS;
-use crate::error::{Executed, Result};
+use crate::error::{Error, Executed, Result};
 use crate::fork::ProcessLocal;
 use crate::redact::Mask;
 use crate::result::ToolOutput;
@@ -22,7 +22,7 @@ impl WeakManager {
         if self.0.is_inherited() {
             return Err(inherited());
         }
-        self.0.upgrade().map(|inner| Manager(ProcessLocal::new(inner))).ok_or_else(closed)
+        self.0.upgrade().map(|inner| Manager(ProcessLocal::new(inner))).ok_or_else(Error::closed)
     }
 
     fn origin(&self, server: &str, tool: &str) -> Origin {
@@ -83,7 +83,9 @@ impl Manager {
         let (presenter, mask) = match known {
             Some(known) => (known.presenter().clone(), known.mask()),
             // Its definition is gone since.
-            None => (self.0.showing.with_limit(server, MAX_RESULT_CHARS), Mask::default()),
+            None => {
+                (self.0.presenter_settings.with_limit(server, MAX_RESULT_CHARS), Mask::default())
+            }
         };
         Origin { presenter, tool: Arc::from(tool), mask }
     }

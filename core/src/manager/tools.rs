@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 use indexmap::IndexMap;
 
 use super::server::Server;
-use super::{Inner, Manager, closed, on_runtime};
+use super::{Inner, Manager, on_runtime};
 use crate::catalog::{Catalog, Names, Tool};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::runtime;
 use crate::session::Announcements;
 use crate::subscribers::Subscriber;
@@ -20,9 +20,9 @@ use crate::tool::ServerTool;
 /// How many names are kept that tools had before.
 const FORMER_NAMES: usize = 20_000;
 
-/// The catalog as it was last asked for.
+/// The catalog as it was last built.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(super) struct BuiltCatalog {
     version: u64,
     catalog: Arc<Catalog>,
     /// Names that tools had before others came that want the same: server and raw name. An agent that was told such a
@@ -69,9 +69,9 @@ impl Manager {
     pub(super) fn catalog(&self) -> Arc<Catalog> {
         let version = self.0.sink.catalog_version();
         {
-            let shown = lock(&self.0.catalog);
-            if shown.version == version {
-                return shown.catalog.clone();
+            let built = lock(&self.0.catalog);
+            if built.version == version {
+                return built.catalog.clone();
             }
         }
         // Without the lock: a naming function may belong to a language with a lock of its own.
@@ -112,7 +112,7 @@ impl Manager {
             let offer = server.offer.clone();
             let accept = move || offer.accept(tool.as_deref());
             let accepted = runtime::handle().spawn_blocking(accept).await;
-            let accepted = accepted.unwrap_or_else(|_| Err(closed()))?;
+            let accepted = accepted.unwrap_or_else(|_| Err(Error::closed()))?;
             if !accepted.is_empty() {
                 manager.0.report_accepted(&server);
             }
@@ -127,9 +127,9 @@ impl Manager {
 
     /// Whether anybody was ever told of this tool.
     pub(super) fn was_offered(&self, server: &str, raw_name: &str) -> bool {
-        let shown = lock(&self.0.catalog);
+        let built = lock(&self.0.catalog);
         let is_it = |(of, tool): &(String, String)| of == server && tool == raw_name;
-        shown.catalog.of(server, raw_name).is_some() || shown.former.values().any(is_it)
+        built.catalog.of(server, raw_name).is_some() || built.former.values().any(is_it)
     }
 
     /// The tool that has this name, or had it before.
@@ -142,7 +142,7 @@ impl Manager {
     }
 }
 
-impl Shown {
+impl BuiltCatalog {
     fn replace(&mut self, version: u64, catalog: Arc<Catalog>) {
         let before = std::mem::replace(&mut self.catalog, catalog);
         self.version = version;
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn names_of_tools_that_are_gone_are_forgotten_in_the_end() {
         let manager = Manager::new(Config::default(), ManagerOptions::default());
-        let declared = Declared::new(Err(closed()), false, Source::code());
+        let declared = Declared::new(Err(Error::closed()), false, Source::code());
         let listing = |round: usize| {
             let entry = |at: usize| json!({"name": format!("t{round}-{at}")}).to_string().into();
             let (tools, _) =
@@ -216,12 +216,12 @@ mod tests {
                 &manager.executor(),
             ))
         };
-        let mut shown = Shown::default();
+        let mut built = BuiltCatalog::default();
         for round in 0..8 {
-            shown.replace(round as u64, listing(round));
+            built.replace(round as u64, listing(round));
         }
-        assert_eq!(shown.former.len(), FORMER_NAMES);
-        let names = [2, 3, 6].map(|round| shown.former.contains_key(&format!("mcp_s_t{round}_1")));
+        assert_eq!(built.former.len(), FORMER_NAMES);
+        let names = [2, 3, 6].map(|round| built.former.contains_key(&format!("mcp_s_t{round}_1")));
         assert_eq!(names, [false, true, true]);
     }
 }

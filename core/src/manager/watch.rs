@@ -39,7 +39,7 @@ impl Drop for Watch {
     }
 }
 
-/// The files, and the directories in which they are looked out for.
+/// The files, and the directories in which they are watched.
 struct FileWatcher {
     files: Vec<PathBuf>,
     /// The files that were there when they were read last.
@@ -77,10 +77,10 @@ impl Watch {
         })
         .map_err(cannot)?;
         let watcher = Mutex::new((watcher, HashSet::new()));
-        let lookout = FileWatcher { files, present: Mutex::default(), watcher };
-        lookout.note_present();
-        lookout.arm().map_err(cannot)?;
-        let following = follow(Arc::new(lookout), changes, clock, manager);
+        let file_watcher = FileWatcher { files, present: Mutex::default(), watcher };
+        file_watcher.note_present();
+        file_watcher.arm().map_err(cannot)?;
+        let following = follow(Arc::new(file_watcher), changes, clock, manager);
         let follower = runtime::spawn(following).abort_handle();
         Ok(Watch { follower })
     }
@@ -135,7 +135,7 @@ impl FileWatcher {
 }
 
 async fn follow(
-    lookout: Arc<FileWatcher>,
+    file_watcher: Arc<FileWatcher>,
     mut changes: mpsc::UnboundedReceiver<PathBuf>,
     clock: Clock,
     manager: Weak<Inner>,
@@ -144,14 +144,14 @@ async fn follow(
         let mut changed = HashSet::from([path]);
         settle(&mut changes, &mut changed).await;
         let until = clock.now() + GONE;
-        while misses_one(&lookout).await {
+        while misses_one(&file_watcher).await {
             tokio::select! {
                 path = changes.recv() => changed.extend(path),
                 () = clock.sleep_until(until) => break,
             }
             settle(&mut changes, &mut changed).await;
         }
-        let seen = lookout.clone();
+        let seen = file_watcher.clone();
         let only_ours = runtime::handle().spawn_blocking(move || {
             let _ = seen.arm();
             changed.iter().all(|path| own_writes::is_ours(path))
@@ -161,7 +161,7 @@ async fn follow(
         }
         let Some(manager) = manager.upgrade() else { return };
         // Before they are read: what goes meanwhile is missed the next time.
-        let seen = lookout.clone();
+        let seen = file_watcher.clone();
         let _ = runtime::handle().spawn_blocking(move || seen.note_present()).await;
         if let Err(error) = manager.read_again().await {
             tracing::warn!("the config was not reloaded: {error}");
@@ -181,9 +181,9 @@ async fn settle(changes: &mut mpsc::UnboundedReceiver<PathBuf>, changed: &mut Ha
     }
 }
 
-async fn misses_one(lookout: &Arc<FileWatcher>) -> bool {
-    let lookout = lookout.clone();
-    runtime::handle().spawn_blocking(move || lookout.misses_one()).await.unwrap_or(false)
+async fn misses_one(file_watcher: &Arc<FileWatcher>) -> bool {
+    let file_watcher = file_watcher.clone();
+    runtime::handle().spawn_blocking(move || file_watcher.misses_one()).await.unwrap_or(false)
 }
 
 #[cfg(test)]

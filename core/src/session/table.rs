@@ -8,12 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
+use super::call_counters::CallCounters;
 use super::resend::{CallRequest, ResendHandle};
 use crate::call::OnProgress;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::mailbox::Waiter;
 use crate::result::{Origin, ToolResult};
-use crate::status::CallCounters;
 
 /// A request's end: the raw result, or an error.
 pub(super) type Outcome = Result<Bytes, Error>;

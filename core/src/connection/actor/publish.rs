@@ -1,14 +1,13 @@
-//! Owns what others learn: the askers their outcome, everybody what is published, the managers events and log lines.
+//! Owns what others learn: askers their outcome, everybody what is published, the managers events and log lines.
 
 use std::sync::Arc;
 
 use super::super::{Published, Shared};
 use super::{Actor, Phase};
 use crate::error::{Error, ErrorKind};
-use crate::status::State;
 use crate::subscribers::Severity;
 
-/// What is worth an event.
+/// What is emitted as an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Status,
@@ -22,7 +21,7 @@ impl Actor {
         let outcome = match (self.phase, &self.error) {
             (Phase::Dialing { .. }, _) => return,
             (Phase::Ready { .. }, _) => Ok(()),
-            (Phase::Closed, _) => Err(Error::new(ErrorKind::Closed, "The manager is closed")),
+            (Phase::Closed, _) => Err(Error::closed()),
             (_, Some(error)) => Err(error.clone()),
             (_, None) => {
                 let text = format!("Server \"{server}\" is disconnected");
@@ -37,36 +36,29 @@ impl Actor {
         }
     }
 
-    pub(super) fn state(&self) -> State {
-        match (self.phase, self.error.as_ref().map(Error::kind)) {
-            (Phase::Down { .. }, Some(ErrorKind::AuthRequired)) => State::NeedsAuth,
-            (Phase::Down { .. }, Some(ErrorKind::Untrusted)) => State::Blocked,
-            (phase, _) => phase.state(),
-        }
-    }
-
-    pub(super) fn publish(&mut self, tell: Change) {
+    /// Publishes where the connection stands, as its phase says; emits what changed.
+    pub(super) fn publish(&mut self, change: Change) {
         let before = self.shared.published.load_full();
-        let retry_at = match (self.phase, self.timer) {
-            (Phase::Waiting { .. }, Some((at, _))) => Some(at),
+        let retry_at = match (self.phase, &self.timer) {
+            (Phase::Waiting { .. }, Some(timer)) => Some(timer.due),
             _ => None,
         };
         let published = Arc::new(Published {
-            state: self.state(),
+            state: self.phase.state(),
             attempt: self.phase.attempts(),
             reason: self.phase.reason(),
             retry_at,
             restarts: self.ups.saturating_sub(1),
             error: self.error.clone(),
             tools: self.tools.clone(),
-            live: self.live.clone(),
+            live: self.link.as_ref().map(|link| link.live.clone()),
         });
         let Shared { subscribers, server, clock, changed, .. } = &*self.shared;
-        let status = (tell == Change::Status).then(|| published.status_event(clock));
+        let status = (change == Change::Status).then(|| published.status_event(clock));
         let other_tools = !before.tools.is_same(&published.tools)
             || (before.live.is_some() != published.live.is_some()
                 && !published.tools.list.is_empty());
-        let mask = self.live.as_ref().map(|live| live.session.mask()).unwrap_or_default();
+        let mask = published.mask();
         // Before anybody sees the tools: some may have to be kept back.
         subscribers.review_tools(server, &self.tools, &mask);
         self.shared.published.store(published);
@@ -81,7 +73,7 @@ impl Actor {
     }
 
     /// Every decision to restart and every failed attempt is an error; a recovery is worth a line too.
-    pub(super) fn log(&self, before: Phase) {
+    pub(super) fn log_change(&self, before: Phase) {
         let Shared { subscribers, server, .. } = &*self.shared;
         let words = self.error.as_ref().map_or(String::new(), Error::message_with_output);
         let what = match before {

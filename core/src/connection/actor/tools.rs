@@ -4,32 +4,22 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use super::super::dial::tools_of;
 use super::publish::Change;
-use super::{Actor, Phase};
-use crate::error::{Error, ErrorKind, Result};
+use super::{Actor, PendingStore, Phase};
+use crate::error::Result;
 use crate::redact::Mask;
 use crate::runtime;
-use crate::session::list_tools;
 use crate::subscribers::{Listing, Severity, ToolStore, WrittenFiles, log_warnings};
 use crate::tool::Tools;
 
-/// Changes of a tool list within this time after the first are fetched together.
-const COALESCE: Duration = Duration::from_millis(300);
 /// The disk is left alone until the rush of connecting is over.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
-/// Tools that are to be written, and for whom: the managers may have let go by then.
-pub(super) struct PendingStore {
-    pub(super) at: Instant,
-    stores: Vec<Box<dyn ToolStore>>,
-}
-
 impl Actor {
     pub(super) fn adopt(&mut self, tools: Tools) {
-        let unknown = self.live.is_none() && self.tools.list.is_empty();
+        let unknown = self.link.is_none() && self.tools.list.is_empty();
         let expected =
             matches!(self.phase, Phase::Idle | Phase::Dialing { .. } | Phase::Waiting { .. });
         if unknown && expected {
@@ -41,31 +31,7 @@ impl Actor {
         }
     }
 
-    /// At once, unless that was done a moment ago. One that is under way goes on: what it misses is asked for after it.
-    pub(super) fn refresh_soon(&mut self) {
-        if self.refresh.is_none() {
-            let at = self.refreshed_at.map_or_else(Instant::now, |began| began + COALESCE);
-            self.refresh_at.get_or_insert(at);
-        }
-    }
-
-    pub(super) fn begin_refresh(&mut self) {
-        self.refresh_at = None;
-        let Some(live) = self.live.clone() else { return };
-        self.refreshed_at = Some(Instant::now());
-        live.session.announcements().asked();
-        let (shared, limit) = (self.shared.clone(), self.config.timeout);
-        self.refresh = Some(Box::pin(async move {
-            let listed = timeout(limit, list_tools(&live.session, &live.greeting)).await;
-            match listed {
-                Ok(listed) => Ok(tools_of(&shared, listed?, &live.session).await),
-                Err(_) => Err(Error::new(ErrorKind::ToolTimeout, "tools/list was not answered")),
-            }
-        }));
-    }
-
     pub(super) fn refreshed(&mut self, outcome: Result<Tools>) {
-        self.refresh = None;
         let listed = outcome.is_ok();
         match outcome {
             Ok(tools) => {
@@ -78,35 +44,36 @@ impl Actor {
                 self.shared.subscribers.log(Severity::Warning, &self.shared.server, &line);
             }
         }
-        let Some(live) = self.live.clone() else { return };
-        // After the tools were published: whoever waits for them looks there.
-        live.session.announcements().answered(listed);
-        if live.session.announcements().is_pending() {
-            self.refresh_soon();
+        let Some(link) = &mut self.link else { return };
+        // After the tools were published: whoever waits for them reads them there.
+        let session = link.live.session.clone();
+        session.announcements().answered(listed);
+        if session.announcements().is_pending() {
+            link.refresh_soon();
         }
     }
 
     /// Writes the tools when the rush of connecting is over, for everybody who holds the connection now.
     pub(super) fn store_soon(&mut self) {
+        let Some(link) = &mut self.link else { return };
         let stores = self.shared.subscribers.tool_stores(&self.shared.server);
-        self.store = Some(PendingStore { at: Instant::now() + STORE_DELAY, stores });
+        link.store = Some(PendingStore { due: Instant::now() + STORE_DELAY, stores });
     }
 
     /// Writes the tools for a manager that joined later, too.
     pub(super) fn store_in(&mut self, store: Box<dyn ToolStore>) {
-        if self.live.is_none() {
-            return;
-        }
-        let at = Instant::now() + STORE_DELAY;
-        let pending = self.store.get_or_insert_with(|| PendingStore { at, stores: Vec::new() });
+        let Some(link) = &mut self.link else { return };
+        let due = Instant::now() + STORE_DELAY;
+        let pending = link.store.get_or_insert_with(|| PendingStore { due, stores: Vec::new() });
         pending.stores.push(store);
     }
 
     /// Inspects the tools and writes them, if that is still to be done. Disconnecting waits for it, however early it was
     /// begun.
     pub(super) fn store_now(&mut self) {
-        let Some(PendingStore { stores, .. }) = self.store.take() else { return };
-        let Some(live) = &self.live else { return };
+        let Some(link) = &mut self.link else { return };
+        let Some(PendingStore { stores, .. }) = link.store.take() else { return };
+        let live = &link.live;
         let instructions = live.greeting.instructions.clone();
         let shared = self.shared.clone();
         let mut listing = Listing {

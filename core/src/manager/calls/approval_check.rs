@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::super::server::Server;
-use super::super::{Inner, Manager, closed};
+use super::super::{Inner, Manager};
 use crate::approval::{ApprovalQuestion, Approver, AskFunction, OnApproval, Rule};
 use crate::call::{Arguments, OnQuestion};
 use crate::catalog::{Catalog, Names, Naming, Offer, provider_of};
@@ -126,7 +126,7 @@ impl ApprovalCheck {
 
     /// Fails when the manager does not hold the server any more, or does not offer the tool.
     fn check_still_held(&self, tool: &ServerTool) -> Result<()> {
-        let manager = self.manager.upgrade().ok_or_else(closed);
+        let manager = self.manager.upgrade().ok_or_else(Error::closed);
         let manager = manager.and_then(|manager| manager.check_open().map(|()| manager));
         let manager = manager.map_err(|error| error.with_executed(Executed::No))?;
         let servers = manager.servers.load();

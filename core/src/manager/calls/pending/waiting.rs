@@ -36,7 +36,7 @@ impl PendingCall {
             let until = *restarting_until;
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() {
-                    return Err(Error::new(ErrorKind::Closed, "The manager is closed"));
+                    return Err(Error::closed());
                 },
                 () = sleep_until(connection, until) => {}
             }
