@@ -35,6 +35,7 @@ mod event;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod host_env;
 mod inherited;
 pub mod logs;
 mod mailbox;
@@ -51,7 +52,6 @@ pub mod runtime;
 mod session;
 mod shell;
 mod status;
-mod surroundings;
 mod sync;
 mod trust;
 mod utc;
@@ -71,6 +71,7 @@ pub use discover::{
 };
 pub use error::{Error, ErrorKind, Executed, Restart, Result, RpcError};
 pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
+pub use host_env::{HostEnv, Platform};
 pub use mailbox::{Letter, Mailbox};
 pub use manager::{
     Attributes, CacheOption, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
@@ -82,7 +83,6 @@ pub use question::{Listening, Question, Questions, Taken};
 pub use redact::Secret;
 pub use result::{Failure, ForModel, Signal, SignalKind, Spill, ToolResult};
 pub use status::{Calls, Reason, ServerStatus, State};
-pub use surroundings::{Platform, Surroundings};
 pub use trust::{
     QuestionFile, Replaced, Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, discover,
     questions, trust, trust_these, trusted, untrust,

@@ -1,10 +1,10 @@
 // Owns what discovery tells.
 import { type McpoolError, restore, type SentError } from './errors.js';
+import type { HostEnv } from './host-env.js';
 import { ask, bridge } from './post.js';
 import { Secret } from './secret.js';
 import { pathOf, restoringWrite, shape, withPaths } from './shape.js';
 import type { Source } from './status.js';
-import type { Surroundings } from './surroundings.js';
 
 /** Where to look, and what to leave out. */
 export interface DiscoverOptions {
@@ -24,7 +24,7 @@ export interface DiscoverOptions {
   mcpRemote?: 'offer' | 'use' | undefined;
   /** The only products whose files are read. */
   providers?: string[] | undefined;
-  surroundings?: Surroundings | undefined;
+  hostEnv?: HostEnv | undefined;
 }
 
 /** A server that was found. Either `config` and `enabled` are there, or `error`. */
@@ -98,7 +98,7 @@ export function discover(options: DiscoverOptions = {}): Promise<Discovery> {
 /** The options of discovery alone, as the core takes them. */
 export function requestOf(options: DiscoverOptions): object {
   const { cwd, projectConfig, disabledServers, enabledServers, exclude } = options;
-  const { native, mcpRemote, providers, surroundings } = options;
+  const { native, mcpRemote, providers, hostEnv } = options;
   return {
     cwd: cwd === undefined ? undefined : pathOf(cwd),
     ...{
@@ -109,7 +109,7 @@ export function requestOf(options: DiscoverOptions): object {
       native,
       mcpRemote,
       providers,
-      surroundings,
+      hostEnv,
     },
   };
 }

@@ -60,6 +60,7 @@ export type {
   ToolDriftEvent,
   ToolsChangedEvent,
 } from './events.js';
+export type { HostEnv } from './host-env.js';
 export {
   type Config,
   type DiscoverManagerOptions,
@@ -83,7 +84,6 @@ export type {
   ServerStatus,
   Source,
 } from './status.js';
-export type { Surroundings } from './surroundings.js';
 export { type Schema, Tool, type ToolAnnotations, type ToolState } from './tool.js';
 export {
   type Trust,

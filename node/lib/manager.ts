@@ -4,6 +4,7 @@ import { type Arguments, type Caller, type CallOptions, call, type Retry } from 
 import { type DiscoverOptions, type Discovery, readDiscovery, requestOf } from './discover.js';
 import { McpoolError, restoring } from './errors.js';
 import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
+import type { HostEnv } from './host-env.js';
 import { byName, ToolOutput } from './output.js';
 import { nativeOf, type Pool } from './pool.js';
 import { type Answering, ask, bridge } from './post.js';
@@ -18,7 +19,6 @@ import {
   readStatus,
   type ServerStatus,
 } from './status.js';
-import type { Surroundings } from './surroundings.js';
 import { type Tool, toolsOf } from './tool.js';
 import type { Trust } from './trust.js';
 
@@ -144,7 +144,7 @@ export interface ManagerOptions {
    */
   telemetry?: boolean | 'error_messages' | undefined;
   /** Environment, home and platform in place of the process's own. */
-  surroundings?: Surroundings | undefined;
+  hostEnv?: HostEnv | undefined;
   /** Whose connections are shared; the process-wide pool when not set. */
   pool?: Pool | undefined;
 }

@@ -38,6 +38,7 @@ from ._errors import (
     UntrustedError,
 )
 from ._execute import ToolOutput
+from ._host_env import HostEnv
 from ._manager import Events, Manager
 from ._native import Pool, Tool, ToolResult, __version__
 from ._tools import ToolList
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
         Trusted,
         TrustQuestion,
     )
-    from ._server import Surroundings
 
 __all__ = [
     "ApprovalQuestion",
@@ -84,6 +84,7 @@ __all__ = [
     "FoundFile",
     "FoundServer",
     "HandshakeFailedError",
+    "HostEnv",
     "InvalidArgumentsError",
     "LeftOut",
     "LimitExceededError",
@@ -105,7 +106,6 @@ __all__ = [
     "ServerStatus",
     "Signal",
     "Source",
-    "Surroundings",
     "Tool",
     "ToolFailedError",
     "ToolList",
@@ -131,7 +131,7 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         """What is not always needed is made when somebody asks for it: importing this package stays cheap."""
         if name in __all__:
-            from . import _records, _server
+            from . import _records
 
-            return getattr(_server if name == "Surroundings" else _records, name)
+            return getattr(_records, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from os import fspath
 
+from ._host_env import plain_host_env
 from ._native import NativeManager
-from ._surroundings import plain_surroundings
 from ._tools import ToolList
 from ._types import server_status
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from ._host_env import HostEnv
     from ._native import Pool
     from ._questions import OnApproval
     from ._records import Discovery
-    from ._server import Surroundings
     from ._telemetry import CallSpan
     from ._trust import Trust
     from ._types import Retry, ServerStatus
@@ -70,7 +70,7 @@ class ManagerBase:
         spill: Literal["none", "file"] | None = None,
         call_events: bool | None = None,
         telemetry: bool | Literal["error_messages"] | None = None,
-        surroundings: Surroundings | None = None,
+        host_env: HostEnv | None = None,
         pool: Pool | None = None,
     ) -> None:
         """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text.
@@ -97,7 +97,7 @@ class ManagerBase:
         `call_events`: whether the begin and the end of each call is an event.
         `telemetry`: False makes no spans and metrics of calls, also where OpenTelemetry has a provider;
         "error_messages" adds the messages of errors to spans, which have only their codes otherwise.
-        `surroundings`: environment, home and platform in place of the process's own.
+        `host_env`: environment, home and platform in place of the process's own.
         `pool`: whose connections are shared; without it, the process's.
         """
         options = manager_options(
@@ -118,7 +118,7 @@ class ManagerBase:
             spill=spill,
             call_events=call_events,
             telemetry=telemetry,
-            surroundings=surroundings,
+            host_env=host_env,
         )
         self._native = NativeManager(config, naming, options, pool, trust)
 
@@ -147,7 +147,7 @@ class ManagerBase:
         spill: Literal["none", "file"] | None = None,
         call_events: bool | None = None,
         telemetry: bool | Literal["error_messages"] | None = None,
-        surroundings: Surroundings | None = None,
+        host_env: HostEnv | None = None,
         pool: Pool | None = None,
     ) -> Self:
         """A manager for the servers of a JSON, JSONC, YAML or TOML file.
@@ -173,7 +173,7 @@ class ManagerBase:
             spill=spill,
             call_events=call_events,
             telemetry=telemetry,
-            surroundings=surroundings,
+            host_env=host_env,
         )
         return cls._of(NativeManager.open(path, naming, options, pool, trust))
 
@@ -234,8 +234,8 @@ class ManagerBase:
 
 
 def manager_options(
-    *, cache_dir: CacheDir | None, surroundings: Surroundings | None, **others: object
+    *, cache_dir: CacheDir | None, host_env: HostEnv | None, **others: object
 ) -> dict[str, Any]:
     """The options with nothing in them but what JSON knows."""
     where = cache_dir if cache_dir is None or isinstance(cache_dir, bool) else fspath(cache_dir)
-    return {**others, "cache_dir": where, "surroundings": plain_surroundings(surroundings)}
+    return {**others, "cache_dir": where, "host_env": plain_host_env(host_env)}

@@ -6,8 +6,8 @@ from os import fspath
 from typing import Any, Generic, TypeVar
 
 from . import _native
+from ._host_env import plain_host_env
 from ._loop import finish
-from ._surroundings import plain_surroundings
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Literal
 
+    from ._host_env import HostEnv
     from ._records import Discovery
-    from ._server import Surroundings
 
 M = TypeVar("M")
 
@@ -32,7 +32,7 @@ async def discover(
     native: Sequence[str] = (),
     mcp_remote: Literal["offer", "use"] = "offer",
     providers: Sequence[str] = (),
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Discovery:
     """Looks for the servers that are configured on this machine. Reads files, starts nothing.
 
@@ -52,7 +52,7 @@ async def discover(
         native,
         mcp_remote,
         providers,
-        surroundings,
+        host_env,
     )
     from ._records import read_discovery
 
@@ -92,7 +92,7 @@ def discover_request(
     native: Sequence[str],
     mcp_remote: Literal["offer", "use"],
     providers: Sequence[str],
-    surroundings: Surroundings | None,
+    host_env: HostEnv | None,
 ) -> dict[str, Any]:
     """What the native module is asked for."""
     return {
@@ -104,5 +104,5 @@ def discover_request(
         "native": native,
         "mcp_remote": mcp_remote,
         "providers": providers,
-        "surroundings": plain_surroundings(surroundings),
+        "host_env": plain_host_env(host_env),
     }

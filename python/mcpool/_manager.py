@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._base import CacheDir, Naming
+    from ._host_env import HostEnv
     from ._native import NativeEvents, Pool, ToolResult
     from ._questions import OnApproval
-    from ._server import Surroundings
     from ._trust import Trust
     from ._types import ConnectReport, Event, Progress, ReloadReport, Retry
 
@@ -67,7 +67,7 @@ class Manager(ManagerBase):
         spill: Literal["none", "file"] | None = None,
         call_events: bool | None = None,
         telemetry: bool | Literal["error_messages"] | None = None,
-        surroundings: Surroundings | None = None,
+        host_env: HostEnv | None = None,
         pool: Pool | None = None,
     ) -> Discovering[Self]:
         """A manager for the servers that the user already has: await it, or enter it with `async with`.
@@ -84,7 +84,7 @@ class Manager(ManagerBase):
             native,
             mcp_remote,
             providers,
-            surroundings,
+            host_env,
         )
         options = manager_options(
             watch=watch,
@@ -105,7 +105,7 @@ class Manager(ManagerBase):
             spill=spill,
             call_events=call_events,
             telemetry=telemetry,
-            surroundings=surroundings,
+            host_env=host_env,
         )
 
         async def make() -> Self:

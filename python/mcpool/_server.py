@@ -1,9 +1,7 @@
-"""What a server's definition and the surroundings may say: words for type checkers and editors."""
+"""What a server's definition may say: words for type checkers and editors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from os import PathLike
 from typing import Literal, TypedDict
 
 
@@ -76,11 +74,3 @@ class ServerConfig(TypedDict, total=False):
     inheritEnv: Literal["safe", "all", "none"]
     protocol: str
     limits: Limits
-
-
-class Surroundings(TypedDict, total=False):
-    """Environment, home and platform in place of the process's own; what is left out is the process's own."""
-
-    env: Mapping[str, str] | None
-    home: str | PathLike[str] | None
-    platform: Literal["linux", "macos", "windows"] | None

@@ -10,8 +10,8 @@ from __future__ import annotations
 from os import fspath
 
 from . import _native
+from ._host_env import plain_host_env
 from ._loop import finish
-from ._surroundings import plain_surroundings
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any, Literal
 
+    from ._host_env import HostEnv
     from ._records import Edited
-    from ._server import Limits, RestartDelays, ServerAuth, ServerConfig, Surroundings, ToolSwitch
+    from ._server import Limits, RestartDelays, ServerAuth, ServerConfig, ToolSwitch
 
 __all__ = [
     "Edited",
@@ -58,11 +59,11 @@ async def add(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Adds a server; one of that name must not be there."""
     return read_edited(
-        await finish(_native.edit("add", edit_request(file, scope, cwd, surroundings), name, definition))
+        await finish(_native.edit("add", edit_request(file, scope, cwd, host_env), name, definition))
     )
 
 
@@ -72,11 +73,11 @@ async def remove(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Takes a server out."""
     return read_edited(
-        await finish(_native.edit("remove", edit_request(file, scope, cwd, surroundings), name, None))
+        await finish(_native.edit("remove", edit_request(file, scope, cwd, host_env), name, None))
     )
 
 
@@ -87,11 +88,11 @@ async def update(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Changes fields of a server; a None takes a field out."""
     return read_edited(
-        await finish(_native.edit("update", edit_request(file, scope, cwd, surroundings), name, changes))
+        await finish(_native.edit("update", edit_request(file, scope, cwd, host_env), name, changes))
     )
 
 
@@ -101,11 +102,11 @@ async def enable(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Switches a server on: in its definition, and in the lists of the same file."""
     return read_edited(
-        await finish(_native.edit("enable", edit_request(file, scope, cwd, surroundings), name, None))
+        await finish(_native.edit("enable", edit_request(file, scope, cwd, host_env), name, None))
     )
 
 
@@ -115,11 +116,11 @@ async def disable(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Switches a server off."""
     return read_edited(
-        await finish(_native.edit("disable", edit_request(file, scope, cwd, surroundings), name, None))
+        await finish(_native.edit("disable", edit_request(file, scope, cwd, host_env), name, None))
     )
 
 
@@ -129,11 +130,11 @@ async def hide(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Switches off a server that another file defines: puts its name on `disabledServers` of this one."""
     return read_edited(
-        await finish(_native.edit("hide", edit_request(file, scope, cwd, surroundings), name, None))
+        await finish(_native.edit("hide", edit_request(file, scope, cwd, host_env), name, None))
     )
 
 
@@ -143,11 +144,11 @@ async def unhide(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Takes a name off the list `disabledServers` again."""
     return read_edited(
-        await finish(_native.edit("unhide", edit_request(file, scope, cwd, surroundings), name, None))
+        await finish(_native.edit("unhide", edit_request(file, scope, cwd, host_env), name, None))
     )
 
 
@@ -160,14 +161,14 @@ def edit_request(
     file: str | PathLike[str] | None,
     scope: Literal["user", "project"],
     cwd: str | PathLike[str] | None,
-    surroundings: Surroundings | None,
+    host_env: HostEnv | None,
 ) -> dict[str, Any]:
     """The place of a change, as the native module takes it."""
     return {
         "file": None if file is None else fspath(file),
         "scope": scope,
         "cwd": None if cwd is None else fspath(cwd),
-        "surroundings": plain_surroundings(surroundings),
+        "host_env": plain_host_env(host_env),
     }
 
 

@@ -70,7 +70,7 @@ class Steps {
   /** Makes a manager by the `config`, `config_file` or `discover` and the `options` of `description`. */
   async open(name, { config, config_file, discover, options, error }) {
     const given = camel({ cache_dir: join(this.directory, 'cache'), ...options });
-    const chosen = { ...given, pool: this.pool, surroundings: this.place.surroundings };
+    const chosen = { ...given, pool: this.pool, hostEnv: this.place.hostEnv };
     const questions = [];
     if (typeof chosen.trust === 'object') chosen.trust = scripted(chosen.trust.answers, questions);
     if (chosen.onApproval) chosen.onApproval = approving(chosen.onApproval.answers, questions);

@@ -121,7 +121,7 @@ class Steps:
     async def open(self, name: str, description: dict[str, Any]) -> None:
         """Makes a manager by the `config`, `config_file` or `discover` and the `options` of a description."""
         options = {"cache_dir": self.directory / "cache", **description.get("options", {}), "pool": self.pool}
-        options["surroundings"] = self.place.surroundings
+        options["host_env"] = self.place.host_env
         questions: list[Any] = []
         if isinstance(options.get("trust"), dict):
             options["trust"] = scripted(options["trust"]["answers"], questions)

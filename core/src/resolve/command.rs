@@ -14,9 +14,9 @@ use futures_util::future::{Shared, WeakShared};
 
 use super::expand::directory;
 use crate::config::{Level, Scope};
+use crate::host_env::HostEnv;
 use crate::per_process::PerProcess;
 use crate::redact::Secret;
-use crate::surroundings::Surroundings;
 use crate::sync::lock;
 use crate::wire::process::{Program, Unheard, hear};
 
@@ -33,7 +33,7 @@ static RUNS: PerProcess<Mutex<HashMap<Order, Run>>> = PerProcess::new(Mutex::def
 pub(super) struct Order {
     command: String,
     directory: Option<PathBuf>,
-    surroundings: Surroundings,
+    host_env: HostEnv,
 }
 
 enum Run {
@@ -80,10 +80,10 @@ impl Order {
     pub(super) fn new(command: &str, scope: &Scope) -> Self {
         // The user's own commands run at home: in a project, `npx` and its like would run what the project brings.
         let directory = match scope.level {
-            Level::User => scope.surroundings.home(),
+            Level::User => scope.host_env.home(),
             Level::Explicit | Level::Project => directory(scope),
         };
-        Order { command: command.to_owned(), directory, surroundings: scope.surroundings.clone() }
+        Order { command: command.to_owned(), directory, host_env: scope.host_env.clone() }
     }
 
     /// What the command says now, or said when it was last asked.
@@ -131,7 +131,7 @@ impl Order {
         let shell = Program {
             path: "/bin/sh".into(),
             args: vec!["-c".to_owned(), self.command.clone()],
-            env: self.surroundings.vars().into_iter().collect(),
+            env: self.host_env.vars().into_iter().collect(),
             cwd: self.directory.clone(),
         };
         let heard = tokio::time::timeout(limit, hear(shell, OUTPUT_LIMIT)).await;

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .._base import CacheDir, Naming
+    from .._host_env import HostEnv
     from .._native import NativeEvents, Pool, ToolResult
     from .._questions import OnApproval
     from .._records import Discovery, Trusted
-    from .._server import Surroundings
     from .._trust import Trust
     from .._types import ConnectReport, Event, ReloadReport, Retry
 
@@ -42,7 +42,7 @@ def discover(
     native: Sequence[str] = (),
     mcp_remote: Literal["offer", "use"] = "offer",
     providers: Sequence[str] = (),
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Discovery:
     """Looks for the servers that are configured on this machine; see `mcpool.discover`."""
     request = discover_request(
@@ -54,7 +54,7 @@ def discover(
         native,
         mcp_remote,
         providers,
-        surroundings,
+        host_env,
     )
     from .._records import read_discovery
 
@@ -65,25 +65,25 @@ def trust(
     path: str | PathLike[str],
     servers: Sequence[str] | None = None,
     *,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> list[Trusted]:
     """Trusts what a project's config file declares now, or only these servers; gives what is trusted."""
-    return _trusted(_native.block_trust("trust", trust_request(path, servers, surroundings)))
+    return _trusted(_native.block_trust("trust", trust_request(path, servers, host_env)))
 
 
 def untrust(
     path: str | PathLike[str],
     servers: Sequence[str] | None = None,
     *,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> list[Trusted]:
     """Takes trust in a file's definitions, or only in these servers, back; gives what was trusted."""
-    return _trusted(_native.block_trust("untrust", trust_request(path, servers, surroundings)))
+    return _trusted(_native.block_trust("untrust", trust_request(path, servers, host_env)))
 
 
-def trusted(*, surroundings: Surroundings | None = None) -> list[Trusted]:
+def trusted(*, host_env: HostEnv | None = None) -> list[Trusted]:
     """Everything that the user trusts."""
-    return _trusted(_native.block_trust("trusted", trust_request(None, None, surroundings)))
+    return _trusted(_native.block_trust("trusted", trust_request(None, None, host_env)))
 
 
 def _trusted(rows: list[dict[str, Any]]) -> list[Trusted]:
@@ -127,7 +127,7 @@ class Manager(ManagerBase):
         spill: Literal["none", "file"] | None = None,
         call_events: bool | None = None,
         telemetry: bool | Literal["error_messages"] | None = None,
-        surroundings: Surroundings | None = None,
+        host_env: HostEnv | None = None,
         pool: Pool | None = None,
     ) -> Self:
         """A manager for the servers that the user already has.
@@ -144,7 +144,7 @@ class Manager(ManagerBase):
             native,
             mcp_remote,
             providers,
-            surroundings,
+            host_env,
         )
         options = manager_options(
             watch=watch,
@@ -165,7 +165,7 @@ class Manager(ManagerBase):
             spill=spill,
             call_events=call_events,
             telemetry=telemetry,
-            surroundings=surroundings,
+            host_env=host_env,
         )
         return cls._of(_native.block_discover_manager(request, naming, options, pool, trust))
 
