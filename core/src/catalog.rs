@@ -22,8 +22,8 @@ mod name;
 mod offer;
 mod pin_file;
 mod search;
-mod similar;
 
+pub(crate) use crate::similar::did_you_mean;
 pub(crate) use cache::Cache;
 pub(crate) use drift::Drift;
 pub use drift::DriftPolicy;
@@ -33,7 +33,6 @@ pub(crate) use name::Names;
 pub use name::{Naming, NamingFunction};
 pub(crate) use offer::{Consult, Offer, Terms};
 pub(crate) use pin_file::{PinFile, PinKey};
-pub(crate) use similar::did_you_mean;
 /// A tool under the name that agents use.
 #[derive(Clone, Debug)]
 pub struct Tool {

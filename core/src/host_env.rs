@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::{Language, OptionKind, OptionValue};
 
 /// Whose paths and variables count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -84,6 +86,23 @@ pub(crate) struct WrittenHostEnv {
 impl From<WrittenHostEnv> for HostEnv {
     fn from(written: WrittenHostEnv) -> Self {
         HostEnv::new(written.env, written.home, written.platform)
+    }
+}
+
+impl OptionValue for HostEnv {
+    fn kind() -> OptionKind {
+        OptionKind::Declared("HostEnv", "an object of env, home and platform")
+    }
+
+    fn read(value: Value, language: Language) -> std::result::Result<Self, String> {
+        let expected = || Self::kind().expected(language);
+        let written: WrittenHostEnv = serde_json::from_value(value)
+            .map_err(|error| format!("{}: {}", expected(), crate::redact::reason(&error)))?;
+        Ok(written.into())
+    }
+
+    fn from_value(value: &Value, language: Language) -> Option<Self> {
+        Self::read(value.clone(), language).ok()
     }
 }
 

@@ -40,6 +40,7 @@ mod inherited;
 pub mod logs;
 mod mailbox;
 mod manager;
+mod options;
 mod output;
 mod ownership;
 mod per_process;
@@ -51,6 +52,7 @@ mod result;
 pub mod runtime;
 mod session;
 mod shell;
+mod similar;
 mod status;
 mod sync;
 mod trust;
@@ -74,9 +76,10 @@ pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace
 pub use host_env::{HostEnv, Platform};
 pub use mailbox::{Letter, Mailbox};
 pub use manager::{
-    Attributes, CacheOption, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
+    Attributes, CacheDir, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
     PendingWithoutCache, ReloadReport, Telemetry, ToolRef, telemetry_words,
 };
+pub use options::{Language, OptionInfo, OptionKind};
 pub use output::ToolOutput;
 pub use pool::{Pool, PoolOptions};
 pub use question::{Listening, Question, Questions, Taken};

@@ -42,7 +42,7 @@ mod watch;
 pub use calls::{CallHandle, ToolRef};
 pub use connect::ConnectReport;
 pub(crate) use execute::Home;
-pub use options::{CacheOption, ManagerOptions, PendingWithoutCache, Telemetry};
+pub use options::{CacheDir, ManagerOptions, PendingWithoutCache, Telemetry};
 pub use reload::ReloadReport;
 use server::{Server, Showing};
 use sources::Origin;
@@ -112,16 +112,17 @@ impl Manager {
         parent: Option<&Inner>,
     ) -> Manager {
         let Config { servers, mut warnings, project } = config;
+        let tools = options.tool_filter();
         if parent.is_none() {
-            warnings.extend(options.tools.oddities());
+            warnings.extend(tools.oddities());
         }
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        let cache = match &options.cache {
-            CacheOption::User => Cache::at(None),
-            CacheOption::At(dir) => Cache::at(Some(dir.clone())),
-            CacheOption::Off => Cache::off(),
+        let cache = match &options.cache_dir {
+            CacheDir::User => Cache::at(None),
+            CacheDir::At(dir) => Cache::at(Some(dir.clone())),
+            CacheDir::Off => Cache::off(),
         };
         let shelf = match options.spill {
             Spill::None => None,
@@ -134,7 +135,7 @@ impl Manager {
         };
         let pins = parent.map_or_else(Arc::default, |parent| parent.terms.pins().clone());
         let policies = (options.drift, options.approval);
-        let terms = Terms::new(&options.tools, policies, names, cache.clone(), pins);
+        let terms = Terms::new(&tools, policies, names, cache.clone(), pins);
         let view = View::new(cache);
         let showing = Showing { wrap: options.wrap, shelf, view: Arc::downgrade(&view) };
         let servers = servers.into_iter().map(|(name, declared)| {

@@ -1,8 +1,9 @@
-"""What the definitions of a project may do."""
+"""What the definitions of a project may do: the store, and who is asked."""
 
 from __future__ import annotations
 
 from os import fspath
+from typing import Any, NamedTuple
 
 from . import _native
 from ._host_env import plain_host_env
@@ -12,16 +13,46 @@ TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from os import PathLike
-    from typing import Any, Literal, TypeAlias
+    from typing import Literal, TypeAlias
 
     from ._host_env import HostEnv
-    from ._records import Trusted, TrustQuestion
 
+
+class TrustQuestion(NamedTuple):
+    """What a project's file says and what comes with it, whole: what `fingerprint` is made of.
+
+    Nothing in `definition` is starred: it is what would be run or reached. `files` become part of what is
+    run, `replaces` are servers of the user that it would replace or switch off. Without a `server` it is
+    about the file's lists of servers that are on or off.
+    """
+
+    server: str
+    path: str
+    fingerprint: str
+    definition: dict[str, Any]
+    files: list[dict[str, Any]]
+    replaces: list[dict[str, Any]]
+    trusted: bool
+
+    def __repr__(self) -> str:
+        # What the project wrote may be a secret; whoever asks a person shows the fields.
+        return f"TrustQuestion(server={self.server!r}, path={self.path!r}, fingerprint={self.fingerprint!r})"
+
+
+if TYPE_CHECKING:
     TrustCallback: TypeAlias = Callable[[TrustQuestion], bool | Awaitable[bool]]
     """Answers whether a definition of a project counts."""
     Trust: TypeAlias = Literal["stored", "strict", "all", "none"] | TrustCallback
     """Who decides: the store of `trust`; the same about every server, whatever its transport; everything is
     trusted; nothing is; the store and then a function."""
+
+
+class Trusted(NamedTuple):
+    """A definition that the user trusts."""
+
+    path: str
+    server: str
+    fingerprint: str
 
 
 async def trust(
@@ -34,7 +65,7 @@ async def trust(
 
     A definition that changes afterwards, or a file that it brings, is one that nobody has trusted.
     """
-    return _records(await finish(_native.trust("trust", trust_request(path, servers, host_env))))
+    return read_trusted(await finish(_native.trust("trust", trust_request(path, servers, host_env))))
 
 
 async def untrust(
@@ -44,12 +75,12 @@ async def untrust(
     host_env: HostEnv | None = None,
 ) -> list[Trusted]:
     """Takes trust in a file's definitions, or only in these servers, back; gives what was trusted."""
-    return _records(await finish(_native.trust("untrust", trust_request(path, servers, host_env))))
+    return read_trusted(await finish(_native.trust("untrust", trust_request(path, servers, host_env))))
 
 
 async def trusted(*, host_env: HostEnv | None = None) -> list[Trusted]:
     """Everything that the user trusts."""
-    return _records(await finish(_native.trust("trusted", trust_request(None, None, host_env))))
+    return read_trusted(await finish(_native.trust("trusted", trust_request(None, None, host_env))))
 
 
 def trust_request(
@@ -63,7 +94,6 @@ def trust_request(
     }
 
 
-def _records(rows: list[dict[str, Any]]) -> list[Trusted]:
-    from ._records import read_trusted
-
-    return read_trusted(rows)
+def read_trusted(rows: list[dict[str, Any]]) -> list[Trusted]:
+    """The rows as records."""
+    return [Trusted(**row) for row in rows]

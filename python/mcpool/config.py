@@ -8,6 +8,7 @@ sees the old file or the new one, and of many writers none loses another's work.
 from __future__ import annotations
 
 from os import fspath
+from typing import Any, NamedTuple
 
 from . import _native
 from ._host_env import plain_host_env
@@ -17,10 +18,9 @@ TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
-    from typing import Any, Literal
+    from typing import Literal
 
     from ._host_env import HostEnv
-    from ._records import Edited
     from ._server import Limits, RestartDelays, ServerAuth, ServerConfig, ToolSwitch
 
 __all__ = [
@@ -46,10 +46,17 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """Types are made when somebody asks for them: importing this package stays cheap."""
         if name in __all__:
-            from . import _records, _server
+            from . import _server
 
-            return getattr(_records if name == "Edited" else _server, name)
+            return getattr(_server, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class Edited(NamedTuple):
+    """What a change did: the file that was changed, and what is odd about the definition."""
+
+    path: str
+    warnings: list[str]
 
 
 async def add(
@@ -174,6 +181,4 @@ def edit_request(
 
 def read_edited(fields: dict[str, Any]) -> Edited:
     """What a change did, as a record."""
-    from ._records import Edited
-
     return Edited(**fields)

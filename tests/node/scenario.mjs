@@ -145,7 +145,7 @@ class Steps {
         return await this.open(step.as, step);
       case 'advance':
         only(step, 'ms');
-        return this.pool.advance(step.ms);
+        return this.pool.advanceMs(step.ms);
       case 'write':
         only(step, 'file', 'text');
         writeFileSync(`${step.file}.new`, textOf(step.text));

@@ -22,7 +22,7 @@ PNG = base64.b64decode(hostile_server.PIXEL)
 
 
 def open_manager(**servers: dict[str, Any]) -> mcpool.blocking.Manager:
-    return mcpool.blocking.Manager(config(**servers), pool=mcpool.Pool(), cache_dir=False, gate_ms=20_000)
+    return mcpool.blocking.Manager(config(**servers), pool=mcpool.Pool(), cache_dir=False, gate=20)
 
 
 @pytest.fixture(scope="module")

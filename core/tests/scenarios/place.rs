@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use mcpool::config::{self, Place as EditPlace};
 use mcpool::{
-    ApprovalQuestion, DiscoverOptions, Discovery, HostEnv, OnApproval, Trust, TrustQuestion,
+    ApprovalQuestion, DiscoverOptions, Discovery, HostEnv, Language, OnApproval, Trust,
+    TrustQuestion,
 };
 use serde_json::{Map, Value, json};
 
@@ -55,7 +56,7 @@ impl Place {
         let mut options = looking.as_object().cloned().unwrap_or_default();
         options.entry("cwd").or_insert_with(|| json!(self.project));
         options.insert("host_env".into(), self.own().clone());
-        DiscoverOptions::from_json(&Value::Object(options).to_string())
+        DiscoverOptions::from_json(&camel_case(options), Language::Node)
     }
 
     /// Executes a verb that is about no manager.
@@ -99,6 +100,17 @@ impl Place {
             }
         }
     }
+}
+
+/// JSON of options under Node's names, which have the units that scenarios have.
+pub(crate) fn camel_case(options: Map<String, Value>) -> String {
+    let renamed = options.into_iter().map(|(name, value)| {
+        let mut words = name.split('_');
+        let first = words.next().unwrap_or_default().to_owned();
+        let name = words.fold(first, |name, word| name + &word[..1].to_uppercase() + &word[1..]);
+        (name, value)
+    });
+    Value::Object(renamed.collect()).to_string()
 }
 
 /// What a verb that is about no manager may say.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from .._host_env import HostEnv
-    from .._records import Edited
     from .._server import ServerConfig
+    from ..config import Edited
 
 __all__ = ["add", "disable", "enable", "hide", "remove", "schema", "unhide", "update"]
 

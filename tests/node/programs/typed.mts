@@ -35,7 +35,7 @@ export async function program(signal: AbortSignal): Promise<string[]> {
       restartWaitMs: 0,
       retry: 'safe',
       cacheDir: false,
-      pool: new Pool({ keepAlive: 'always', clock: 'manual' }),
+      pool: new Pool({ keepAliveMs: 'always', clock: 'manual' }),
     },
   );
   const report: ConnectReport = await manager.connectAll();
