@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 
 
 def show_keywords(name: str) -> Callable[[F], F]:
-    """Shows the keywords of this function of `_options` in place of `**options`.
+    """Shows the keywords of this function of `_options` in place of `**options`, and what it says of them.
 
     `help()` and `inspect.signature` follow `__wrapped__`; type checkers read the TypedDict.
     """
+    shown = getattr(_options, name)
 
     def show(function: F) -> F:
-        function.__wrapped__ = getattr(_options, name)  # type: ignore[attr-defined]
+        function.__wrapped__ = shown  # type: ignore[attr-defined]
+        if function.__doc__ and shown.__doc__:
+            lines = f"{function.__doc__}\n\n{shown.__doc__}".splitlines()
+            function.__doc__ = "\n".join(line.strip() for line in lines)
         return function
 
     return show
@@ -54,10 +58,7 @@ class ManagerBase:
 
     @show_keywords("manager")
     def __init__(self, config: Mapping[str, Any] | str, **options: Unpack[ManagerOptions]) -> None:
-        """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text.
-
-        The options are those of `docs/options.md`; all times are seconds.
-        """
+        """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text."""
         self._native = NativeManager(config, plain_options(options))
 
     @classmethod

@@ -110,7 +110,7 @@ class Discovery(NamedTuple):
 async def discover(cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverOptions]) -> Discovery:
     """Looks for the servers that are configured on this machine. Reads files, starts nothing.
 
-    `cwd` is the project's directory; the options are those of `docs/options.md`.
+    `cwd` is the project's directory.
     """
     return read_discovery(await finish(_native.discover(plain_options(options, cwd=cwd))))
 

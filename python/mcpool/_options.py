@@ -151,7 +151,45 @@ if not TYPE_CHECKING:
         telemetry: bool | Literal["error_messages"] | None = True,
         host_env: HostEnv | None = None,
         pool: Pool | None = None,
-    ): ...
+    ):
+        """Options; all times are seconds.
+
+        `naming`: How tools are named: "plain" gives mcp_server_tool, "letters" the same with digits
+        replaced, "double" gives mcp__server__tool, "raw" gives server.tool. A function of server and tool
+        gives any other name.
+        `connect_concurrency`: How many servers connect at the same time. The default is 64 remote ones, and
+        as many programs as the machine can start.
+        `gate`: How long `connect_all` waits for late servers whose tools are in the cache.
+        `pending_without_cache`: Whether `connect_all` waits for late servers whose tools are not in the
+        cache.
+        `restart_wait`: How long a call waits for a server that is being restarted; 0 means not at all.
+        `retry`: Which calls are sent again when their connection is lost. "safe" means those of read-only
+        and idempotent tools.
+        `cache_dir`: Where tool lists are kept between runs. The default is $MCPOOL_CACHE_DIR, or the user's
+        cache directory; false means nowhere.
+        `trust`: What a project's definitions may do. "stored" is what the user has trusted, "strict" the
+        same for remote servers too, "all" trusts everything, "none" nothing. A function is asked about what
+        the user has not trusted yet.
+        `bare_env_names`: Whether a header or variable whose value is the name of a set variable gets that
+        variable's value.
+        `enabled_tools`: Globs over raw and catalog names: only these tools are offered.
+        `disabled_tools`: Globs over raw and catalog names: these tools are not offered, even if they are
+        enabled.
+        `drift`: What happens to a tool that is no longer as it was when it was first seen.
+        `approval`: Which tools need a person's approval. "annotations" means those that are not read-only.
+        `on_approval`: A function that is asked about each call that needs approval. Without it, such calls
+        are sent unasked.
+        `approval_timeout`: How long a call waits for an approval.
+        `wrap`: Whether results for a model are marked as untrusted output of their tool.
+        `spill`: What happens to the part of a result that is cut. "file" keeps the whole in a file that
+        only the user can read.
+        `call_events`: Whether the begin and the end of each call are events.
+        `telemetry`: Whether calls become spans and metrics where OpenTelemetry has a provider.
+        "error_messages" adds the messages of errors, which may hold words of the server; otherwise spans
+        have only their codes.
+        `host_env`: Environment, home and platform in place of the process's own.
+        `pool`: The pool whose connections are shared. The default is the pool of the process.
+        """
 
     def manager_from_file(
         cls,
@@ -227,4 +265,17 @@ if not TYPE_CHECKING:
         mcp_remote: Literal["offer", "use"] | None = "offer",
         providers: Sequence[str] | None = None,
         host_env: HostEnv | None = None,
-    ): ...
+    ):
+        """Options; all times are seconds.
+
+        `project_config`: Whether the project's own files count.
+        `disabled_servers`: Names of servers that are off, whatever any file says.
+        `enabled_servers`: Names of the only servers that are on. The default is all.
+        `exclude`: Globs over names and URLs of servers to leave out.
+        `native`: Servers that the host integrates itself. They are left out, and their keys are in the
+        result.
+        `mcp_remote`: What happens to a server that is only a bridge, npx mcp-remote with a URL. "offer"
+        keeps it and tells the direct definition, "use" replaces it.
+        `providers`: Names of the only products whose files are read. The default is all.
+        `host_env`: Environment, home and platform in place of the process's own.
+        """

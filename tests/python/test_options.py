@@ -67,7 +67,8 @@ def test_the_keywords_are_shown() -> None:
         of_file, of_discovery = shown(manager.from_file), shown(manager.discover)
         assert of_file.keys() - own.keys() == {"path", "watch"}
         assert of_discovery.keys() >= (of_file.keys() - {"path"}) | {"cwd", "exclude", "providers"}
-        assert "= 0.25" in pydoc.render_doc(manager, renderer=pydoc.plaintext)
+        help_text = pydoc.render_doc(manager, renderer=pydoc.plaintext)
+        assert "= 0.25" in help_text and "`gate`: How long `connect_all` waits" in help_text
     for discover in (mcpool.discover, mcpool.blocking.discover):
         assert list(shown(discover))[:2] == ["cwd", "project_config"]
 

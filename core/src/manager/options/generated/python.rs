@@ -51,15 +51,17 @@ pub(super) fn file(groups: &[Group]) -> String {
     let (of_file, of_discover) = (keywords(files), keywords(discover));
     let all = |lists: [&[OptionInfo]; 3]| lists.concat();
     let own = keywords(manager);
-    text += &function("manager", &["self", "config: Mapping[str, Any] | str"], &own);
+    text += &function("manager", &["self", "config: Mapping[str, Any] | str"], &own, &own);
     text += &function(
         "manager_from_file",
         &["cls", "path: str | PathLike[str]"],
         &all([&of_file, &own, &[]]),
+        &[],
     );
     let cwd = "cwd: str | PathLike[str] | None = None";
-    text += &function("discover_manager", &["cls", cwd], &all([&only_discover, &of_file, &own]));
-    text + &function("discover", &[cwd], &of_discover)
+    let with_discover = all([&only_discover, &of_file, &own]);
+    text += &function("discover_manager", &["cls", cwd], &with_discover, &[]);
+    text + &function("discover", &[cwd], &of_discover, &of_discover)
 }
 
 fn class(name: &str, extends: Option<&str>, about: &str, options: &[OptionInfo]) -> String {
@@ -79,14 +81,27 @@ fn class(name: &str, extends: Option<&str>, about: &str, options: &[OptionInfo])
     text
 }
 
-fn function(name: &str, positional: &[&str], options: &[OptionInfo]) -> String {
+fn function(
+    name: &str,
+    positional: &[&str],
+    options: &[OptionInfo],
+    described: &[OptionInfo],
+) -> String {
     let mut text = format!("\n    def {name}(\n");
     text.extend(positional.iter().map(|parameter| format!("        {parameter},\n")));
     text += "        *,\n";
     text.extend(options.iter().map(|option| {
         format!("        {}: {} | None = {},\n", option.name, type_of(option), default_of(option))
     }));
-    text + "    ): ...\n"
+    if described.is_empty() {
+        return text + "    ): ...\n";
+    }
+    text += "    ):\n        \"\"\"Options; all times are seconds.\n\n";
+    for option in described {
+        let lines = wrap(&format!("`{}`: {}", option.name, option.about), WIDTH - 8);
+        text += &format!("        {}\n", lines.join("\n        "));
+    }
+    text + "        \"\"\"\n"
 }
 
 fn type_of(option: &OptionInfo) -> String {
