@@ -24,7 +24,7 @@ export declare class Bridge {
   /** Nobody waits for `key` any more: its work is stopped, and no letter comes. */
   cancel(key: number): void
   /** Looks for servers; the answer is JSON of what was found. */
-  discover(key: number, request: string): void
+  discover(key: number, options: string): void
   /** Changes a config file. `place` and `definition` are JSON. */
   edit(key: number, verb: string, place: string, name: string, definition?: string | undefined | null): void
   /** Trusts, takes trust back, or lists what is trusted. `request` is JSON. */
@@ -63,7 +63,7 @@ export declare class NativeEvents {
 /** Where a manager is put once it is made; letters carry only text. */
 export declare class NativeFound {
   /** Makes a manager by discovery; `key` gets a letter when it is there. */
-  static begin(bridge: Bridge, key: number, request: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeFound
+  static begin(bridge: Bridge, key: number, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeFound
   /** The manager, once. */
   take(): NativeManager | null
 }
@@ -71,9 +71,9 @@ export declare class NativeFound {
 /** A manager of the core. */
 export declare class NativeManager {
   /** `config` and `options` are JSON. */
-  constructor(bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean)
+  constructor(bridge: Bridge, config: string, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean)
   /** On a config file. */
-  static open(bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeManager
+  static open(bridge: Bridge, path: string, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeManager
   /** For a sub-agent, on the same connections. */
   child(): NativeManager
   /** JSON of what discovery found, `null` for a manager that was not made by it. */
@@ -110,7 +110,7 @@ export declare class NativePool {
   /** `options` is JSON. */
   constructor(options: string)
   /** Moves a manual clock on. */
-  advance(ms: number): void
+  advanceMs(ms: number): void
 }
 
 /** Every kind of error. */

@@ -27,8 +27,7 @@ pub(crate) async fn sums(program: &str) -> mcpool::Result<Vec<String>> {
         return Err(error.clone());
     }
     let calls = (0..10).map(|n| {
-        let options =
-            CallOptions { timeout: Some(Duration::from_secs(5)), ..CallOptions::default() };
+        let options = CallOptions::default().timeout(Duration::from_secs(5));
         let arguments = Arguments::new(&json!({"a": n, "b": 40})).expect("an object");
         manager.call_tool("demo", "add", arguments, options)
     });

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::options::with_setters;
 use crate::question::Question;
 
 /// A call's arguments: one JSON object, kept as text.
@@ -77,23 +78,26 @@ impl TryFrom<&str> for Arguments {
     }
 }
 
-/// What a caller can say about one call.
-#[derive(Default)]
-pub struct CallOptions {
-    /// Overrides the server's `toolTimeout`: how long the call may go without a word of the server, from its begin on and
-    /// over all waiting and sending again. Progress starts it anew; the time of a person's approval is left out.
-    pub timeout: Option<Duration>,
-    /// How long the call may take in all, whatever progress there is and whoever is asked.
-    pub max_total_timeout: Option<Duration>,
-    /// Overrides the manager's choice of what is sent again after a lost connection.
-    pub retry: Option<Retry>,
-    /// Becomes the request's `_meta`; like arguments, one JSON object kept as text.
-    pub meta: Option<Arguments>,
-    /// Hears of the server's progress, on one of our threads; it must not block.
-    pub on_progress: Option<OnProgress>,
-    /// Hears what a person has to be asked about this call, where its manager asks [`crate::OnApproval::of_caller`];
-    /// a host loop gets a letter instead. It must not block.
-    pub on_question: Option<OnQuestion>,
+with_setters! {
+    /// What a caller can say about one call.
+    #[derive(Default)]
+    pub struct CallOptions {
+        /// Overrides the server's `toolTimeout`: how long the call may go without a word of the server, from its begin on and
+        /// over all waiting and sending again. Progress starts it anew; the time of a person's approval is left out.
+        timeout: Option<Duration>,
+        /// How long the call may take in all, whatever progress there is and whoever is asked.
+        max_total_timeout: Option<Duration>,
+        /// Overrides the manager's choice of what is sent again after a lost connection.
+        retry: Option<Retry>,
+        /// Becomes the request's `_meta`; like arguments, one JSON object kept as text.
+        meta: Option<Arguments>,
+        ;
+        /// Hears of the server's progress, on one of our threads; it must not block.
+        on_progress: Option<OnProgress>,
+        /// Hears what a person has to be asked about this call, where its manager asks [`crate::OnApproval::of_caller`];
+        /// a host loop gets a letter instead. It must not block.
+        on_question: Option<OnQuestion>,
+    }
 }
 
 /// Hears a question and lets somebody answer it.
@@ -126,6 +130,20 @@ impl Retry {
 }
 
 impl CallOptions {
+    /// Hears of the server's progress, on one of our threads; it must not block.
+    #[must_use]
+    pub fn on_progress(mut self, hear: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Some(Arc::new(hear));
+        self
+    }
+
+    /// Hears what a person has to be asked about this call; it must not block.
+    #[must_use]
+    pub fn on_question(mut self, hear: impl Fn(Question) + Send + Sync + 'static) -> Self {
+        self.on_question = Some(Arc::new(hear));
+        self
+    }
+
     /// A timeout in seconds, as callers of other languages write it.
     pub fn read_timeout(seconds: f64) -> Result<Duration> {
         let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());

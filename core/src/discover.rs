@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::config::{
@@ -14,109 +14,26 @@ use crate::config::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::{self, Secret};
-use crate::surroundings::{Surroundings, WrittenSurroundings};
 
 mod bridge;
 mod choice;
 mod names;
 mod native;
 mod normalise;
+mod options;
 mod places;
 mod providers;
 mod reading;
 #[cfg(test)]
 mod tests;
 
+pub use options::{DiscoverOptions, McpRemote};
 use places::SearchRoots;
 use providers::{PROVIDERS, Provider};
 use reading::Reader;
 
 /// The file that stands for the project when nothing could be read.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
-
-/// Where to look, and what to leave out.
-#[derive(Clone, Debug)]
-pub struct DiscoverOptions {
-    /// The project's directory; the process's working directory when not set.
-    pub cwd: Option<PathBuf>,
-    /// Whether the project's own files count.
-    pub project_config: bool,
-    /// Names of servers that are off, whatever any file says.
-    pub disabled_servers: Vec<String>,
-    /// Names of the only servers that are on; all when empty.
-    pub enabled_servers: Vec<String>,
-    /// Globs over names and URLs of servers to leave out.
-    pub exclude: Vec<String>,
-    /// Servers that the host integrates by itself: left out, their keys handed over.
-    pub native: Vec<String>,
-    /// What becomes of `npx mcp-remote <url>`.
-    pub mcp_remote: McpRemote,
-    /// Names of the only providers to ask; all when empty.
-    pub providers: Vec<String>,
-    /// Home, platform and environment.
-    pub surroundings: Surroundings,
-}
-
-impl Default for DiscoverOptions {
-    fn default() -> Self {
-        DiscoverOptions {
-            cwd: None,
-            project_config: true,
-            disabled_servers: Vec::new(),
-            enabled_servers: Vec::new(),
-            exclude: Vec::new(),
-            native: Vec::new(),
-            mcp_remote: McpRemote::default(),
-            providers: Vec::new(),
-            surroundings: Surroundings::process(),
-        }
-    }
-}
-
-/// What becomes of a server that is only a bridge to another one, `npx mcp-remote <url>`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum McpRemote {
-    /// It is kept, with the direct way beside it.
-    #[default]
-    Offer,
-    /// The direct way takes its place.
-    Use,
-}
-
-impl DiscoverOptions {
-    /// Reads `{"cwd": "…", "project_config": false, …}`; what is left out or null is the default.
-    pub fn from_json(text: &str) -> Result<Self> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Written {
-            cwd: Option<PathBuf>,
-            project_config: Option<bool>,
-            disabled_servers: Option<Vec<String>>,
-            enabled_servers: Option<Vec<String>>,
-            exclude: Option<Vec<String>>,
-            native: Option<Vec<String>>,
-            mcp_remote: Option<McpRemote>,
-            providers: Option<Vec<String>>,
-            surroundings: Option<WrittenSurroundings>,
-        }
-        let written: Written = crate::redact::from_json(text).map_err(|why| {
-            let text = format!("The options of discovery cannot be used: {why}");
-            Error::new(ErrorKind::ConfigInvalid, text)
-        })?;
-        Ok(DiscoverOptions {
-            cwd: written.cwd,
-            project_config: written.project_config.unwrap_or(true),
-            disabled_servers: written.disabled_servers.unwrap_or_default(),
-            enabled_servers: written.enabled_servers.unwrap_or_default(),
-            exclude: written.exclude.unwrap_or_default(),
-            native: written.native.unwrap_or_default(),
-            mcp_remote: written.mcp_remote.unwrap_or_default(),
-            providers: written.providers.unwrap_or_default(),
-            surroundings: written.surroundings.map(Into::into).unwrap_or_default(),
-        })
-    }
-}
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
@@ -201,7 +118,7 @@ fn discover_under(options: &DiscoverOptions, trust: &dyn TrustView, system: &Pat
             return discovery;
         }
     };
-    let roots = SearchRoots { project: &project, surroundings: &options.surroundings, system };
+    let roots = SearchRoots { project: &project, host_env: &options.host_env, system };
     let mut reader = Reader::new(&roots, options.project_config);
     let wanted = |name: &str| options.providers.iter().any(|wanted| wanted == name);
     for name in &options.providers {
@@ -226,7 +143,7 @@ fn discover_under(options: &DiscoverOptions, trust: &dyn TrustView, system: &Pat
 pub(crate) fn candidates(options: &DiscoverOptions) -> Vec<PathBuf> {
     let Ok(project) = project_directory(options.cwd.as_deref()) else { return Vec::new() };
     let system = Path::new("/etc");
-    let roots = SearchRoots { project: &project, surroundings: &options.surroundings, system };
+    let roots = SearchRoots { project: &project, host_env: &options.host_env, system };
     let wanted = |name: &str| {
         options.providers.is_empty() || options.providers.iter().any(|wanted| wanted == name)
     };

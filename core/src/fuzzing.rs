@@ -12,9 +12,9 @@ use crate::config::parse::{Format, parse};
 use crate::config::syntax::{Syntax, translate};
 use crate::config::{Config, Level, Scope};
 use crate::discover::{DiscoverOptions, normalised};
+use crate::host_env::HostEnv;
 use crate::redact::{self, Cut, Given};
 use crate::resolve::{Sent, expanded};
-use crate::surroundings::Surroundings;
 use crate::trust::discover;
 
 #[cfg(test)]
@@ -168,7 +168,7 @@ pub fn find(data: &[u8]) {
     let found = discover(&DiscoverOptions {
         cwd: Some(home.join("project")),
         native: vec!["exa".to_owned()],
-        surroundings: Surroundings::new(Some(env), Some(home.clone()), None),
+        host_env: HostEnv::new(Some(env), Some(home.clone()), None),
         ..DiscoverOptions::default()
     });
     let _ = std::fs::remove_file(&file);
@@ -176,19 +176,19 @@ pub fn find(data: &[u8]) {
     found.report();
 }
 
-/// References of any shape in surroundings that mean harm: what is looked up is never followed, the result is bounded, and a
+/// References of any shape in a host environment that mean harm: what is looked up is never followed, the result is bounded, and a
 /// project's address and headers hold nothing of the environment.
 pub fn expand(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let hostile = "${A}${B:-${A}}$${A}${file:/etc/hostname}";
     let names =
         ["A", "B", "HOME", "API_KEY"].map(|name| (name.to_owned(), format!("{SECRET}{hostile}")));
-    let surroundings =
-        Surroundings::new(Some(names.into_iter().collect()), Some(PathBuf::from("/nowhere")), None);
+    let host_env =
+        HostEnv::new(Some(names.into_iter().collect()), Some(PathBuf::from("/nowhere")), None);
     let scope = |level| Scope {
         level,
         directory: Some(PathBuf::from("/nowhere")),
-        surroundings: surroundings.clone(),
+        host_env: host_env.clone(),
         ..Scope::default()
     };
     if let Ok(value) = expanded(&text, &scope(Level::User), HashMap::new(), Sent::No) {
@@ -208,9 +208,8 @@ pub fn translate_any(data: &[u8]) {
     let syntax = Syntax::of_bits(u32::from_le_bytes(*bits));
     translate(&text, syntax);
     let literal = translate(&text, Syntax::LITERAL).text;
-    let surroundings =
-        Surroundings::new(Some(BTreeMap::new()), Some(PathBuf::from("/nowhere")), None);
-    let scope = Scope { surroundings, ..Scope::default() };
+    let host_env = HostEnv::new(Some(BTreeMap::new()), Some(PathBuf::from("/nowhere")), None);
+    let scope = Scope { host_env, ..Scope::default() };
     if let Ok(value) = expanded(&literal, &scope, HashMap::new(), Sent::No) {
         assert_eq!(value, text, "by way of {literal}");
     }

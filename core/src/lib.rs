@@ -39,10 +39,12 @@ mod fork;
 pub mod fuzzing;
 #[cfg(test)]
 mod generated_file;
+mod host_env;
 mod json_string;
 pub mod logs;
 mod mailbox;
 mod manager;
+mod options;
 mod ownership;
 mod pool;
 mod process;
@@ -59,7 +61,6 @@ mod similar;
 mod source;
 mod status;
 mod subscribers;
-mod surroundings;
 mod sync;
 mod time;
 mod tool;
@@ -83,18 +84,19 @@ pub use error::{
     Cause, Error, ErrorKind, Executed, ForeignError, Restart, Result, RpcError, Stage,
 };
 pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
+pub use host_env::{HostEnv, Platform};
 pub use mailbox::{Address, Letter, Mailbox};
 pub use manager::{
-    Attributes, CacheOption, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
+    Attributes, CacheDir, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
     PendingWithoutCache, ReloadReport, Telemetry, ToolRef, telemetry_words,
 };
+pub use options::{Language, OptionInfo, OptionKind};
 pub use pool::{Pool, PoolOptions};
 pub use question::{Listening, Question, Questions, Taken};
 pub use redact::Secret;
 pub use result::{Failure, ForModel, Spill, ToolOutput, ToolResult};
 pub use scan::{Signal, SignalKind};
 pub use status::{Calls, Reason, ServerStatus, State};
-pub use surroundings::{Platform, Surroundings};
 pub use tool::ServerTool;
 pub use trust::{
     QuestionFile, Replaced, Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, discover,

@@ -45,7 +45,7 @@ mod watch;
 
 pub use calls::{CallHandle, ToolRef};
 pub use connect::ConnectReport;
-pub use options::{CacheOption, ManagerOptions, PendingWithoutCache, Telemetry};
+pub use options::{CacheDir, ManagerOptions, PendingWithoutCache, Telemetry};
 pub use reload::ReloadReport;
 use server::{PresenterSettings, Server};
 use sources::ConfigOrigin;
@@ -115,16 +115,17 @@ impl Manager {
         parent: Option<&Inner>,
     ) -> Manager {
         let Config { servers, mut warnings, project } = config;
+        let tools = options.tool_filter();
         if parent.is_none() {
-            warnings.extend(options.tools.oddities());
+            warnings.extend(tools.oddities());
         }
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        let cache = match &options.cache {
-            CacheOption::User => Cache::at(None),
-            CacheOption::At(dir) => Cache::at(Some(dir.clone())),
-            CacheOption::Off => Cache::off(),
+        let cache = match &options.cache_dir {
+            CacheDir::User => Cache::at(None),
+            CacheDir::At(dir) => Cache::at(Some(dir.clone())),
+            CacheDir::Off => Cache::off(),
         };
         let spill_dir = match options.spill {
             Spill::None => None,
@@ -137,8 +138,7 @@ impl Manager {
         };
         let pins = parent.map_or_else(Arc::default, |parent| parent.offer_settings.pins().clone());
         let policies = (options.drift, options.approval);
-        let offer_settings =
-            OfferSettings::new(&options.tools, policies, names, cache.clone(), pins);
+        let offer_settings = OfferSettings::new(&tools, policies, names, cache.clone(), pins);
         let sink = ManagerSink::new(cache);
         let events = Arc::downgrade(&sink.events);
         let presenter_settings = PresenterSettings { wrap: options.wrap, spill_dir, events };
@@ -342,20 +342,20 @@ impl Drop for Inner {
 }
 
 fn trust_policy(options: &ManagerOptions) -> Arc<TrustPolicy> {
-    TrustPolicy::new(options.trust.clone(), options.surroundings.clone())
+    TrustPolicy::new(options.trust.clone(), options.host_env.clone())
 }
 
 fn offers_of(servers: &Servers) -> impl Iterator<Item = (String, Arc<Offer>)> {
     servers.iter().map(|(name, server)| (name.clone(), server.offer.clone()))
 }
 
-/// The definition in the manager's surroundings, unless its source has others.
+/// The definition in the manager's host environment, unless its source has others.
 fn in_scope(mut declared: Declared, options: &ManagerOptions) -> Declared {
     if let Ok(config) = &mut declared.config {
         let scope = &mut config.scope;
         scope.bare_env_names |= options.bare_env_names;
-        if scope.surroundings.is_process() {
-            scope.surroundings = options.surroundings.clone();
+        if scope.host_env.is_process() {
+            scope.host_env = options.host_env.clone();
         }
     }
     declared

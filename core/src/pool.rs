@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use crate::catalog::ManagerSink;
 use crate::clock::Clock;
@@ -18,62 +18,59 @@ use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventKind;
 use crate::fork::{PerProcess, ProcessLocal};
+use crate::options::{Language, OptionKind, OptionValue, Options, options};
 use crate::runtime;
 use crate::status::State;
 use crate::subscribers::Subscriber;
 use crate::sync::lock;
 
-/// Options of a pool; the defaults are good.
-#[derive(Clone, Debug, Default)]
-pub struct PoolOptions {
-    /// How long a connection that nobody holds any more stays up; a server's own `keepAlive` wins. Not at all by
-    /// default.
-    pub keep_alive: Option<KeepAlive>,
-    /// The time that supervision goes by.
-    pub clock: Clock,
+options! {
+    /// Options of a pool; the defaults are good.
+    #[derive(Clone, Debug)]
+    pub struct PoolOptions of "a pool" {
+        /// How long a connection that no manager holds any more stays up. A server's own `keepAlive` wins. The default is
+        /// not at all.
+        keep_alive: Option<KeepAlive> = None,
+        /// The clock of restarts and other waits. A "manual" one stands still until it is advanced; it is for tests.
+        clock: Clock = Clock::system(),
+    }
 }
 
 impl PoolOptions {
-    /// Reads `{"keep_alive": milliseconds or "always", "clock": "system" or "manual"}`.
-    pub fn from_json(text: &str) -> Result<Self> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Written {
-            keep_alive: Option<WrittenKeepAlive>,
-            clock: Option<WrittenClock>,
+    /// Reads `{"keep_alive": seconds or "always", "clock": "system" or "manual"}`.
+    pub fn from_json(text: &str, language: Language) -> Result<Self> {
+        Self::read(text, language)
+    }
+}
+
+impl OptionValue for KeepAlive {
+    fn kind() -> OptionKind {
+        OptionKind::TimeOrWords(&["always"])
+    }
+
+    fn from_value(value: &Value, language: Language) -> Option<Self> {
+        match value.as_str() {
+            Some(word) => (word == "always").then_some(KeepAlive::Always),
+            None => Duration::from_value(value, language).map(KeepAlive::For),
         }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum WrittenKeepAlive {
-            Millis(u64),
-            Word(Always),
+    }
+}
+
+impl OptionValue for Clock {
+    fn kind() -> OptionKind {
+        OptionKind::Words(&["system", "manual"])
+    }
+
+    fn from_value(value: &Value, _: Language) -> Option<Self> {
+        match value.as_str()? {
+            "system" => Some(Clock::system()),
+            "manual" => Some(Clock::manual()),
+            _ => None,
         }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        enum Always {
-            Always,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        enum WrittenClock {
-            System,
-            Manual,
-        }
-        let written: Written = crate::redact::from_json(text).map_err(|why| {
-            let text = format!("The pool's options cannot be used: {why}");
-            Error::new(ErrorKind::ConfigInvalid, text)
-                .with_hint("\"keep_alive\" is a number of milliseconds or \"always\"")
-        })?;
-        Ok(PoolOptions {
-            keep_alive: written.keep_alive.map(|kept| match kept {
-                WrittenKeepAlive::Millis(ms) => KeepAlive::For(Duration::from_millis(ms)),
-                WrittenKeepAlive::Word(Always::Always) => KeepAlive::Always,
-            }),
-            clock: match written.clock {
-                Some(WrittenClock::Manual) => Clock::manual(),
-                None | Some(WrittenClock::System) => Clock::system(),
-            },
-        })
+    }
+
+    fn to_json(&self) -> Value {
+        "system".into()
     }
 }
 

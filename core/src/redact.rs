@@ -21,7 +21,7 @@ mod view;
 
 pub(crate) use arguments::{arguments, shortened};
 pub(crate) use given::Given;
-pub(crate) use json::from_json;
+pub(crate) use json::{from_json, from_value};
 pub(crate) use mask::Mask;
 pub(crate) use names::is_secret_key;
 pub(crate) use needles::Cut;

@@ -17,10 +17,10 @@ use crate::config::{
 };
 use crate::discover::{DiscoverOptions, Discovery, TrustView, discover_with};
 use crate::error::{Error, ErrorKind, Result};
+use crate::host_env::HostEnv;
 use crate::resolve::{BroughtFile, SWITCHED_OFF, brought, trust_fingerprint};
 use crate::shell;
 use crate::similar::did_you_mean;
-use crate::surroundings::Surroundings;
 
 mod request;
 mod store;
@@ -162,7 +162,7 @@ impl TrustQuestion {
 /// What came with the project: the outermost repository around its directory, below the user's home.
 fn repository_root(subject: &Subject, config: Option<&ServerConfig>) -> PathBuf {
     let project = physical(&subject.project);
-    let home = config.and_then(|config| config.scope.surroundings.home()).map(|it| physical(&it));
+    let home = config.and_then(|config| config.scope.host_env.home()).map(|it| physical(&it));
     let is_clone = |directory: &&Path| directory.join(".git").exists();
     let above = project
         .ancestors()
@@ -265,8 +265,8 @@ pub(crate) struct StoredTrust {
 
 impl StoredTrust {
     /// A store that cannot be read trusts nothing; the error says why.
-    pub(crate) fn load(surroundings: &Surroundings) -> (StoredTrust, Option<Error>) {
-        let (store, problem) = match Store::load(surroundings) {
+    pub(crate) fn load(host_env: &HostEnv) -> (StoredTrust, Option<Error>) {
+        let (store, problem) = match Store::load(host_env) {
             Ok(store) => (store, None),
             Err(error) => (Store::default(), Some(error)),
         };
@@ -288,7 +288,7 @@ impl TrustView for StoredTrust {
 /// Looks for the servers that are configured on this machine. Reads files, starts nothing, never fails as a whole. What
 /// a project says counts as far as the user trusts it.
 pub fn discover(options: &DiscoverOptions) -> Discovery {
-    let (stored, problem) = StoredTrust::load(&options.surroundings);
+    let (stored, problem) = StoredTrust::load(&options.host_env);
     let mut found = discover_with(options, &stored);
     found.config.warnings.extend(problem.map(|error| error.message().to_owned()));
     found
@@ -296,19 +296,15 @@ pub fn discover(options: &DiscoverOptions) -> Discovery {
 
 /// Everything that a project's config file says now and that can be trusted, or that all files of a project's directory
 /// say; trusted already or not.
-pub fn questions(path: &Path, surroundings: &Surroundings) -> Result<Vec<TrustQuestion>> {
-    Ok(project_entries(path, surroundings)?.iter().map(TrustQuestion::of).collect())
+pub fn questions(path: &Path, host_env: &HostEnv) -> Result<Vec<TrustQuestion>> {
+    Ok(project_entries(path, host_env)?.iter().map(TrustQuestion::of).collect())
 }
 
 /// Trusts what a project's config file declares now, or what all files of a project's directory do; gives what is
 /// trusted. With names, only these; no names at all are nobody.
-pub fn trust(
-    path: &Path,
-    only: Option<&[String]>,
-    surroundings: &Surroundings,
-) -> Result<Vec<Trusted>> {
-    let questions = questions(path, surroundings)?;
-    trust_these(&chosen(path, questions, only)?, surroundings)
+pub fn trust(path: &Path, only: Option<&[String]>, host_env: &HostEnv) -> Result<Vec<Trusted>> {
+    let questions = questions(path, host_env)?;
+    trust_these(&chosen(path, questions, only)?, host_env)
 }
 
 /// Those of the named servers; all when none are named.
@@ -332,27 +328,20 @@ pub(crate) fn chosen(
 }
 
 /// Trusts what was asked about, as it was asked: the files are not read again.
-pub fn trust_these(
-    questions: &[TrustQuestion],
-    surroundings: &Surroundings,
-) -> Result<Vec<Trusted>> {
+pub fn trust_these(questions: &[TrustQuestion], host_env: &HostEnv) -> Result<Vec<Trusted>> {
     let trusted = questions.iter().map(|question| Trusted {
         path: question.place.display().to_string(),
         server: question.server.clone(),
         fingerprint: question.fingerprint.clone(),
     });
     let trusted: Vec<Trusted> = trusted.collect();
-    Store::change(surroundings, |store| store.add(&trusted))?;
+    Store::change(host_env, |store| store.add(&trusted))?;
     Ok(trusted)
 }
 
 /// Takes trust in a file's definitions back, or in those of all files below a directory; gives what was trusted. With
 /// names, only these; no names at all are nobody.
-pub fn untrust(
-    path: &Path,
-    only: Option<&[String]>,
-    surroundings: &Surroundings,
-) -> Result<Vec<Trusted>> {
+pub fn untrust(path: &Path, only: Option<&[String]>, host_env: &HostEnv) -> Result<Vec<Trusted>> {
     let path = &named(path);
     // Any directory above may be the project's; a file is in one.
     let projects = path.ancestors().take(DEPTH).skip(usize::from(!path.is_dir()));
@@ -363,13 +352,13 @@ pub fn untrust(
         is_there && only.is_none_or(|only| only.contains(&one.server))
     };
     let mut taken = Vec::new();
-    Store::change(surroundings, |store| taken = store.take(is_meant))?;
+    Store::change(host_env, |store| taken = store.take(is_meant))?;
     Ok(taken)
 }
 
 /// Everything that the user trusts.
-pub fn trusted(surroundings: &Surroundings) -> Result<Vec<Trusted>> {
-    Ok(Store::load(surroundings)?.all())
+pub fn trusted(host_env: &HostEnv) -> Result<Vec<Trusted>> {
+    Ok(Store::load(host_env)?.all())
 }
 
 /// Where a project's file is. Links on the way to the project are followed, links inside it are not: a project that
@@ -391,7 +380,7 @@ fn named(path: &Path) -> PathBuf {
 }
 
 /// What discovery finds in the project's files at this place.
-fn project_entries(path: &Path, surroundings: &Surroundings) -> Result<Vec<ProjectEntry>> {
+fn project_entries(path: &Path, host_env: &HostEnv) -> Result<Vec<ProjectEntry>> {
     let wanted = named(path);
     if !wanted.exists() {
         let text = format!("{} does not exist", path.display());
@@ -405,8 +394,8 @@ fn project_entries(path: &Path, surroundings: &Surroundings) -> Result<Vec<Proje
     // From above: in the directory of a product's file, another product may take it for its own.
     let above: Vec<&Path> = wanted.ancestors().take(DEPTH).collect();
     for directory in above.into_iter().rev().filter(|directory| directory.is_dir()) {
-        let (cwd, surroundings) = (Some(directory.to_owned()), surroundings.clone());
-        let found = discover(&DiscoverOptions { cwd, surroundings, ..Default::default() });
+        let (cwd, host_env) = (Some(directory.to_owned()), host_env.clone());
+        let found = discover(&DiscoverOptions { cwd, host_env, ..Default::default() });
         let files = found.files.into_iter();
         let mut files = files.filter(|file| file.level == Level::Project && is_meant(&file.path));
         let Some(first) = files.next() else { continue };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use common::{apart, stdio, until};
-use mcpool::{DiscoverOptions, Manager, ManagerOptions, State, Surroundings, Trust};
+use mcpool::{DiscoverOptions, HostEnv, Manager, State, Trust};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -35,12 +35,12 @@ impl Site {
 
     fn options(&self) -> DiscoverOptions {
         let env = [("PATH".to_owned(), std::env::var("PATH").unwrap())];
-        let surroundings = Surroundings::new(Some(env.into()), Some(self.home.clone()), None);
-        DiscoverOptions { cwd: Some(self.project.clone()), surroundings, ..Default::default() }
+        let host_env = HostEnv::new(Some(env.into()), Some(self.home.clone()), None);
+        DiscoverOptions::default().cwd(self.project.clone()).host_env(host_env)
     }
 
     async fn manager(&self, watch: bool) -> Manager {
-        let options = ManagerOptions { watch, trust: Trust::All, ..apart() };
+        let options = apart().watch(watch).trust(Trust::All);
         Manager::discover(self.options(), options).await.unwrap()
     }
 }
@@ -167,7 +167,7 @@ async fn a_watched_manager_follows_files_that_were_not_there_at_first() {
 #[tokio::test]
 async fn a_failed_discovery_gives_a_manager_without_tools_and_one_error() {
     let site = Site::new();
-    let options = DiscoverOptions { cwd: Some(site.project.join("none")), ..site.options() };
+    let options = site.options().cwd(site.project.join("none"));
     let manager = Manager::discover(options, apart()).await.unwrap();
     let report = manager.connect_all().await.unwrap();
     assert!(report.connected.is_empty() && manager.get_tools().tools().is_empty());

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{apart, call, manager, stdio};
-use mcpool::{CallOptions, Config, Manager, ManagerOptions, Spill, ToolOutput};
+use mcpool::{CallOptions, Config, Manager, Spill, ToolOutput};
 use serde_json::{Value, json};
 
 fn shown(text: &str) -> &str {
@@ -66,8 +66,8 @@ async fn deep_results_below_the_limit_are_shown_and_deeper_ones_fail_their_call(
 async fn fifty_megabytes_become_as_much_text_as_a_model_may_have() {
     let home = tempfile::tempdir().unwrap();
     let config = Config::from_value(json!({"mcpServers": {"s": stdio(&[])}})).unwrap();
-    let cache = mcpool::CacheOption::At(home.path().to_owned());
-    let options = ManagerOptions { spill: Spill::File, wrap: false, cache, ..apart() };
+    let cache = mcpool::CacheDir::At(home.path().to_owned());
+    let options = apart().spill(Spill::File).wrap(false).cache_dir(cache);
     let manager = Manager::new(config, options);
     let json = format!(r#"{{"content":[{{"type":"text","text":"{}"}}]}}"#, "x".repeat(50_000_000));
     let result = manager.result("s", "big", json);

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use common::{apart, fixture, stdio, until};
 use mcpool::{
-    Arguments, CallOptions, DiscoverOptions, EventKind, Manager, ManagerOptions,
-    PendingWithoutCache, Pool, PoolOptions, State, Surroundings, Trust, TrustQuestion,
+    Arguments, CallOptions, DiscoverOptions, EventKind, HostEnv, Manager, ManagerOptions,
+    PendingWithoutCache, Pool, PoolOptions, State, Trust, TrustQuestion,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 struct Site {
     _dir: TempDir,
     project: PathBuf,
-    surroundings: Surroundings,
+    host_env: HostEnv,
 }
 
 impl Site {
@@ -31,8 +31,8 @@ impl Site {
         std::fs::create_dir_all(&project).unwrap();
         let env = [("PATH", std::env::var("PATH").unwrap()), ("TOKEN", "marker-77".to_owned())];
         let env: BTreeMap<_, _> = env.map(|(name, value)| (name.to_owned(), value)).into();
-        let surroundings = Surroundings::new(Some(env), Some(dir.path().join("home")), None);
-        let site = Site { _dir: dir, project, surroundings };
+        let host_env = HostEnv::new(Some(env), Some(dir.path().join("home")), None);
+        let site = Site { _dir: dir, project, host_env };
         site.write(servers);
         site
     }
@@ -46,22 +46,19 @@ impl Site {
     }
 
     async fn manager(&self, trust: Trust) -> Manager {
-        self.with(ManagerOptions { trust, ..apart() }).await
+        self.with(apart().trust(trust)).await
     }
 
     async fn with(&self, options: ManagerOptions) -> Manager {
-        let discover = DiscoverOptions {
-            cwd: Some(self.project.clone()),
-            surroundings: self.surroundings.clone(),
-            ..DiscoverOptions::default()
-        };
+        let discover =
+            DiscoverOptions::default().cwd(self.project.clone()).host_env(self.host_env.clone());
         Manager::discover(discover, options).await.unwrap()
     }
 
     fn trust(&self, path: &Path, only: Option<&[&str]>) -> mcpool::Result<Vec<mcpool::Trusted>> {
         let names = |only: &[&str]| only.iter().map(|&name| name.to_owned()).collect();
         let only: Option<Vec<String>> = only.map(names);
-        mcpool::trust(path, only.as_deref(), &self.surroundings)
+        mcpool::trust(path, only.as_deref(), &self.host_env)
     }
 }
 
@@ -133,7 +130,7 @@ async fn trust_may_be_given_to_a_directory_and_by_name_and_taken_back() {
     site.trust(&site.project, None).unwrap();
     let report = manager.reload().await.unwrap();
     assert_eq!((report.unchanged.len(), report.connect.connected), (2, vec!["b".to_owned()]));
-    let taken = mcpool::untrust(&site.project, None, &site.surroundings).unwrap();
+    let taken = mcpool::untrust(&site.project, None, &site.host_env).unwrap();
     assert_eq!(taken.len(), 2);
     manager.reload().await.unwrap();
     assert_eq!((state(&manager, "a"), state(&manager, "b")), (State::Blocked, State::Blocked));
@@ -166,7 +163,7 @@ async fn trust_that_was_taken_back_counts_also_when_a_setting_changes() {
     site.trust(&site.file(), None).unwrap();
     let manager = site.manager(Trust::Stored).await;
     assert_eq!(manager.connect_all().await.unwrap().connected, ["s"]);
-    mcpool::untrust(&site.file(), None, &site.surroundings).unwrap();
+    mcpool::untrust(&site.file(), None, &site.host_env).unwrap();
     let mut slower = stdio(&[]);
     slower["timeout"] = json!(40_000);
     site.write(json!({"s": slower}));
@@ -201,11 +198,7 @@ async fn a_link_to_a_trusted_file_borrows_no_trust() {
         std::fs::create_dir_all(&clone).unwrap();
         std::os::unix::fs::symlink(target, clone.join(link)).unwrap();
     }
-    let discover = DiscoverOptions {
-        cwd: Some(clone.clone()),
-        surroundings: site.surroundings.clone(),
-        ..DiscoverOptions::default()
-    };
+    let discover = DiscoverOptions::default().cwd(clone.clone()).host_env(site.host_env.clone());
     let manager = Manager::discover(discover, apart()).await.unwrap();
     assert_eq!(manager.connect_all().await.unwrap().blocked, ["s"]);
 
@@ -214,8 +207,8 @@ async fn a_link_to_a_trusted_file_borrows_no_trust() {
     assert_eq!(site.trust(&link, None).unwrap().len(), 1);
     let report = manager.connect_all().await.unwrap();
     assert_eq!((report.blocked.len(), report.failed.len()), (0, 1));
-    assert_eq!(mcpool::untrust(&link, None, &site.surroundings).unwrap().len(), 1);
-    assert_eq!(mcpool::trusted(&site.surroundings).unwrap().len(), 1);
+    assert_eq!(mcpool::untrust(&link, None, &site.host_env).unwrap().len(), 1);
+    assert_eq!(mcpool::trusted(&site.host_env).unwrap().len(), 1);
     manager.close().await;
 }
 
@@ -235,7 +228,7 @@ async fn policies_decide_without_the_store() {
 async fn one_managers_trust_is_not_anothers() {
     let site = Site::new(json!({"s": stdio(&[])}));
     let pool = Pool::new(PoolOptions::default());
-    let open = |trust| ManagerOptions { trust, pool: Some(pool.clone()), ..apart() };
+    let open = |trust| apart().trust(trust).pool(pool.clone());
     let (trusting, wary) =
         (site.with(open(Trust::All)).await, site.with(open(Trust::Stored)).await);
     assert_eq!(trusting.connect_all().await.unwrap().connected, ["s"]);
@@ -289,14 +282,15 @@ async fn an_open_question_holds_up_nobody_else_and_a_late_yes_connects() {
     let gate = Arc::new(Notify::new());
     let (trust, _) = asking(true, Some(gate.clone()));
     let pending_without_cache = PendingWithoutCache::Skip;
-    let manager = site.with(ManagerOptions { trust, pending_without_cache, ..apart() }).await;
+    let manager =
+        site.with(apart().trust(trust).pending_without_cache(pending_without_cache)).await;
     // However slow the machine is, only the open question is late when the gate closes.
     manager.connect("mine").await.unwrap();
     let report = manager.connect_all().await.unwrap();
     assert_eq!((report.connected, report.pending), (vec!["mine".to_owned()], vec!["s".to_owned()]));
     assert_eq!(manager.connect("s").await.unwrap_err().code(), "UNTRUSTED");
     // The product's "timeout" is the call's as well: with more, it is the question that ends first.
-    let options = CallOptions { timeout: Some(Duration::from_secs(60)), ..CallOptions::default() };
+    let options = CallOptions::default().timeout(Duration::from_secs(60));
     let arguments = Arguments::new(&json!({"text": "hi"})).unwrap();
     let refused = manager.call_tool("s", "echo", arguments, options).await.unwrap_err();
     assert_eq!(refused.code(), "UNTRUSTED");
@@ -338,8 +332,7 @@ async fn the_time_of_an_answer_is_the_calls_own() {
     };
     let manager = site.manager(Trust::Ask(Arc::new(ask))).await;
     let arguments = Arguments::new(&json!({"ms": 1000})).unwrap();
-    let options =
-        CallOptions { timeout: Some(Duration::from_millis(1600)), ..CallOptions::default() };
+    let options = CallOptions::default().timeout(Duration::from_millis(1600));
     let late = manager.call_tool("p", "sleep", arguments, options).await.unwrap_err();
     assert_eq!(late.code(), "TOOL_TIMEOUT", "{late}");
     manager.close().await;
@@ -387,7 +380,7 @@ async fn a_question_shows_what_the_project_wrote_and_nothing_of_the_user() {
 async fn a_damaged_store_trusts_nothing_and_is_told_once() {
     let site = Site::new(json!({"s": stdio(&[])}));
     site.trust(&site.file(), None).unwrap();
-    let store = site.surroundings.config_dir().unwrap().join("trust.json");
+    let store = site.host_env.config_dir().unwrap().join("trust.json");
     std::fs::write(&store, "nonsense").unwrap();
     let manager = site.manager(Trust::Stored).await;
     for _ in 0..2 {
@@ -470,7 +463,7 @@ fn a_question_shows_all_of_the_clone_and_nothing_outside_of_it() {
     std::fs::write(site.project.join("beside"), "LD_PRELOAD=./x.so").unwrap();
     std::fs::write(site.project.join("../secret"), "SECRET=marker").unwrap();
     std::fs::write(sub.join("long"), &long).unwrap();
-    let questions = mcpool::questions(&sub, &site.surroundings).unwrap();
+    let questions = mcpool::questions(&sub, &site.host_env).unwrap();
     let shown =
         |at: usize| (questions[at].files[0].text.as_deref(), questions[at].files[0].outside);
     assert_eq!(shown(0), (Some("LD_PRELOAD=./x.so"), false));
@@ -494,12 +487,10 @@ async fn trust_in_a_bridge_is_trust_in_its_direct_way() {
     let bridge = json!({"command": "npx", "args": ["-y", "mcp-remote", url]});
     let site = Site::new(json!({"s": bridge}));
     site.trust(&site.file(), None).unwrap();
-    let discover = DiscoverOptions {
-        cwd: Some(site.project.clone()),
-        mcp_remote: mcpool::McpRemote::Use,
-        surroundings: site.surroundings.clone(),
-        ..DiscoverOptions::default()
-    };
+    let discover = DiscoverOptions::default()
+        .cwd(site.project.clone())
+        .mcp_remote(mcpool::McpRemote::Use)
+        .host_env(site.host_env.clone());
     let manager = Manager::discover(discover, apart()).await.unwrap();
     assert_eq!(manager.connect_all().await.unwrap().connected, ["s"]);
     manager.close().await;

@@ -16,6 +16,9 @@ export interface ToolAnnotations {
   [hint: string]: unknown;
 }
 
+/** How tools are named: a style, or a function whose answers are made legal and unique. */
+export type Naming = 'plain' | 'letters' | 'double' | 'raw' | ((server: string, tool: string) => string);
+
 /** Whether a tool's server is connected. */
 export type ToolState = 'live' | 'deferred';
 

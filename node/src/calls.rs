@@ -82,13 +82,11 @@ impl Caller {
                 Some(json) => Arguments::from_writer(json.into_bytes())?,
                 None => Arguments::none(),
             };
-            let mut options = CallOptions {
-                timeout: timeout_ms.map(read_ms).transpose()?,
-                max_total_timeout: max_total_ms.map(read_ms).transpose()?,
-                retry: retry.map(|name| Retry::from_name(name.as_str())).transpose()?,
-                meta: meta.map(|json| CallOptions::read_meta(json.into_bytes())).transpose()?,
-                ..CallOptions::default()
-            };
+            let mut options = CallOptions::default()
+                .timeout(timeout_ms.map(read_ms).transpose()?)
+                .max_total_timeout(max_total_ms.map(read_ms).transpose()?)
+                .retry(retry.map(|name| Retry::from_name(name.as_str())).transpose()?)
+                .meta(meta.map(|json| CallOptions::read_meta(json.into_bytes())).transpose()?);
             if progress {
                 let Address { mailbox, key } = address.clone();
                 options.on_progress =

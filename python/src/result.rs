@@ -30,7 +30,7 @@ impl ToolResult {
 /// A list of the Python records.
 pub(crate) fn signals<'py>(py: Python<'py>, found: &[Signal]) -> PyResult<Bound<'py, PyAny>> {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let class = CLASS.import(py, "mcpool._types", "Signal")?;
+    let class = CLASS.import(py, "mcpool._events", "Signal")?;
     let record = |signal: &Signal| class.call1((signal.kind.name(), &signal.excerpt));
     let records = found.iter().map(record).collect::<PyResult<Vec<_>>>()?;
     Ok(PyList::new(py, records)?.into_any())

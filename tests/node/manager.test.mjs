@@ -12,6 +12,7 @@ import {
   InvalidArgumentsError,
   Manager,
   McpoolError,
+  Pool,
   ServerNotFoundError,
   Tool,
   ToolFailedError,
@@ -57,20 +58,28 @@ test('options that cannot be used throw, and name what is wrong', () => {
     { gateMs: 'soon' },
     { gateMs: Number.POSITIVE_INFINITY },
     { restartWaitMs: -1 },
-    { connectConcurrency: 1n },
+    { connectConcurrency: 1.5 },
     { pendingWithoutCache: 'hope' },
     { cacheDir: 7 },
+    { pool: {} },
+    { watch: true },
     { colour: 'blue' },
   ];
   for (const options of refused) {
+    const [name] = Object.keys(options);
     assert.throws(
       () => new Manager({ mcpServers: {} }, options),
-      ConfigInvalidError,
-      Object.keys(options)[0],
+      (error) => error instanceof ConfigInvalidError && error.message.includes(`"${name}"`),
+      name,
     );
   }
-  assert.throws(() => new Manager({ mcpServers: {} }, { colour: 'blue' }), /colour/);
-  assert.throws(() => new Manager({ mcpServers: {} }, { pool: {} }), TypeError);
+  assert.throws(() => new Manager({ mcpServers: {} }, { connectConcurrency: 1n }), ConfigInvalidError);
+  const hinted = (hint) => (error) => error instanceof ConfigInvalidError && error.hint === hint;
+  assert.throws(
+    () => new Manager({ mcpServers: {} }, { gate: 1 }),
+    hinted('did you mean "gateMs", in milliseconds?'),
+  );
+  assert.throws(() => new Pool({ keepAlive: 1 }), hinted('did you mean "keepAliveMs", in milliseconds?'));
   new Manager({ mcpServers: {} }, { gateMs: undefined, cacheDir: true, retry: 'safe' });
 });
 

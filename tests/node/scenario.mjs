@@ -62,7 +62,7 @@ class Steps {
   /** Makes a manager by the `config`, `config_file` or `discover` and the `options` of `description`. */
   async open(name, { config, config_file, discover, options, error }) {
     const given = camel({ cache_dir: join(this.directory, 'cache'), ...options });
-    const chosen = { ...given, pool: this.pool, surroundings: this.place.surroundings };
+    const chosen = { ...given, pool: this.pool, hostEnv: this.place.hostEnv };
     const questions = [];
     if (typeof chosen.trust === 'object') chosen.trust = scripted(chosen.trust.answers, questions);
     if (chosen.onApproval) chosen.onApproval = approving(chosen.onApproval.answers, questions);
@@ -127,7 +127,7 @@ class Steps {
       case 'open':
         return await this.open(step.as, step);
       case 'advance':
-        return this.pool.advance(step.ms);
+        return this.pool.advanceMs(step.ms);
       case 'write':
         writeFileSync(`${step.file}.new`, textOf(step.text));
         return renameSync(`${step.file}.new`, step.file);

@@ -91,22 +91,22 @@ test('a worker answers for its own managers', async (t) => {
 
 test('trust is stored and taken back', async (t) => {
   const home = atHome(t);
-  const { surroundings } = home;
-  assert.deepEqual(await trust(home.file, { servers: [], surroundings }), []);
-  const given = await trust(home.file, { surroundings });
+  const { hostEnv } = home;
+  assert.deepEqual(await trust(home.file, { servers: [], hostEnv }), []);
+  const given = await trust(home.file, { hostEnv });
   assert.deepEqual(
     given.map(({ server, path }) => [server, path]),
     [['a', realpathSync(home.file)]],
   );
-  assert.deepEqual(await trusted({ surroundings }), given);
+  assert.deepEqual(await trusted({ hostEnv }), given);
   const manager = await made(t, home, {});
   assert.deepEqual((await manager.connectAll()).connected, ['a']);
-  assert.deepEqual(await untrust(home.file, { servers: ['a'], surroundings }), given);
-  assert.deepEqual(await trusted({ surroundings }), []);
+  assert.deepEqual(await untrust(home.file, { servers: ['a'], hostEnv }), given);
+  assert.deepEqual(await trusted({ hostEnv }), []);
 });
 
 test('trust of what is no config is an error', async (t) => {
-  const { file, surroundings } = atHome(t);
-  await assert.rejects(trust(`${file}.gone`, { surroundings }), McpoolError);
-  await assert.rejects(trust(file, { servers: 'a', surroundings }), ConfigInvalidError);
+  const { file, hostEnv } = atHome(t);
+  await assert.rejects(trust(`${file}.gone`, { hostEnv }), McpoolError);
+  await assert.rejects(trust(file, { servers: 'a', hostEnv }), ConfigInvalidError);
 });

@@ -74,7 +74,7 @@ class Fixture(contextlib.ExitStack):
 
 async def play(scenario: dict[str, Any], directory: Path, place: Place, fixtures: dict[str, Fixture]) -> None:
     """Executes the steps on a pool of their own."""
-    steps = Steps(mcpool.Pool(**scenario.get("pool", {})), directory, place, fixtures)
+    steps = Steps(mcpool.Pool(**in_seconds(scenario.get("pool", {}))), directory, place, fixtures)
     await steps.open(MAIN, scenario)
     try:
         for number, step in enumerate(scenario["steps"], 1):
@@ -120,8 +120,9 @@ class Steps:
 
     async def open(self, name: str, description: dict[str, Any]) -> None:
         """Makes a manager by the `config`, `config_file` or `discover` and the `options` of a description."""
-        options = {"cache_dir": self.directory / "cache", **description.get("options", {}), "pool": self.pool}
-        options["surroundings"] = self.place.surroundings
+        given = in_seconds(description.get("options", {}))
+        options = {"cache_dir": self.directory / "cache", **given, "pool": self.pool}
+        options["host_env"] = self.place.host_env
         questions: list[Any] = []
         if isinstance(options.get("trust"), dict):
             options["trust"] = scripted(options["trust"]["answers"], questions)
@@ -186,7 +187,7 @@ class Steps:
             case "open":
                 await self.open(step["as"], step)
             case "advance":
-                self.pool.advance_ms(step["ms"])
+                self.pool.advance(step["ms"] / 1000)
             case "write":
                 write(Path(step["file"]), text_of(step["text"]))
             case "remove_file":
@@ -258,6 +259,16 @@ class Steps:
             case unknown:
                 raise AssertionError(f"there is no step {unknown!r}")
         return None
+
+
+def in_seconds(options: dict[str, Any]) -> dict[str, Any]:
+    """Options whose times are in milliseconds, which their names say, as Python's callers write them."""
+    times = {name for name in options if name.endswith("_ms")}
+    plain = {name: value for name, value in options.items() if name not in times}
+    for name in times:
+        value = options[name]
+        plain[name.removesuffix("_ms")] = value if isinstance(value, str) else value / 1000
+    return plain
 
 
 def seconds(step: dict[str, Any], key: str) -> float | None:

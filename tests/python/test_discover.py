@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> UserHome:
 
 
 def where(home: UserHome) -> dict[str, Any]:
-    return {"cwd": home.project, "surroundings": home.surroundings}
+    return {"cwd": home.project, "host_env": home.host_env}
 
 
 def test_what_is_found_is_typed(home: UserHome) -> None:
@@ -135,7 +135,7 @@ def test_a_discovery_that_nobody_waits_for_any_more_is_given_up(home: UserHome) 
 
 @pytest.mark.parametrize(
     "options",
-    [{"mcp_remote": "maybe"}, {"exclude": "a*"}, {"project_config": "no"}, {"surroundings": {"planet": "x"}}],
+    [{"mcp_remote": "maybe"}, {"exclude": "a*"}, {"project_config": "no"}, {"host_env": {"planet": "x"}}],
 )
 def test_an_option_that_means_nothing_is_refused(options: dict[str, Any], home: UserHome) -> None:
     given = {**where(home), **options}

@@ -22,7 +22,7 @@ PNG = base64.b64decode(hostile_server.PIXEL)
 
 
 def open_manager(**servers: dict[str, Any]) -> mcpool.blocking.Manager:
-    return mcpool.blocking.Manager(config(**servers), pool=mcpool.Pool(), cache_dir=False, gate_ms=20_000)
+    return mcpool.blocking.Manager(config(**servers), pool=mcpool.Pool(), cache_dir=False, gate=20)
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def test_what_discovery_found_is_shown(tmp_path: Path) -> None:
     user = UserHome(tmp_path)
     user.user(a=stdio(), wrong={"command": 7})
     user.of_project(a=stdio(), b=stdio(enabled=False))
-    found = mcpool.blocking.discover(cwd=user.project, surroundings=user.surroundings)
+    found = mcpool.blocking.discover(cwd=user.project, host_env=user.host_env)
     said = show(found).text()
     for words in ("3 servers found", "cursor", "shadows", "disabled", "CONFIG_INVALID", "2 files"):
         assert words in said, words

@@ -297,7 +297,7 @@ def verbs(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def test_trust_is_stored_and_taken_back(verbs: Any, home: UserHome) -> None:
-    where = {"surroundings": home.surroundings}
+    where = {"host_env": home.host_env}
     file = home.project / ".mcp.json"
     assert verbs.trust(file, [], **where) == []
     (given,) = verbs.trust(file, **where)
@@ -312,6 +312,6 @@ def test_trust_is_stored_and_taken_back(verbs: Any, home: UserHome) -> None:
 
 def test_trust_of_what_is_no_config_is_an_error(verbs: Any, home: UserHome) -> None:
     with pytest.raises(mcpool.McpoolError):
-        verbs.trust(home.project / "nothing.json", surroundings=home.surroundings)
+        verbs.trust(home.project / "nothing.json", host_env=home.host_env)
     with pytest.raises(mcpool.ConfigInvalidError):
-        verbs.trust(home.project, "a", surroundings=home.surroundings)
+        verbs.trust(home.project, "a", host_env=home.host_env)

@@ -10,9 +10,9 @@ use super::table::Cell;
 use super::terminal::Tint;
 use crate::config::{Config, Declared, ProjectEntry, ServerConfig, Source};
 use crate::error::Error;
+use crate::host_env::HostEnv;
 use crate::redact;
 use crate::shell;
-use crate::surroundings::Surroundings;
 use crate::trust::{Permit, stored_permit};
 
 /// A server as the config declares it.
@@ -129,7 +129,7 @@ pub(super) fn origin(source: &Source) -> String {
 
 /// A path as people say it: from the current directory on, or with `~` for the user's home.
 pub(super) fn short(path: &str) -> String {
-    let home = Surroundings::process().home();
+    let home = HostEnv::process().home();
     from_here(path, home.as_deref())
         .or_else(|| below(path, home.as_deref()?, "~"))
         .unwrap_or_else(|| path.to_owned())

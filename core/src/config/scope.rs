@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::host_env::HostEnv;
 use crate::source::Level;
-use crate::surroundings::Surroundings;
 
 /// What the values of a definition may be looked up in, and where its relative paths begin.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Scope {
     /// Whether a header or variable whose value is the name of a set variable gets that variable's value.
     pub bare_env_names: bool,
     /// The environment.
-    pub surroundings: Surroundings,
+    pub host_env: HostEnv,
     /// Whether the user trusts the source; decided by each manager, by its own policy.
     pub trusted: ScopeTrust,
 }

@@ -86,7 +86,7 @@ fn look_up(value: &str, config: &ServerConfig) -> Option<Secret> {
     let (name, rest) = reference.split_at(name_length(reference));
     let own = own(config).get(name).map(Secret::expose);
     let own = own.filter(|own| !own.contains("${")).map(str::to_owned);
-    let found = own.or_else(|| config.scope.surroundings.var(name));
+    let found = own.or_else(|| config.scope.host_env.var(name));
     let default = rest.strip_prefix(":-").map(str::to_owned);
     found.or(default).filter(|key| !key.is_empty() && !key.contains("${")).map(Secret::new)
 }

@@ -92,7 +92,7 @@ impl Inner {
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        warnings.extend(self.options.tools.oddities());
+        warnings.extend(self.options.tool_filter().oddities());
         *lock(&self.warnings) = warnings;
         let old = self.servers.load_full();
         let mut report = ReloadReport::default();

@@ -192,7 +192,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::config::own_writes;
-    use crate::manager::{CacheOption, Manager, ManagerOptions};
+    use crate::manager::{CacheDir, Manager, ManagerOptions};
     use crate::runtime;
 
     fn text(server: &str) -> String {
@@ -221,7 +221,7 @@ mod tests {
         let file = directory.path().join("mcp.json");
         replace(&file, &text("a"));
         let options =
-            ManagerOptions { watch: true, cache: CacheOption::Off, ..ManagerOptions::default() };
+            ManagerOptions { watch: true, cache_dir: CacheDir::Off, ..ManagerOptions::default() };
         let manager = Manager::open(&file, options).unwrap();
         runtime::block_on(async {
             own_writes::note(&file, text("ours").as_bytes());

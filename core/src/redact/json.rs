@@ -16,7 +16,11 @@ use serde_json::{Map, Value, map};
 
 /// Reads a value of type `T`; the error is a phrase for people.
 pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    from_value(serde_json::from_str(text).map_err(|error| error.to_string())?)
+}
+
+/// The same for JSON that is parsed already.
+pub(crate) fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     T::deserialize(Node(value)).map_err(|mismatch| mismatch.to_string())
 }
 

@@ -15,9 +15,9 @@ use futures_util::future::{Shared, WeakShared};
 use super::expand::directory;
 use crate::config::{Level, Scope};
 use crate::fork::PerProcess;
+use crate::host_env::HostEnv;
 use crate::process::{Program, RunError, run_command};
 use crate::redact::Secret;
-use crate::surroundings::Surroundings;
 use crate::sync::lock;
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ static RUNS: PerProcess<Mutex<HashMap<CommandRequest, Run>>> = PerProcess::new(M
 pub(super) struct CommandRequest {
     command: String,
     directory: Option<PathBuf>,
-    surroundings: Surroundings,
+    host_env: HostEnv,
 }
 
 enum Run {
@@ -80,14 +80,10 @@ impl CommandRequest {
     pub(super) fn new(command: &str, scope: &Scope) -> Self {
         // The user's own commands run at home: in a project, `npx` and its like would run what the project brings.
         let directory = match scope.level {
-            Level::User => scope.surroundings.home(),
+            Level::User => scope.host_env.home(),
             Level::Explicit | Level::Project => directory(scope),
         };
-        CommandRequest {
-            command: command.to_owned(),
-            directory,
-            surroundings: scope.surroundings.clone(),
-        }
+        CommandRequest { command: command.to_owned(), directory, host_env: scope.host_env.clone() }
     }
 
     /// What the command says now, or said when it was last asked.
@@ -135,7 +131,7 @@ impl CommandRequest {
         let shell = Program {
             path: "/bin/sh".into(),
             args: vec!["-c".to_owned(), self.command.clone()],
-            env: self.surroundings.vars().into_iter().collect(),
+            env: self.host_env.vars().into_iter().collect(),
             cwd: self.directory.clone(),
         };
         let heard = tokio::time::timeout(limit, run_command(shell, OUTPUT_LIMIT)).await;

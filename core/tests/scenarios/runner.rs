@@ -1,5 +1,5 @@
 //! Owns executing one scenario file: its managers, and the steps that start, wait and compare.
-//! Steps that call a manager are in `verbs`; files and surroundings are in `place`.
+//! Steps that call a manager are in `verbs`; files and host_env are in `place`.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -8,13 +8,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcpool::{Config, Manager, ManagerOptions, Naming, Pool, PoolOptions};
+use mcpool::{Config, Language, Manager, ManagerOptions, Pool, PoolOptions};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::common::{PATIENCE, Web, fixture, lives, read_journal};
 use crate::matching::{check, fill, is_subsequence};
-use crate::place::{Asked, Place, approving, scripted, text_of};
+use crate::place::{Asked, Place, approving, camel_case, scripted, text_of};
 use crate::steps::check_scenario;
 
 pub(crate) type Outcome = Result<Value, mcpool::Error>;
@@ -96,8 +96,8 @@ async fn play(
     place: Place,
     web: HashMap<String, Fixture>,
 ) -> Result<(), String> {
-    let pool = scenario.get("pool").map_or("{}".to_owned(), Value::to_string);
-    let pool = PoolOptions::from_json(&pool).map_err(|error| error.to_string())?;
+    let pool = camel_case(scenario["pool"].as_object().cloned().unwrap_or_default());
+    let pool = PoolOptions::from_json(&pool, Language::Node).map_err(|error| error.to_string())?;
     let run = Arc::new(Run {
         pool: Pool::new(pool),
         dir: dir.to_owned(),
@@ -132,29 +132,21 @@ impl Run {
     /// Makes a manager by the `config`, `config_file` or `discover` and the `options` of `description`.
     async fn open(&self, name: &str, description: &Value) -> Result<(), String> {
         let mut options = description["options"].as_object().cloned().unwrap_or_default();
-        let naming = options.remove("naming");
         options.entry("cache_dir").or_insert_with(|| json!(self.dir.join("cache")));
-        options.insert("surroundings".to_owned(), self.place.surroundings.clone());
+        options.insert("host_env".to_owned(), self.place.host_env.clone());
         let (questions, script) = (Asked::default(), options.get("trust").cloned());
         if script.as_ref().is_some_and(Value::is_object) {
             options.remove("trust");
         }
         let approval = options.remove("on_approval");
-        let options = ManagerOptions::from_json(&Value::Object(options).to_string())
+        let mut options = ManagerOptions::for_file(&camel_case(options), Language::Node)
             .map_err(|error| error.to_string())?;
-        let naming = naming.as_ref().and_then(Value::as_str);
-        let options = ManagerOptions {
-            naming: naming
-                .map_or(Ok(Naming::default()), Naming::from_style)
-                .map_err(|error| error.to_string())?,
-            pool: Some(self.pool.clone()),
-            trust: match script.as_ref().and_then(|script| script.get("answers")) {
-                Some(answers) => scripted(answers, &questions),
-                None => options.trust.clone(),
-            },
-            on_approval: approval.map(|script| approving(&script["answers"], &questions)),
-            ..options
-        };
+        if let Some(answers) = script.as_ref().and_then(|script| script.get("answers")) {
+            options = options.trust(scripted(answers, &questions));
+        }
+        let options = options
+            .pool(self.pool.clone())
+            .on_approval(approval.map(|script| approving(&script["answers"], &questions)));
         let made = if let Some(looking) = description.get("discover") {
             match self.place.discover(looking) {
                 Ok(looking) => Manager::discover(looking, options).await,

@@ -133,12 +133,10 @@ fn call_options(
     limit: Option<Duration>,
     told: &Told,
 ) -> Result<CallOptions, mcpool::Error> {
-    let mut options = CallOptions {
-        timeout: limit,
-        max_total_timeout: step["max_total_timeout_ms"].as_u64().map(Duration::from_millis),
-        retry: step["retry"].as_str().map(Retry::from_name).transpose()?,
-        ..CallOptions::default()
-    };
+    let mut options = CallOptions::default();
+    options.timeout = limit;
+    options.max_total_timeout = step["max_total_timeout_ms"].as_u64().map(Duration::from_millis);
+    options.retry = step["retry"].as_str().map(Retry::from_name).transpose()?;
     options.meta = step["meta"].as_object().map(Arguments::new).transpose()?;
     if step["progress"] == true {
         let told = told.clone();

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._errors import McpoolError
-    from .._types import Calls, ConnectReport, ServerStatus, Signal
+    from .._events import Signal
+    from .._status import Calls, ConnectReport, ServerStatus
 
 _HEADS = (
     "Server",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from anthropic.types.beta import BetaToolParam
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput
     from .._native import Tool
+    from .._output import ToolOutput
 
 
 class RunnerTools(list[Any]):

@@ -8,8 +8,8 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._errors import McpoolError
-from .._execute import Named, ToolOutput
 from .._manager import Manager
+from .._output import Named, ToolOutput
 from ..blocking import Manager as BlockingManager
 from ._images import images
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from langchain.agents.middleware import InterruptOnConfig
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput
     from .._native import Tool
+    from .._output import ToolOutput
     from ._langchain_live import LiveTools
 
 __all__ = ["PoolTool", "interrupt_on", "live_tools", "tools"]

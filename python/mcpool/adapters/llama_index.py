@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from llama_index.core.workflow import Context
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput as Output
     from .._native import Tool
+    from .._output import ToolOutput as Output
 
 __all__ = ["Approval", "ApprovalRequired", "PoolTool", "ToolRetriever", "tools"]
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from agents.tool_context import ToolContext
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput
     from .._native import Tool
+    from .._output import ToolOutput
 
 __all__ = ["PoolServer", "server", "tools"]
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from smolagents import ActionStep, MultiStepAgent
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput
     from .._native import Tool
+    from .._output import ToolOutput
 
 __all__ = ["PoolTool", "Toolbox", "tools"]
 

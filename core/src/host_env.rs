@@ -1,5 +1,5 @@
-//! Owns what the machine says about itself: environment, home, platform. Everything that looks one of them up does it
-//! here, so that a host can put others in their place.
+//! Owns the host environment: variables, home directory, platform. Every lookup of one of them goes through here, so that a
+//! host or a test can replace them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::{Language, OptionKind, OptionValue};
 
 /// Whose paths and variables count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -39,7 +41,7 @@ impl Platform {
 
 /// Environment, home and platform: the process's own, or others in their place.
 #[derive(Clone, Default)]
-pub struct Surroundings(Option<Arc<Injected>>);
+pub struct HostEnv(Option<Arc<Injected>>);
 
 #[derive(PartialEq, Eq, Hash)]
 struct Injected {
@@ -49,21 +51,21 @@ struct Injected {
 }
 
 /// Variables hold secrets: none of them is shown.
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for HostEnv {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_process() { "Surroundings(process)" } else { "Surroundings(***)" })
+        f.write_str(if self.is_process() { "HostEnv(process)" } else { "HostEnv(***)" })
     }
 }
 
-impl Eq for Surroundings {}
+impl Eq for HostEnv {}
 
-impl Hash for Surroundings {
+impl Hash for HostEnv {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);
     }
 }
 
-impl PartialEq for Surroundings {
+impl PartialEq for HostEnv {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,
@@ -75,22 +77,39 @@ impl PartialEq for Surroundings {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct WrittenSurroundings {
+pub(crate) struct WrittenHostEnv {
     env: Option<BTreeMap<String, String>>,
     home: Option<PathBuf>,
     platform: Option<Platform>,
 }
 
-impl From<WrittenSurroundings> for Surroundings {
-    fn from(written: WrittenSurroundings) -> Self {
-        Surroundings::new(written.env, written.home, written.platform)
+impl From<WrittenHostEnv> for HostEnv {
+    fn from(written: WrittenHostEnv) -> Self {
+        HostEnv::new(written.env, written.home, written.platform)
     }
 }
 
-impl Surroundings {
+impl OptionValue for HostEnv {
+    fn kind() -> OptionKind {
+        OptionKind::Declared("HostEnv", "an object of env, home and platform")
+    }
+
+    fn read(value: Value, language: Language) -> std::result::Result<Self, String> {
+        let expected = || Self::kind().expected(language);
+        let written: WrittenHostEnv =
+            crate::redact::from_value(value).map_err(|why| format!("{}: {why}", expected()))?;
+        Ok(written.into())
+    }
+
+    fn from_value(value: &Value, language: Language) -> Option<Self> {
+        Self::read(value.clone(), language).ok()
+    }
+}
+
+impl HostEnv {
     /// The process's own, read when they are asked for.
-    pub fn process() -> Surroundings {
-        Surroundings(None)
+    pub fn process() -> HostEnv {
+        HostEnv(None)
     }
 
     /// Others; what is not given is the process's own.
@@ -98,9 +117,9 @@ impl Surroundings {
         env: Option<BTreeMap<String, String>>,
         home: Option<PathBuf>,
         platform: Option<Platform>,
-    ) -> Surroundings {
+    ) -> HostEnv {
         let platform = platform.unwrap_or_else(Platform::current);
-        Surroundings(Some(Arc::new(Injected { env, home, platform })))
+        HostEnv(Some(Arc::new(Injected { env, home, platform })))
     }
 
     /// Whether they are the process's own.
@@ -109,12 +128,11 @@ impl Surroundings {
     }
 
     /// Reads `{"env": {…}, "home": "…", "platform": "linux"}` or null, which is the process's own.
-    pub fn from_json(text: &str) -> Result<Surroundings> {
-        let written: Option<WrittenSurroundings> =
-            crate::redact::from_json(text).map_err(|why| {
-                let text = format!("The surroundings cannot be used: {why}");
-                Error::new(ErrorKind::ConfigInvalid, text)
-            })?;
+    pub fn from_json(text: &str) -> Result<HostEnv> {
+        let written: Option<WrittenHostEnv> = crate::redact::from_json(text).map_err(|why| {
+            let text = format!("The host environment cannot be used: {why}");
+            Error::new(ErrorKind::ConfigInvalid, text)
+        })?;
         Ok(written.map(Into::into).unwrap_or_default())
     }
 

@@ -1,21 +1,15 @@
-"""Calls for agents: text for the model whatever happens, and the details behind it."""
+"""What an agent gets of a call: text for its model, whatever happened, and the details behind it."""
 
 from __future__ import annotations
 
-from sys import modules
-
-from ._base import begin_span
 from ._errors import McpoolError
-from ._loop import give_up
-from ._native import Tool, block_call_for, call_for
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from typing import Any
 
-    from ._native import NativeManager, ToolResult
-    from ._types import Progress, Retry, Signal
+    from ._events import Signal
+    from ._native import NativeManager, Tool, ToolResult
 
 
 class Named:
@@ -103,64 +97,3 @@ class ToolOutput:
         from . import _html
 
         return _html.output(self)
-
-
-async def execute(
-    self: Tool,
-    arguments: Mapping[str, Any] | None = None,
-    *,
-    timeout: float | None = None,
-    max_total_timeout: float | None = None,
-    retry: Retry | None = None,
-    on_progress: Callable[[Progress], object] | None = None,
-    meta: Mapping[str, Any] | None = None,
-) -> ToolOutput:
-    """Calls it for an agent: a failure is told in the output's text, and only cancellation is raised.
-
-    The options are those of `Manager.call_tool`.
-    """
-    future = None
-    try:
-        if "opentelemetry" in modules and (span := begin_span(self._telemetry)):
-            result = await span.follow(
-                call_for, (self, arguments, timeout, max_total_timeout, retry, on_progress), meta
-            )
-            return ToolOutput(self, result, None)
-        future = call_for(self, arguments, timeout, max_total_timeout, retry, on_progress, meta)
-        return ToolOutput(self, await future, None)
-    except McpoolError as error:
-        return ToolOutput(self, None, error)
-    except BaseException:
-        if future is not None:
-            give_up(future)
-        raise
-
-
-def execute_blocking(
-    self: Tool,
-    arguments: Mapping[str, Any] | None = None,
-    *,
-    timeout: float | None = None,
-    max_total_timeout: float | None = None,
-    retry: Retry | None = None,
-    meta: Mapping[str, Any] | None = None,
-) -> ToolOutput:
-    """The same for a thread without an event loop; it waits, and Ctrl-C works while it does."""
-    try:
-        if "opentelemetry" in modules and (span := begin_span(self._telemetry)):
-            result = span.run(block_call_for, (self, arguments, timeout, max_total_timeout, retry), meta)
-            return ToolOutput(self, result, None)
-        result = block_call_for(self, arguments, timeout, max_total_timeout, retry, meta)
-        return ToolOutput(self, result, None)
-    except McpoolError as error:
-        return ToolOutput(self, None, error)
-
-
-def _give(function: Callable[..., object]) -> None:
-    """Makes the function a method of every tool, whichever manager it comes from."""
-    function.__qualname__ = f"Tool.{function.__name__}"
-    setattr(Tool, function.__name__, function)
-
-
-_give(execute)
-_give(execute_blocking)
