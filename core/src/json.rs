@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The text of a JSON string. Unpaired surrogates become replacement characters.
 pub(crate) fn lossy_string(json: &str) -> Option<Cow<'_, str>> {
@@ -11,6 +11,7 @@ pub(crate) fn lossy_string(json: &str) -> Option<Cow<'_, str>> {
 }
 
 /// A JSON string that may hold unpaired surrogates.
+#[derive(PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct LossyString<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for LossyString<'de> {

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use crate::json::LossyString;
 use crate::scan::Signal;
 
+mod image;
 mod output;
 mod present;
 mod render;
@@ -18,6 +19,7 @@ mod spill;
 mod truncate;
 mod wrap;
 
+pub use image::Image;
 pub use output::ToolOutput;
 pub use present::{Failure, ForModel};
 pub(crate) use present::{Origin, Presenter};
@@ -157,6 +159,19 @@ impl ToolResult {
     /// What in the text for a model looks as if it were written to give orders to it.
     pub fn signals(&self) -> &[Signal] {
         &self.presented().signals
+    }
+
+    /// The images among the content blocks and in embedded resources, in order.
+    pub fn images(&self) -> Vec<Image> {
+        self.parts().content.map(|content| image::images(content.get())).unwrap_or_default()
+    }
+
+    /// The images to show to a model beside the text, which names the others. A failure has none: not every provider's
+    /// API takes an image beside an error.
+    pub fn model_images(&self) -> Vec<Image> {
+        let mut images = if self.is_error() { Vec::new() } else { self.images() };
+        images.retain(Image::is_for_models);
+        images
     }
 
     fn presented(&self) -> &ForModel {
