@@ -21,8 +21,8 @@ mod wrap;
 
 pub use image::Image;
 pub use output::ToolOutput;
-pub use present::{Failure, ForModel};
-pub(crate) use present::{Origin, Presenter};
+pub(crate) use present::Presenter;
+pub use present::{Failure, ForModel, Origin};
 pub use spill::Spill;
 pub(crate) use spill::SpillDir;
 
@@ -90,8 +90,8 @@ impl ToolResult {
         ToolResult::around(json.into(), None)
     }
 
-    /// The same of a tool that is known.
-    pub(crate) fn of(json: String, origin: Origin) -> Self {
+    /// The same of a tool that is known: see [`Origin::result`].
+    fn of(json: String, origin: Origin) -> Self {
         ToolResult::around(json.into(), Some(origin))
     }
 
@@ -111,7 +111,8 @@ impl ToolResult {
         Some((&origin.presenter.server, &origin.tool))
     }
 
-    pub(crate) fn origin(&self) -> Option<&Origin> {
+    /// Which tool it is of and how a model is shown it, where that is known.
+    pub fn origin(&self) -> Option<&Origin> {
         self.0.origin.as_ref()
     }
 

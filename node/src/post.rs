@@ -7,9 +7,10 @@ use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{Letter, Mailbox, Question, Taken};
+use mcpool::{Letter, Mailbox, Question, Taken, ToolResult};
 use napi::sys;
 
+use crate::origins::Origins;
 use crate::text;
 use crate::waiting::{Table, Waiting};
 use crate::wake::Wake;
@@ -23,9 +24,10 @@ pub(crate) struct Post {
     pub(crate) wake: OnceCell<Wake>,
     env: sys::napi_env,
     pub(crate) mailbox: Arc<Mailbox>,
-    /// `deliver(tag, text, tag, text, …)`, where a tag is eight times the key plus the kind.
+    /// `deliver(tag, value, tag, value, …)`, where a tag is eight times the key plus the kind.
     deliver: Cell<sys::napi_ref>,
     waiting: Table,
+    origins: Origins,
     /// Questions that JavaScript is answering.
     asked: RefCell<HashMap<u64, Taken>>,
     next_question: Cell<u64>,
@@ -44,6 +46,7 @@ impl Post {
             mailbox,
             deliver: Cell::new(deliver),
             waiting: Table::default(),
+            origins: Origins::default(),
             asked: RefCell::default(),
             next_question: Cell::new(0),
             delivering: Cell::new(false),
@@ -72,8 +75,8 @@ impl Post {
         }
     }
 
-    /// Hands over all that has come; `call` calls JavaScript with these arguments.
-    pub(crate) fn hand_over(&self, call: impl Fn(sys::napi_value, &[sys::napi_value])) {
+    /// Hands over all that has come; `call` calls JavaScript with these arguments, and says whether it returned.
+    pub(crate) fn hand_over(&self, call: impl Fn(sys::napi_value, &[sys::napi_value]) -> bool) {
         let letters = self.mailbox.drain();
         let mut letters = letters.into_iter().peekable();
         while letters.peek().is_some() && !self.deliver.get().is_null() {
@@ -87,8 +90,8 @@ impl Post {
             for (key, letter) in letters.by_ref().take(HANDFUL) {
                 self.unfold(key, letter, &mut arguments);
             }
-            if !arguments.is_empty() {
-                call(deliver, &arguments);
+            if !arguments.is_empty() && !call(deliver, &arguments) {
+                self.origins.forget_current();
             }
             // SAFETY: it was opened above.
             unsafe { sys::napi_close_handle_scope(self.env, scope) };
@@ -96,23 +99,18 @@ impl Post {
     }
 
     fn unfold(&self, key: u64, letter: Letter, arguments: &mut Vec<sys::napi_value>) {
-        let waiting = match letter {
-            Letter::Progress(_) | Letter::Question(_) if self.waiting.knows(key) => None,
-            Letter::Progress(_) | Letter::Question(_) => return,
-            _ => match self.forget(key) {
-                Some(waiting) => Some(waiting),
-                None => return,
-            },
+        let is_awaited = match letter {
+            Letter::Progress(_) | Letter::Question(_) => self.waiting.knows(key),
+            _ => self.forget(key).is_some(),
         };
-        if let Letter::Result(result) = &letter
-            && waiting.is_some_and(|waiting| waiting.by_name)
-            && let Some(of) = result.tool()
-        {
-            let text = text::to_js(self.env, &text::to_json(&of));
-            arguments.extend([self.tag(key, 5), text]);
+        if !is_awaited {
+            return;
         }
         let (kind, text) = match letter {
-            Letter::Result(result) => (0, text::to_js(self.env, result.json())),
+            Letter::Result(result) => {
+                self.tell_origin(key, &result, arguments);
+                (0, text::to_js(self.env, result.json()))
+            }
             Letter::Json(json) => (1, text::to_js(self.env, &json)),
             Letter::Failed(error) => (2, text::to_js(self.env, &text::to_json(&error))),
             Letter::Progress(progress) => (3, text::to_js(self.env, &text::to_json(&progress))),
@@ -123,6 +121,12 @@ impl Post {
             },
         };
         arguments.extend([self.tag(key, kind), text]);
+    }
+
+    fn tell_origin(&self, key: u64, result: &ToolResult, arguments: &mut Vec<sys::napi_value>) {
+        if let Some(handle) = self.origins.handle_if_new(self.env, result.origin()) {
+            arguments.extend([self.tag(key, 5), handle]);
+        }
     }
 
     fn tag(&self, key: u64, kind: u64) -> sys::napi_value {
@@ -174,6 +178,7 @@ impl Post {
             unsafe { sys::napi_delete_reference(self.env, deliver) };
         }
         self.waiting.clear();
+        self.origins.clear(self.env);
         self.asked.take();
     }
 }

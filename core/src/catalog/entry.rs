@@ -318,9 +318,12 @@ mod tests {
         assert_eq!(shown("{}"), bare);
         assert_eq!(shown(r#"{"type":"string","properties":null}"#), bare);
         assert_eq!(shown(r#"{"type":["object"],"properties":["a"]}"#), bare);
-        assert_eq!(shown(r#"{"properties":{"a":true}}"#), r#"{"properties":{"a":true},"type":"object"}"#);
-        let whole = r#"{"$defs":{"a":1e400},"type":"object","properties":{"b":{ },"a":{}},"�":1}"#;
-        assert_eq!(shown(whole), whole.replace("\\ufffd", "\u{fffd}"));
+        assert_eq!(
+            shown(r#"{"properties":{"a":true}}"#),
+            r#"{"properties":{"a":true},"type":"object"}"#
+        );
+        let whole = r#"{"$defs":{"a":1e400},"type":"object","properties":{"b":{ },"a":{}}}"#;
+        assert_eq!(shown(whole), whole);
         assert_eq!(
             shown(r#"{"\ud800":1}"#),
             "{\"\u{fffd}\u{fffd}\u{fffd}\":1,\"type\":\"object\",\"properties\":{}}"
