@@ -42,7 +42,17 @@ from ._manager import Events, Manager
 from ._native import Pool, Tool, ToolResult, __version__
 from ._tools import ToolList
 from ._trust import trust, trusted, untrust
-from ._types import Calls, ConnectReport, Event, Progress, ReloadReport, ServerStatus, Signal, Source
+from ._types import (
+    Calls,
+    ConnectReport,
+    Event,
+    Image,
+    Progress,
+    ReloadReport,
+    ServerStatus,
+    Signal,
+    Source,
+)
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
@@ -84,6 +94,7 @@ __all__ = [
     "FoundFile",
     "FoundServer",
     "HandshakeFailedError",
+    "Image",
     "InvalidArgumentsError",
     "LeftOut",
     "LimitExceededError",

@@ -7,7 +7,7 @@ from typing import Any, Literal, final
 
 from ._execute import ToolOutput
 from ._trust import Trust
-from ._types import Progress, Retry, Signal
+from ._types import Image, Progress, Retry, Signal
 
 __version__: str
 
@@ -27,6 +27,8 @@ class Tool:
     def description(self) -> str: ...
     @property
     def input_schema(self) -> dict[str, Any]: ...
+    @property
+    def object_schema(self) -> dict[str, Any]: ...
     @property
     def output_schema(self) -> dict[str, Any] | None: ...
     @property
@@ -97,6 +99,10 @@ class ToolResult:
         """The text to give to a model: cut to the server's `maxResultChars`, scanned and marked."""
     @property
     def signals(self) -> list[Signal]: ...
+    @property
+    def images(self) -> list[Image]: ...
+    @property
+    def model_images(self) -> list[Image]: ...
     def _repr_html_(self) -> str: ...
 
 @final

@@ -40,6 +40,7 @@ EXPORTS = [
     "FoundFile",
     "FoundServer",
     "HandshakeFailedError",
+    "Image",
     "InvalidArgumentsError",
     "LeftOut",
     "LimitExceededError",
