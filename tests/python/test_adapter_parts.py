@@ -197,11 +197,12 @@ def test_every_schema_is_one_of_an_object(tmp_path: Path) -> None:
     tools.write_text(json.dumps([{"name": "odd", "inputSchema": given}]))
     with mcpool.blocking.Manager(config(a=stdio("--tools-file", str(tools)))) as manager:
         manager.connect_all()
-        (tool,) = manager.get_tools()
+        (place,) = (n for n, tool in enumerate(manager.get_tools()) if tool.raw_name == "odd")
+        tool = manager.get_tools()[place]
         assert (tool.input_schema, tool.object_schema) == (given, shown)
-        assert anthropic.tools(manager)[0]["input_schema"] == shown
-        assert openai.chat_tools(manager)[0]["function"]["parameters"] == shown
-        assert openai.response_tools(manager)[0]["parameters"] == shown
+        assert anthropic.tools(manager)[place]["input_schema"] == shown
+        assert openai.chat_tools(manager)[place]["function"]["parameters"] == shown
+        assert openai.response_tools(manager)[place]["parameters"] == shown
 
 
 def test_arguments_that_are_no_json_are_passed_on() -> None:
