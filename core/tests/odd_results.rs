@@ -69,6 +69,7 @@ async fn fifty_megabytes_become_as_much_text_as_a_model_may_have() {
     let cache = mcpool::CacheOption::At(home.path().to_owned());
     let options = ManagerOptions { spill: Spill::File, wrap: false, cache, ..apart() };
     let manager = Manager::new(config, options);
+    manager.connect_all().await.unwrap();
     let json = format!(r#"{{"content":[{{"type":"text","text":"{}"}}]}}"#, "x".repeat(50_000_000));
     let origin = call(&manager, "echo", json!({"text": ""})).await.unwrap().origin().cloned();
     let result = origin.expect("the origin of a call").result(json);
