@@ -12,11 +12,12 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 /** One per JavaScript thread. */
 export declare class Bridge {
   /**
-   * `deliver` gets `(tag, text, tag, text, …)`. A tag is eight times the key, plus 0 for a call's result, 1 for
-   * a verb's answer, 2 for an error, 3 for progress, 4 for a question: its number and its fields, 5 for server and raw name of the tool whose result comes next. The low 24 bits of a key are free to be used again when its letter
+   * `deliver` gets `(tag, value, tag, value, …)`, where all values but handles are texts. A tag is eight times the
+   * key, plus 0 for a call's result, 1 for a verb's answer, 2 for an error, 3 for progress, 4 for a question: its
+   * number and its fields, 5 for a handle on the origin of the results from here on. The low 24 bits of a key are free to be used again when its letter
    * has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
    */
-  constructor(deliver: (...letters: (number | string)[]) => void, watch: boolean)
+  constructor(deliver: (...letters: (number | string | NativeOrigin)[]) => void, watch: boolean)
   /** Sends what calls of this turn have held back. */
   flush(): void
   /** Answers a question, in JSON. */
@@ -38,6 +39,7 @@ export declare class NativeCatalog {
   title(index: number): string | null
   description(index: number): string | null
   inputSchema(index: number): string | null
+  objectSchema(index: number): string | null
   outputSchema(index: number): string | null
   annotations(index: number): string | null
   icons(index: number): string | null
@@ -93,9 +95,7 @@ export declare class NativeManager {
   newCatalog(): NativeCatalog | null
   /** The places, in the catalog that was given last, of the tools that serve a need. */
   searchTools(query: string, k: number): Array<number>
-  /** What a model is given of a result, and JSON of what is suspicious in it. */
-  forModel(server: string, tool: string, json: string): ForModel
-  /** The same where there is no result. */
+  /** What a model is told where there is no result, and JSON of what is suspicious in it. */
   failureForModel(server: string, tool: string, code: string, message: string, hint: string | undefined | null, executed: string | undefined | null, byServer: boolean): ForModel
   /** JSON of what telemetry says of a call; null when it is switched off. Without a server, `tool` is a name of the catalog. */
   telemetry(server: string | undefined | null, tool: string): string | null
@@ -103,6 +103,12 @@ export declare class NativeManager {
   status(): string
   warnings(): Array<string>
   events(): NativeEvents
+}
+
+/** The tool that a result is of, and how its manager shows it. */
+export declare class NativeOrigin {
+  /** What a model is given of a result, and JSON of what is suspicious in it. */
+  forModel(json: string): ForModel
 }
 
 /** A pool of the core. */
@@ -152,6 +158,11 @@ export declare enum LetterKind {
 
 /** How many places the table of those who wait has at most; the low bits of a key are its place. */
 export declare const PLACES: number
+/** JSON of the images of a result, given its JSON. */
+export declare function images(json: string): string
+
+/** JSON of those that a model is shown. */
+export declare function modelImages(json: string): string
 
 /** The text of a result, given its JSON. */
 export declare function renderText(json: string): string

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The text of a JSON string. Halves of surrogate pairs, which no text can hold, become marks of it.
 pub(crate) fn unescape(json: &str) -> Option<Cow<'_, str>> {
@@ -12,6 +12,7 @@ pub(crate) fn unescape(json: &str) -> Option<Cow<'_, str>> {
 }
 
 /// A JSON string whatever is in it.
+#[derive(PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct LossyString<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for LossyString<'de> {

@@ -94,7 +94,7 @@ pub use options::{Language, OptionInfo, OptionKind};
 pub use pool::{Pool, PoolOptions};
 pub use question::{Listening, Question, Questions, Taken};
 pub use redact::Secret;
-pub use result::{Failure, ForModel, Spill, ToolOutput, ToolResult};
+pub use result::{Failure, ForModel, Image, Origin, Spill, ToolOutput, ToolResult};
 pub use scan::{Signal, SignalKind};
 pub use status::{Calls, Reason, ServerStatus, State};
 pub use tool::ServerTool;

@@ -5,12 +5,13 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::json_string::unescape;
+use crate::json_string::{LossyString, unescape};
 use crate::redact::Mask;
 use crate::scan::{Signal, scan};
 
@@ -144,6 +145,10 @@ impl ServerTool {
             Some(schema) => with_properties(schema.get()),
         }
     }
+    /// The same as every provider takes it: of an object, with an object of properties. What else it says stays.
+    pub fn object_schema(&self) -> String {
+        as_object_schema(&self.input_schema())
+    }
     /// The JSON Schema of its structured results, as JSON text.
     pub fn output_schema(&self) -> Option<&str> {
         self.parts().output_schema.map(RawValue::get)
@@ -177,7 +182,7 @@ impl ServerTool {
     /// Every text of it that a model may be shown.
     fn words(&self) -> String {
         let mut words = String::new();
-        let entry: indexmap::IndexMap<String, &RawValue> =
+        let entry: IndexMap<String, &RawValue> =
             serde_json::from_slice(&self.json).unwrap_or_default();
         for (key, value) in entry {
             if !matches!(key.as_str(), "icons" | "_meta") {
@@ -240,6 +245,23 @@ fn with_properties(schema: &str) -> String {
     }
 }
 
+/// One schema that is not of an object, or has no properties, would have a provider refuse the whole request.
+fn as_object_schema(schema: &str) -> String {
+    type Fields<'a> = IndexMap<LossyString<'a>, &'a RawValue>;
+    let raw = |json| serde_json::from_str::<&RawValue>(json);
+    let read = || -> serde_json::Result<String> {
+        let (mut fields, empty) = (serde_json::from_str::<Fields<'_>>(schema)?, raw("{}")?);
+        fields.insert(LossyString("type".into()), raw("\"object\"")?);
+        let properties = fields.entry(LossyString("properties".into())).or_insert(empty);
+        if !properties.get().starts_with('{') {
+            *properties = empty;
+        }
+        serde_json::to_string(&fields)
+    };
+    // It has been read before, as an object.
+    read().unwrap_or_else(|_| schema.to_owned())
+}
+
 /// Names and texts anywhere in it, each a paragraph of its own: however deep it is, and whatever else is odd in it.
 fn collect_texts(json: &str, out: &mut String) {
     let mut rest = json;
@@ -292,6 +314,32 @@ mod tests {
         let odd = r#"{"z":1,"type":"object","x-y":1e400,"properties":{"b":{},"a":{}}}"#;
         let json: &'static str = format!(r#"{{"name":"t","inputSchema":{odd}}}"#).leak();
         assert_eq!(shown(json), odd);
+    }
+
+    #[test]
+    fn every_provider_gets_the_schema_of_an_object_with_properties() {
+        let shown = |schema: &str| {
+            let json: &'static str = format!(r#"{{"name":"t","inputSchema":{schema}}}"#).leak();
+            tool(json).unwrap().object_schema()
+        };
+        let bare = r#"{"type":"object","properties":{}}"#;
+        assert_eq!(tool(r#"{"name":"t"}"#).unwrap().object_schema(), bare);
+        assert_eq!(shown("{}"), bare);
+        assert_eq!(shown(r#"{"type":"string","properties":null}"#), bare);
+        assert_eq!(shown(r#"{"type":["object"],"properties":["a"]}"#), bare);
+        assert_eq!(
+            shown(r#"{"properties":{"a":true}}"#),
+            r#"{"properties":{"a":true},"type":"object"}"#
+        );
+        let whole = r#"{"$defs":{"a":1e400},"type":"object","properties":{"b":{ },"a":{}}}"#;
+        assert_eq!(shown(whole), whole);
+        assert_eq!(
+            shown(r#"{"\ud800":1}"#),
+            "{\"\u{fffd}\u{fffd}\u{fffd}\":1,\"type\":\"object\",\"properties\":{}}"
+        );
+        let (open, close) = ("[".repeat(500), "]".repeat(500));
+        let deep = format!(r#"{{"type":"object","properties":{{"a":{open}{close}}}}}"#);
+        assert_eq!(shown(&deep), deep);
     }
 
     #[test]

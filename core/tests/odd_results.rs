@@ -69,8 +69,10 @@ async fn fifty_megabytes_become_as_much_text_as_a_model_may_have() {
     let cache = mcpool::CacheDir::At(home.path().to_owned());
     let options = apart().spill(Spill::File).wrap(false).cache_dir(cache);
     let manager = Manager::new(config, options);
+    manager.connect_all().await.unwrap();
     let json = format!(r#"{{"content":[{{"type":"text","text":"{}"}}]}}"#, "x".repeat(50_000_000));
-    let result = manager.result("s", "big", json);
+    let origin = call(&manager, "echo", json!({"text": ""})).await.unwrap().origin().cloned();
+    let result = origin.expect("the origin of a call").result(json);
     let text = result.for_model();
     let notice = "\n… (output truncated at 50000 chars, 50000000 total; the whole is in ";
     let (body, path) = text.split_once(notice).expect("the notice");

@@ -72,7 +72,7 @@ export type {
 export { ToolOutput } from './output.js';
 export { Pool } from './pool.js';
 export type { ApprovalQuestion, OnApproval } from './questions.js';
-export { type ContentBlock, ToolResult } from './result.js';
+export { type ContentBlock, type Image, ToolResult } from './result.js';
 export { Secret } from './secret.js';
 export type {
   Config,

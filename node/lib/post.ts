@@ -1,5 +1,5 @@
 // Owns this thread's side of the post: promises wait under a key, letters settle them in batches.
-import { Bridge, LetterKind, type NativeManager, PLACES, TAG_KINDS } from '../native.js';
+import { Bridge, LetterKind, type NativeOrigin, PLACES, TAG_KINDS } from '../native.js';
 import { restore } from './errors.js';
 import { ToolResult } from './result.js';
 
@@ -17,20 +17,13 @@ export interface Waiting {
   leave?: () => void;
   /** Stays as long as this waits. */
   owner?: unknown;
-  /** Which tool was called, for whoever asks its manager about the result. */
-  tool?: Called;
-}
-
-/** A tool that was called. Without a server it was meant by its name in the catalog, until the answer comes. */
-export interface Called {
-  manager: NativeManager;
-  server?: string | undefined;
-  name: string;
 }
 
 const waiting: (Waiting | undefined)[] = [];
 const freeKeys: number[] = [];
 let opened: Bridge | undefined;
+/** The origin of the results from here on. */
+let origin: NativeOrigin | undefined;
 
 /** This thread's bridge, made on first use. */
 export function bridge(): Bridge {
@@ -39,11 +32,15 @@ export function bridge(): Bridge {
   return opened;
 }
 
-function deliver(...letters: (number | string)[]): void {
+function deliver(...letters: (number | string | NativeOrigin)[]): void {
   for (let at = 0; at < letters.length; at += 2) {
     const tag = letters[at] as number;
     const text = letters[at + 1] as string;
     const kind: LetterKind = tag & (TAG_KINDS - 1);
+    if (kind === LetterKind.Origin) {
+      origin = letters[at + 1] as NativeOrigin;
+      continue;
+    }
     const key = (tag - kind) / TAG_KINDS;
     const waiter = waiting[key & (PLACES - 1)];
     if (waiter === undefined) continue;
@@ -55,13 +52,9 @@ function deliver(...letters: (number | string)[]): void {
       waiter.asked?.(text);
       continue;
     }
-    if (kind === LetterKind.Tool) {
-      if (waiter.tool) [waiter.tool.server, waiter.tool.name] = JSON.parse(text);
-      continue;
-    }
     leave(key, key);
     waiter.leave?.();
-    if (kind === LetterKind.Result) waiter.resolve(new ToolResult(text, waiter.tool));
+    if (kind === LetterKind.Result) waiter.resolve(new ToolResult(text, origin));
     else if (kind === LetterKind.Failed) waiter.reject(restore(JSON.parse(text)));
     else waiter.resolve(waiter.read?.(text));
   }

@@ -54,7 +54,6 @@ impl Caller {
         let key = values.read::<i64>(0)?.unwrap_or_default() as u64;
         let listening =
             self.questions.as_ref().map(|questions| listen(questions, &self.post, key as i64));
-        let by_name = values.is_missing(1);
         let sent = self.send(key, &values)?;
         let stop = match sent {
             Ok(handle) => Stop::Call(handle),
@@ -63,7 +62,7 @@ impl Caller {
                 Stop::Nothing
             }
         };
-        self.post.expect(key, Waiting { stop, holds: true, by_name, _listening: listening });
+        self.post.expect(key, Waiting { stop, holds: true, _listening: listening });
         Ok(!self.post.sends_soon() && self.post.mailbox.wants_flush_scheduled())
     }
 
@@ -113,15 +112,6 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    fn is_missing(&self, at: usize) -> bool {
-        let mut kind = sys::ValueType::napi_undefined;
-        // SAFETY: the values belong to the running call in this environment.
-        self.values.get(at).is_none_or(|&value| unsafe {
-            sys::napi_typeof(self.env, value, &mut kind);
-            kind == sys::ValueType::napi_undefined
-        })
-    }
-
     /// The value at this place, unless it is missing or undefined.
     fn read<T: FromNapiValue>(&self, at: usize) -> Result<Option<T>> {
         match self.values.get(at) {

@@ -222,14 +222,7 @@ impl NativeManager {
         found.unwrap_or_default().into_iter().map(|place| place as u32).collect()
     }
 
-    /// What a model is given of a result, and JSON of what is suspicious in it.
-    #[napi]
-    pub fn for_model(&self, server: String, tool: String, json: String) -> ForModel {
-        let result = self.core.result(&server, &tool, json);
-        ForModel { text: result.for_model().to_owned(), signals: to_json(&result.signals()) }
-    }
-
-    /// The same where there is no result.
+    /// What a model is told where there is no result, and JSON of what is suspicious in it.
     #[napi]
     #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
     pub fn failure_for_model(

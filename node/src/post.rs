@@ -7,10 +7,11 @@ use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{Letter, Mailbox, Question, Taken};
+use mcpool::{Letter, Mailbox, Question, Taken, ToolResult};
 use napi::sys;
 use napi_derive::napi;
 
+use crate::origins::Origins;
 use crate::waiting::{Table, Waiting};
 use crate::wake::Wake;
 use crate::{TAG_KINDS, text};
@@ -31,11 +32,11 @@ pub enum LetterKind {
     Progress,
     /// A question with its number.
     Question,
-    /// The server and tool of the result that follows.
-    Tool,
+    /// A handle on the origin of the results from here on.
+    Origin,
 }
 
-const _: () = assert!((LetterKind::Tool as u32) < TAG_KINDS && TAG_KINDS.is_power_of_two());
+const _: () = assert!((LetterKind::Origin as u32) < TAG_KINDS && TAG_KINDS.is_power_of_two());
 
 /// One JavaScript thread's post.
 pub(crate) struct Post {
@@ -43,9 +44,10 @@ pub(crate) struct Post {
     pub(crate) wake: OnceCell<Wake>,
     env: sys::napi_env,
     pub(crate) mailbox: Arc<Mailbox>,
-    /// `deliver(tag, text, tag, text, …)`; see [`TAG_KINDS`].
+    /// `deliver(tag, value, tag, value, …)`; see [`TAG_KINDS`].
     deliver: Cell<sys::napi_ref>,
     waiting: Table,
+    origins: Origins,
     /// Questions that JavaScript is answering.
     asked: RefCell<HashMap<u64, Taken>>,
     next_question: Cell<u64>,
@@ -64,6 +66,7 @@ impl Post {
             mailbox,
             deliver: Cell::new(deliver),
             waiting: Table::default(),
+            origins: Origins::default(),
             asked: RefCell::default(),
             next_question: Cell::new(0),
             delivering: Cell::new(false),
@@ -92,8 +95,8 @@ impl Post {
         }
     }
 
-    /// Hands over all that has come; `call` calls JavaScript with these arguments.
-    pub(crate) fn hand_over(&self, call: impl Fn(sys::napi_value, &[sys::napi_value])) {
+    /// Hands over all that has come; `call` calls JavaScript with these arguments, and says whether it returned.
+    pub(crate) fn hand_over(&self, call: impl Fn(sys::napi_value, &[sys::napi_value]) -> bool) {
         let letters = self.mailbox.drain();
         let mut letters = letters.into_iter().peekable();
         while letters.peek().is_some() && !self.deliver.get().is_null() {
@@ -107,8 +110,8 @@ impl Post {
             for (key, letter) in letters.by_ref().take(HANDFUL) {
                 self.unfold(key, letter, &mut arguments);
             }
-            if !arguments.is_empty() {
-                call(deliver, &arguments);
+            if !arguments.is_empty() && !call(deliver, &arguments) {
+                self.origins.forget_current();
             }
             // SAFETY: it was opened above.
             unsafe { sys::napi_close_handle_scope(self.env, scope) };
@@ -116,23 +119,18 @@ impl Post {
     }
 
     fn unfold(&self, key: u64, letter: Letter, arguments: &mut Vec<sys::napi_value>) {
-        let waiting = match letter {
-            Letter::Progress(_) | Letter::Question(_) if self.waiting.knows(key) => None,
-            Letter::Progress(_) | Letter::Question(_) => return,
-            _ => match self.forget(key) {
-                Some(waiting) => Some(waiting),
-                None => return,
-            },
+        let is_awaited = match letter {
+            Letter::Progress(_) | Letter::Question(_) => self.waiting.knows(key),
+            _ => self.forget(key).is_some(),
         };
-        if let Letter::Result(result) = &letter
-            && waiting.is_some_and(|waiting| waiting.by_name)
-            && let Some(of) = result.tool()
-        {
-            let text = text::to_js(self.env, &text::to_json(&of));
-            arguments.extend([self.tag(key, LetterKind::Tool), text]);
+        if !is_awaited {
+            return;
         }
         let (kind, text) = match letter {
-            Letter::Result(result) => (LetterKind::Result, text::to_js(self.env, result.json())),
+            Letter::Result(result) => {
+                self.tell_origin(key, &result, arguments);
+                (LetterKind::Result, text::to_js(self.env, result.json()))
+            }
             Letter::Json(json) => (LetterKind::Json, text::to_js(self.env, &json)),
             Letter::Failed(error) => {
                 (LetterKind::Failed, text::to_js(self.env, &text::to_json(&error)))
@@ -147,6 +145,12 @@ impl Post {
             },
         };
         arguments.extend([self.tag(key, kind), text]);
+    }
+
+    fn tell_origin(&self, key: u64, result: &ToolResult, arguments: &mut Vec<sys::napi_value>) {
+        if let Some(handle) = self.origins.handle_if_new(self.env, result.origin()) {
+            arguments.extend([self.tag(key, LetterKind::Origin), handle]);
+        }
     }
 
     fn tag(&self, key: u64, kind: LetterKind) -> sys::napi_value {
@@ -204,6 +208,7 @@ impl Post {
             unsafe { sys::napi_delete_reference(self.env, deliver) };
         }
         self.waiting.clear();
+        self.origins.clear(self.env);
         self.asked.take();
     }
 }

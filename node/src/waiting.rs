@@ -17,8 +17,6 @@ pub(crate) struct Waiting {
     pub(crate) stop: Stop,
     /// Whether it keeps the process alive.
     pub(crate) holds: bool,
-    /// It does not know which tool it called, but by a name of the catalog.
-    pub(crate) by_name: bool,
     /// The core's questions can be put to whoever waits.
     pub(crate) _listening: Option<Listening>,
 }

@@ -42,6 +42,7 @@ from ._host_env import HostEnv
 from ._manager import Manager
 from ._native import Pool, Tool, ToolResult, __version__
 from ._output import ToolOutput
+from ._result import Image
 from ._status import Calls, ConnectReport, ReloadReport, ServerStatus, Source
 from ._tool import ToolList
 
@@ -86,6 +87,7 @@ __all__ = [
     "FoundServer",
     "HandshakeFailedError",
     "HostEnv",
+    "Image",
     "InvalidArgumentsError",
     "LeftOut",
     "LimitExceededError",

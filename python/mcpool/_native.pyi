@@ -8,6 +8,7 @@ from typing import Any, Literal, final
 from ._calls import Progress, Retry
 from ._events import Signal
 from ._output import ToolOutput
+from ._result import Image
 
 __version__: str
 
@@ -27,6 +28,8 @@ class Tool:
     def description(self) -> str: ...
     @property
     def input_schema(self) -> dict[str, Any]: ...
+    @property
+    def object_schema(self) -> dict[str, Any]: ...
     @property
     def output_schema(self) -> dict[str, Any] | None: ...
     @property
@@ -97,6 +100,10 @@ class ToolResult:
         """The text to give to a model: cut to the server's `maxResultChars`, scanned and marked."""
     @property
     def signals(self) -> list[Signal]: ...
+    @property
+    def images(self) -> list[Image]: ...
+    @property
+    def model_images(self) -> list[Image]: ...
     def _repr_html_(self) -> str: ...
 
 @final

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from ._events import Signal
     from ._native import NativeManager, Tool, ToolResult
+    from ._result import Image
 
 
 class Named:
@@ -73,6 +74,14 @@ class ToolOutput:
     def structured(self) -> Any:
         """The structured content, or None."""
         return None if self.result is None else self.result.structured
+
+    @property
+    def model_images(self) -> list[Image]:
+        """The images to show to the model beside the text: of types that all providers take.
+
+        A failure has none, since some providers refuse an image beside an error.
+        """
+        return [] if self.result is None else self.result.model_images
 
     @property
     def signals(self) -> list[Signal]:

@@ -41,6 +41,7 @@ EXPORTS = [
     "FoundServer",
     "HandshakeFailedError",
     "HostEnv",
+    "Image",
     "InvalidArgumentsError",
     "LeftOut",
     "LimitExceededError",

@@ -1,4 +1,4 @@
-//! Owns calls for agents: text for the model whatever happens, also for hosts that keep results as text.
+//! Owns calls for agents: text for the model whatever happens, also for hosts that have errors of their own.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -11,7 +11,7 @@ use crate::error::{Error, Executed, Result};
 use crate::fork::ProcessLocal;
 use crate::redact::Mask;
 use crate::result::ToolOutput;
-use crate::result::{Failure, ForModel, Origin, ToolResult};
+use crate::result::{Failure, ForModel, Origin};
 
 /// The way from a tool back to its manager, which it does not keep alive.
 #[derive(Clone)]
@@ -66,11 +66,6 @@ impl fmt::Debug for WeakManager {
 impl Manager {
     pub(super) fn executor(&self) -> Arc<dyn ToolExecutor> {
         Arc::new(WeakManager(ProcessLocal::new(self.0.me.clone())))
-    }
-
-    /// A result from what [`ToolResult::json`] gave, for hosts that keep the text.
-    pub fn result(&self, server: &str, tool: &str, json: String) -> ToolResult {
-        ToolResult::of(json, self.origin(server, tool))
     }
 
     /// What a model is told where a call has no result, for hosts that have errors of their own.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use super::spill::SpillDir;
-use super::{truncate, wrap};
+use super::{ToolResult, truncate, wrap};
 use crate::config::MAX_RESULT_CHARS;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::event::{EventKind, EventLog, InjectionPlace};
@@ -79,9 +79,9 @@ pub(crate) struct Presenter {
     pub(crate) events: Weak<EventLog>,
 }
 
-/// Which tool a result is of.
+/// Which tool a result is of, and how a model is shown it: as it was when the call was sent. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Origin {
+pub struct Origin {
     pub(crate) presenter: Arc<Presenter>,
     pub(crate) tool: Arc<str>,
     /// Hides what the server was given where its words become an event.
@@ -99,6 +99,19 @@ impl Origin {
             events: Weak::new(),
         };
         Origin { presenter: Arc::new(presenter), tool: tool.into(), mask: Mask::default() }
+    }
+
+    /// A result from what [`ToolResult::json`] gave, for hosts that keep the text.
+    pub fn result(&self, json: String) -> ToolResult {
+        ToolResult::of(json, self.clone())
+    }
+
+    /// Whether the other one came of a call of the same tool under the same settings; two that are equal but were made
+    /// apart are not the same.
+    pub fn is_same(&self, other: &Origin) -> bool {
+        Arc::ptr_eq(&self.presenter, &other.presenter)
+            && Arc::ptr_eq(&self.tool, &other.tool)
+            && self.mask.is_same(&other.mask)
     }
 
     /// What a model is shown of a result that is rendered as `text`.
@@ -179,6 +192,13 @@ fn is_for_people(kind: ErrorKind) -> bool {
             | ErrorKind::AuthRequired
             | ErrorKind::AuthFailed
     )
+}
+
+impl std::fmt::Debug for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (server, tool) = (&self.presenter.server, &self.tool);
+        f.debug_struct("Origin").field("server", server).field("tool", tool).finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bo
 }
 
 /// What should be a list but is not is taken for its only block.
-fn blocks(content: &str) -> Vec<&RawValue> {
+pub(super) fn blocks(content: &str) -> Vec<&RawValue> {
     let only = || serde_json::from_str(content).map(|block| vec![block]);
     serde_json::from_str(content).or_else(|_| only()).unwrap_or_default()
 }
