@@ -69,7 +69,7 @@ impl OnApproval {
         OnApproval(Approver::Function(Arc::new(move |question| Box::pin(ask(question)))))
     }
 
-    /// Asks whoever waits for the call: with a [`crate::Letter::Question`], or by [`crate::CallOptions::on_question`].
+    /// Asks whoever waits for the call: with a [`crate::host::Letter::Question`], or by [`crate::CallOptions::on_question`].
     pub fn of_caller() -> OnApproval {
         OnApproval(Approver::Caller)
     }

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 pub use crate::source::{Level, Source};
 
 mod auth;
+mod builder;
 mod codec;
 pub(crate) mod container;
 mod declared;
@@ -57,6 +58,7 @@ pub use validate::check_name;
 
 /// All servers of one config, each usable or with its error, in the order written.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Config {
     /// Servers by name.
     pub servers: IndexMap<String, Declared>,

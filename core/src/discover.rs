@@ -37,6 +37,7 @@ pub(crate) const PROJECT_FILE: &str = ".mcp.json";
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Discovery {
     /// The servers, each with its source and what it shadows; and the warnings.
     pub config: Config,
@@ -52,6 +53,7 @@ pub struct Discovery {
 
 /// A server that is in a file and not in the result.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct LeftOut {
     /// Its name.
     pub name: String,
@@ -63,6 +65,7 @@ pub struct LeftOut {
 
 /// A config file that is there.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct FoundFile {
     /// The product it belongs to.
     pub provider: String,
@@ -81,6 +84,7 @@ pub struct FoundFile {
 
 /// Why discovery found nothing.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct DiscoveryError {
     /// The file that stands for the project.
     pub path: String,

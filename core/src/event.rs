@@ -22,6 +22,7 @@ const BATCH: usize = 256;
 
 /// One thing that happened.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Event {
     /// Counts up by one for each event of a manager.
     pub seq: u64,
@@ -184,6 +185,7 @@ impl EventKind {
 
 /// One part of a tool that is different.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct DriftChange {
     /// A JSON pointer into the tool's entry, such as `/inputSchema/properties/path`.
     pub path: String,

@@ -39,9 +39,11 @@ mod fork;
 pub mod fuzzing;
 #[cfg(test)]
 mod generated_file;
+#[doc(hidden)]
+pub mod host;
 mod host_env;
 mod json_string;
-pub mod logs;
+mod logs;
 mod mailbox;
 mod manager;
 mod options;
@@ -53,7 +55,7 @@ mod redact;
 mod regular_file;
 mod resolve;
 mod result;
-pub mod runtime;
+mod runtime;
 mod scan;
 mod session;
 mod shell;
@@ -85,16 +87,13 @@ pub use error::{
 };
 pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
 pub use host_env::{HostEnv, Platform};
-pub use mailbox::{Address, Letter, Mailbox};
 pub use manager::{
-    Attributes, CacheDir, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
-    PendingWithoutCache, ReloadReport, Telemetry, ToolRef, telemetry_words,
+    CacheDir, ConnectReport, Manager, ManagerOptions, PendingWithoutCache, ReloadReport, Telemetry,
 };
-pub use options::{Language, OptionInfo, OptionKind};
 pub use pool::{Pool, PoolOptions};
-pub use question::{Listening, Question, Questions, Taken};
+pub use question::Question;
 pub use redact::Secret;
-pub use result::{Failure, ForModel, Image, Origin, Spill, ToolOutput, ToolResult};
+pub use result::{ForModel, Image, Spill, ToolOutput, ToolResult};
 pub use scan::{Signal, SignalKind};
 pub use status::{Calls, Reason, ServerStatus, State};
 pub use tool::ServerTool;

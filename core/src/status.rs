@@ -65,6 +65,7 @@ impl Reason {
 
 /// One server's status.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ServerStatus {
     /// The name in the config.
     pub name: String,
@@ -106,6 +107,7 @@ pub struct ServerStatus {
 
 /// How calls ended. A tool that says `isError` has answered: that is `ok`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Calls {
     /// Answered.
     pub ok: u64,

@@ -5,7 +5,8 @@ mod common;
 use std::path::PathBuf;
 
 use common::{PATIENCE, apart, stdio, texts};
-use mcpool::{CacheDir, Config, EventKind, HostEnv, Language, Manager, ManagerOptions};
+use mcpool::host::Language;
+use mcpool::{CacheDir, Config, EventKind, HostEnv, Manager, ManagerOptions};
 use serde_json::{Value, json};
 
 struct Room(PathBuf);

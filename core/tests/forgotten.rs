@@ -29,8 +29,8 @@ impl Before {
         warm.connect_all().await.unwrap();
         warm.close().await;
         drop((warm, web));
-        until("quiet", || mcpool::runtime::alive_tasks() <= 1).await;
-        let (descriptors, tasks) = (descriptors(), mcpool::runtime::alive_tasks());
+        until("quiet", || mcpool::host::runtime::alive_tasks() <= 1).await;
+        let (descriptors, tasks) = (descriptors(), mcpool::host::runtime::alive_tasks());
         Before { journal: Journal::new(name), descriptors, tasks, _alone: alone }
     }
 
@@ -43,7 +43,7 @@ impl Before {
     async fn returns(self) {
         until("the end of the servers", || self.journal.pids().iter().all(|&pid| !lives(pid)))
             .await;
-        until("the end of the tasks", || mcpool::runtime::alive_tasks() <= self.tasks).await;
+        until("the end of the tasks", || mcpool::host::runtime::alive_tasks() <= self.tasks).await;
         until("the return of the descriptors", || descriptors() <= self.descriptors).await;
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::{Journal, PATIENCE, call, lives, manager, stdio, until};
 use forked::{Forked, kill};
 use mcpool::Manager;
-use mcpool::runtime::block_on;
+use mcpool::host::runtime::block_on;
 use serde_json::json;
 
 fn connected(journal: &Journal, knobs: &[&str]) -> Manager {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{Journal, call, manager, stdio, until};
 use forked::Forked;
-use mcpool::runtime::{alive_tasks, block_on};
+use mcpool::host::runtime::{alive_tasks, block_on};
 use serde_json::json;
 
 #[test]

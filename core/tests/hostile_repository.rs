@@ -226,7 +226,7 @@ fn no_file_takes_a_server_of_the_user_by_its_name_or_a_list() {
         }
         assert!(world.project_content() == before, "{case}: the project is the project's");
         check_users(&world, case);
-        mcpool::runtime::block_on(use_every_verb(&world, case));
+        mcpool::host::runtime::block_on(use_every_verb(&world, case));
         world.assert_no_holes();
     }
 }
@@ -247,7 +247,7 @@ fn no_link_shows_or_borrows_anything() {
             run(&world, words);
             run(&world, &[words, &["--json"]].concat());
         }
-        mcpool::runtime::block_on(use_every_verb(&world, &case));
+        mcpool::host::runtime::block_on(use_every_verb(&world, &case));
         holes.extend(world.holes().into_iter().map(|hole| format!("{case}: {hole}")));
     }
     assert!(holes.is_empty(), "{holes:#?}");
@@ -256,7 +256,7 @@ fn no_link_shows_or_borrows_anything() {
 #[test]
 fn no_verb_sets_off_anything_in_a_clone() {
     let world = World::new(Kind::Traps);
-    mcpool::runtime::block_on(use_every_verb(&world, "a clone"));
+    mcpool::host::runtime::block_on(use_every_verb(&world, "a clone"));
     world.assert_no_holes();
 }
 
@@ -333,7 +333,7 @@ async fn use_every_verb(world: &World, case: &str) {
 #[test]
 fn a_watched_project_that_turns_hostile_sets_off_nothing() {
     let world = World::new(Kind::Thefts(usize::MAX));
-    mcpool::runtime::block_on(async {
+    mcpool::host::runtime::block_on(async {
         let follow = apart().watch(true);
         let manager = Manager::discover(options(&world), follow).await.unwrap();
         manager.connect_all().await.unwrap();

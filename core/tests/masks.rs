@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use common::{Journal, PATIENCE, apart, call, manager, stdio, texts};
-use mcpool::logs::{LevelFilter, LogReader};
+use mcpool::host::logs::{LevelFilter, LogReader};
 use mcpool::{CacheDir, Config, Manager};
 use serde_json::{Value, json};
 

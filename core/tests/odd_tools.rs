@@ -5,7 +5,8 @@ mod common;
 use std::path::PathBuf;
 
 use common::{call, manager, stdio};
-use mcpool::{Manager, ToolRef};
+use mcpool::Manager;
+use mcpool::host::ToolRef;
 use serde_json::{Value, json};
 
 struct Listing(PathBuf);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use mcpool::host::Language;
 use mcpool::{
-    DiscoverOptions, Discovery, HostEnv, Language, Manager, ManagerOptions, Platform, Trust,
-    providers,
+    DiscoverOptions, Discovery, HostEnv, Manager, ManagerOptions, Platform, Trust, providers,
 };
 use serde_json::{Map, Value, json};
 
@@ -94,7 +94,7 @@ fn on_platform(case: &Path, files: &Path, platform: Platform) -> Result<Value, F
     options.host_env = HostEnv::new(Some(env), Some(home.clone()), Some(platform));
     // Where everything is trusted, everything counts as it is written.
     let trusting = ManagerOptions::default().trust(Trust::All);
-    let manager = mcpool::runtime::block_on(Manager::discover(options, trusting))?;
+    let manager = mcpool::host::runtime::block_on(Manager::discover(options, trusting))?;
     let found = told(&manager.discovery().expect("it was made by discovery"), &root);
     let text = found.to_string().replace(&*home.to_string_lossy(), "@home@");
     Ok(serde_json::from_str(&text.replace(&*project.to_string_lossy(), "@project@"))?)

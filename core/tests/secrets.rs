@@ -5,8 +5,9 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use mcpool::logs::{LevelFilter, LogReader};
-use mcpool::{Arguments, CallOptions, Config, Language, Manager, discover};
+use mcpool::host::Language;
+use mcpool::host::logs::{LevelFilter, LogReader};
+use mcpool::{Arguments, CallOptions, Config, Manager, discover};
 use serde_json::json;
 
 mod common;

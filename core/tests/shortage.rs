@@ -8,7 +8,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use common::{Web, apart, descriptors, manager, stdio};
-use mcpool::{Arguments, CallOptions, Error, Executed, Mailbox, Manager, ServerStatus, State};
+use mcpool::host::Mailbox;
+use mcpool::{Arguments, CallOptions, Error, Executed, Manager, ServerStatus, State};
 use serde_json::json;
 use tokio::sync::Mutex;
 

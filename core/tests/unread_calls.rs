@@ -7,10 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use common::{Journal, PATIENCE, apart, call, stdio, until};
-use mcpool::{
-    Address, Arguments, CallOptions, Config, Executed, Letter, Mailbox, Manager, ManagerOptions,
-    ToolRef, ToolResult,
-};
+use mcpool::host::{Address, Letter, Mailbox, ToolRef};
+use mcpool::{Arguments, CallOptions, Config, Executed, Manager, ManagerOptions, ToolResult};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 40;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::ptr::null_mut;
 use std::rc::Rc;
 
-use mcpool::{Listening, Mailbox};
+use mcpool::host::{Listening, Mailbox};
 use napi::bindgen_prelude::{Function, JsValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 use napi_derive::napi;

@@ -8,9 +8,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpool::{
-    Address, Arguments, CallHandle, CallOptions, Letter, Manager, Questions, Retry, ToolRef,
-};
+use mcpool::host::{Address, CallHandle, Letter, Questions, ToolRef};
+use mcpool::{Arguments, CallOptions, Manager, Retry};
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcpool::{DiscoverOptions, Language, Manager, ManagerOptions};
+use mcpool::host::Language;
+use mcpool::{DiscoverOptions, Manager, ManagerOptions};
 use napi::Env;
 use napi_derive::napi;
 
@@ -20,7 +21,7 @@ impl Bridge {
     #[napi]
     pub fn discover(&self, key: i64, options: String) -> napi::Result<()> {
         let options = DiscoverOptions::from_json(&options, Language::Node).map_err(thrown)?;
-        let looking = mcpool::runtime::unblock(move || Ok(mcpool::discover(&options)));
+        let looking = mcpool::host::runtime::unblock(move || Ok(mcpool::discover(&options)));
         start(&self.0, key, true, async move {
             looking.await.map(|found| found.report_with_keys().to_string())
         });

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{Events, Questions};
+use mcpool::Events;
+use mcpool::host::Questions;
 use napi_derive::napi;
 
 use crate::bridge::start_listening;

@@ -22,7 +22,7 @@ impl Bridge {
     ) -> napi::Result<()> {
         let request = EditRequest::from_json(&verb, &place, &name, definition.as_deref());
         let request = request.map_err(thrown)?;
-        let editing = mcpool::runtime::unblock(move || request.run());
+        let editing = mcpool::host::runtime::unblock(move || request.run());
         start(&self.0, key, true, async move { editing.await.map(|edited| to_json(&edited)) });
         Ok(())
     }
@@ -31,7 +31,7 @@ impl Bridge {
     #[napi]
     pub fn trust(&self, key: i64, verb: String, request: String) -> napi::Result<()> {
         let request = TrustRequest::from_json(&verb, &request).map_err(thrown)?;
-        let trusting = mcpool::runtime::unblock(move || request.run());
+        let trusting = mcpool::host::runtime::unblock(move || request.run());
         start(&self.0, key, true, async move { trusting.await.map(|rows| to_json(&rows)) });
         Ok(())
     }

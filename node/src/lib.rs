@@ -71,7 +71,7 @@ pub fn model_images(json: String) -> String {
 /// JSON of the words of telemetry that do not depend on a call.
 #[napi]
 pub fn telemetry_words() -> String {
-    mcpool::telemetry_words().to_string()
+    mcpool::host::telemetry_words().to_string()
 }
 
 /// JSON of the JSON Schema of a config file.
@@ -89,7 +89,7 @@ pub fn run_command(words: Vec<String>, itself: Vec<String>) -> i32 {
 /// While the module loads, so that nothing is missed; where nobody asked, logging costs nothing.
 #[napi_derive::module_init]
 fn log_to_stderr_if_asked() {
-    mcpool::logs::to_stderr_if_asked();
+    mcpool::host::logs::to_stderr_if_asked();
 }
 
 /// Throws the core's error: its JSON is the message.

@@ -5,10 +5,8 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{
-    CallOptions, Catalog, Config, Failure, Language, Manager, ManagerOptions, OnApproval,
-    Questions, ToolRef,
-};
+use mcpool::host::{Failure, Language, Questions, ToolRef};
+use mcpool::{CallOptions, Catalog, Config, Manager, ManagerOptions, OnApproval};
 use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;
 

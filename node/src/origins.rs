@@ -4,7 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use mcpool::Origin;
+use mcpool::host::Origin;
 use napi::bindgen_prelude::ToNapiValue;
 use napi::sys;
 use napi_derive::napi;

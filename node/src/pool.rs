@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mcpool::{Error, ErrorKind, Language, Pool, PoolOptions};
+use mcpool::host::Language;
+use mcpool::{Error, ErrorKind, Pool, PoolOptions};
 use napi_derive::napi;
 
 use crate::thrown;

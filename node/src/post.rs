@@ -7,7 +7,8 @@ use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{Letter, Mailbox, Question, Taken, ToolResult};
+use mcpool::host::{Letter, Mailbox, Taken};
+use mcpool::{Question, ToolResult};
 use napi::sys;
 use napi_derive::napi;
 

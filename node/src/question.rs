@@ -1,6 +1,7 @@
 //! Owns listening to the core's questions on behalf of a JavaScript thread that waits for something.
 
-use mcpool::{Letter, Listening, Question, Questions};
+use mcpool::Question;
+use mcpool::host::{Letter, Listening, Questions};
 
 use crate::post::Post;
 

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use mcpool::{CallHandle, Listening};
+use mcpool::host::{CallHandle, Listening};
 
 use crate::PLACES;
 

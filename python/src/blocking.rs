@@ -92,7 +92,7 @@ where
         (asking, listening)
     });
     let mut verb = pin!(verb(tell));
-    if let Err(error) = mcpool::runtime::start() {
+    if let Err(error) = mcpool::host::runtime::start() {
         // A manager that never had one can still be closed.
         let mut context = Context::from_waker(Waker::noop());
         return match verb.as_mut().poll(&mut context) {
@@ -102,7 +102,7 @@ where
     }
     loop {
         let slice = py.detach(|| {
-            mcpool::runtime::block_on(async {
+            mcpool::host::runtime::block_on(async {
                 tokio::select! {
                     biased;
                     outcome = &mut verb => Slice::Ended(outcome),

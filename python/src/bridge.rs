@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcpool::{CallHandle, Letter, Listening, Mailbox, Progress, Question};
+use mcpool::host::{CallHandle, Letter, Listening, Mailbox};
+use mcpool::{Progress, Question};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcpool::{DiscoverOptions, Language, Manager};
+use mcpool::host::Language;
+use mcpool::{DiscoverOptions, Manager};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -21,14 +22,14 @@ fn read(options: &Bound<'_, PyDict>) -> PyResult<DiscoverOptions> {
 #[pyfunction]
 pub(crate) fn discover<'py>(options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let (py, options) = (options.py(), read(options)?);
-    let looking = mcpool::runtime::unblock(move || Ok(mcpool::discover(&options)));
+    let looking = mcpool::host::runtime::unblock(move || Ok(mcpool::discover(&options)));
     start(py, async move { looking.await.map(|found| found.report_with_keys().to_string()) })
 }
 
 #[pyfunction]
 pub(crate) fn block_discover<'py>(options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let (py, options) = (options.py(), read(options)?);
-    let looking = mcpool::runtime::unblock(move || Ok(mcpool::discover(&options)));
+    let looking = mcpool::host::runtime::unblock(move || Ok(mcpool::discover(&options)));
     let found = wait(py, looking)?.or_raise(py)?;
     json::from_serialize(py, &found.report_with_keys())
 }

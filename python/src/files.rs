@@ -46,7 +46,7 @@ fn editing(
     let definition = definition.map(json_text).transpose()?;
     let request = EditRequest::from_json(verb, &json_text(place)?, name, definition.as_deref());
     let request = request.or_raise(place.py())?;
-    Ok(mcpool::runtime::unblock(move || request.run()))
+    Ok(mcpool::host::runtime::unblock(move || request.run()))
 }
 
 /// The JSON Schema of a config file.
@@ -76,5 +76,5 @@ fn trusting(
     request: &Bound<'_, PyAny>,
 ) -> PyResult<impl Future<Output = mcpool::Result<Vec<Trusted>>> + Send + 'static> {
     let request = TrustRequest::from_json(verb, &json_text(request)?).or_raise(request.py())?;
-    Ok(mcpool::runtime::unblock(move || request.run()))
+    Ok(mcpool::host::runtime::unblock(move || request.run()))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcpool::logs::{self, Level, LevelFilter, LogRecord};
+use mcpool::host::logs::{self, Level, LevelFilter, LogRecord};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use mcpool::{Catalog, Events, Failure, Manager, ManagerOptions};
+use mcpool::host::Failure;
+use mcpool::{Catalog, Events, Manager, ManagerOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};

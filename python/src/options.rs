@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use mcpool::{
-    Config, DiscoverOptions, ErrorKind, Language, ManagerOptions, Naming, OnApproval, Questions,
-};
+use mcpool::host::{Language, Questions};
+use mcpool::{Config, DiscoverOptions, ErrorKind, ManagerOptions, Naming, OnApproval};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 

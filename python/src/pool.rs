@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mcpool::{Error, ErrorKind, Language, PoolOptions};
+use mcpool::host::Language;
+use mcpool::{Error, ErrorKind, PoolOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use mcpool::{Listening, Question, Questions, Taken};
+use mcpool::Question;
+use mcpool::host::{Listening, Questions, Taken};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{PyTraverseError, PyVisit};

@@ -147,7 +147,7 @@ pub(super) fn write_field<C: Codec>(
     }
 }
 
-/// Declares a struct of fields. A row is
+/// Declares a struct of fields, with a setter for each. A row is
 ///
 /// ```text
 /// /// What it means, in Markdown; the unit and the words as they are written in a file.
@@ -173,12 +173,22 @@ macro_rules! config_fields {
         })?
     ) => {
         $(#[$attribute])*
+        #[non_exhaustive]
         pub struct $Struct {
             $($(#[doc = $about])+ pub $name: $Type,)*
             $($($(#[$beside_about])+ pub $beside: $BesideType,)*)?
         }
 
         impl $Struct {
+            $(
+                $(#[doc = $about])+
+                #[must_use]
+                pub fn $name(mut self, $name: impl Into<$Type>) -> Self {
+                    self.$name = $name.into();
+                    self
+                }
+            )*
+
             /// Every field of a file, in the order in which they are written.
             pub(super) const ROWS: &'static [$crate::config::field::Row] = &[$(
                 $crate::config::field::Row {

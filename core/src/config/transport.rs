@@ -40,6 +40,7 @@ pub enum Transport {
 
 /// Address and headers of a server on the network. Printed without what may be secret.
 #[derive(Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Remote {
     /// Where it is, as written.
     pub url: String,

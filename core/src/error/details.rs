@@ -67,6 +67,7 @@ impl Executed {
 
 /// The error object of a JSON-RPC answer, as the server sent it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct RpcError {
     /// JSON-RPC error code.
     pub code: i64,
@@ -79,6 +80,7 @@ pub struct RpcError {
 
 /// Where a restart stands, when a call comes while its server is down.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Restart {
     /// How many attempts there have been since the server was last stable.
     pub attempt: u32,

@@ -26,6 +26,7 @@ use crate::tool::Tools;
 
 /// How a `connect_all` went.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct ConnectReport {
     /// Servers that are up.
     pub connected: Vec<String>,

@@ -18,6 +18,7 @@ use crate::sync::lock;
 
 /// What a reload changed.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct ReloadReport {
     /// New servers.
     pub added: Vec<String>,

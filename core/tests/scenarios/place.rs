@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use mcpool::config::{self, Place as EditPlace};
+use mcpool::host::Language;
 use mcpool::{
-    ApprovalQuestion, DiscoverOptions, Discovery, HostEnv, Language, OnApproval, Trust,
-    TrustQuestion,
+    ApprovalQuestion, DiscoverOptions, Discovery, HostEnv, OnApproval, Trust, TrustQuestion,
 };
 use serde_json::{Map, Value, json};
 

@@ -8,7 +8,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcpool::{Config, Language, Manager, ManagerOptions, Pool, PoolOptions};
+use mcpool::host::Language;
+use mcpool::{Config, Manager, ManagerOptions, Pool, PoolOptions};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

@@ -20,7 +20,7 @@ impl Census {
         Census {
             descriptors: descriptors(),
             threads: fs::read_dir("/proc/self/task").expect("Linux").count(),
-            tasks: mcpool::runtime::alive_tasks(),
+            tasks: mcpool::host::runtime::alive_tasks(),
             children: descendants(),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mcpool::{Letter, Mailbox};
+use mcpool::host::{Letter, Mailbox};
 use napi::{Result, check_status, sys};
 
 use super::report;

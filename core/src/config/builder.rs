@@ -1,0 +1,120 @@
+//! Builds configs in code. Definitions are checked by the rules that hold for files.
+
+use indexmap::IndexMap;
+use serde_json::json;
+
+use super::{Config, Remote, ServerConfig, Transport};
+use crate::error::Result;
+use crate::redact::Secret;
+
+impl ServerConfig {
+    /// A program and its arguments; all else is the default.
+    ///
+    /// ```
+    /// # fn main() -> mcpool::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// use mcpool::{Config, ServerConfig};
+    ///
+    /// let time = ServerConfig::stdio("uvx", ["mcp-server-time"]).timeout(Duration::from_secs(60));
+    /// let docs = ServerConfig::http("https://example.com/mcp").header("Authorization", "Bearer ${DOCS_TOKEN}");
+    /// let config = Config::default().server("time", time)?.server("docs", docs)?;
+    /// assert_eq!(config.servers.len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stdio(
+        command: impl Into<String>,
+        args: impl IntoIterator<Item = impl Into<String>>,
+    ) -> ServerConfig {
+        let args = args.into_iter().map(Into::into).collect();
+        ServerConfig::reached_by(Transport::Stdio {
+            command: command.into(),
+            args,
+            env: IndexMap::new(),
+            env_file: None,
+            cwd: None,
+        })
+    }
+
+    /// A Streamable HTTP server; all else is the default.
+    pub fn http(url: impl Into<String>) -> ServerConfig {
+        let (headers, env) = (IndexMap::new(), IndexMap::new());
+        ServerConfig::reached_by(Transport::Http(Remote { url: url.into(), headers, env }))
+    }
+
+    /// Adds a variable to its `env`.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> ServerConfig {
+        let env = match &mut self.transport {
+            Transport::Stdio { env, .. } => env,
+            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+                &mut remote.env
+            }
+        };
+        env.insert(name.into(), Secret::new(value.into()));
+        self
+    }
+
+    /// Adds a header that is sent with each request; a program has none.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> ServerConfig {
+        if let Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) =
+            &mut self.transport
+        {
+            remote.headers.insert(name.into(), Secret::new(value.into()));
+        }
+        self
+    }
+
+    fn reached_by(transport: Transport) -> ServerConfig {
+        let default = Config::from_value(json!({"mcpServers": {"default": {"command": "-"}}}));
+        let default = default.ok().and_then(|mut config| config.servers.swap_remove("default"));
+        let default = default.and_then(|declared| declared.config.ok());
+        default.expect("a definition with only a command is valid").transport(transport)
+    }
+}
+
+impl Config {
+    /// Adds a server, or replaces the one of this name. The name and the definition are checked as in a file.
+    pub fn server(mut self, name: &str, server: ServerConfig) -> Result<Config> {
+        let mut checked = Config::from_value(json!({"mcpServers": {name: server.to_value()}}))?;
+        if let Some(declared) = checked.servers.swap_remove(name) {
+            if let Err(error) = &declared.config {
+                return Err(error.clone());
+            }
+            self.servers.insert(name.to_owned(), declared);
+        }
+        self.warnings.append(&mut checked.warnings);
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_definition_built_in_code_is_the_one_that_a_file_would_have() {
+        let server = ServerConfig::stdio("x", ["-a"])
+            .env("KEY", "v")
+            .timeout(Duration::from_secs(5))
+            .lazy(true);
+        let written = json!({"command": "x", "args": ["-a"], "env": {"KEY": "v"}, "timeout": 5000, "lazy": true});
+        assert_eq!(server.to_value(), written);
+        let remote = ServerConfig::http("https://h/mcp").header("A", "1");
+        assert_eq!(remote.to_value(), json!({"url": "https://h/mcp", "headers": {"A": "1"}}));
+        let config = Config::default().server("a", server).unwrap().server("b", remote).unwrap();
+        assert_eq!(config.servers.keys().collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_a_file_may_not_say_is_refused_in_code_too() {
+        let config = || Config::default();
+        let refused = |name: &str, server| config().server(name, server).unwrap_err().code();
+        assert_eq!(refused("a b", ServerConfig::stdio("x", [""; 0])), "CONFIG_INVALID");
+        assert_eq!(refused("a", ServerConfig::http("ftp://h/")), "CONFIG_INVALID");
+    }
+}

@@ -1,0 +1,18 @@
+//! What the bindings are made of: queues into host loops, questions to a host, options as JSON, logs and the runtime.
+//! It changes with the bindings and is no part of the crate's stable interface.
+
+pub use crate::mailbox::{Address, Letter, Mailbox};
+pub use crate::manager::{Attributes, CallHandle, CallTelemetry, ToolRef, telemetry_words};
+pub use crate::options::{Language, OptionInfo, OptionKind};
+pub use crate::question::{Listening, Questions, Taken};
+pub use crate::result::{Failure, Origin};
+
+/// Log records for a host language.
+pub mod logs {
+    pub use crate::logs::*;
+}
+
+/// The runtime behind all verbs.
+pub mod runtime {
+    pub use crate::runtime::*;
+}
