@@ -1,4 +1,4 @@
-//! Owns reading JSON strings that servers wrote, whatever is in them.
+//! Owns reading JSON strings from servers, including malformed ones.
 
 use std::borrow::Cow;
 
