@@ -1,16 +1,16 @@
-//! Owns what must not be shown: secret values are a type that prints as stars (`Secret`), a definition is shown without
-//! the values that may be secret (`shown`), and what a server says is told without the values it was given (`mask`).
-//! Invariant: the only way to a [`Secret`]'s text is [`Secret::expose`], called where the value leaves for its
-//! server, is written to the user's own file, or goes into a hash.
+//! Owns redaction: `Secret` is a value that prints as stars, `shown` redacts definitions, `mask` hides the values that
+//! a server was given in the text that the server sends.
+//! Invariant: [`Secret::expose`] is the only access to a [`Secret`]'s text. It is called where the value is sent to its
+//! server, written to the user's own file, or hashed.
 
 use std::fmt;
 
 mod arguments;
 mod find;
 mod forms;
-mod given;
 mod literals;
 mod mask;
+mod mask_builder;
 mod names;
 mod needles;
 mod reference;
@@ -18,8 +18,8 @@ mod shown;
 mod view;
 
 pub(crate) use arguments::{arguments, shortened};
-pub(crate) use given::Given;
 pub(crate) use mask::Mask;
+pub(crate) use mask_builder::MaskBuilder;
 pub(crate) use names::is_secret_key;
 pub(crate) use needles::Cut;
 #[cfg(any(test, fuzzing))]
@@ -33,7 +33,7 @@ const STARS: &str = "***";
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes the value into custody.
+    /// Wraps a secret value.
     pub fn new(value: impl Into<String>) -> Self {
         Secret(value.into())
     }
@@ -50,7 +50,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why JSON is not what was expected, without the value that stands in its place.
+/// Why JSON could not be read, without the offending value.
 pub(crate) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let blank = |from: usize, kind: &str| {

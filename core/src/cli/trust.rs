@@ -18,7 +18,7 @@ use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::surroundings::Surroundings;
 use crate::trust::{
-    TrustQuestion, Trusted, chosen, discover, questions, trust_these, trusted, untrust,
+    TrustQuestion, Trusted, discover, questions, select_questions, trust_these, trusted, untrust,
 };
 
 mod question;
@@ -83,7 +83,7 @@ impl Trust {
             show(screen, "revoked", &revoked, "nothing of it was trusted");
             return Ok(OK);
         }
-        let asked = chosen(&place, questions(&place, &surroundings)?, only)?;
+        let asked = select_questions(&place, questions(&place, &surroundings)?, only)?;
         let asked = self.with_fingerprint(asked)?;
         let open: Vec<&TrustQuestion> = asked.iter().filter(|it| !it.trusted).collect();
         open.iter().for_each(|question| question::show(question, screen));

@@ -94,7 +94,7 @@ impl Starts {
                 let programs = lock(&self.0).programs();
                 let look = move || {
                     let shared =
-                        programs.into_iter().map(|(number, pid)| (number, Activity::of(pid)));
+                        programs.into_iter().map(|(number, pid)| (number, Activity::sample(pid)));
                     (shared.collect::<Vec<_>>(), running_tasks())
                 };
                 let looked = runtime::handle().spawn_blocking(look).await;

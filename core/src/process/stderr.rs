@@ -1,5 +1,5 @@
-//! Owns the memory of a server's stderr: its last lines, within bounds, fit for an error message.
-//! Invariant: the mask sees all lines at once, since a server may write a secret over several.
+//! Owns the last lines of a server's stderr, bounded, for error messages.
+//! Invariant: the mask sees all lines at once, since a secret may span several.
 
 use std::collections::VecDeque;
 
@@ -7,30 +7,30 @@ use crate::redact::{Cut, Mask};
 
 /// Stands between a message and the last lines of stderr.
 pub(crate) const BEFORE_LAST_WORDS: &str = "; stderr:\n";
-const LINES: usize = 64;
-const BYTES: usize = 16 << 10;
+const MAX_LINES: usize = 64;
+const MAX_BYTES: usize = 16 << 10;
 
-pub(super) struct Tail {
+pub(super) struct StderrTail {
     mask: Mask,
     lines: VecDeque<Vec<u8>>,
     partial: Vec<u8>,
     bytes: usize,
-    /// What was there before is gone.
+    /// Earlier text was dropped.
     is_cut: bool,
 }
 
-impl Tail {
+impl StderrTail {
     pub(super) fn new(mask: Mask) -> Self {
-        Tail { mask, lines: VecDeque::new(), partial: Vec::new(), bytes: 0, is_cut: false }
+        StderrTail { mask, lines: VecDeque::new(), partial: Vec::new(), bytes: 0, is_cut: false }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
         for piece in chunk.split_inclusive(|&byte| byte == b'\n') {
             self.partial.extend_from_slice(piece);
-            let excess = self.partial.len().saturating_sub(BYTES);
+            let excess = self.partial.len().saturating_sub(MAX_BYTES);
             if excess > 0 {
                 self.partial.drain(..excess);
-                // A gap may stand at the beginning only.
+                // Text may be missing only at the beginning.
                 self.lines.clear();
                 (self.bytes, self.is_cut) = (0, true);
             }
@@ -45,13 +45,13 @@ impl Tail {
         let line = line.trim_ascii_end().to_vec();
         self.bytes += line.len();
         self.lines.push_back(line);
-        while self.lines.len() > LINES || self.bytes > BYTES {
+        while self.lines.len() > MAX_LINES || self.bytes > MAX_BYTES {
             self.bytes -= self.lines.pop_front().map_or(0, |line| line.len());
             self.is_cut = true;
         }
     }
 
-    /// `message`, and behind it the lines.
+    /// Appends the lines to `message`.
     pub(super) fn quote_after(&self, message: String) -> String {
         let partial = (!self.partial.is_empty()).then_some(&self.partial);
         let lines: Vec<_> = self.lines.iter().chain(partial).map(Vec::as_slice).collect();
@@ -59,7 +59,7 @@ impl Tail {
             return message;
         }
         let text = lines.join(&b'\n');
-        // The last line may go on.
+        // The last line may be incomplete.
         let cut = Cut { start: self.is_cut, end: true };
         let shown = self.mask.part(&String::from_utf8_lossy(&text), 0, cut);
         format!("{message}{BEFORE_LAST_WORDS}{shown}")
@@ -69,11 +69,11 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::Given;
+    use crate::redact::MaskBuilder;
 
     #[test]
     fn the_last_lines_are_kept_within_bounds() {
-        let mut tail = Tail::new(Mask::default());
+        let mut tail = StderrTail::new(Mask::default());
         for number in 0..1000 {
             tail.push(format!("line {number}\n").as_bytes());
         }
@@ -86,17 +86,17 @@ mod tests {
 
     #[test]
     fn an_endless_line_is_bounded() {
-        let mut tail = Tail::new(Mask::default());
+        let mut tail = StderrTail::new(Mask::default());
         for _ in 0..1000 {
             tail.push(&[b'x'; 4096]);
         }
-        assert!(tail.quote_after(String::new()).len() < 2 * BYTES);
+        assert!(tail.quote_after(String::new()).len() < 2 * MAX_BYTES);
     }
 
-    fn said(secret: &str, chunks: &[&[u8]]) -> String {
-        let mut given = Given::default();
-        given.value(secret);
-        let mut tail = Tail::new(given.mask());
+    fn output_of(secret: &str, chunks: &[&[u8]]) -> String {
+        let mut values = MaskBuilder::default();
+        values.value(secret);
+        let mut tail = StderrTail::new(values.build());
         chunks.iter().for_each(|chunk| tail.push(chunk));
         tail.quote_after("gone".into())
     }
@@ -109,17 +109,21 @@ mod tests {
             &[b"it is corr", b"ect-ho\r\n  rse-", b"bat\ntery\nbye"],
             &[b"it is co\nrr\nec\nt-\nho\nrs\ne-\nba\ntt\ner\ny\nbye\n"],
         ] {
-            assert_eq!(said(secret, chunks), "gone; stderr:\nit is ***\nbye");
+            assert_eq!(output_of(secret, chunks), "gone; stderr:\nit is ***\nbye");
         }
-        assert_eq!(said(secret, &[b"it is correct-ho\nrse-"]), "gone; stderr:\nit is ***");
+        assert_eq!(output_of(secret, &[b"it is correct-ho\nrse-"]), "gone; stderr:\nit is ***");
     }
 
     #[test]
     fn what_is_left_of_a_secret_is_hidden_where_the_rest_is_forgotten() {
-        let secret: String = (0..4 * BYTES).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
+        let secret: String =
+            (0..4 * MAX_BYTES).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
         let lines = secret.as_bytes().chunks(60).collect::<Vec<_>>().join(&b'\n');
-        assert_eq!(said(&secret, &[&lines[..3 * BYTES]]), "gone; stderr:\n***");
-        assert_eq!(said(&secret, &[&lines, b"\nbye"]), "gone; stderr:\n***\nbye");
-        assert_eq!(said(&secret, &[b"x\n", secret.as_bytes(), b" bye"]), "gone; stderr:\n*** bye");
+        assert_eq!(output_of(&secret, &[&lines[..3 * MAX_BYTES]]), "gone; stderr:\n***");
+        assert_eq!(output_of(&secret, &[&lines, b"\nbye"]), "gone; stderr:\n***\nbye");
+        assert_eq!(
+            output_of(&secret, &[b"x\n", secret.as_bytes(), b" bye"]),
+            "gone; stderr:\n*** bye"
+        );
     }
 }

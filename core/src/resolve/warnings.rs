@@ -1,8 +1,7 @@
-//! Owns what was odd while a definition was resolved. Each line names the server, the field and the variable; none
-//! shows a value.
+//! Owns the warnings of a resolution. Each names the server, the field and the variable; none shows a value.
 
-/// More than anybody reads.
-const LIMIT: usize = 50;
+/// The most warnings that are kept.
+const MAX_WARNINGS: usize = 50;
 
 pub(super) struct Warnings {
     server: String,
@@ -20,7 +19,7 @@ impl Warnings {
     }
 
     pub(super) fn push(&mut self, what: &str) {
-        if self.lines.len() >= LIMIT {
+        if self.lines.len() >= MAX_WARNINGS {
             self.more += 1;
             return;
         }

@@ -334,9 +334,9 @@ impl Pipe {
         self.note_prompt();
         let inbound = self.inbound.get().cloned();
         let (pipe, rest_ended) = (self.me.clone(), self.process.rest_ended());
-        let obituary = self.process.obituary(closed);
+        let exit_report = self.process.exit_report(closed);
         crate::runtime::spawn(async move {
-            let words = obituary.await;
+            let words = exit_report.await;
             let Some(inbound) = inbound.and_then(|inbound| inbound.upgrade()) else { return };
             let unread = || pipe.upgrade().and_then(|pipe| pipe.unread());
             let mut proof = unread();

@@ -4,16 +4,16 @@ use serde_json::json;
 use url::Url;
 
 use super::*;
-use crate::redact::Given;
+use crate::redact::MaskBuilder;
 
-fn of(fill: impl FnOnce(&mut Given)) -> Mask {
-    let mut given = Given::default();
-    fill(&mut given);
-    given.mask()
+fn mask_of(fill: impl FnOnce(&mut MaskBuilder)) -> Mask {
+    let mut values = MaskBuilder::default();
+    fill(&mut values);
+    values.build()
 }
 
 fn value(value: &str) -> Mask {
-    of(|given| given.value(value))
+    mask_of(|values| values.value(value))
 }
 
 fn hex(text: &str) -> String {
@@ -65,7 +65,7 @@ fn percent_encoding_is_hidden_however_much_of_it_is_encoded() {
         assert_eq!(mask.text(said), "***", "{said}");
     }
     // What is encoded in a URL is known as it is, too.
-    let mask = of(|given| given.url(&Url::parse("https://h/?key=s%40rd%2Ffish").unwrap()));
+    let mask = mask_of(|values| values.url(&Url::parse("https://h/?key=s%40rd%2Ffish").unwrap()));
     for said in ["s@rd/fish", "s%40rd%2Ffish", "s%40rd/fish", &STANDARD.encode("s@rd/fish")] {
         assert_eq!(mask.text(said), "***", "{said}");
     }
@@ -92,11 +92,11 @@ fn escapes_are_hidden_in_every_spelling() {
 
 #[test]
 fn what_overlaps_leaves_nothing() {
-    let both = of(|given| {
-        given.value("alpha-bravo");
-        given.value("bravo-charlie");
-        given.value("alpha-bravo-extra");
-        given.value("ravo-x");
+    let both = mask_of(|values| {
+        values.value("alpha-bravo");
+        values.value("bravo-charlie");
+        values.value("alpha-bravo-extra");
+        values.value("ravo-x");
     });
     for said in ["alpha-bravo-charlie", "alpha-bravo-extra", "alpha-bravo-x"] {
         assert_eq!(both.text(said), "***", "{said}");
@@ -127,19 +127,19 @@ fn a_secret_that_is_split_over_lines_is_hidden() {
 
 #[test]
 fn what_a_value_is_follows_from_where_it_stands() {
-    let mask = of(|given| {
-        given.variable("API_KEY", "hunterhunter");
-        given.variable("PIN", "4711");
-        given.variable("USE_AUTH", "true");
-        given.variable("MODE", "production");
-        given.variable("HOST", "127.0.0.1");
-        given.variable("BIN", "/usr/bin");
-        given.variable("PORT", "8080");
-        given.variable("TOOLSETS", "issues");
-        given.variable("DATABASE", "postgres://me:tiger-1@db/x");
-        given.variable("REGION", "us-east-1");
-        given.header("X-Readonly", "true");
-        given.header("Authorization", "Bearer swordfish");
+    let mask = mask_of(|values| {
+        values.variable("API_KEY", "hunterhunter");
+        values.variable("PIN", "4711");
+        values.variable("USE_AUTH", "true");
+        values.variable("MODE", "production");
+        values.variable("HOST", "127.0.0.1");
+        values.variable("BIN", "/usr/bin");
+        values.variable("PORT", "8080");
+        values.variable("TOOLSETS", "issues");
+        values.variable("DATABASE", "postgres://me:tiger-1@db/x");
+        values.variable("REGION", "us-east-1");
+        values.header("X-Readonly", "true");
+        values.header("Authorization", "Bearer swordfish");
     });
     let said = "hunterhunter 4711 14711 true production 127.0.0.1 /usr/bin 8080";
     let shown = "*** *** 14711 true production 127.0.0.1 /usr/bin 8080";
@@ -152,11 +152,11 @@ fn what_a_value_is_follows_from_where_it_stands() {
 
 #[test]
 fn values_are_hidden_wherever_they_are_repeated() {
-    let mask = of(|given| {
-        given.value("hunter2/x y\"");
-        given.header("Authorization", "Bearer correct-horse");
-        given.header("X-Login", "Basic bWU6c3dvcmRmaXNo");
-        given.value("1");
+    let mask = mask_of(|values| {
+        values.value("hunter2/x y\"");
+        values.header("Authorization", "Bearer correct-horse");
+        values.header("X-Login", "Basic bWU6c3dvcmRmaXNo");
+        values.value("1");
     });
     for (said, shown) in [
         ("it is hunter2/x y\", 1", "it is ***, 1"),
@@ -172,9 +172,10 @@ fn values_are_hidden_wherever_they_are_repeated() {
 
 #[test]
 fn the_secrets_of_a_url_and_of_arguments_are_known() {
-    let mask = of(|given| {
-        given.url(&Url::parse("https://me%40x:hun%20ter@h/mcp?key=abcdef%21&page=second").unwrap());
-        given.args(&["--token".into(), "swordfish".into(), "plain-word".into()]);
+    let mask = mask_of(|values| {
+        values
+            .url(&Url::parse("https://me%40x:hun%20ter@h/mcp?key=abcdef%21&page=second").unwrap());
+        values.args(&["--token".into(), "swordfish".into(), "plain-word".into()]);
     });
     assert_eq!(
         mask.text("hun ter, hun%20ter, abcdef!, abcdef%21, second"),
@@ -212,10 +213,10 @@ fn json_is_hidden_in_depth() {
 
 #[test]
 fn json_as_it_is_written_stays_json_and_changes_nowhere_else() {
-    let mask = of(|given| {
-        given.value("123456");
-        given.value("hunterhunter");
-        given.value("\",\"b\":\"");
+    let mask = mask_of(|values| {
+        values.value("123456");
+        values.value("hunterhunter");
+        values.value("\",\"b\":\"");
     });
     let hide =
         |json: &str| String::from_utf8(mask.raw_json(json.to_owned().into()).into()).unwrap();
@@ -236,11 +237,11 @@ fn a_value_of_stars_does_not_come_back() {
 #[test]
 fn huge_values_and_texts_that_repeat_cost_no_more_than_their_length() {
     let secret = "a".repeat(1 << 17);
-    let mask = of(|given| {
-        given.value(&secret);
-        given.value(&format!("{}b", "a".repeat(1 << 16)));
-        given.value(&"%41".repeat(1 << 14));
-        given.value(&"\\u0041".repeat(1 << 14));
+    let mask = mask_of(|values| {
+        values.value(&secret);
+        values.value(&format!("{}b", "a".repeat(1 << 16)));
+        values.value(&"%41".repeat(1 << 14));
+        values.value(&"\\u0041".repeat(1 << 14));
     });
     let said = format!("{secret}{secret} {}\n{secret}", "%61".repeat(1 << 17));
     assert_eq!(mask.text(&said), "*** ***");
