@@ -139,7 +139,7 @@ async fn run_commands(config: &ServerConfig, warnings: &mut Warnings) -> Command
     }
     let runs = commands.into_iter().map(|(entry, command)| {
         let request = CommandRequest::new(&command, scope);
-        async move { (entry, request.output_of().await) }
+        async move { (entry, request.output().await) }
     });
     let mut outputs = CommandOutputs::new();
     for ((field, name), outcome) in join_all(runs).await {

@@ -55,7 +55,7 @@ impl Discover {
 fn files(found: &Discovery, screen: &mut Screen) {
     heading(screen, "Files, the first one wins");
     let rows = found.files.iter().map(|file| {
-        let (tint, said) = match &file.problem {
+        let (tint, note) = match &file.problem {
             Some(problem) => (Tint::Red, without_place(problem, &file.path).to_owned()),
             None => (Tint::Plain, String::new()),
         };
@@ -64,7 +64,7 @@ fn files(found: &Discovery, screen: &mut Screen) {
             Cell::plain(level(file.level)),
             Cell::plain(file.servers),
             Cell::plain(short(&file.path)),
-            Cell::new(tint, said),
+            Cell::new(tint, note),
         ]
     });
     screen.table("  ", &["PRODUCT", "LEVEL", "SERVERS", "FILE", "PROBLEM"], rows.collect());

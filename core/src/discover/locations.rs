@@ -52,9 +52,9 @@ impl SearchRoots<'_> {
         let found = match base {
             Base::Project => vec![Some(Candidate::at(self.project.to_owned()))],
             Base::Home => vec![home(&[])],
-            Base::Config => vec![self.from_variable("XDG_CONFIG_HOME"), home(&[".config"])],
+            Base::Config => vec![self.variable_directory("XDG_CONFIG_HOME"), home(&[".config"])],
             Base::AppData if platform == Platform::Windows => {
-                vec![self.from_variable("APPDATA").or_else(|| home(&["AppData", "Roaming"]))]
+                vec![self.variable_directory("APPDATA").or_else(|| home(&["AppData", "Roaming"]))]
             }
             Base::Library if platform == Platform::Macos => {
                 vec![home(&["Library", "Application Support"])]
@@ -69,7 +69,7 @@ impl SearchRoots<'_> {
                 let bases = self.directories(base).into_iter();
                 bases.map(|base| Some(self.join_all(base, &["Code", "User"]))).collect()
             }
-            Base::Env(variable) => vec![self.from_variable(variable)],
+            Base::Env(variable) => vec![self.variable_directory(variable)],
             Base::System if platform == Platform::Windows => Vec::new(),
             Base::System => vec![Some(Candidate::at(self.system.to_owned()))],
             Base::Own => vec![self.surroundings.config_dir().map(|own| match own.parent() {
@@ -90,7 +90,7 @@ impl SearchRoots<'_> {
     }
 
     /// The directory that a variable names; a relative path is ignored.
-    fn from_variable(&self, variable: &str) -> Option<Candidate> {
+    fn variable_directory(&self, variable: &str) -> Option<Candidate> {
         let named = self.surroundings.var(variable).map(PathBuf::from);
         named.filter(|path| path.is_absolute()).map(Candidate::at)
     }

@@ -158,10 +158,10 @@ impl<'a> Reader<'a> {
         }
         let display =
             |text: &str| text.replace(&*candidate.path.to_string_lossy(), &candidate.display);
-        let told = |error: Error| display(&error.to_string());
-        let text = read_text(&candidate.path).map_err(told)?;
+        let to_text = |error: Error| display(&error.to_string());
+        let text = read_text(&candidate.path).map_err(to_text)?;
         *is_empty = text.trim_start_matches('\u{feff}').trim().is_empty();
-        let parsed = parse_document(&candidate.path, &text).map_err(told)?;
+        let parsed = parse_document(&candidate.path, &text).map_err(to_text)?;
         self.warnings
             .extend(parsed.warnings(&candidate.path).iter().map(|warning| display(warning)));
         match parsed.value {

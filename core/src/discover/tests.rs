@@ -356,8 +356,8 @@ fn what_nobody_trusts_takes_no_place_of_the_users() {
     assert_eq!((source("one"), source("github")), (Level::User, Level::User));
     let held_back: Vec<_> =
         found.config.project.iter().filter(|entry| entry.held_back.is_some()).collect();
-    let told: Vec<_> = held_back.iter().map(|entry| entry.name.as_str()).collect();
-    assert_eq!(told, ["one", "GitHub"]);
+    let names: Vec<_> = held_back.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["one", "GitHub"]);
     assert_eq!(held_back[0].held_back.as_ref().unwrap().effect, Effect::Replace);
     assert_eq!(found.config.warnings.len(), 2, "{:?}", found.config.warnings);
     assert_eq!(found.report()["blocked"][1]["servers"][0]["name"], "github");

@@ -75,12 +75,12 @@ impl Queue {
             return None;
         }
         let lost = std::mem::take(&mut state.lost);
-        let told = (lost > 0).then(|| {
+        let lost_record = (lost > 0).then(|| {
             let text =
                 format!("{lost} log records were lost: they came faster than they were read");
             LogRecord::new(Level::WARN, "mcpool::logs", text)
         });
-        Some(told.into_iter().chain(state.records.drain(..)).collect())
+        Some(lost_record.into_iter().chain(state.records.drain(..)).collect())
     }
 
     /// The level stays off from now on.

@@ -47,11 +47,11 @@ impl Child {
     }
 
     fn by_thread(pid: Pid) -> io::Result<Child> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let thread =
             std::thread::Builder::new().name("mcpool-wait".to_owned()).stack_size(WAITER_STACK);
-        thread.spawn(move || tell.send(reap(pid, WaitOptions::empty())))?;
-        Ok(Child { pid, end: ExitSource::Thread(told) })
+        thread.spawn(move || sender.send(reap(pid, WaitOptions::empty())))?;
+        Ok(Child { pid, end: ExitSource::Thread(receiver) })
     }
 
     pub(super) fn pid(&self) -> Pid {
@@ -67,7 +67,7 @@ impl Child {
                 let ended = fd.readable().await.is_ok();
                 if ended { reap(self.pid, WaitOptions::NOHANG) } else { unknown() }
             }
-            ExitSource::Thread(told) => told.await.unwrap_or_else(|_| unknown()),
+            ExitSource::Thread(receiver) => receiver.await.unwrap_or_else(|_| unknown()),
         }
     }
 }
@@ -97,7 +97,8 @@ mod tests {
             Child::by_descriptor,
         ];
         for way in ways {
-            for (script, told) in [("exit 7", (Some(7), None)), ("kill -9 $$", (None, Some(9)))] {
+            for (script, expected) in [("exit 7", (Some(7), None)), ("kill -9 $$", (None, Some(9)))]
+            {
                 let program = Program {
                     path: "/bin/sh".into(),
                     args: vec!["-c".to_owned(), script.to_owned()],
@@ -108,7 +109,7 @@ mod tests {
                 let status = runtime::block_on(async {
                     way(spawn(&program, stdio).unwrap()).unwrap().wait().await
                 });
-                assert_eq!((status.code(), status.signal()), told);
+                assert_eq!((status.code(), status.signal()), expected);
             }
         }
     }

@@ -30,28 +30,28 @@ pub(crate) enum RunError {
 pub(crate) async fn run_command(program: Program, limit: usize) -> Result<Vec<u8>, RunError> {
     let (mut running, stdout) = ChildGroup::start(program).ok_or(RunError::NotStarted)?;
     let mut stdout = Some(stdout);
-    let mut heard = Vec::new();
+    let mut output = Vec::new();
     let mut chunk = vec![0; 4096];
     let mut ended = None;
     loop {
         tokio::select! {
-            read = read(&mut stdout, &mut chunk) => match read {
+            read = read_chunk(&mut stdout, &mut chunk) => match read {
                 0 => stdout = None,
-                count if heard.len() + count > limit => return Err(RunError::TooLong),
-                count => heard.extend_from_slice(&chunk[..count]),
+                count if output.len() + count > limit => return Err(RunError::TooLong),
+                count => output.extend_from_slice(&chunk[..count]),
             },
             status = running.wait(), if ended.is_none() => ended = Some(status),
             () = tokio::time::sleep(OUTPUT_GRACE), if ended.is_some() => stdout = None,
         }
         if let (Some(status), None) = (&ended, &stdout) {
             let well = status.is_some_and(|status| status.success());
-            return if well { Ok(heard) } else { Err(RunError::Failed) };
+            return if well { Ok(output) } else { Err(RunError::Failed) };
         }
     }
 }
 
 /// The number of bytes read, 0 at the end. Pending forever without a pipe.
-async fn read(stdout: &mut Option<pipe::Receiver>, chunk: &mut [u8]) -> usize {
+async fn read_chunk(stdout: &mut Option<pipe::Receiver>, chunk: &mut [u8]) -> usize {
     match stdout {
         Some(stdout) => stdout.read(chunk).await.unwrap_or(0),
         None => std::future::pending().await,
@@ -66,10 +66,10 @@ impl ChildGroup {
     fn start(program: Program) -> Option<(ChildGroup, pipe::Receiver)> {
         let (ours, theirs) = receiver().ok()?;
         let stdio = [null().ok()?, theirs, null().ok()?];
-        let leave = permit_to_start()?;
+        let permit = permit_to_start()?;
         let group = spawn(&program, stdio).ok()?;
         register(group);
-        drop(leave);
+        drop(permit);
         match Child::watch(group) {
             Ok(child) => Some((ChildGroup(Some(child)), ours)),
             Err(_) => {

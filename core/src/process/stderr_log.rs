@@ -235,15 +235,15 @@ mod tests {
 
     #[test]
     fn a_last_line_without_a_line_end_is_logged() {
-        let ear = CapturedText::default();
-        tracing::subscriber::with_default(ear.clone(), || {
+        let captured = CapturedText::default();
+        tracing::subscriber::with_default(captured.clone(), || {
             let mut log = StderrLog::new("s".into(), Mask::default());
             log.push(b"hello\nbye");
-            let heard = ear.0.lock().unwrap().clone();
-            assert!(heard.contains("hello") && !heard.contains("bye"), "{heard}");
+            let logged_text = captured.0.lock().unwrap().clone();
+            assert!(logged_text.contains("hello") && !logged_text.contains("bye"), "{logged_text}");
         });
-        let heard = ear.0.lock().unwrap();
-        assert!(heard.contains("bye"), "{heard}");
+        let logged_text = captured.0.lock().unwrap();
+        assert!(logged_text.contains("bye"), "{logged_text}");
     }
 
     #[test]

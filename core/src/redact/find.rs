@@ -33,7 +33,7 @@ fn text_at(text: &str, depth: usize) -> Spans {
         urls.push(url);
     }
     let closed = sort_and_join(urls.into_iter().chain(references.ranges()).collect());
-    named(text, &references, &closed, &mut places);
+    named_values(text, &references, &closed, &mut places);
     for (range, piece) in references.pieces(text) {
         match piece {
             Piece::Literal(literal) => by_looks(literal, range.start, &mut places),
@@ -70,13 +70,13 @@ pub(super) fn in_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<Spans>
             return in_arg(arg);
         }
         match arg.split_once('=').filter(|(name, _)| name.chars().all(is_name)) {
-            Some((name, value)) => match Flag::of(name) {
+            Some((name, value)) => match Flag::classify(name) {
                 Flag::Other => in_arg(arg),
                 flag => flag.places_in(value, arg.len() - value.len()),
             },
             None if arg.starts_with("-H") && arg.len() > 2 => Flag::Header.places_in(&arg[2..], 2),
             None => {
-                flag = if arg.chars().all(is_name) { Flag::of(arg) } else { Flag::Other };
+                flag = if arg.chars().all(is_name) { Flag::classify(arg) } else { Flag::Other };
                 in_arg(arg)
             }
         }
@@ -95,7 +95,7 @@ enum Flag {
 }
 
 impl Flag {
-    fn of(flag: &str) -> Flag {
+    fn classify(flag: &str) -> Flag {
         match flag {
             "-H" | "--header" | "--headers" => Flag::Header,
             "-e" | "--env" => Flag::Variable,
@@ -189,7 +189,7 @@ fn next_url(text: &str, references: &References, from: usize) -> Option<Range<us
 }
 
 /// Values after a secret name: `key=value`, `"key": "value"`, `--key value`, and what follows `Bearer`.
-fn named(text: &str, references: &References, closed: &[Range<usize>], places: &mut Spans) {
+fn named_values(text: &str, references: &References, closed: &[Range<usize>], places: &mut Spans) {
     let mut at = 0;
     while let Some(found) = text[at..].find(is_name) {
         let start = at + found;

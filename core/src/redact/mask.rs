@@ -101,7 +101,7 @@ impl Mask {
         cut: Cut,
     ) -> Cow<'a, str> {
         let Some(needles) = &self.0 else { return Cow::Borrowed(&text[from..]) };
-        let found = places(needles, text, certainty, cut);
+        let found = ranges_to_hide(needles, text, certainty, cut);
         let (mut shown, mut at) = (String::new(), from);
         for place in found.into_iter().filter(|place| place.end > from) {
             shown.push_str(&text[at..place.start.max(at)]);
@@ -113,7 +113,7 @@ impl Mask {
         }
         shown.push_str(&text[at..]);
         // The stars may have formed a new match with the text around them.
-        if needles.has_stars && !places(needles, &shown, certainty, cut).is_empty() {
+        if needles.has_stars && !ranges_to_hide(needles, &shown, certainty, cut).is_empty() {
             return Cow::Borrowed(STARS);
         }
         shown.into()
@@ -121,7 +121,12 @@ impl Mask {
 }
 
 /// The ranges to hide: sorted, disjoint, at character boundaries.
-fn places(needles: &Needles, text: &str, certainty: Certainty, cut: Cut) -> Vec<Range<usize>> {
+fn ranges_to_hide(
+    needles: &Needles,
+    text: &str,
+    certainty: Certainty,
+    cut: Cut,
+) -> Vec<Range<usize>> {
     let mut places: Vec<Range<usize>> = Vec::new();
     each_view(text, |view| {
         let mut seen = 0;

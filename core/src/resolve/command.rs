@@ -37,7 +37,7 @@ pub(super) struct CommandRequest {
 }
 
 enum Run {
-    Said(Secret),
+    Done(Secret),
     UnderWay(WeakShared<Work>),
 }
 
@@ -92,13 +92,13 @@ impl CommandRequest {
     }
 
     /// The command's output, from the cache or from a run.
-    pub(super) async fn output_of(self) -> Result<Secret, CommandFailure> {
+    pub(super) async fn output(self) -> Result<Secret, CommandFailure> {
         self.output_within(TIME_LIMIT).await
     }
 
     async fn output_within(self, limit: Duration) -> Result<Secret, CommandFailure> {
         let run = match self.find_or_start(limit) {
-            Ok(said) => return Ok(said),
+            Ok(output) => return Ok(output),
             Err(run) => run,
         };
         run.await
@@ -107,7 +107,7 @@ impl CommandRequest {
     fn find_or_start(self, limit: Duration) -> Result<Secret, Shared<Work>> {
         let mut runs = lock(RUNS.get());
         match runs.get(&self) {
-            Some(Run::Said(said)) => return Ok(said.clone()),
+            Some(Run::Done(output)) => return Ok(output.clone()),
             Some(Run::UnderWay(run)) => {
                 if let Some(run) = run.upgrade() {
                     return Err(run);
@@ -117,13 +117,13 @@ impl CommandRequest {
         }
         let request = self.clone();
         let work: Work = Box::pin(async move {
-            let said = request.run(limit).await;
+            let output = request.run(limit).await;
             let mut runs = lock(RUNS.get());
-            match &said {
-                Ok(said) => runs.insert(request, Run::Said(said.clone())),
+            match &output {
+                Ok(output) => runs.insert(request, Run::Done(output.clone())),
                 Err(_) => runs.remove(&request),
             };
-            said
+            output
         });
         let run = work.shared();
         if let Some(weak) = run.downgrade() {
@@ -140,15 +140,15 @@ impl CommandRequest {
             cwd: self.directory.clone(),
         };
         let heard = tokio::time::timeout(limit, run_command(shell, OUTPUT_LIMIT)).await;
-        let said = heard.map_err(|_| CommandFailure::Late)?.map_err(|unheard| match unheard {
+        let output = heard.map_err(|_| CommandFailure::Late)?.map_err(|unheard| match unheard {
             RunError::NotStarted | RunError::Failed => CommandFailure::Failed,
             RunError::TooLong => CommandFailure::TooLong,
         })?;
-        let said = String::from_utf8(said).map_err(|_| CommandFailure::Unreadable)?;
-        match said.trim() {
+        let output = String::from_utf8(output).map_err(|_| CommandFailure::Unreadable)?;
+        match output.trim() {
             "" => Err(CommandFailure::Empty),
-            said if said.contains('\0') => Err(CommandFailure::Unreadable),
-            said => Ok(Secret::new(said)),
+            output if output.contains('\0') => Err(CommandFailure::Unreadable),
+            output => Ok(Secret::new(output)),
         }
     }
 }

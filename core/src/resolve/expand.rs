@@ -55,7 +55,7 @@ impl<'a> Field<'a> {
         Field { entry: Some(entry), ..self }
     }
 
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn label(&self) -> String {
         match self.entry {
             Some(entry) => format!("\"{}.{entry}\"", self.name),
             None => format!("\"{}\"", self.name),
@@ -130,7 +130,7 @@ impl<'a> Expander<'a> {
         }
         let template = Template::new(text);
         let mut expansion = Expansion { field, template: &template, out: String::new() };
-        self.fill(&mut expansion, 0..text.len(), 0)?;
+        self.expand_range(&mut expansion, 0..text.len(), 0)?;
         Ok(expansion.out)
     }
 
@@ -144,7 +144,7 @@ impl<'a> Expander<'a> {
         value
     }
 
-    fn fill(
+    fn expand_range(
         &mut self,
         expansion: &mut Expansion<'_, '_>,
         range: Range<usize>,
@@ -162,7 +162,7 @@ impl<'a> Expander<'a> {
                 self.push(expansion, OPEN)?;
                 at = dollar + ESCAPED.len();
             } else if let Some((reference, after)) = expansion.template.reference_at(dollar) {
-                self.put(expansion, reference, dollar..after, depth)?;
+                self.push_reference(expansion, reference, dollar..after, depth)?;
                 at = after;
             } else {
                 self.push(expansion, "$")?;
@@ -172,7 +172,7 @@ impl<'a> Expander<'a> {
         self.push(expansion, &text[at..range.end])
     }
 
-    fn put(
+    fn push_reference(
         &mut self,
         expansion: &mut Expansion<'_, '_>,
         reference: Reference<'_>,
@@ -187,7 +187,7 @@ impl<'a> Expander<'a> {
                 );
                 self.unresolved(expansion, whole, &why)
             }
-            Reference::File(path) => match self.file(expansion, path.clone(), depth)? {
+            Reference::File(path) => match self.file_content(expansion, path.clone(), depth)? {
                 Ok(content) => {
                     self.mask_builder.value(&content);
                     self.push(expansion, &content)
@@ -216,7 +216,7 @@ impl<'a> Expander<'a> {
                     (Some(value), _) if !value.is_empty() => self.push(expansion, &value),
                     (_, Fallback::Default(range)) => {
                         let start = expansion.out.len();
-                        self.fill(expansion, range, depth + 1)?;
+                        self.expand_range(expansion, range, depth + 1)?;
                         if is_secret {
                             // The default may contain references itself.
                             self.mask_builder.value(&expansion.out[start..]);
@@ -275,7 +275,7 @@ impl<'a> Expander<'a> {
     }
 
     /// The content of a file, or why it cannot be used.
-    fn file(
+    fn file_content(
         &mut self,
         expansion: &Expansion<'_, '_>,
         path: Range<usize>,
@@ -286,7 +286,7 @@ impl<'a> Expander<'a> {
         }
         let (field, template) = (expansion.field, expansion.template);
         let mut named = Expansion { field, template, out: String::new() };
-        self.fill(&mut named, path, depth + 1)?;
+        self.expand_range(&mut named, path, depth + 1)?;
         let content = self.read_file(&path_in(self.scope, &named.out));
         Ok(match content {
             Ok(content) => Ok(content.trim_end_matches(['\r', '\n']).to_owned()),
@@ -300,7 +300,7 @@ impl<'a> Expander<'a> {
         whole: Range<usize>,
         why: &str,
     ) -> Result<()> {
-        let shown = expansion.field.shown();
+        let shown = expansion.field.label();
         if expansion.field.lookup == LookupScope::Own {
             self.warnings.push(&format!("{shown} {why}; it is left empty"));
             return Ok(());
@@ -329,7 +329,7 @@ impl<'a> Expander<'a> {
 
     fn invalid(&self, field: Field<'_>, what: &str) -> Error {
         let server = self.warnings.server();
-        let text = format!("Server \"{server}\": {} {what}", field.shown());
+        let text = format!("Server \"{server}\": {} {what}", field.label());
         Error::new(ErrorKind::ConfigInvalid, text).with_server(server)
     }
 }

@@ -40,9 +40,9 @@ fn output_of(spawn: SpawnFn, program: &Program) -> io::Result<String> {
 #[test]
 fn a_program_gets_what_is_meant_for_it() {
     for (name, spawn) in SPAWN_FNS {
-        let told = output_of(*spawn, &shell("echo $A, $0, $(pwd), $PPID")).unwrap();
+        let output = output_of(*spawn, &shell("echo $A, $0, $(pwd), $PPID")).unwrap();
         let us = std::process::id();
-        assert_eq!(told, format!("1, shell, /, {us}\n"), "{name}");
+        assert_eq!(output, format!("1, shell, /, {us}\n"), "{name}");
     }
 }
 

@@ -55,33 +55,33 @@ fn hex_is_hidden() {
 #[test]
 fn percent_encoding_is_hidden_however_much_of_it_is_encoded() {
     let mask = value("s@rd/fish é");
-    for said in [
+    for text in [
         "s%40rd%2Ffish%20%C3%A9",
         "s%40rd%2ffish+%c3%a9",
         "s@rd%2Ffish%20é",
         "%73%40%72%64%2F%66%69%73%68%20%C3%A9",
         "s%2540rd%252Ffish%2520%25C3%25A9",
     ] {
-        assert_eq!(mask.text(said), "***", "{said}");
+        assert_eq!(mask.text(text), "***", "{text}");
     }
     // What is encoded in a URL is known as it is, too.
     let mask = mask_of(|values| values.url(&Url::parse("https://h/?key=s%40rd%2Ffish").unwrap()));
-    for said in ["s@rd/fish", "s%40rd%2Ffish", "s%40rd/fish", &STANDARD.encode("s@rd/fish")] {
-        assert_eq!(mask.text(said), "***", "{said}");
+    for text in ["s@rd/fish", "s%40rd%2Ffish", "s%40rd/fish", &STANDARD.encode("s@rd/fish")] {
+        assert_eq!(mask.text(text), "***", "{text}");
     }
 }
 
 #[test]
 fn escapes_are_hidden_in_every_spelling() {
     let mask = value("sw/rd\"fish\\né");
-    for said in [
+    for text in [
         r#"sw/rd\"fish\\né"#,
         r#"sw\/rd\"fish\\n\u00e9"#,
         r#"\u0073\u0077\u002F\u0072\u0064\u0022\u0066\u0069\u0073\u0068\u005c\u006E\u00E9"#,
         r#"sw\\\/rd\\\"fish\\\\n\\u00e9"#,
         r#"sw/rd\x22fish\\n\u{e9}"#,
     ] {
-        assert_eq!(mask.text(said), "***", "{said}");
+        assert_eq!(mask.text(text), "***", "{text}");
     }
     let mask = value("key-\u{1f511}-key");
     assert_eq!(mask.text(r"key-\ud83d\udd11-key"), "***");
@@ -98,8 +98,8 @@ fn what_overlaps_leaves_nothing() {
         values.value("alpha-bravo-extra");
         values.value("ravo-x");
     });
-    for said in ["alpha-bravo-charlie", "alpha-bravo-extra", "alpha-bravo-x"] {
-        assert_eq!(both.text(said), "***", "{said}");
+    for text in ["alpha-bravo-charlie", "alpha-bravo-extra", "alpha-bravo-x"] {
+        assert_eq!(both.text(text), "***", "{text}");
     }
     assert_eq!(value("ababab").text("abababab"), "***");
     assert_eq!(value("ababab").text("ababababa"), "***a");
@@ -109,7 +109,7 @@ fn what_overlaps_leaves_nothing() {
 fn a_secret_that_is_split_over_lines_is_hidden() {
     let secret = "correct horse/battery";
     let mask = value(secret);
-    for said in [
+    for text in [
         "correct hor\nse/battery".to_owned(),
         "correct\nhorse/battery".to_owned(),
         "correct horse/\r\n    battery".to_owned(),
@@ -118,8 +118,8 @@ fn a_secret_that_is_split_over_lines_is_hidden() {
         r"correct horse\/\nbattery".to_owned(),
         STANDARD.encode(secret).replace('J', "\nJ"),
     ] {
-        let shown = mask.text(&said);
-        assert_eq!(shown.trim(), "***", "{said:?}");
+        let shown = mask.text(&text);
+        assert_eq!(shown.trim(), "***", "{text:?}");
     }
     let mask = value("thetoken");
     assert_eq!(mask.text("get the token,\nnow the\ntoken"), "get the token,\nnow ***");
@@ -141,10 +141,10 @@ fn what_a_value_is_follows_from_where_it_stands() {
         values.header("X-Readonly", "true");
         values.header("Authorization", "Bearer swordfish");
     });
-    let said = "hunterhunter 4711 14711 true production 127.0.0.1 /usr/bin 8080";
+    let text = "hunterhunter 4711 14711 true production 127.0.0.1 /usr/bin 8080";
     let shown = "*** *** 14711 true production 127.0.0.1 /usr/bin 8080";
-    assert_eq!(mask.text(said), shown);
-    assert_eq!(mask.prose(said), shown);
+    assert_eq!(mask.text(text), shown);
+    assert_eq!(mask.prose(text), shown);
     assert_eq!(mask.text("swordfish tiger-1 us-east-1 issues"), "*** *** *** ***");
     // A word that somebody may have chosen from a list is no secret in what a server offers.
     assert_eq!(mask.prose("List issues"), "List issues");
@@ -158,7 +158,7 @@ fn values_are_hidden_wherever_they_are_repeated() {
         values.header("X-Login", "Basic bWU6c3dvcmRmaXNo");
         values.value("1");
     });
-    for (said, shown) in [
+    for (text, shown) in [
         ("it is hunter2/x y\", 1", "it is ***, 1"),
         ("hunter2%2Fx%20y%22 and hunter2%2Fx+y%22", "*** and ***"),
         (r#"{"a":"hunter2/x y\""}"#, r#"{"a":"***"}"#),
@@ -166,7 +166,7 @@ fn values_are_hidden_wherever_they_are_repeated() {
         ("me:swordfish, swordfish", "***, ***"),
         ("nothing", "nothing"),
     ] {
-        assert_eq!(mask.text(said), shown);
+        assert_eq!(mask.text(text), shown);
     }
 }
 
@@ -207,8 +207,8 @@ fn a_value_that_was_cut_is_hidden_too() {
 #[test]
 fn json_is_hidden_in_depth() {
     let mask = value("123456");
-    let said = json!({"a": [{"123456": "is 123456"}], "b": 123456, "c": 7, "d": null});
-    assert_eq!(mask.json(said), json!({"a": [{"***": "is ***"}], "b": "***", "c": 7, "d": null}));
+    let text = json!({"a": [{"123456": "is 123456"}], "b": 123456, "c": 7, "d": null});
+    assert_eq!(mask.json(text), json!({"a": [{"***": "is ***"}], "b": "***", "c": 7, "d": null}));
 }
 
 #[test]
@@ -243,8 +243,8 @@ fn huge_values_and_texts_that_repeat_cost_no_more_than_their_length() {
         values.value(&"%41".repeat(1 << 14));
         values.value(&"\\u0041".repeat(1 << 14));
     });
-    let said = format!("{secret}{secret} {}\n{secret}", "%61".repeat(1 << 17));
-    assert_eq!(mask.text(&said), "*** ***");
+    let text = format!("{secret}{secret} {}\n{secret}", "%61".repeat(1 << 17));
+    assert_eq!(mask.text(&text), "*** ***");
     assert_eq!(mask.fragment(&secret[..1 << 14]), "***");
     mask.fragment(&"ab".repeat(1 << 17));
 }

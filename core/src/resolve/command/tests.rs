@@ -15,7 +15,7 @@ fn request(directory: &Path, command: &str) -> CommandRequest {
     CommandRequest::new(command, &scope)
 }
 
-fn output_of(request: CommandRequest) -> Result<String, CommandFailure> {
+fn output(request: CommandRequest) -> Result<String, CommandFailure> {
     output_within(request, TIME_LIMIT)
 }
 
@@ -32,8 +32,8 @@ fn count(directory: &Path) -> usize {
 fn what_a_command_prints_is_trimmed_and_asked_for_once() {
     let dir = tempfile::tempdir().unwrap();
     let greet = request(dir.path(), "echo run >> runs; echo \"  hello $NAME \"; echo no >&2");
-    assert_eq!(output_of(greet.clone()).unwrap(), "hello world");
-    assert_eq!(output_of(greet).unwrap(), "hello world");
+    assert_eq!(output(greet.clone()).unwrap(), "hello world");
+    assert_eq!(output(greet).unwrap(), "hello world");
     assert_eq!(count(dir.path()), 1);
 }
 
@@ -64,7 +64,7 @@ fn the_users_own_commands_run_at_home_and_not_in_somebodys_project() {
         let directory = Some(project.path().to_owned());
         let scope = Scope { level, directory, surroundings, ..Scope::default() };
         assert_eq!(
-            output_of(CommandRequest::new("pwd -P", &scope)).unwrap(),
+            output(CommandRequest::new("pwd -P", &scope)).unwrap(),
             place.canonicalize().unwrap().display().to_string()
         );
     }
@@ -74,7 +74,7 @@ fn the_users_own_commands_run_at_home_and_not_in_somebodys_project() {
 fn who_asks_at_the_same_time_shares_one_run() {
     let dir = tempfile::tempdir().unwrap();
     let slow = request(dir.path(), "echo run >> runs; sleep 0.2; echo done");
-    let all: Vec<_> = (0..32).map(|_| runtime::spawn(slow.clone().output_of())).collect();
+    let all: Vec<_> = (0..32).map(|_| runtime::spawn(slow.clone().output())).collect();
     for one in all {
         assert_eq!(runtime::block_on(one).unwrap().unwrap().expose(), "done");
     }
@@ -85,8 +85,8 @@ fn who_asks_at_the_same_time_shares_one_run() {
 fn a_failure_is_not_kept() {
     let dir = tempfile::tempdir().unwrap();
     let flaky = request(dir.path(), "echo run >> runs; [ $(wc -l < runs) -gt 1 ] && echo ok");
-    assert_eq!(output_of(flaky.clone()), Err(CommandFailure::Failed));
-    assert_eq!(output_of(flaky).unwrap(), "ok");
+    assert_eq!(output(flaky.clone()), Err(CommandFailure::Failed));
+    assert_eq!(output(flaky).unwrap(), "ok");
 }
 
 #[test]
@@ -103,20 +103,17 @@ fn each_kind_of_silence_has_its_name() {
         ("printf 'a\\000b'", CommandFailure::Unreadable),
         ("printf '\\377'", CommandFailure::Unreadable),
     ] {
-        assert_eq!(output_of(request(dir.path(), command)), Err(silence), "{command}");
+        assert_eq!(output(request(dir.path(), command)), Err(silence), "{command}");
     }
-    assert_eq!(output_of(request(&dir.path().join("none"), "echo x")), Err(CommandFailure::Failed));
+    assert_eq!(output(request(&dir.path().join("none"), "echo x")), Err(CommandFailure::Failed));
 }
 
 #[test]
 fn a_command_reads_nothing_and_what_it_leaves_behind_does_not_hold_it_up() {
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(output_of(request(dir.path(), "cat; echo end")).unwrap(), "end");
+    assert_eq!(output(request(dir.path(), "cat; echo end")).unwrap(), "end");
     let began = Instant::now();
-    assert_eq!(
-        output_of(request(dir.path(), "sleep 60 & echo $! > pid; echo end")).unwrap(),
-        "end"
-    );
+    assert_eq!(output(request(dir.path(), "sleep 60 & echo $! > pid; echo end")).unwrap(), "end");
     assert!(began.elapsed() < Duration::from_secs(8));
     gone(dir.path());
 }
@@ -133,7 +130,7 @@ fn a_late_command_ends_with_everything_it_has_started() {
 fn a_command_ends_when_the_last_who_waits_is_gone() {
     let dir = tempfile::tempdir().unwrap();
     let long = request(dir.path(), "echo $$ > pid; sleep 60; echo never");
-    let (one, other) = (runtime::spawn(long.clone().output_of()), runtime::spawn(long.output_of()));
+    let (one, other) = (runtime::spawn(long.clone().output()), runtime::spawn(long.output()));
     until(|| !pid(dir.path()).is_empty());
     one.abort();
     std::thread::sleep(Duration::from_millis(50));
