@@ -13,8 +13,8 @@ use crate::config::{
     Config, Declared, HeldBack, Level, ProjectEntry, ServerConfig, Source, Subject,
 };
 use crate::error::{Error, ErrorKind, Result};
+use crate::host_env::{HostEnv, WrittenHostEnv};
 use crate::redact::{self, Secret};
-use crate::surroundings::{Surroundings, WrittenSurroundings};
 
 mod bridge;
 mod choice;
@@ -54,7 +54,7 @@ pub struct DiscoverOptions {
     /// Names of the only providers to read; all when empty.
     pub providers: Vec<String>,
     /// Home, platform and environment.
-    pub surroundings: Surroundings,
+    pub host_env: HostEnv,
 }
 
 impl Default for DiscoverOptions {
@@ -68,7 +68,7 @@ impl Default for DiscoverOptions {
             native: Vec::new(),
             mcp_remote: McpRemote::default(),
             providers: Vec::new(),
-            surroundings: Surroundings::process(),
+            host_env: HostEnv::process(),
         }
     }
 }
@@ -98,7 +98,7 @@ impl DiscoverOptions {
             native: Option<Vec<String>>,
             mcp_remote: Option<McpRemote>,
             providers: Option<Vec<String>>,
-            surroundings: Option<WrittenSurroundings>,
+            host_env: Option<WrittenHostEnv>,
         }
         let written: OptionsJson = serde_json::from_str(text).map_err(|error| {
             let text = format!(
@@ -116,7 +116,7 @@ impl DiscoverOptions {
             native: written.native.unwrap_or_default(),
             mcp_remote: written.mcp_remote.unwrap_or_default(),
             providers: written.providers.unwrap_or_default(),
-            surroundings: written.surroundings.map(Into::into).unwrap_or_default(),
+            host_env: written.host_env.map(Into::into).unwrap_or_default(),
         })
     }
 }
@@ -204,7 +204,7 @@ fn discover_under(options: &DiscoverOptions, trust: &dyn TrustView, system: &Pat
             return discovery;
         }
     };
-    let roots = SearchRoots { project: &project, surroundings: &options.surroundings, system };
+    let roots = SearchRoots { project: &project, host_env: &options.host_env, system };
     let mut reader = Reader::new(&roots, options.project_config);
     let wanted = |name: &str| options.providers.iter().any(|wanted| wanted == name);
     for name in &options.providers {
@@ -229,7 +229,7 @@ fn discover_under(options: &DiscoverOptions, trust: &dyn TrustView, system: &Pat
 pub(crate) fn candidates(options: &DiscoverOptions) -> Vec<PathBuf> {
     let Ok(project) = project_directory(options.cwd.as_deref()) else { return Vec::new() };
     let system = Path::new("/etc");
-    let roots = SearchRoots { project: &project, surroundings: &options.surroundings, system };
+    let roots = SearchRoots { project: &project, host_env: &options.host_env, system };
     let wanted = |name: &str| {
         options.providers.is_empty() || options.providers.iter().any(|wanted| wanted == name)
     };

@@ -12,9 +12,9 @@ use crate::config::parse::{Format, parse};
 use crate::config::syntax::{Syntax, translate};
 use crate::config::{Config, Level, Scope};
 use crate::discover::{DiscoverOptions, normalised};
+use crate::host_env::HostEnv;
 use crate::redact::{self, Cut, MaskBuilder};
 use crate::resolve::{Sent, expanded};
-use crate::surroundings::Surroundings;
 use crate::trust::discover;
 
 #[cfg(test)]
@@ -167,7 +167,7 @@ pub fn find(data: &[u8]) {
     let found = discover(&DiscoverOptions {
         cwd: Some(home.join("project")),
         native: vec!["exa".to_owned()],
-        surroundings: Surroundings::new(Some(env), Some(home.clone()), None),
+        host_env: HostEnv::new(Some(env), Some(home.clone()), None),
         ..DiscoverOptions::default()
     });
     let _ = std::fs::remove_file(&file);
@@ -182,12 +182,12 @@ pub fn expand(data: &[u8]) {
     let hostile = "${A}${B:-${A}}$${A}${file:/etc/hostname}";
     let names =
         ["A", "B", "HOME", "API_KEY"].map(|name| (name.to_owned(), format!("{SECRET}{hostile}")));
-    let surroundings =
-        Surroundings::new(Some(names.into_iter().collect()), Some(PathBuf::from("/nowhere")), None);
+    let host_env =
+        HostEnv::new(Some(names.into_iter().collect()), Some(PathBuf::from("/nowhere")), None);
     let scope = |level| Scope {
         level,
         directory: Some(PathBuf::from("/nowhere")),
-        surroundings: surroundings.clone(),
+        host_env: host_env.clone(),
         ..Scope::default()
     };
     if let Ok(value) = expanded(&text, &scope(Level::User), HashMap::new(), Sent::No) {
@@ -207,9 +207,8 @@ pub fn translate_any(data: &[u8]) {
     let syntax = Syntax::of_bits(u32::from_le_bytes(*bits));
     translate(&text, syntax);
     let literal = translate(&text, Syntax::LITERAL).text;
-    let surroundings =
-        Surroundings::new(Some(BTreeMap::new()), Some(PathBuf::from("/nowhere")), None);
-    let scope = Scope { surroundings, ..Scope::default() };
+    let host_env = HostEnv::new(Some(BTreeMap::new()), Some(PathBuf::from("/nowhere")), None);
+    let scope = Scope { host_env, ..Scope::default() };
     if let Ok(value) = expanded(&literal, &scope, HashMap::new(), Sent::No) {
         assert_eq!(value, text, "by way of {literal}");
     }

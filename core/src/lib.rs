@@ -36,6 +36,7 @@ mod fork;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod host_env;
 mod json;
 pub mod logs;
 mod mailbox;
@@ -53,7 +54,6 @@ mod session;
 mod shell;
 mod status;
 mod subscribers;
-mod surroundings;
 mod sync;
 mod time;
 mod trust;
@@ -73,6 +73,7 @@ pub use discover::{
 };
 pub use error::{Error, ErrorKind, Executed, Restart, Result, RpcError};
 pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
+pub use host_env::{HostEnv, Platform};
 pub use mailbox::{Letter, Mailbox};
 pub use manager::{
     Attributes, CacheOption, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
@@ -84,7 +85,6 @@ pub use redact::Secret;
 pub use result::{Failure, ForModel, Spill, ToolOutput, ToolResult};
 pub use scan::{Signal, SignalKind};
 pub use status::{Calls, Reason, ServerStatus, State};
-pub use surroundings::{Platform, Surroundings};
 pub use trust::{
     QuestionFile, Replaced, Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, discover,
     questions, trust, trust_these, trusted, untrust,

@@ -341,20 +341,20 @@ impl Drop for Inner {
 }
 
 fn trust_policy(options: &ManagerOptions) -> Arc<TrustPolicy> {
-    TrustPolicy::new(options.trust.clone(), options.surroundings.clone())
+    TrustPolicy::new(options.trust.clone(), options.host_env.clone())
 }
 
 fn offers_of(servers: &Servers) -> impl Iterator<Item = (String, Arc<Offer>)> {
     servers.iter().map(|(name, server)| (name.clone(), server.offer.clone()))
 }
 
-/// The definition in the manager's surroundings, unless its source has others.
+/// The definition in the manager's host environment, unless its source has others.
 fn in_scope(mut declared: Declared, options: &ManagerOptions) -> Declared {
     if let Ok(config) = &mut declared.config {
         let scope = &mut config.scope;
         scope.bare_env_names |= options.bare_env_names;
-        if scope.surroundings.is_process() {
-            scope.surroundings = options.surroundings.clone();
+        if scope.host_env.is_process() {
+            scope.host_env = options.host_env.clone();
         }
     }
     declared

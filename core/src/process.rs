@@ -51,7 +51,7 @@ const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// How long the rest of a dead server's stderr is waited for.
 const STDERR_GRACE: Duration = Duration::from_millis(200);
 /// The longest time that [`Process::exit_report`] takes.
-pub(crate) const EXIT_REPORT_LIMIT: Duration = EXIT_GRACE.saturating_add(STDERR_GRACE);
+pub(crate) const EXIT_REPORT: Duration = EXIT_GRACE.saturating_add(STDERR_GRACE);
 /// A large result then needs few reads; the kernel allocates the memory only when it is used.
 const PIPE_SIZE: usize = 1 << 20;
 

@@ -13,7 +13,7 @@ use crate::config::Limits;
 use crate::connection::Shared;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::EventKind;
-use crate::process::EXIT_REPORT_LIMIT;
+use crate::process::EXIT_REPORT;
 use crate::redact::Mask;
 use crate::result::Origin;
 use crate::sync::lock;
@@ -259,7 +259,7 @@ impl Session {
         wire.lend(None);
         if let Err(error) = wire.control(message::request(id, method, params), id) {
             // The pipe broke: the obituary that follows says why.
-            return match tokio::time::timeout(2 * EXIT_REPORT_LIMIT, self.exit_report()).await {
+            return match tokio::time::timeout(2 * EXIT_REPORT, self.exit_report()).await {
                 Ok(exit_report) => Err(exit_report),
                 Err(_) => Err(error),
             };

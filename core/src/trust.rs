@@ -18,9 +18,9 @@ use crate::config::{
 };
 use crate::discover::{DiscoverOptions, Discovery, TrustView, discover_with};
 use crate::error::{Error, ErrorKind, Result};
+use crate::host_env::HostEnv;
 use crate::resolve::{ReferencedFile, SWITCHED_OFF, referenced_files, trust_fingerprint};
 use crate::shell;
-use crate::surroundings::Surroundings;
 
 mod request;
 mod store;
@@ -162,7 +162,7 @@ impl TrustQuestion {
 /// The extent of the project: the outermost repository around its directory, below the user's home.
 fn repository_root(subject: &Subject, config: Option<&ServerConfig>) -> PathBuf {
     let project = physical(&subject.project);
-    let home = config.and_then(|config| config.scope.surroundings.home()).map(|it| physical(&it));
+    let home = config.and_then(|config| config.scope.host_env.home()).map(|it| physical(&it));
     let is_clone = |directory: &&Path| directory.join(".git").exists();
     let above = project
         .ancestors()
@@ -265,8 +265,8 @@ pub(crate) struct StoredTrust {
 
 impl StoredTrust {
     /// An unreadable store trusts nothing; the error says why.
-    pub(crate) fn load(surroundings: &Surroundings) -> (StoredTrust, Option<Error>) {
-        let (store, problem) = match Store::load(surroundings) {
+    pub(crate) fn load(host_env: &HostEnv) -> (StoredTrust, Option<Error>) {
+        let (store, problem) = match Store::load(host_env) {
             Ok(store) => (store, None),
             Err(error) => (Store::default(), Some(error)),
         };
@@ -288,7 +288,7 @@ impl TrustView for StoredTrust {
 /// Finds the servers configured on this machine. Reads files, starts nothing, never fails as a whole. A project's
 /// entries count as far as the user trusts them.
 pub fn discover(options: &DiscoverOptions) -> Discovery {
-    let (stored, problem) = StoredTrust::load(&options.surroundings);
+    let (stored, problem) = StoredTrust::load(&options.host_env);
     let mut found = discover_with(options, &stored);
     found.config.warnings.extend(problem.map(|error| error.message().to_owned()));
     found
@@ -296,19 +296,15 @@ pub fn discover(options: &DiscoverOptions) -> Discovery {
 
 /// Everything that a project's config file, or all files of a project's directory, declare now and that can be trusted,
 /// including what is trusted already.
-pub fn questions(path: &Path, surroundings: &Surroundings) -> Result<Vec<TrustQuestion>> {
-    Ok(project_entries(path, surroundings)?.iter().map(TrustQuestion::of).collect())
+pub fn questions(path: &Path, host_env: &HostEnv) -> Result<Vec<TrustQuestion>> {
+    Ok(project_entries(path, host_env)?.iter().map(TrustQuestion::of).collect())
 }
 
 /// Trusts what a project's config file, or all files of a project's directory, declare now; returns what is trusted.
 /// `servers` limits it to these names; an empty list means none.
-pub fn trust(
-    path: &Path,
-    only: Option<&[String]>,
-    surroundings: &Surroundings,
-) -> Result<Vec<Trusted>> {
-    let questions = questions(path, surroundings)?;
-    trust_these(&select_questions(path, questions, only)?, surroundings)
+pub fn trust(path: &Path, only: Option<&[String]>, host_env: &HostEnv) -> Result<Vec<Trusted>> {
+    let questions = questions(path, host_env)?;
+    trust_these(&select_questions(path, questions, only)?, host_env)
 }
 
 /// The questions about the named servers; all if no names are given.
@@ -332,27 +328,20 @@ pub(crate) fn select_questions(
 }
 
 /// Trusts exactly what the questions show: the files are not read again.
-pub fn trust_these(
-    questions: &[TrustQuestion],
-    surroundings: &Surroundings,
-) -> Result<Vec<Trusted>> {
+pub fn trust_these(questions: &[TrustQuestion], host_env: &HostEnv) -> Result<Vec<Trusted>> {
     let trusted = questions.iter().map(|question| Trusted {
         path: question.stored_path.display().to_string(),
         server: question.server.clone(),
         fingerprint: question.fingerprint.clone(),
     });
     let trusted: Vec<Trusted> = trusted.collect();
-    Store::change(surroundings, |store| store.add(&trusted))?;
+    Store::change(host_env, |store| store.add(&trusted))?;
     Ok(trusted)
 }
 
 /// Revokes trust in a file's definitions, or in those of all files below a directory; returns what was trusted.
 /// `servers` limits it to these names; an empty list means none.
-pub fn untrust(
-    path: &Path,
-    only: Option<&[String]>,
-    surroundings: &Surroundings,
-) -> Result<Vec<Trusted>> {
+pub fn untrust(path: &Path, only: Option<&[String]>, host_env: &HostEnv) -> Result<Vec<Trusted>> {
     let path = &user_path(path);
     // Any ancestor may be the project's directory; for a file, start at its parent.
     let projects = path.ancestors().take(MAX_DEPTH).skip(usize::from(!path.is_dir()));
@@ -363,13 +352,13 @@ pub fn untrust(
         is_there && only.is_none_or(|only| only.contains(&one.server))
     };
     let mut taken = Vec::new();
-    Store::change(surroundings, |store| taken = store.take(is_meant))?;
+    Store::change(host_env, |store| taken = store.take(is_meant))?;
     Ok(taken)
 }
 
 /// Everything that the user trusts.
-pub fn trusted(surroundings: &Surroundings) -> Result<Vec<Trusted>> {
-    Ok(Store::load(surroundings)?.all())
+pub fn trusted(host_env: &HostEnv) -> Result<Vec<Trusted>> {
+    Ok(Store::load(host_env)?.all())
 }
 
 /// The location of a project's file. Links on the way to the project are resolved, links inside it are not: a link to
@@ -391,7 +380,7 @@ fn user_path(path: &Path) -> PathBuf {
 }
 
 /// The entries that discovery finds in the project's files at this path.
-fn project_entries(path: &Path, surroundings: &Surroundings) -> Result<Vec<ProjectEntry>> {
+fn project_entries(path: &Path, host_env: &HostEnv) -> Result<Vec<ProjectEntry>> {
     let wanted = user_path(path);
     if !wanted.exists() {
         let text = format!("{} does not exist", path.display());
@@ -405,8 +394,8 @@ fn project_entries(path: &Path, surroundings: &Surroundings) -> Result<Vec<Proje
     // From the top: seen from inside a product's directory, another product may claim the file.
     let above: Vec<&Path> = wanted.ancestors().take(MAX_DEPTH).collect();
     for directory in above.into_iter().rev().filter(|directory| directory.is_dir()) {
-        let (cwd, surroundings) = (Some(directory.to_owned()), surroundings.clone());
-        let found = discover(&DiscoverOptions { cwd, surroundings, ..Default::default() });
+        let (cwd, host_env) = (Some(directory.to_owned()), host_env.clone());
+        let found = discover(&DiscoverOptions { cwd, host_env, ..Default::default() });
         let files = found.files.into_iter();
         let mut files = files.filter(|file| file.level == Level::Project && is_meant(&file.path));
         let Some(first) = files.next() else { continue };

@@ -69,12 +69,9 @@ async fn the_hint_of_an_untrusted_server_is_a_command() {
         let file = project.join(".mcp.json");
         std::fs::create_dir(&project).unwrap();
         std::fs::write(&file, json!({"mcpServers": {"s": {"command": "x"}}}).to_string()).unwrap();
-        let surroundings = mcpool::Surroundings::new(
-            Some(Default::default()),
-            Some(directory.path().into()),
-            None,
-        );
-        let options = DiscoverOptions { cwd: Some(project), surroundings, ..Default::default() };
+        let host_env =
+            mcpool::HostEnv::new(Some(Default::default()), Some(directory.path().into()), None);
+        let options = DiscoverOptions { cwd: Some(project), host_env, ..Default::default() };
         let manager = ManagerOptions { cache: CacheOption::Off, ..ManagerOptions::default() };
         let manager = Manager::discover(options, manager).await.unwrap();
         let error = manager.connect("s").await.unwrap_err();

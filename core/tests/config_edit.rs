@@ -184,18 +184,18 @@ fn what_cannot_be_written_is_an_error_that_names_the_file() {
 #[test]
 fn a_scope_means_the_file_that_is_there() {
     let home = tempfile::tempdir().unwrap();
-    let surroundings = mcpool::Surroundings::new(
+    let host_env = mcpool::HostEnv::new(
         Some([("XDG_CONFIG_HOME".into(), home.path().join("config").display().to_string())].into()),
         Some(home.path().into()),
         Some(mcpool::Platform::Linux),
     );
-    let user = Place { surroundings: surroundings.clone(), ..Place::default() };
+    let user = Place { host_env: host_env.clone(), ..Place::default() };
     let edited = add(&user, "a", json!({"command": "x"})).unwrap();
     assert_eq!(edited.path, home.path().join("config/mcpool/mcp.json"));
     let project = Place {
         scope: mcpool::config::EditScope::Project,
         cwd: Some(home.path().join("work")),
-        surroundings,
+        host_env,
         ..Place::default()
     };
     std::fs::create_dir_all(home.path().join("work/.mcpool")).unwrap();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use common::{apart, stdio, until};
-use mcpool::{DiscoverOptions, Manager, ManagerOptions, State, Surroundings, Trust};
+use mcpool::{DiscoverOptions, HostEnv, Manager, ManagerOptions, State, Trust};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -36,8 +36,8 @@ impl Site {
 
     fn options(&self) -> DiscoverOptions {
         let env = [("PATH".to_owned(), std::env::var("PATH").unwrap())];
-        let surroundings = Surroundings::new(Some(env.into()), Some(self.home.clone()), None);
-        DiscoverOptions { cwd: Some(self.project.clone()), surroundings, ..Default::default() }
+        let host_env = HostEnv::new(Some(env.into()), Some(self.home.clone()), None);
+        DiscoverOptions { cwd: Some(self.project.clone()), host_env, ..Default::default() }
     }
 
     async fn manager(&self, watch: bool) -> Manager {

@@ -5,7 +5,7 @@ mod common;
 use std::path::PathBuf;
 
 use common::{PATIENCE, apart, stdio, texts};
-use mcpool::{CacheOption, Config, EventKind, Manager, ManagerOptions, Surroundings};
+use mcpool::{CacheOption, Config, EventKind, HostEnv, Manager, ManagerOptions};
 use serde_json::{Value, json};
 
 struct Room(PathBuf);
@@ -55,11 +55,11 @@ impl Room {
         let mut server = stdio(&["--tools-file", tools.to_str().unwrap(), "--parrot", "tools"]);
         server["env"] = json!({"TOKEN": "${TOKEN}"});
         server["inheritEnv"] = json!("none");
-        let surroundings = json!({"env": {"TOKEN": secret}, "home": self.0}).to_string();
+        let host_env = json!({"env": {"TOKEN": secret}, "home": self.0}).to_string();
         let read = ManagerOptions::from_json(&json!({"drift": drift}).to_string()).unwrap();
         let options = ManagerOptions {
             cache: CacheOption::At(self.0.join("cache")),
-            surroundings: Surroundings::from_json(&surroundings).unwrap(),
+            host_env: HostEnv::from_json(&host_env).unwrap(),
             drift: read.drift,
             ..apart()
         };

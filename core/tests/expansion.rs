@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use common::{Web, apart, lives, stdio, until};
-use mcpool::{Config, EventKind, Manager, ManagerOptions, State, Surroundings};
+use mcpool::{Config, EventKind, HostEnv, Manager, ManagerOptions, State};
 use serde_json::{Value, json};
 
 const MARKER: &str = "marker-8c1f";
@@ -14,9 +14,9 @@ const MARKER: &str = "marker-8c1f";
 fn manager(servers: Value, bare_env_names: bool) -> Manager {
     let env = [("PATH", std::env::var("PATH").unwrap()), ("TOKEN", MARKER.to_owned())];
     let env: BTreeMap<_, _> = env.map(|(name, value)| (name.to_owned(), value)).into();
-    let surroundings = Surroundings::new(Some(env), None, None);
+    let host_env = HostEnv::new(Some(env), None, None);
     let config = Config::from_value(json!({"mcpServers": servers})).unwrap();
-    Manager::new(config, ManagerOptions { surroundings, bare_env_names, ..apart() })
+    Manager::new(config, ManagerOptions { host_env, bare_env_names, ..apart() })
 }
 
 #[tokio::test]
@@ -135,10 +135,10 @@ async fn two_scopes_are_two_servers_only_where_a_value_depends_on_them() {
     let pool = mcpool::Pool::new(mcpool::PoolOptions::default());
     let open = |home: &str, servers: Value| {
         let env = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
-        let surroundings = Surroundings::new(Some(env), Some(home.into()), None);
+        let host_env = HostEnv::new(Some(env), Some(home.into()), None);
         let config = Config::from_value(json!({"mcpServers": servers})).unwrap();
         let pool = Some(pool.clone());
-        Manager::new(config, ManagerOptions { surroundings, pool, ..apart() })
+        Manager::new(config, ManagerOptions { host_env, pool, ..apart() })
     };
     let (_web, url) = Web::start([]);
     let servers =

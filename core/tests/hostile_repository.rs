@@ -263,7 +263,7 @@ fn no_verb_sets_off_anything_in_a_clone() {
 fn options(world: &World) -> DiscoverOptions {
     DiscoverOptions {
         cwd: Some(world.project()),
-        surroundings: world.surroundings(),
+        host_env: world.host_env(),
         native: vec!["exa".to_owned()],
         ..DiscoverOptions::default()
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use mcpool::config::{EditScope, Place, add, disable, enable, hide, remove, unhide, update};
-use mcpool::{Error, Surroundings};
+use mcpool::{Error, HostEnv};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -117,8 +117,8 @@ fn links_that_stay_or_were_named_are_followed() {
     assert!(std::fs::read_to_string(world.at("home/mcp.json")).unwrap().contains("named"));
 
     world.link("user/.config/mcpool", "../../home");
-    let surroundings = Surroundings::new(Some(Default::default()), Some(world.at("user")), None);
-    let own = Place { surroundings, ..Place::default() };
+    let host_env = HostEnv::new(Some(Default::default()), Some(world.at("user")), None);
+    let own = Place { host_env, ..Place::default() };
     add(&own, "own", json!({"command": "x"})).unwrap();
     assert!(std::fs::read_to_string(world.at("home/mcp.json")).unwrap().contains("own"));
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use mcpool::{
-    DiscoverOptions, Discovery, Manager, ManagerOptions, Platform, Surroundings, Trust, providers,
+    DiscoverOptions, Discovery, HostEnv, Manager, ManagerOptions, Platform, Trust, providers,
 };
 use serde_json::{Map, Value, json};
 
@@ -89,7 +89,7 @@ fn on_platform(case: &Path, files: &Path, platform: Platform) -> Result<Value, F
     let written: Map<String, Value> = read(&case.join("options.json"), &placed)?;
     let mut options = DiscoverOptions::from_json(&Value::Object(written).to_string())?;
     options.cwd = Some(project.clone());
-    options.surroundings = Surroundings::new(Some(env), Some(home.clone()), Some(platform));
+    options.host_env = HostEnv::new(Some(env), Some(home.clone()), Some(platform));
     // With full trust, everything counts as written.
     let trusting = ManagerOptions { trust: Trust::All, ..ManagerOptions::default() };
     let manager = mcpool::runtime::block_on(Manager::discover(options, trusting))?;

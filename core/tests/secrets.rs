@@ -228,9 +228,9 @@ fn no_secret_is_in_what_a_config_says_of_its_mistakes() {
         }
     }
     for options in [
-        r#"{"surroundings": {"env": "swordfish"}}"#,
-        r#"{"surroundings": {"env": {"A": ["swordfish"]}}}"#,
-        r#"{"surroundings": {"platform": "swordfish"}}"#,
+        r#"{"host_env": {"env": "swordfish"}}"#,
+        r#"{"host_env": {"env": {"A": ["swordfish"]}}}"#,
+        r#"{"host_env": {"platform": "swordfish"}}"#,
     ] {
         error_of(&mut heard, options, &mcpool::ManagerOptions::from_json(options).err().unwrap());
         error_of(&mut heard, options, &mcpool::DiscoverOptions::from_json(options).err().unwrap());

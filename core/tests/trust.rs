@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use common::{apart, fixture, stdio, until};
 use mcpool::{
-    Arguments, CallOptions, DiscoverOptions, EventKind, Manager, ManagerOptions,
-    PendingWithoutCache, Pool, PoolOptions, State, Surroundings, Trust, TrustQuestion,
+    Arguments, CallOptions, DiscoverOptions, EventKind, HostEnv, Manager, ManagerOptions,
+    PendingWithoutCache, Pool, PoolOptions, State, Trust, TrustQuestion,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 struct Site {
     _dir: TempDir,
     project: PathBuf,
-    surroundings: Surroundings,
+    host_env: HostEnv,
 }
 
 impl Site {
@@ -31,8 +31,8 @@ impl Site {
         std::fs::create_dir_all(&project).unwrap();
         let env = [("PATH", std::env::var("PATH").unwrap()), ("TOKEN", "marker-77".to_owned())];
         let env: BTreeMap<_, _> = env.map(|(name, value)| (name.to_owned(), value)).into();
-        let surroundings = Surroundings::new(Some(env), Some(dir.path().join("home")), None);
-        let site = Site { _dir: dir, project, surroundings };
+        let host_env = HostEnv::new(Some(env), Some(dir.path().join("home")), None);
+        let site = Site { _dir: dir, project, host_env };
         site.write(servers);
         site
     }
@@ -52,7 +52,7 @@ impl Site {
     async fn with(&self, options: ManagerOptions) -> Manager {
         let discover = DiscoverOptions {
             cwd: Some(self.project.clone()),
-            surroundings: self.surroundings.clone(),
+            host_env: self.host_env.clone(),
             ..DiscoverOptions::default()
         };
         Manager::discover(discover, options).await.unwrap()
@@ -61,7 +61,7 @@ impl Site {
     fn trust(&self, path: &Path, only: Option<&[&str]>) -> mcpool::Result<Vec<mcpool::Trusted>> {
         let names = |only: &[&str]| only.iter().map(|&name| name.to_owned()).collect();
         let only: Option<Vec<String>> = only.map(names);
-        mcpool::trust(path, only.as_deref(), &self.surroundings)
+        mcpool::trust(path, only.as_deref(), &self.host_env)
     }
 }
 
@@ -133,7 +133,7 @@ async fn trust_may_be_given_to_a_directory_and_by_name_and_taken_back() {
     site.trust(&site.project, None).unwrap();
     let report = manager.reload().await.unwrap();
     assert_eq!((report.unchanged.len(), report.connect.connected), (2, vec!["b".to_owned()]));
-    let taken = mcpool::untrust(&site.project, None, &site.surroundings).unwrap();
+    let taken = mcpool::untrust(&site.project, None, &site.host_env).unwrap();
     assert_eq!(taken.len(), 2);
     manager.reload().await.unwrap();
     assert_eq!((state(&manager, "a"), state(&manager, "b")), (State::Blocked, State::Blocked));
@@ -166,7 +166,7 @@ async fn trust_that_was_taken_back_counts_also_when_a_setting_changes() {
     site.trust(&site.file(), None).unwrap();
     let manager = site.manager(Trust::Stored).await;
     assert_eq!(manager.connect_all().await.unwrap().connected, ["s"]);
-    mcpool::untrust(&site.file(), None, &site.surroundings).unwrap();
+    mcpool::untrust(&site.file(), None, &site.host_env).unwrap();
     let mut slower = stdio(&[]);
     slower["timeout"] = json!(40_000);
     site.write(json!({"s": slower}));
@@ -203,7 +203,7 @@ async fn a_link_to_a_trusted_file_borrows_no_trust() {
     }
     let discover = DiscoverOptions {
         cwd: Some(clone.clone()),
-        surroundings: site.surroundings.clone(),
+        host_env: site.host_env.clone(),
         ..DiscoverOptions::default()
     };
     let manager = Manager::discover(discover, apart()).await.unwrap();
@@ -214,8 +214,8 @@ async fn a_link_to_a_trusted_file_borrows_no_trust() {
     assert_eq!(site.trust(&link, None).unwrap().len(), 1);
     let report = manager.connect_all().await.unwrap();
     assert_eq!((report.blocked.len(), report.failed.len()), (0, 1));
-    assert_eq!(mcpool::untrust(&link, None, &site.surroundings).unwrap().len(), 1);
-    assert_eq!(mcpool::trusted(&site.surroundings).unwrap().len(), 1);
+    assert_eq!(mcpool::untrust(&link, None, &site.host_env).unwrap().len(), 1);
+    assert_eq!(mcpool::trusted(&site.host_env).unwrap().len(), 1);
     manager.close().await;
 }
 
@@ -387,7 +387,7 @@ async fn a_question_shows_what_the_project_wrote_and_nothing_of_the_user() {
 async fn a_damaged_store_trusts_nothing_and_is_told_once() {
     let site = Site::new(json!({"s": stdio(&[])}));
     site.trust(&site.file(), None).unwrap();
-    let store = site.surroundings.config_dir().unwrap().join("trust.json");
+    let store = site.host_env.config_dir().unwrap().join("trust.json");
     std::fs::write(&store, "nonsense").unwrap();
     let manager = site.manager(Trust::Stored).await;
     for _ in 0..2 {
@@ -470,7 +470,7 @@ fn a_question_shows_all_of_the_clone_and_nothing_outside_of_it() {
     std::fs::write(site.project.join("beside"), "LD_PRELOAD=./x.so").unwrap();
     std::fs::write(site.project.join("../secret"), "SECRET=marker").unwrap();
     std::fs::write(sub.join("long"), &long).unwrap();
-    let questions = mcpool::questions(&sub, &site.surroundings).unwrap();
+    let questions = mcpool::questions(&sub, &site.host_env).unwrap();
     let shown =
         |at: usize| (questions[at].files[0].text.as_deref(), questions[at].files[0].outside);
     assert_eq!(shown(0), (Some("LD_PRELOAD=./x.so"), false));
@@ -497,7 +497,7 @@ async fn trust_in_a_bridge_is_trust_in_its_direct_way() {
     let discover = DiscoverOptions {
         cwd: Some(site.project.clone()),
         mcp_remote: mcpool::McpRemote::Use,
-        surroundings: site.surroundings.clone(),
+        host_env: site.host_env.clone(),
         ..DiscoverOptions::default()
     };
     let manager = Manager::discover(discover, apart()).await.unwrap();

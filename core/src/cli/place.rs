@@ -12,8 +12,8 @@ use super::sources::{existing_directory, named_file};
 use crate::config::{Declared, EditScope, Level, Place};
 use crate::discover::{DiscoverOptions, Discovery};
 use crate::error::{Error, ErrorKind, Result};
+use crate::host_env::HostEnv;
 use crate::shell;
-use crate::surroundings::Surroundings;
 use crate::trust::discover;
 
 /// The provider name of mcpool's own files.
@@ -140,7 +140,7 @@ impl PlaceArgs {
             scope,
             within: None,
             cwd: self.project.as_deref().map(existing_directory).transpose()?,
-            surroundings: Surroundings::process(),
+            host_env: HostEnv::process(),
         })
     }
 }

@@ -10,9 +10,9 @@ use super::table::Cell;
 use super::terminal::Tint;
 use crate::config::{Config, Declared, ProjectEntry, ServerConfig, Source};
 use crate::error::Error;
+use crate::host_env::HostEnv;
 use crate::redact;
 use crate::shell;
-use crate::surroundings::Surroundings;
 use crate::trust::{Permit, stored_permit};
 
 /// A server as configured.
@@ -129,7 +129,7 @@ pub(super) fn origin(source: &Source) -> String {
 
 /// A short path for people: relative to the current directory, or with `~` for the home directory.
 pub(super) fn short(path: &str) -> String {
-    let home = Surroundings::process().home();
+    let home = HostEnv::process().home();
     relative_to_cwd(path, home.as_deref())
         .or_else(|| relative_to(path, home.as_deref()?, "~"))
         .unwrap_or_else(|| path.to_owned())

@@ -10,7 +10,7 @@ use super::terminal::Tint;
 use crate::config::Config;
 use crate::discover::{DiscoverOptions, Discovery, providers};
 use crate::error::{Error, ErrorKind, Result};
-use crate::surroundings::Surroundings;
+use crate::host_env::HostEnv;
 use crate::trust::discover;
 
 /// Names the config file when `--config` is absent.
@@ -117,7 +117,7 @@ impl Found {
 
 /// The file that `MCPOOL_CONFIG` names.
 pub(super) fn named_file() -> Option<PathBuf> {
-    Surroundings::process().var(CONFIG_VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from)
+    HostEnv::process().var(CONFIG_VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from)
 }
 
 pub(super) fn existing_directory(path: &Path) -> Result<PathBuf> {

@@ -16,7 +16,7 @@ use super::{Ended, FAILED, Failure, OK, usage_error};
 use crate::config::Level;
 use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
-use crate::surroundings::Surroundings;
+use crate::host_env::HostEnv;
 use crate::trust::{
     TrustQuestion, Trusted, discover, questions, select_questions, trust_these, trusted, untrust,
 };
@@ -64,9 +64,9 @@ pub(super) struct Trust {
 
 impl Trust {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
-        let surroundings = Surroundings::process();
+        let host_env = HostEnv::process();
         if self.list {
-            show(screen, "trusted", &trusted(&surroundings)?, "nothing is trusted");
+            show(screen, "trusted", &trusted(&host_env)?, "nothing is trusted");
             return Ok(OK);
         }
         if self.path.is_none() && !self.all {
@@ -79,11 +79,11 @@ impl Trust {
         let place = self.target_path()?;
         let only = (!self.servers.is_empty()).then_some(&*self.servers);
         if self.revoke {
-            let revoked = untrust(&place, only, &surroundings)?;
+            let revoked = untrust(&place, only, &host_env)?;
             show(screen, "revoked", &revoked, "nothing of it was trusted");
             return Ok(OK);
         }
-        let asked = select_questions(&place, questions(&place, &surroundings)?, only)?;
+        let asked = select_questions(&place, questions(&place, &host_env)?, only)?;
         let asked = self.with_fingerprint(asked)?;
         let open: Vec<&TrustQuestion> = asked.iter().filter(|it| !it.trusted).collect();
         open.iter().for_each(|question| question::show(question, screen));
@@ -91,7 +91,7 @@ impl Trust {
             screen.note(Tint::Dim, "Note:", "nothing was trusted");
             return Ok(FAILED);
         }
-        let trusted = trust_these(&asked, &surroundings)?;
+        let trusted = trust_these(&asked, &host_env)?;
         show(screen, "trusted", &trusted, "there is nothing that needs trust");
         Ok(OK)
     }

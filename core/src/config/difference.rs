@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{InheritEnv, Level, Scope, ScopeTrust, ServerConfig, Transport};
+use crate::host_env::HostEnv;
 use crate::redact::Secret;
-use crate::surroundings::Surroundings;
 
 const IDENTITY: &[&str] =
     &["type", "command", "args", "env", "envFile", "cwd", "url", "headers", "inheritEnv"];
@@ -108,7 +108,7 @@ impl ServerConfig {
             _ => false,
         };
         let by_directory = has_relative_paths || has_commands || any("${file:");
-        let by_surroundings = refers
+        let by_host_env = refers
             || has_commands
             || has_names
             || (is_stdio && self.inherit_env != InheritEnv::None);
@@ -127,9 +127,9 @@ impl ServerConfig {
             directory: directory.filter(|_| by_directory),
             variables: scope.variables.clone().filter(|_| refers || has_names),
             bare_env_names: has_names,
-            surroundings: match by_surroundings {
-                true => scope.surroundings.clone(),
-                false => Surroundings::process(),
+            host_env: match by_host_env {
+                true => scope.host_env.clone(),
+                false => HostEnv::process(),
             },
             trusted: match is_project && (by_level || brings_files) {
                 true => scope.trusted.clone(),
@@ -331,8 +331,8 @@ mod tests {
         type Change = fn(&mut Scope);
         let elsewhere: Change = |scope| scope.directory = Some("/elsewhere".into());
         let variables: Change = |scope| scope.variables = Some("/v.env".into());
-        let surroundings: Change = |scope| {
-            scope.surroundings = Surroundings::new(Some(BTreeMap::new()), None, None);
+        let host_env: Change = |scope| {
+            scope.host_env = HostEnv::new(Some(BTreeMap::new()), None, None);
         };
         let project: Change = |scope| scope.level = crate::config::Level::Project;
         let trusted: Change =
@@ -348,9 +348,9 @@ mod tests {
         let cases = [
             (&stdio, elsewhere, false),
             (&stdio, variables, false),
-            (&stdio, surroundings, true),
+            (&stdio, host_env, true),
             (&stdio, bare, false),
-            (&alone, surroundings, false),
+            (&alone, host_env, false),
             (&refers, elsewhere, false),
             (&refers, variables, true),
             (&json!({"command": "./x"}), elsewhere, true),
@@ -361,12 +361,12 @@ mod tests {
             (&stdio, project, true),
             (&json!({"command": "x", "cwd": "/"}), project, false),
             (&url, elsewhere, false),
-            (&url, surroundings, false),
+            (&url, host_env, false),
             (&url, project, true),
             (&url, trusted, false),
             (&url, bare, false),
             (&header, elsewhere, false),
-            (&header, surroundings, true),
+            (&header, host_env, true),
             (&header, project, true),
             (&header, trusted, true),
             (&command, project, true),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::ServerConfig;
 use crate::error::Result;
-use crate::surroundings::Surroundings;
+use crate::host_env::HostEnv;
 
 /// Whose word a definition is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct Scope {
     /// Whether a header or variable whose value is the name of a set variable gets that variable's value.
     pub bare_env_names: bool,
     /// The environment.
-    pub surroundings: Surroundings,
+    pub host_env: HostEnv,
     /// Whether the user trusts the source; decided by each manager, by its own policy.
     pub trusted: ScopeTrust,
 }

@@ -5,14 +5,14 @@ use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
 use super::providers::{Base, FileLocation};
-use crate::surroundings::{Platform, Surroundings};
+use crate::host_env::{HostEnv, Platform};
 
 const EXTENSIONS: &[&str] = &["json", "jsonc", "yaml", "yml", "toml"];
 
 /// The directories that the table's bases refer to.
 pub(super) struct SearchRoots<'a> {
     pub(super) project: &'a Path,
-    pub(super) surroundings: &'a Surroundings,
+    pub(super) host_env: &'a HostEnv,
     /// `/etc`.
     pub(super) system: &'a Path,
 }
@@ -46,9 +46,9 @@ impl SearchRoots<'_> {
     }
 
     fn directories(&self, base: Base) -> Vec<Candidate> {
-        let platform = self.surroundings.platform();
+        let platform = self.host_env.platform();
         let home =
-            |parts: &[&str]| Some(self.join_all(Candidate::at(self.surroundings.home()?), parts));
+            |parts: &[&str]| Some(self.join_all(Candidate::at(self.host_env.home()?), parts));
         let found = match base {
             Base::Project => vec![Some(Candidate::at(self.project.to_owned()))],
             Base::Home => vec![home(&[])],
@@ -72,7 +72,7 @@ impl SearchRoots<'_> {
             Base::Env(variable) => vec![self.variable_directory(variable)],
             Base::System if platform == Platform::Windows => Vec::new(),
             Base::System => vec![Some(Candidate::at(self.system.to_owned()))],
-            Base::Own => vec![self.surroundings.config_dir().map(|own| match own.parent() {
+            Base::Own => vec![self.host_env.config_dir().map(|own| match own.parent() {
                 Some(parent) => {
                     let name = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
                     self.join_all(Candidate::at(parent.to_owned()), &[&name])
@@ -91,12 +91,12 @@ impl SearchRoots<'_> {
 
     /// The directory that a variable names; a relative path is ignored.
     fn variable_directory(&self, variable: &str) -> Option<Candidate> {
-        let named = self.surroundings.var(variable).map(PathBuf::from);
+        let named = self.host_env.var(variable).map(PathBuf::from);
         named.filter(|path| path.is_absolute()).map(Candidate::at)
     }
 
     fn separator(&self) -> char {
-        match self.surroundings.platform() {
+        match self.host_env.platform() {
             Platform::Windows => '\\',
             Platform::Linux | Platform::Macos => '/',
         }
@@ -156,10 +156,10 @@ mod tests {
     ) -> Vec<String> {
         let env: BTreeMap<String, String> =
             env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let surroundings = Surroundings::new(Some(env), Some("/me".into()), Some(platform));
+        let host_env = HostEnv::new(Some(env), Some("/me".into()), Some(platform));
         let roots = SearchRoots {
             project: Path::new("/work"),
-            surroundings: &surroundings,
+            host_env: &host_env,
             system: Path::new("/etc"),
         };
         let location = FileLocation { level: Level::User, base, path };

@@ -88,7 +88,7 @@ fn resolve_key(value: &str, config: &ServerConfig) -> Option<Secret> {
     let own_variables = own_variables(config).get(name).map(Secret::expose);
     let own_variables =
         own_variables.filter(|own_variables| !own_variables.contains("${")).map(str::to_owned);
-    let found = own_variables.or_else(|| config.scope.surroundings.var(name));
+    let found = own_variables.or_else(|| config.scope.host_env.var(name));
     let default = rest.strip_prefix(":-").map(str::to_owned);
     found.or(default).filter(|key| !key.is_empty() && !key.contains("${")).map(Secret::new)
 }

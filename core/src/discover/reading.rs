@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
                 .map(|file| physical.with_file_name(file))
                 .filter(|file| file.exists()),
             bare_env_names,
-            surroundings: self.roots.surroundings.clone(),
+            host_env: self.roots.host_env.clone(),
             trusted: ScopeTrust::No,
         };
         let (mut servers, mut built_in, mut read_before) = (Vec::new(), Vec::new(), false);

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::config::Effect;
-use crate::surroundings::Platform;
+use crate::host_env::Platform;
 
 struct Machine {
     root: TempDir,
@@ -73,7 +73,7 @@ impl Machine {
         let (env, home) = (Some(self.env.clone()), Some(self.path("home")));
         DiscoverOptions {
             cwd: Some(self.path("project")),
-            surroundings: Surroundings::new(env, home, Some(Platform::Linux)),
+            host_env: HostEnv::new(env, home, Some(Platform::Linux)),
             ..DiscoverOptions::default()
         }
     }

@@ -10,9 +10,9 @@ use crate::call::Retry;
 use crate::catalog::{DriftPolicy, Naming};
 use crate::config::ToolFilter;
 use crate::error::{Error, ErrorKind, Result};
+use crate::host_env::{HostEnv, WrittenHostEnv};
 use crate::pool::Pool;
 use crate::result::Spill;
-use crate::surroundings::{Surroundings, WrittenSurroundings};
 use crate::trust::Trust;
 
 /// Options of a manager; the defaults are good.
@@ -40,7 +40,7 @@ pub struct ManagerOptions {
     /// Whether a header or variable whose value is the name of a set variable gets that variable's value.
     pub bare_env_names: bool,
     /// Home, platform and environment that values are looked up in.
-    pub surroundings: Surroundings,
+    pub host_env: HostEnv,
     /// Which tools of all servers are offered, besides what each definition says.
     pub tools: ToolFilter,
     /// What becomes of a tool that is no longer as it was when it was first seen.
@@ -76,7 +76,7 @@ impl Default for ManagerOptions {
             watch: false,
             trust: Trust::default(),
             bare_env_names: false,
-            surroundings: Surroundings::process(),
+            host_env: HostEnv::process(),
             tools: ToolFilter::default(),
             drift: DriftPolicy::default(),
             approval: ApprovalPolicy::default(),
@@ -138,7 +138,7 @@ struct Written {
     watch: Option<bool>,
     trust: Option<TrustPolicy>,
     bare_env_names: Option<bool>,
-    surroundings: Option<WrittenSurroundings>,
+    host_env: Option<WrittenHostEnv>,
     enabled_tools: Option<Vec<String>>,
     disabled_tools: Option<Vec<String>>,
     drift: Option<DriftPolicy>,
@@ -215,7 +215,7 @@ impl ManagerOptions {
                 Some(TrustPolicy::None) => Trust::None,
             },
             bare_env_names: written.bare_env_names.unwrap_or_default(),
-            surroundings: written.surroundings.map(Into::into).unwrap_or_default(),
+            host_env: written.host_env.map(Into::into).unwrap_or_default(),
             tools: ToolFilter {
                 enabled: written.enabled_tools,
                 disabled: written.disabled_tools.unwrap_or_default(),

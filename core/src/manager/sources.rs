@@ -33,8 +33,8 @@ impl Manager {
     ) -> impl Future<Output = Result<Manager>> + Send + use<> {
         on_runtime(async move {
             let mut options = options;
-            if options.surroundings.is_process() {
-                options.surroundings = discover.surroundings.clone();
+            if options.host_env.is_process() {
+                options.host_env = discover.host_env.clone();
             }
             let trust = trust_policy(&options);
             let (found, problem) = look(discover.clone(), trust.clone()).await;

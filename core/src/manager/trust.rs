@@ -21,11 +21,11 @@ use crate::connection::Connection;
 use crate::discover::TrustView;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{EventKind, LogOrigin};
+use crate::host_env::HostEnv;
 use crate::pool::Leaving;
 use crate::resolve::Addresses;
 use crate::runtime;
 use crate::status::State;
-use crate::surroundings::Surroundings;
 use crate::sync::lock;
 use crate::trust::{Permit, StoredTrust, Trust, TrustCallback, TrustQuestion, permit, untrusted};
 
@@ -35,7 +35,7 @@ const LONGEST_UNTRUSTED: Duration = Duration::from_secs(30);
 /// Decides for a manager and its children.
 pub(super) struct TrustPolicy {
     policy: Trust,
-    surroundings: Surroundings,
+    host_env: HostEnv,
     known: Mutex<HashMap<Arc<Subject>, Known>>,
 }
 
@@ -99,13 +99,13 @@ enum Decision {
 type MakeQuestion = Box<dyn FnOnce() -> TrustQuestion + Send>;
 
 impl TrustPolicy {
-    pub(super) fn new(policy: Trust, surroundings: Surroundings) -> Arc<TrustPolicy> {
-        Arc::new(TrustPolicy { policy, surroundings, known: Mutex::default() })
+    pub(super) fn new(policy: Trust, host_env: HostEnv) -> Arc<TrustPolicy> {
+        Arc::new(TrustPolicy { policy, host_env, known: Mutex::default() })
     }
 
     /// What is trusted now, for discovery. Reads the store; tells what is wrong with it.
     pub(super) fn view(&self) -> (impl TrustView + '_, Option<Error>) {
-        let (stored, problem) = StoredTrust::load(&self.surroundings);
+        let (stored, problem) = StoredTrust::load(&self.host_env);
         (PolicyView { policy: self, stored }, problem)
     }
 
@@ -114,9 +114,9 @@ impl TrustPolicy {
         if subjects.is_empty() || matches!(self.policy, Trust::All | Trust::None) {
             return None;
         }
-        let surroundings = self.surroundings.clone();
+        let host_env = self.host_env.clone();
         let look_up = move || {
-            let (store, problem) = StoredTrust::load(&surroundings);
+            let (store, problem) = StoredTrust::load(&host_env);
             let stored = subjects.into_iter().map(|subject| {
                 let trusted = store.trusts(&subject);
                 (subject, trusted)
@@ -141,7 +141,7 @@ impl TrustPolicy {
         let mut known = lock(&self.known);
         let known = known.entry(subject.clone()).or_default();
         // Only a call to a server that nobody has connected comes here first; the file is small.
-        known.stored.get_or_insert_with(|| StoredTrust::load(&self.surroundings).0.trusts(subject));
+        known.stored.get_or_insert_with(|| StoredTrust::load(&self.host_env).0.trusts(subject));
         if known.is_trusted() {
             return Decision::Trusted;
         }

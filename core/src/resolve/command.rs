@@ -15,9 +15,9 @@ use futures_util::future::{Shared, WeakShared};
 use super::expand::directory;
 use crate::config::{Level, Scope};
 use crate::fork::PerProcess;
+use crate::host_env::HostEnv;
 use crate::process::{Program, RunError, run_command};
 use crate::redact::Secret;
-use crate::surroundings::Surroundings;
 use crate::sync::lock;
 
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ static RUNS: PerProcess<Mutex<HashMap<CommandRequest, Run>>> = PerProcess::new(M
 pub(super) struct CommandRequest {
     command: String,
     directory: Option<PathBuf>,
-    surroundings: Surroundings,
+    host_env: HostEnv,
 }
 
 enum Run {
@@ -81,14 +81,10 @@ impl CommandRequest {
         // The user's own commands run in the home directory: in a project, `npx` and the like would run the project's
         // code.
         let directory = match scope.level {
-            Level::User => scope.surroundings.home(),
+            Level::User => scope.host_env.home(),
             Level::Explicit | Level::Project => directory(scope),
         };
-        CommandRequest {
-            command: command.to_owned(),
-            directory,
-            surroundings: scope.surroundings.clone(),
-        }
+        CommandRequest { command: command.to_owned(), directory, host_env: scope.host_env.clone() }
     }
 
     /// The command's output, from the cache or from a run.
@@ -136,7 +132,7 @@ impl CommandRequest {
         let shell = Program {
             path: "/bin/sh".into(),
             args: vec!["-c".to_owned(), self.command.clone()],
-            env: self.surroundings.vars().into_iter().collect(),
+            env: self.host_env.vars().into_iter().collect(),
             cwd: self.directory.clone(),
         };
         let heard = tokio::time::timeout(limit, run_command(shell, OUTPUT_LIMIT)).await;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 use crate::config::{InheritEnv, Scope};
-use crate::surroundings::Platform;
+use crate::host_env::Platform;
 
 /// Variables that programs need and that are not secret.
 const SAFE_VARIABLES: &[&str] =
@@ -45,12 +45,12 @@ pub(super) fn inherited(inherit: InheritEnv, scope: &Scope) -> Environment {
     if inherit == InheritEnv::None {
         return Environment::new();
     }
-    let platform = scope.surroundings.platform();
+    let platform = scope.host_env.platform();
     let is_safe = |name: &OsStr| match platform {
         Platform::Windows => SAFE_ON_WINDOWS.iter().any(|safe| name.eq_ignore_ascii_case(safe)),
         Platform::Linux | Platform::Macos => SAFE_VARIABLES.iter().any(|safe| name == *safe),
     };
-    let all = scope.surroundings.vars().into_iter();
+    let all = scope.host_env.vars().into_iter();
     all.filter(|(name, _)| inherit == InheritEnv::All || is_safe(name)).collect()
 }
 
@@ -77,13 +77,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::surroundings::Surroundings;
+    use crate::host_env::HostEnv;
 
     fn names(inherit: InheritEnv, platform: Platform) -> Vec<String> {
         let names = ["PATH", "Path", "HOME", "SystemRoot", "SECRET", "LC_ALL"];
         let env: BTreeMap<_, _> = names.map(|name| (name.to_owned(), "x".to_owned())).into();
-        let surroundings = Surroundings::new(Some(env), None, Some(platform));
-        let scope = Scope { surroundings, ..Scope::default() };
+        let host_env = HostEnv::new(Some(env), None, Some(platform));
+        let scope = Scope { host_env, ..Scope::default() };
         let inherited = inherited(inherit, &scope).into_iter();
         inherited.map(|(name, _)| name.into_string().unwrap()).collect()
     }

@@ -250,7 +250,7 @@ impl<'a> Expander<'a> {
                 let directory = workspace(self.scope)?;
                 text(directory.file_name()?.into())
             }
-            "userHome" => text(self.scope.surroundings.home()?),
+            "userHome" => text(self.scope.host_env.home()?),
             _ => None,
         }
     }
@@ -269,7 +269,7 @@ impl<'a> Expander<'a> {
         if let Some(value) = self.environment.get(name) {
             return value.clone();
         }
-        let value = self.scope.surroundings.var(name);
+        let value = self.scope.host_env.var(name);
         self.environment.insert(name.to_owned(), value.clone());
         value
     }
@@ -358,7 +358,7 @@ pub(super) fn directory(scope: &Scope) -> Option<PathBuf> {
 /// Resolves a path in its scope.
 pub(super) fn path_in(scope: &Scope, path: &str) -> PathBuf {
     let at_home = path.strip_prefix("~/").or((path == "~").then_some(""));
-    if let Some((rest, home)) = at_home.zip(scope.surroundings.home()) {
+    if let Some((rest, home)) = at_home.zip(scope.host_env.home()) {
         return home.join(rest);
     }
     match directory(scope) {

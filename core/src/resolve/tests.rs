@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::config::Config;
-use crate::surroundings::Surroundings;
+use crate::host_env::HostEnv;
 
 fn config(definition: Value) -> ServerConfig {
     let config = Config::from_value(json!({"mcpServers": {"s": definition}})).unwrap();
     let mut server = config.servers["s"].config.clone().unwrap();
     let env = [("PATH", "/usr/bin:/bin"), ("TOKEN", "marker"), ("HOME", "/home/me")];
     let env: BTreeMap<_, _> = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    server.scope.surroundings = Surroundings::new(Some(env), None, None);
+    server.scope.host_env = HostEnv::new(Some(env), None, None);
     server
 }
 
@@ -217,7 +217,7 @@ fn what_comes_from_a_secret_place_is_masked_under_any_name() {
     server.scope.bare_env_names = true;
     let env = [("PATH", "/usr/bin:/bin"), ("OTHER_TOKEN", "barename"), ("GH_TOKEN", "inherited")];
     let env: BTreeMap<_, _> = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    server.scope.surroundings = Surroundings::new(Some(env), None, None);
+    server.scope.host_env = HostEnv::new(Some(env), None, None);
     let (launch, _) = launch(&server);
     let text = "lettersonly barename inherited issues /usr/bin:/bin";
     assert_eq!(launch.mask.prose(text), "*** *** *** issues /usr/bin:/bin");

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::{Trusted, trust, trusted, untrust};
 use crate::error::{Error, ErrorKind, Result};
+use crate::host_env::{HostEnv, WrittenHostEnv};
 use crate::redact;
-use crate::surroundings::{Surroundings, WrittenSurroundings};
 
 /// A parsed request that has not run yet.
 pub struct TrustRequest {
@@ -20,11 +20,11 @@ pub struct TrustRequest {
 struct RequestJson {
     path: Option<PathBuf>,
     servers: Option<Vec<String>>,
-    surroundings: Option<WrittenSurroundings>,
+    host_env: Option<WrittenHostEnv>,
 }
 
 impl TrustRequest {
-    /// Reads `{"path": "…", "servers": ["…"], "surroundings": {…}}`. Unknown fields are refused: a misspelt list of
+    /// Reads `{"path": "…", "servers": ["…"], "host_env": {…}}`. Unknown fields are refused: a misspelt list of
     /// servers must not become all of them.
     pub fn from_json(verb: &str, text: &str) -> Result<TrustRequest> {
         let written = serde_json::from_str(text).map_err(|error| {
@@ -36,13 +36,13 @@ impl TrustRequest {
 
     /// Executes the request; blocks on the disk.
     pub fn run(self) -> Result<Vec<Trusted>> {
-        let RequestJson { path, servers, surroundings } = self.written;
+        let RequestJson { path, servers, host_env } = self.written;
         let path = path.unwrap_or_default();
-        let surroundings: Surroundings = surroundings.map(Into::into).unwrap_or_default();
+        let host_env: HostEnv = host_env.map(Into::into).unwrap_or_default();
         match self.verb.as_str() {
-            "trust" => trust(&path, servers.as_deref(), &surroundings),
-            "untrust" => untrust(&path, servers.as_deref(), &surroundings),
-            "trusted" => trusted(&surroundings),
+            "trust" => trust(&path, servers.as_deref(), &host_env),
+            "untrust" => untrust(&path, servers.as_deref(), &host_env),
+            "trusted" => trusted(&host_env),
             verb => {
                 let text = format!("There is no verb {verb:?} about trust");
                 Err(Error::new(ErrorKind::InvalidArguments, text))

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Trusted;
 use crate::error::{Error, ErrorKind, Result};
+use crate::host_env::HostEnv;
 use crate::ownership::make_private;
 use crate::resolve::text_file;
-use crate::surroundings::Surroundings;
 
 const FILE: &str = "trust.json";
 const LOCK: &str = "trust.lock";
@@ -39,8 +39,8 @@ struct Versioned {
 
 impl Store {
     /// The current store; empty if nothing was ever trusted.
-    pub(crate) fn load(surroundings: &Surroundings) -> Result<Store> {
-        match surroundings.config_dir() {
+    pub(crate) fn load(host_env: &HostEnv) -> Result<Store> {
+        match host_env.config_dir() {
             Some(directory) => Store::read(&directory.join(FILE)).map_err(StoreError::into_error),
             None => Ok(Store::default()),
         }
@@ -83,11 +83,8 @@ impl Store {
     }
 
     /// Changes the file under a lock.
-    pub(super) fn change(
-        surroundings: &Surroundings,
-        change: impl FnOnce(&mut Store),
-    ) -> Result<()> {
-        let directory = surroundings.config_dir().ok_or_else(|| {
+    pub(super) fn change(host_env: &HostEnv, change: impl FnOnce(&mut Store)) -> Result<()> {
+        let directory = host_env.config_dir().ok_or_else(|| {
             let text = "There is no place to remember what is trusted: no home directory is known";
             Error::new(ErrorKind::ConfigIo, text).with_hint("set HOME or XDG_CONFIG_HOME")
         })?;

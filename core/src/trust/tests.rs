@@ -3,8 +3,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-fn surroundings(home: &Path) -> Surroundings {
-    Surroundings::new(Some(BTreeMap::new()), Some(home.into()), None)
+fn host_env(home: &Path) -> HostEnv {
+    HostEnv::new(Some(BTreeMap::new()), Some(home.into()), None)
 }
 
 fn one(path: &str, server: &str, fingerprint: &str) -> Trusted {
@@ -12,8 +12,8 @@ fn one(path: &str, server: &str, fingerprint: &str) -> Trusted {
     Trusted { path, server, fingerprint }
 }
 
-fn add(surroundings: &Surroundings, trusted: &[Trusted]) -> Result<()> {
-    Store::change(surroundings, |store| store.add(trusted))
+fn add(host_env: &HostEnv, trusted: &[Trusted]) -> Result<()> {
+    Store::change(host_env, |store| store.add(trusted))
 }
 
 fn mode(path: &Path) -> u32 {
@@ -23,7 +23,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn what_was_trusted_is_there_and_nobody_else_can_read_it() {
     let home = tempfile::tempdir().unwrap();
-    let here = surroundings(home.path());
+    let here = host_env(home.path());
     assert!(trusted(&here).unwrap().is_empty());
     add(&here, &[one("/p/.mcp.json", "a", "1"), one("/p/.mcp.json", "b", "2")]).unwrap();
     add(&here, &[one("/p/.mcp.json", "a", "3")]).unwrap();
@@ -43,7 +43,7 @@ fn what_was_trusted_is_there_and_nobody_else_can_read_it() {
 #[test]
 fn trust_is_taken_back_by_file_name_and_directory() {
     let home = tempfile::tempdir().unwrap();
-    let here = surroundings(home.path());
+    let here = host_env(home.path());
     let all = [one("/p/a.json", "x", "1"), one("/p/a.json", "y", "2"), one("/pp/b.json", "x", "3")];
     add(&here, &all).unwrap();
     let y = ["y".to_owned()];
@@ -55,7 +55,7 @@ fn trust_is_taken_back_by_file_name_and_directory() {
 #[test]
 fn a_damaged_store_trusts_nothing_and_is_kept() {
     let home = tempfile::tempdir().unwrap();
-    let here = surroundings(home.path());
+    let here = host_env(home.path());
     let directory = home.path().join(".config/mcpool");
     std::fs::create_dir_all(&directory).unwrap();
     for damage in ["{", "[]", "{\"version\": 1, \"trusted\": 7}", "{\"version\": 0}"] {
@@ -71,7 +71,7 @@ fn a_damaged_store_trusts_nothing_and_is_kept() {
 #[test]
 fn what_a_newer_version_wrote_is_left_alone() {
     let home = tempfile::tempdir().unwrap();
-    let here = surroundings(home.path());
+    let here = host_env(home.path());
     let file = home.path().join(".config/mcpool/trust.json");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, "{\"version\": 2, \"trusted\": []}").unwrap();
@@ -82,7 +82,7 @@ fn what_a_newer_version_wrote_is_left_alone() {
 #[test]
 fn many_writers_lose_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let here = surroundings(home.path());
+    let here = host_env(home.path());
     let writers: Vec<_> = (0..16)
         .map(|n| {
             let here = here.clone();
@@ -98,7 +98,7 @@ fn many_writers_lose_nothing() {
 #[test]
 fn what_is_no_projects_file_cannot_be_trusted() {
     let home = tempfile::tempdir().unwrap();
-    let here = surroundings(home.path());
+    let here = host_env(home.path());
     let file = home.path().join("notes.txt");
     assert_eq!(trust(&file, None, &here).unwrap_err().code(), "CONFIG_IO");
     std::fs::write(&file, "{}").unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use mcpool::Surroundings;
+use mcpool::HostEnv;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
@@ -101,8 +101,8 @@ impl World {
         environment
     }
 
-    pub(crate) fn surroundings(&self) -> Surroundings {
-        Surroundings::new(Some(self.environment()), Some(self.home()), None)
+    pub(crate) fn host_env(&self) -> HostEnv {
+        HostEnv::new(Some(self.environment()), Some(self.home()), None)
     }
 
     pub(crate) fn texts(&self, key: &str) -> Vec<String> {

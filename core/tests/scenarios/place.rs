@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use mcpool::config::{self, Place as EditPlace};
 use mcpool::{
-    ApprovalQuestion, DiscoverOptions, Discovery, OnApproval, Surroundings, Trust, TrustQuestion,
+    ApprovalQuestion, DiscoverOptions, Discovery, HostEnv, OnApproval, Trust, TrustQuestion,
 };
 use serde_json::{Map, Value, json};
 
@@ -14,12 +14,12 @@ pub(crate) type Asked = Arc<Mutex<Vec<Value>>>;
 
 pub(crate) struct Place {
     /// As options take them; null leaves the process's own.
-    pub(crate) surroundings: Value,
+    pub(crate) host_env: Value,
     project: PathBuf,
 }
 
 impl Place {
-    /// Writes the files of a scenario and reads its surroundings.
+    /// Writes the files of a scenario and reads its host environment.
     pub(crate) fn prepare(scenario: &Value, dir: &Path) -> std::io::Result<Place> {
         let (project, home) = (dir.join("project"), dir.join("home"));
         for (name, text) in scenario["files"].as_object().into_iter().flatten() {
@@ -32,7 +32,7 @@ impl Place {
             std::fs::create_dir_all(link.parent().unwrap_or(dir))?;
             std::os::unix::fs::symlink(dir.join(text_of(target)), link)?;
         }
-        let mut surroundings = Value::Null;
+        let mut host_env = Value::Null;
         if let Some(env) = scenario["env"].as_object() {
             std::fs::create_dir_all(&project)?;
             std::fs::create_dir_all(&home)?;
@@ -40,21 +40,21 @@ impl Place {
             all.insert("PATH".into(), json!(std::env::var("PATH").unwrap_or_default()));
             all.insert("HOME".into(), json!(home));
             all.extend(env.clone());
-            surroundings = json!({"env": all, "home": home, "platform": scenario["platform"]});
+            host_env = json!({"env": all, "home": home, "platform": scenario["platform"]});
         }
-        Ok(Place { surroundings, project })
+        Ok(Place { host_env, project })
     }
 
-    /// A scenario without surroundings must not find, nor change, what is on this machine.
+    /// A scenario without a host environment must not find, nor change, what is on this machine.
     fn own(&self) -> &Value {
-        assert!(!self.surroundings.is_null(), "the scenario needs an env");
-        &self.surroundings
+        assert!(!self.host_env.is_null(), "the scenario needs an env");
+        &self.host_env
     }
 
     pub(crate) fn discover(&self, looking: &Value) -> mcpool::Result<DiscoverOptions> {
         let mut options = looking.as_object().cloned().unwrap_or_default();
         options.entry("cwd").or_insert_with(|| json!(self.project));
-        options.insert("surroundings".into(), self.own().clone());
+        options.insert("host_env".into(), self.own().clone());
         DiscoverOptions::from_json(&Value::Object(options).to_string())
     }
 
@@ -65,7 +65,7 @@ impl Place {
             "schema" => Ok(config::schema()),
             "discover" => Ok(described(&mcpool::discover(&self.discover(&step["options"])?))),
             "edit" => {
-                let mut place = json!({"cwd": self.project, "surroundings": self.own()});
+                let mut place = json!({"cwd": self.project, "host_env": self.own()});
                 for key in ["scope", "file", "cwd"] {
                     if let Some(value) = step.get(key) {
                         place[key] = value.clone();
@@ -86,14 +86,14 @@ impl Place {
                 Ok(json!(edited))
             }
             verb => {
-                let surroundings = Surroundings::from_json(&self.own().to_string())?;
+                let host_env = HostEnv::from_json(&self.own().to_string())?;
                 let only: Option<Vec<String>> =
                     serde_json::from_value(step["servers"].clone()).unwrap();
                 let path = Path::new(text("path"));
                 let rows = match verb {
-                    "trust" => mcpool::trust(path, only.as_deref(), &surroundings)?,
-                    "untrust" => mcpool::untrust(path, only.as_deref(), &surroundings)?,
-                    _ => mcpool::trusted(&surroundings)?,
+                    "trust" => mcpool::trust(path, only.as_deref(), &host_env)?,
+                    "untrust" => mcpool::untrust(path, only.as_deref(), &host_env)?,
+                    _ => mcpool::trusted(&host_env)?,
                 };
                 Ok(json!(rows))
             }

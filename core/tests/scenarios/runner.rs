@@ -147,7 +147,7 @@ impl Run {
         let mut options = description["options"].as_object().cloned().unwrap_or_default();
         let naming = options.remove("naming");
         options.entry("cache_dir").or_insert_with(|| json!(self.dir.join("cache")));
-        options.insert("surroundings".to_owned(), self.place.surroundings.clone());
+        options.insert("host_env".to_owned(), self.place.host_env.clone());
         let (questions, script) = (Asked::default(), options.get("trust").cloned());
         if script.as_ref().is_some_and(Value::is_object) {
             options.remove("trust");

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mcpool::{CacheOption, DiscoverOptions, ManagerOptions, Pool, PoolOptions, Surroundings};
+use mcpool::{CacheOption, DiscoverOptions, HostEnv, ManagerOptions, Pool, PoolOptions};
 use serde_json::Value;
 
 use crate::common::{self, Web, fixture};
@@ -69,15 +69,15 @@ impl World {
         env
     }
 
-    pub(crate) fn surroundings(&self) -> Surroundings {
-        Surroundings::new(Some(self.environment()), Some(self.home.clone()), None)
+    pub(crate) fn host_env(&self) -> HostEnv {
+        HostEnv::new(Some(self.environment()), Some(self.home.clone()), None)
     }
 
     pub(crate) fn discover_options(&self) -> DiscoverOptions {
         DiscoverOptions {
             cwd: Some(self.project()),
             native: vec!["exa".to_owned()],
-            surroundings: self.surroundings(),
+            host_env: self.host_env(),
             ..DiscoverOptions::default()
         }
     }
@@ -86,7 +86,7 @@ impl World {
         ManagerOptions {
             pool: Some(Pool::new(PoolOptions::default())),
             cache: CacheOption::At(self.home.join("cache")),
-            surroundings: self.surroundings(),
+            host_env: self.host_env(),
             ..ManagerOptions::default()
         }
     }

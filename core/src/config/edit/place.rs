@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::surroundings::{Surroundings, WrittenSurroundings};
+use crate::host_env::{HostEnv, WrittenHostEnv};
 
 /// The names our own file may have; the first is the one that is made.
 const NAMES: &[&str] = &["mcp.json", "mcp.jsonc", "mcp.yaml", "mcp.yml", "mcp.toml"];
@@ -22,7 +22,7 @@ pub struct Place {
     /// The project's directory; the process's working directory when not set.
     pub cwd: Option<PathBuf>,
     /// Home, platform and environment.
-    pub surroundings: Surroundings,
+    pub host_env: HostEnv,
 }
 
 /// Whose config file.
@@ -50,7 +50,7 @@ impl Place {
             file: Option<PathBuf>,
             scope: Option<EditScope>,
             cwd: Option<PathBuf>,
-            surroundings: Option<WrittenSurroundings>,
+            host_env: Option<WrittenHostEnv>,
         }
         let written: Written = serde_json::from_str(text).map_err(|error| {
             let why = crate::redact::reason(&error);
@@ -62,7 +62,7 @@ impl Place {
             scope: written.scope.unwrap_or_default(),
             within: None,
             cwd: written.cwd,
-            surroundings: written.surroundings.map(Into::into).unwrap_or_default(),
+            host_env: written.host_env.map(Into::into).unwrap_or_default(),
         })
     }
 
@@ -81,7 +81,7 @@ impl Place {
             return Ok(file.clone());
         }
         let directory = match self.scope {
-            EditScope::User => self.surroundings.config_dir().ok_or_else(|| {
+            EditScope::User => self.host_env.config_dir().ok_or_else(|| {
                 Error::new(ErrorKind::ConfigIo, "There is no directory for the user's config")
                     .with_hint("set HOME or name a file")
             })?,

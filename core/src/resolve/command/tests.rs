@@ -10,8 +10,8 @@ fn request(directory: &Path, command: &str) -> CommandRequest {
         ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
         ("NAME".to_owned(), "world".to_owned()),
     ]);
-    let surroundings = Surroundings::new(Some(env), None, None);
-    let scope = Scope { directory: Some(directory.into()), surroundings, ..Scope::default() };
+    let host_env = HostEnv::new(Some(env), None, None);
+    let scope = Scope { directory: Some(directory.into()), host_env, ..Scope::default() };
     CommandRequest::new(command, &scope)
 }
 
@@ -60,9 +60,9 @@ fn the_users_own_commands_run_at_home_and_not_in_somebodys_project() {
     let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let places = [(Level::User, home.path()), (Level::Explicit, project.path())];
     for (level, place) in places {
-        let surroundings = Surroundings::new(None, Some(home.path().into()), None);
+        let host_env = HostEnv::new(None, Some(home.path().into()), None);
         let directory = Some(project.path().to_owned());
-        let scope = Scope { level, directory, surroundings, ..Scope::default() };
+        let scope = Scope { level, directory, host_env, ..Scope::default() };
         assert_eq!(
             output(CommandRequest::new("pwd -P", &scope)).unwrap(),
             place.canonicalize().unwrap().display().to_string()

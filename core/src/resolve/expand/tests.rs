@@ -1,23 +1,18 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::surroundings::Surroundings;
+use crate::host_env::HostEnv;
 
-fn surroundings(pairs: &[(&str, &str)]) -> Surroundings {
+fn host_env(pairs: &[(&str, &str)]) -> HostEnv {
     let env: BTreeMap<String, String> =
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Surroundings::new(Some(env), Some("/home/me".into()), None)
+    HostEnv::new(Some(env), Some("/home/me".into()), None)
 }
 
 fn scope() -> Scope {
     Scope {
         directory: Some("/srv/project".into()),
-        surroundings: surroundings(&[
-            ("A", "a"),
-            ("B", "outer"),
-            ("EMPTY", ""),
-            ("LOOP", "${LOOP}"),
-        ]),
+        host_env: host_env(&[("A", "a"), ("B", "outer"), ("EMPTY", ""), ("LOOP", "${LOOP}")]),
         ..Scope::default()
     }
 }
@@ -150,7 +145,7 @@ fn a_pipe_in_place_of_a_file_does_not_stall() {
 #[test]
 fn a_bomb_of_references_is_refused_and_deep_nesting_too() {
     let big = "x".repeat(100_000);
-    let scope = Scope { surroundings: surroundings(&[("BIG", &big)]), ..Scope::default() };
+    let scope = Scope { host_env: host_env(&[("BIG", &big)]), ..Scope::default() };
     let error = with(&scope, LookupScope::All, &"${BIG}".repeat(100)).0.unwrap_err();
     assert!(error.message().contains("too long"), "{error}");
     let deep = "${N:-".repeat(10_000) + &"}".repeat(10_000);

@@ -39,7 +39,7 @@ impl Platform {
 
 /// Environment, home and platform: the process's own, or others in their place.
 #[derive(Clone, Default)]
-pub struct Surroundings(Option<Arc<Injected>>);
+pub struct HostEnv(Option<Arc<Injected>>);
 
 #[derive(PartialEq, Eq, Hash)]
 struct Injected {
@@ -49,21 +49,21 @@ struct Injected {
 }
 
 /// Variables hold secrets: none of them is shown.
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for HostEnv {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_process() { "Surroundings(process)" } else { "Surroundings(***)" })
+        f.write_str(if self.is_process() { "HostEnv(process)" } else { "HostEnv(***)" })
     }
 }
 
-impl Eq for Surroundings {}
+impl Eq for HostEnv {}
 
-impl Hash for Surroundings {
+impl Hash for HostEnv {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.hash(state);
     }
 }
 
-impl PartialEq for Surroundings {
+impl PartialEq for HostEnv {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (None, None) => true,
@@ -75,22 +75,22 @@ impl PartialEq for Surroundings {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct WrittenSurroundings {
+pub(crate) struct WrittenHostEnv {
     env: Option<BTreeMap<String, String>>,
     home: Option<PathBuf>,
     platform: Option<Platform>,
 }
 
-impl From<WrittenSurroundings> for Surroundings {
-    fn from(written: WrittenSurroundings) -> Self {
-        Surroundings::new(written.env, written.home, written.platform)
+impl From<WrittenHostEnv> for HostEnv {
+    fn from(written: WrittenHostEnv) -> Self {
+        HostEnv::new(written.env, written.home, written.platform)
     }
 }
 
-impl Surroundings {
+impl HostEnv {
     /// The process's own, read when they are asked for.
-    pub fn process() -> Surroundings {
-        Surroundings(None)
+    pub fn process() -> HostEnv {
+        HostEnv(None)
     }
 
     /// Others; what is not given is the process's own.
@@ -98,9 +98,9 @@ impl Surroundings {
         env: Option<BTreeMap<String, String>>,
         home: Option<PathBuf>,
         platform: Option<Platform>,
-    ) -> Surroundings {
+    ) -> HostEnv {
         let platform = platform.unwrap_or_else(Platform::current);
-        Surroundings(Some(Arc::new(Injected { env, home, platform })))
+        HostEnv(Some(Arc::new(Injected { env, home, platform })))
     }
 
     /// Whether they are the process's own.
@@ -109,10 +109,10 @@ impl Surroundings {
     }
 
     /// Reads `{"env": {…}, "home": "…", "platform": "linux"}` or null, which is the process's own.
-    pub fn from_json(text: &str) -> Result<Surroundings> {
-        let written: Option<WrittenSurroundings> = serde_json::from_str(text).map_err(|error| {
+    pub fn from_json(text: &str) -> Result<HostEnv> {
+        let written: Option<WrittenHostEnv> = serde_json::from_str(text).map_err(|error| {
             let text =
-                format!("The surroundings cannot be used: {}", crate::redact::reason(&error));
+                format!("The host environment cannot be used: {}", crate::redact::reason(&error));
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;
         Ok(written.map(Into::into).unwrap_or_default())
