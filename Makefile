@@ -14,7 +14,7 @@ WHEELS := $(CURDIR)/target/python-wheel
 FRAMEWORK_GROUPS := current crewai
 FRAMEWORK_VENVS := .venv-frameworks
 
-.PHONY: demo test lint hazards-release soak fuzz bench build python node browser test-rust test-python test-node test-frameworks \
+.PHONY: demo test lint deny hazards-release soak fuzz bench build python node browser test-rust test-python test-node test-frameworks \
 	test-frameworks-node reference test-reference \
 	$(FRAMEWORK_GROUPS:%=test-frameworks-%) clean
 
@@ -86,6 +86,13 @@ lint: $(VENV)/ready node_modules/ready
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/mcpool
 	npm run lint
+
+# Licences, forbidden crates and sources of the dependencies, by deny.toml. Not part of `lint`: the tool takes minutes to build.
+deny: target/tools/bin/cargo-deny
+	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo deny check licenses bans sources
+
+target/tools/bin/cargo-deny:
+	cargo install cargo-deny --locked --root target/tools
 
 # The tests of hazards on an optimised build: a debug build is slow enough to hide some races.
 HAZARDS := $(basename $(notdir $(shell grep -l '^//! Hazard' core/tests/*.rs)))

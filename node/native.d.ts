@@ -12,11 +12,12 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 /** One per JavaScript thread. */
 export declare class Bridge {
   /**
-   * `deliver` gets `(tag, text, tag, text, …)`. A tag is eight times the key, plus 0 for a call's result, 1 for
-   * a verb's answer, 2 for an error, 3 for progress, 4 for a question: its number and its fields, 5 for server and raw name of the tool whose result comes next. The low 24 bits of a key are free to be used again when its letter
+   * `deliver` gets `(tag, value, tag, value, …)`, where all values but handles are texts. A tag is eight times the
+   * key, plus 0 for a call's result, 1 for a verb's answer, 2 for an error, 3 for progress, 4 for a question: its
+   * number and its fields, 5 for a handle on the origin of the results from here on. The low 24 bits of a key are free to be used again when its letter
    * has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
    */
-  constructor(deliver: (...letters: (number | string)[]) => void, watch: boolean)
+  constructor(deliver: (...letters: (number | string | NativeOrigin)[]) => void, watch: boolean)
   /** Sends what calls of this turn have held back. */
   flush(): void
   /** Answers a question, in JSON. */
@@ -24,7 +25,7 @@ export declare class Bridge {
   /** Nobody waits for `key` any more: its work is stopped, and no letter comes. */
   cancel(key: number): void
   /** Looks for servers; the answer is JSON of what was found. */
-  discover(key: number, request: string): void
+  discover(key: number, options: string): void
   /** Changes a config file. `place` and `definition` are JSON. */
   edit(key: number, verb: string, place: string, name: string, definition?: string | undefined | null): void
   /** Trusts, takes trust back, or lists what is trusted. `request` is JSON. */
@@ -38,6 +39,7 @@ export declare class NativeCatalog {
   title(index: number): string | null
   description(index: number): string | null
   inputSchema(index: number): string | null
+  objectSchema(index: number): string | null
   outputSchema(index: number): string | null
   annotations(index: number): string | null
   icons(index: number): string | null
@@ -63,7 +65,7 @@ export declare class NativeEvents {
 /** Where a manager is put once it is made; letters carry only text. */
 export declare class NativeFound {
   /** Makes a manager by discovery; `key` gets a letter when it is there. */
-  static begin(bridge: Bridge, key: number, request: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeFound
+  static begin(bridge: Bridge, key: number, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeFound
   /** The manager, once. */
   take(): NativeManager | null
 }
@@ -71,9 +73,9 @@ export declare class NativeFound {
 /** A manager of the core. */
 export declare class NativeManager {
   /** `config` and `options` are JSON. */
-  constructor(bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean)
+  constructor(bridge: Bridge, config: string, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean)
   /** On a config file. */
-  static open(bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeManager
+  static open(bridge: Bridge, path: string, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeManager
   /** For a sub-agent, on the same connections. */
   child(): NativeManager
   /** JSON of what discovery found, `null` for a manager that was not made by it. */
@@ -93,9 +95,7 @@ export declare class NativeManager {
   newCatalog(): NativeCatalog | null
   /** The places, in the catalog that was given last, of the tools that serve a need. */
   searchTools(query: string, k: number): Array<number>
-  /** What a model is given of a result, and JSON of what is suspicious in it. */
-  forModel(server: string, tool: string, json: string): ForModel
-  /** The same where there is no result. */
+  /** What a model is told where there is no result, and JSON of what is suspicious in it. */
   failureForModel(server: string, tool: string, code: string, message: string, hint: string | undefined | null, executed: string | undefined | null, byServer: boolean): ForModel
   /** JSON of what telemetry says of a call; null when it is switched off. Without a server, `tool` is a name of the catalog. */
   telemetry(server: string | undefined | null, tool: string): string | null
@@ -105,12 +105,18 @@ export declare class NativeManager {
   events(): NativeEvents
 }
 
+/** The tool that a result is of, and how its manager shows it. */
+export declare class NativeOrigin {
+  /** What a model is given of a result, and JSON of what is suspicious in it. */
+  forModel(json: string): ForModel
+}
+
 /** A pool of the core. */
 export declare class NativePool {
   /** `options` is JSON. */
   constructor(options: string)
   /** Moves a manual clock on. */
-  advance(ms: number): void
+  advanceMs(ms: number): void
 }
 
 /** Every kind of error. */
@@ -134,6 +140,30 @@ export interface ForModel {
   signals: string
 }
 
+/** What a letter's text is. The generated declarations bring it to TypeScript. */
+export declare enum LetterKind {
+  /** A call's result, as the server wrote it; the key is done. */
+  Result = 0,
+  /** A verb's answer; the key is done. */
+  Json = 1,
+  /** An error; the key is done. */
+  Failed = 2,
+  /** How far a call has come. */
+  Progress = 3,
+  /** A question with its number. */
+  Question = 4,
+  /** The server and tool of the result that follows. */
+  Tool = 5,
+}
+
+/** How many places the table of those who wait has at most; the low bits of a key are its place. */
+export declare const PLACES: number
+/** JSON of the images of a result, given its JSON. */
+export declare function images(json: string): string
+
+/** JSON of those that a model is shown. */
+export declare function modelImages(json: string): string
+
 /** The text of a result, given its JSON. */
 export declare function renderText(json: string): string
 
@@ -142,6 +172,9 @@ export declare function runCommand(words: Array<string>, itself: Array<string>):
 
 /** JSON of the JSON Schema of a config file. */
 export declare function schema(): string
+
+/** A letter's tag is its key times this, plus its kind. */
+export declare const TAG_KINDS: number
 
 /** JSON of the words of telemetry that do not depend on a call. */
 export declare function telemetryWords(): string

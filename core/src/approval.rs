@@ -1,5 +1,5 @@
 //! Owns which calls need a person's word, and what that person is asked. Asking, and waiting for the answer, is the
-//! way of a call: `manager/calls/gate`.
+//! way of a call: `manager/calls/approval_check`.
 //! Invariant: what a server says of a tool lowers nothing unless the server says it now, and said it when the tool was
 //! first seen or that change was accepted.
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::catalog::ServerTool;
+use crate::tool::ServerTool;
 
 /// Which tools need a person's word before they are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -1,4 +1,4 @@
-//! Owns what a caller hands in with a call and how the caller waits for its end.
+//! Owns what a caller says about a call: its arguments, its options, and who hears of its progress.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,12 +8,10 @@ use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::sync::oneshot;
 
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::mailbox::{Letter, Mailbox};
+use crate::options::with_setters;
 use crate::question::Question;
-use crate::result::ToolResult;
 
 /// A call's arguments: one JSON object, kept as text.
 #[derive(Clone, Debug)]
@@ -80,23 +78,26 @@ impl TryFrom<&str> for Arguments {
     }
 }
 
-/// What a caller can say about one call.
-#[derive(Default)]
-pub struct CallOptions {
-    /// Overrides the server's `toolTimeout`: how long the call may go without a word of the server, from its begin on and
-    /// over all waiting and sending again. Progress starts it anew; the time of a person's approval is left out.
-    pub timeout: Option<Duration>,
-    /// How long the call may take in all, whatever progress there is and whoever is asked.
-    pub max_total_timeout: Option<Duration>,
-    /// Overrides the manager's choice of what is sent again after a lost connection.
-    pub retry: Option<Retry>,
-    /// Becomes the request's `_meta`; like arguments, one JSON object kept as text.
-    pub meta: Option<Arguments>,
-    /// Hears of the server's progress, on one of our threads; it must not block.
-    pub on_progress: Option<OnProgress>,
-    /// Hears what a person has to be asked about this call, where its manager asks [`crate::OnApproval::of_caller`];
-    /// a host loop gets a letter instead. It must not block.
-    pub on_question: Option<OnQuestion>,
+with_setters! {
+    /// What a caller can say about one call.
+    #[derive(Default)]
+    pub struct CallOptions {
+        /// Overrides the server's `toolTimeout`: how long the call may go without a word of the server, from its begin on and
+        /// over all waiting and sending again. Progress starts it anew; the time of a person's approval is left out.
+        timeout: Option<Duration>,
+        /// How long the call may take in all, whatever progress there is and whoever is asked.
+        max_total_timeout: Option<Duration>,
+        /// Overrides the manager's choice of what is sent again after a lost connection.
+        retry: Option<Retry>,
+        /// Becomes the request's `_meta`; like arguments, one JSON object kept as text.
+        meta: Option<Arguments>,
+        ;
+        /// Hears of the server's progress, on one of our threads; it must not block.
+        on_progress: Option<OnProgress>,
+        /// Hears what a person has to be asked about this call, where its manager asks [`crate::OnApproval::of_caller`];
+        /// a host loop gets a letter instead. It must not block.
+        on_question: Option<OnQuestion>,
+    }
 }
 
 /// Hears a question and lets somebody answer it.
@@ -129,6 +130,20 @@ impl Retry {
 }
 
 impl CallOptions {
+    /// Hears of the server's progress, on one of our threads; it must not block.
+    #[must_use]
+    pub fn on_progress(mut self, hear: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.on_progress = Some(Arc::new(hear));
+        self
+    }
+
+    /// Hears what a person has to be asked about this call; it must not block.
+    #[must_use]
+    pub fn on_question(mut self, hear: impl Fn(Question) + Send + Sync + 'static) -> Self {
+        self.on_question = Some(Arc::new(hear));
+        self
+    }
+
     /// A timeout in seconds, as callers of other languages write it.
     pub fn read_timeout(seconds: f64) -> Result<Duration> {
         let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
@@ -159,68 +174,6 @@ pub struct Progress {
     /// In words.
     #[serde(default)]
     pub message: Option<String>,
-}
-
-/// A host loop that waits for a call: where the letters go, and under which key.
-#[derive(Clone)]
-pub struct Address {
-    /// The loop's mailbox.
-    pub mailbox: Arc<Mailbox>,
-    /// The loop's own name for this call.
-    pub key: u64,
-}
-
-/// Who waits for the end of a call.
-pub(crate) enum Waiter {
-    Future(oneshot::Sender<Result<ToolResult>>),
-    Loop(Address),
-    /// One of the others, for a call that is sent again if it was lost.
-    Again(Arc<dyn Resend>),
-}
-
-/// Decides about a lost call.
-pub(crate) trait Resend: Send + Sync {
-    /// The end of the call, as far as it went.
-    fn finish(self: Arc<Self>, outcome: Result<ToolResult>);
-    /// Puts a question to whoever waits; see [`Waiter::ask`].
-    fn ask(&self, question: Question);
-    /// There is progress.
-    fn heard(&self) {}
-}
-
-impl Waiter {
-    /// Puts a question to who waits. A Rust future answers none: the question is dropped, which ends it.
-    pub(crate) fn ask(&self, question: Question) {
-        match self {
-            Waiter::Future(_) => {}
-            Waiter::Loop(Address { mailbox, key }) => {
-                mailbox.post(*key, Letter::Question(question));
-            }
-            Waiter::Again(resend) => resend.ask(question),
-        }
-    }
-
-    /// Tells whoever keeps the time of the call that there is progress.
-    pub(crate) fn heard(&self) {
-        if let Waiter::Again(resend) = self {
-            resend.heard();
-        }
-    }
-
-    pub(crate) fn finish(self, outcome: Result<ToolResult>) {
-        match self {
-            // A receiver that is gone has cancelled.
-            Waiter::Future(sender) => drop(sender.send(outcome)),
-            Waiter::Again(resend) => resend.finish(outcome),
-            Waiter::Loop(Address { mailbox, key }) => mailbox.post(
-                key,
-                match outcome {
-                    Ok(result) => Letter::Result(result),
-                    Err(error) => Letter::Failed(error),
-                },
-            ),
-        }
-    }
 }
 
 fn invalid(message: &str) -> Error {

@@ -2,38 +2,37 @@
 //! Invariant: routing is by map, never by taking a name apart.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 
 use crate::approval::Rule;
 use crate::call::{Arguments, CallOptions};
-use crate::error::Error;
-use crate::manager::Home;
+use crate::error::{Error, Result};
 use crate::result::ToolOutput;
+use crate::tool::{ServerTool, Tools};
 
 mod cache;
 mod drift;
-mod entry;
 mod filter;
-mod listed;
+mod manager_sink;
 mod name;
 mod offer;
 mod pin_file;
 mod search;
-mod similar;
 
 pub(crate) use cache::Cache;
-pub(crate) use drift::Drift;
+use drift::Drift;
 pub use drift::DriftPolicy;
-pub use entry::ServerTool;
-pub(crate) use listed::Tools;
+pub(crate) use manager_sink::ManagerSink;
 pub(crate) use name::Names;
 pub use name::{Naming, NamingFunction};
-pub(crate) use offer::{Consult, Offer, Terms};
-pub(crate) use pin_file::{PinFile, PinKey};
-pub(crate) use similar::did_you_mean;
+pub(crate) use offer::{Offer, OfferSettings, PinLookup};
+use pin_file::{PinFile, PinKey};
+
 /// A tool under the name that agents use.
 #[derive(Clone, Debug)]
 pub struct Tool {
@@ -45,14 +44,27 @@ pub struct Tool {
     pub state: ToolState,
     /// Whether a person should approve its calls.
     pub requires_approval: bool,
-    via: Arc<str>,
-    home: Home,
+    provider: Arc<str>,
+    executor: Arc<dyn ToolExecutor>,
 }
+
+/// Calls tools for agents: the manager behind a catalog, which the catalog does not keep alive.
+pub(crate) trait ToolExecutor: fmt::Debug + Send + Sync {
+    fn execute(&self, tool: &Tool, arguments: Result<Arguments>, options: CallOptions)
+    -> Execution;
+}
+
+/// A call of a tool for an agent. Dropping it gives the call up.
+pub(crate) type Execution = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
 
 impl Tool {
     /// Where it comes from, for people: its server, and the product whose config declares that.
     pub fn provider(&self) -> String {
-        provider_of(self.of.server(), &self.via)
+        self.provider.to_string()
+    }
+
+    pub(crate) fn provider_shared(&self) -> Arc<str> {
+        self.provider.clone()
     }
 
     /// Calls it for an agent: the text for the model is there whatever happens, and nothing is an error to handle.
@@ -67,7 +79,7 @@ impl Tool {
         A: TryInto<Arguments>,
         A::Error: Into<Error>,
     {
-        self.home.execute(self, arguments.try_into().map_err(Into::into), options)
+        self.executor.execute(self, arguments.try_into().map_err(Into::into), options)
     }
 }
 
@@ -102,9 +114,9 @@ pub(crate) struct Slice {
     pub(crate) offer: Arc<Offer>,
     pub(crate) state: ToolState,
     pub(crate) approval: Rule,
-    /// The provider of the server's definition.
-    pub(crate) via: Arc<str>,
-    /// Whether nobody has trusted the definition.
+    /// Where the tools come from, for people: [`provider_of`].
+    pub(crate) provider: Arc<str>,
+    /// Nobody has trusted the definition.
     pub(crate) untrusted: bool,
 }
 
@@ -120,7 +132,11 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    pub(crate) fn build(slices: Vec<Slice>, names: &Names, home: &Home) -> Self {
+    pub(crate) fn build(
+        slices: Vec<Slice>,
+        names: &Names,
+        executor: &Arc<dyn ToolExecutor>,
+    ) -> Self {
         let all: Vec<_> =
             slices.iter().flat_map(|slice| slice.tools.list.iter().cloned()).collect();
         let shown = || slices.iter().flat_map(|slice| slice.tools.list.iter().map(move |_| slice));
@@ -140,8 +156,8 @@ impl Catalog {
                 }),
                 of,
                 state: slice.state,
-                via: slice.via.clone(),
-                home: home.clone(),
+                provider: slice.provider.clone(),
+                executor: executor.clone(),
             });
         }
         tools.sort_by(|a, b| a.name.cmp(&b.name));

@@ -10,28 +10,27 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::catalog::Consult;
-pub(crate) use crate::catalog::Tools;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::event::EventKind;
 use crate::redact::Mask;
 use crate::runtime;
-use crate::session::{Handshake, Session};
-use crate::status::{CallCounters, Reason, State};
-use crate::subscribers::{Subscribers, View};
+use crate::session::{CallCounters, Handshake, Session};
+use crate::status::{Reason, State};
+use crate::subscribers::{Subscribers, Suspicion, ToolStore};
 use crate::sync::lock;
+use crate::tool::Tools;
 
 mod actor;
 mod dial;
 mod health_watch;
 mod inspect;
+mod link;
 mod phase;
 mod starts;
 
-use actor::{Actor, Command, Holder};
-pub(crate) use inspect::Suspicion;
+use actor::{Actor, Command};
 
 /// A handle on one server's link.
 pub(crate) struct Connection {
@@ -43,12 +42,12 @@ pub(crate) struct Connection {
 pub(crate) struct Shared {
     pub(crate) server: Arc<str>,
     pub(crate) clock: Clock,
-    pub(crate) subscribers: Subscribers,
-    pub(crate) tally: Arc<CallCounters>,
+    pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) call_counters: Arc<CallCounters>,
     published: ArcSwap<Published>,
     /// Rings when something else is published. What, is read there: a watch skips values.
     changed: watch::Sender<()>,
-    /// What was odd about its values when they were last resolved, and about its tools when they were last listed.
+    /// Warnings about its values when they were last resolved, and about its tools when they were last listed.
     warnings: Mutex<[Vec<String>; 2]>,
     /// What is suspicious in what it says of itself.
     suspicions: Mutex<Vec<Suspicion>>,
@@ -106,8 +105,8 @@ impl Connection {
         let shared = Arc::new(Shared {
             server: server.into(),
             clock,
-            subscribers: Subscribers::default(),
-            tally: Arc::default(),
+            subscribers: Arc::default(),
+            call_counters: Arc::default(),
             published: ArcSwap::default(),
             changed: watch::Sender::new(()),
             warnings: Mutex::default(),
@@ -132,22 +131,22 @@ impl Connection {
         &self.shared.subscribers
     }
 
-    pub(crate) fn tally(&self) -> &CallCounters {
-        &self.shared.tally
+    pub(crate) fn call_counters(&self) -> &CallCounters {
+        &self.shared.call_counters
     }
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.shared.clock
     }
 
-    /// What was odd about the server's values and tools when they were last looked at.
+    /// Warnings about the server's values and tools.
     pub(crate) fn warnings(&self) -> Vec<String> {
         lock(&self.shared.warnings).concat()
     }
 
-    /// Tells a manager that has just joined what is suspicious in what the server says of itself.
-    pub(crate) fn tell_suspicions(&self, view: &View) {
-        self.shared.tell_suspicions(view);
+    /// What is suspicious in what the server says of itself and of its tools.
+    pub(crate) fn suspicions(&self) -> Vec<Suspicion> {
+        lock(&self.shared.suspicions).clone()
     }
 
     /// Rings whenever something else is published.
@@ -155,24 +154,9 @@ impl Connection {
         self.shared.changed.subscribe()
     }
 
-    /// Tells a manager that has joined how the tools differ from what they were.
-    pub(crate) fn compare_tools(&self, view: &Arc<View>) {
-        let (shared, view, published) =
-            (self.shared.clone(), view.clone(), self.published().clone());
-        let is_new = view.offer(&shared.server).is_some_and(|offer| offer.wants_pins());
-        if let Some(holder) = Holder::new(&view, &shared.server).filter(|_| is_new) {
-            let _ = self.commands.send(Command::Store(Box::new(holder)));
-        }
-        let drifts = view.look(&shared.server, &published.tools, &published.mask(), Consult::Later);
-        if let Some(line) = view.tell(&shared.server, drifts) {
-            tracing::warn!(server = &*shared.server, "{line}");
-        }
-        if let Some(offer) = view.offer(&shared.server).filter(|offer| offer.wants_pins()) {
-            runtime::handle().spawn_blocking(move || {
-                let (tools, mask) = (&published.tools, &published.mask());
-                shared.compare_with_the_disk(&[(view, offer)], tools, mask);
-            });
-        }
+    /// Writes the tools of the link for a manager that joined later, too.
+    pub(crate) fn store_tools_in(&self, store: Box<dyn ToolStore>) {
+        let _ = self.commands.send(Command::Store(store));
     }
 
     /// How long its attempts have waited for their turn to start, in all.
@@ -227,22 +211,22 @@ impl Connection {
         let (asker, answer) = oneshot::channel();
         // An actor that is gone drops the asker.
         let _ = self.commands.send(command(asker));
-        async move { answer.await.map_err(|_| Error::new(ErrorKind::Closed, "The manager is closed")) }
+        async move { answer.await.map_err(|_| Error::closed()) }
     }
 }
 
 /// What a warning is about.
 #[derive(Clone, Copy)]
-enum Odd {
+enum WarningTopic {
     Values,
     Tools,
 }
 
 impl Shared {
-    /// Tells everybody what is odd, each line once.
-    fn warn(&self, about: Odd, warnings: Vec<String>) {
-        // Noted before: whoever joins meanwhile reads them there.
-        lock(&self.warnings)[about as usize].clone_from(&warnings);
+    /// Warns everybody, each line once; replaces earlier warnings of the topic.
+    fn warn(&self, topic: WarningTopic, warnings: Vec<String>) {
+        // Stored before they are emitted: a manager that joins meanwhile reads them there.
+        lock(&self.warnings)[topic as usize].clone_from(&warnings);
         for line in &warnings {
             self.subscribers.warn_once(&self.server, line);
         }

@@ -6,14 +6,13 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::config::{
     Config, Declared, HeldBack, Level, ProjectEntry, ServerConfig, Source, Subject,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::host_env::{HostEnv, WrittenHostEnv};
 use crate::redact::{self, Secret};
 
 mod bridge;
@@ -22,104 +21,19 @@ mod locations;
 mod names;
 mod native;
 mod normalise;
+mod options;
 mod providers;
 mod reading;
 #[cfg(test)]
 mod tests;
 
 use locations::SearchRoots;
+pub use options::{DiscoverOptions, McpRemote};
 use providers::{PROVIDERS, Provider};
 use reading::Reader;
 
 /// The file that is named when a project cannot be read at all.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
-
-/// Where to look, and what to leave out.
-#[derive(Clone, Debug)]
-pub struct DiscoverOptions {
-    /// The project's directory; the process's working directory when not set.
-    pub cwd: Option<PathBuf>,
-    /// Whether the project's own files are read.
-    pub project_config: bool,
-    /// Names of servers that are always disabled.
-    pub disabled_servers: Vec<String>,
-    /// Names of the only enabled servers; all when empty.
-    pub enabled_servers: Vec<String>,
-    /// Globs over names and URLs of servers to leave out.
-    pub exclude: Vec<String>,
-    /// Servers that the host integrates itself: left out, and their keys returned.
-    pub native: Vec<String>,
-    /// What to do with `npx mcp-remote <url>`.
-    pub mcp_remote: McpRemote,
-    /// Names of the only providers to read; all when empty.
-    pub providers: Vec<String>,
-    /// Home, platform and environment.
-    pub host_env: HostEnv,
-}
-
-impl Default for DiscoverOptions {
-    fn default() -> Self {
-        DiscoverOptions {
-            cwd: None,
-            project_config: true,
-            disabled_servers: Vec::new(),
-            enabled_servers: Vec::new(),
-            exclude: Vec::new(),
-            native: Vec::new(),
-            mcp_remote: McpRemote::default(),
-            providers: Vec::new(),
-            host_env: HostEnv::process(),
-        }
-    }
-}
-
-/// What to do with a server that only bridges to another one, `npx mcp-remote <url>`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum McpRemote {
-    /// Keep it, and offer the direct definition beside it.
-    #[default]
-    Offer,
-    /// Replace it by the direct definition.
-    Use,
-}
-
-impl DiscoverOptions {
-    /// Reads `{"cwd": "…", "project_config": false, …}`; missing or null fields have their defaults.
-    pub fn from_json(text: &str) -> Result<Self> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct OptionsJson {
-            cwd: Option<PathBuf>,
-            project_config: Option<bool>,
-            disabled_servers: Option<Vec<String>>,
-            enabled_servers: Option<Vec<String>>,
-            exclude: Option<Vec<String>>,
-            native: Option<Vec<String>>,
-            mcp_remote: Option<McpRemote>,
-            providers: Option<Vec<String>>,
-            host_env: Option<WrittenHostEnv>,
-        }
-        let written: OptionsJson = serde_json::from_str(text).map_err(|error| {
-            let text = format!(
-                "The options of discovery cannot be used: {}",
-                crate::redact::reason(&error)
-            );
-            Error::new(ErrorKind::ConfigInvalid, text)
-        })?;
-        Ok(DiscoverOptions {
-            cwd: written.cwd,
-            project_config: written.project_config.unwrap_or(true),
-            disabled_servers: written.disabled_servers.unwrap_or_default(),
-            enabled_servers: written.enabled_servers.unwrap_or_default(),
-            exclude: written.exclude.unwrap_or_default(),
-            native: written.native.unwrap_or_default(),
-            mcp_remote: written.mcp_remote.unwrap_or_default(),
-            providers: written.providers.unwrap_or_default(),
-            host_env: written.host_env.map(Into::into).unwrap_or_default(),
-        })
-    }
-}
 
 /// The result of discovery.
 #[derive(Clone, Debug, Default)]

@@ -1,137 +1,39 @@
-//! Owns every way in which mcpool can fail: one list of kinds, one error type.
-//! Kinds (their codes and what they promise) are contract; messages and hints are for people and may change.
-//! Invariant: no message holds a secret; whoever builds one passes URLs through [`crate::redact`]. An error knows whether
-//! it repeats words of others; whoever puts them into one says so with [`Error::quoting`].
+//! Owns every way in which mcpool can fail: one error type. The list of kinds is in `kinds`, the parts of an error in
+//! `details`, how it is shown and written as JSON in `shown`.
+//! Kinds (their codes and what they promise) are contract; messages and hints are for people and may change. What a program
+//! may want to know is a field, never a word of the message.
+//! Invariant: no field holds a secret; whoever builds an error passes URLs through [`crate::redact`] and a server's words
+//! through its mask. An error knows whether it repeats words of others; whoever puts them into one says so with
+//! [`Error::quoting`].
 
-use std::fmt;
+mod details;
+mod kinds;
+mod shown;
 
-use serde::Serialize;
-use serde::ser::{SerializeStruct, Serializer};
-
-macro_rules! kinds {
-    ($($kind:ident $code:literal $retryable:literal $doc:literal,)*) => {
-        /// What went wrong. The code is stable and the same in Rust, Python and Node.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum ErrorKind {
-            $(#[doc = $doc] $kind,)*
-        }
-
-        impl ErrorKind {
-            /// Every kind, in the order of the list.
-            pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$kind,)*];
-
-            /// The stable code.
-            pub fn code(self) -> &'static str {
-                match self { $(ErrorKind::$kind => $code,)* }
-            }
-
-            /// The kind of a stable code.
-            pub fn from_code(code: &str) -> Option<ErrorKind> {
-                ErrorKind::ALL.iter().copied().find(|kind| kind.code() == code)
-            }
-
-            /// Whether the same request may succeed later without any change.
-            pub fn retryable(self) -> bool {
-                match self { $(ErrorKind::$kind => $retryable,)* }
-            }
-
-            /// One sentence about the kind.
-            pub fn about(self) -> &'static str {
-                match self { $(ErrorKind::$kind => $doc,)* }
-            }
-        }
-    };
-}
-
-kinds! {
-    ConfigInvalid "CONFIG_INVALID" false "A server definition or an option cannot be used as written.",
-    ConfigConflict "CONFIG_CONFLICT" false "Another manager holds a server of this name with a different definition.",
-    ConfigIo "CONFIG_IO" false "A config file cannot be read or written.",
-    DiscoveryFailed "DISCOVERY_FAILED" false "Looking for config files failed as a whole.",
-    Untrusted "UNTRUSTED" false "A project's server is not started or dialled before its source is trusted.",
-    ServerDisabled "SERVER_DISABLED" false "The server is switched off in its config.",
-    ServerNotFound "SERVER_NOT_FOUND" false "The manager has no server of this name.",
-    ConnectFailed "CONNECT_FAILED" true "The server could not be started or reached.",
-    ConnectTimeout "CONNECT_TIMEOUT" true "The server did not get ready within its timeout.",
-    HandshakeFailed "HANDSHAKE_FAILED" true "The server answered, but not as an MCP server that we can speak with.",
-    AuthRequired "AUTH_REQUIRED" false "The server wants a sign-in.",
-    AuthFailed "AUTH_FAILED" false "The server refused the credentials.",
-    ToolUnavailable "TOOL_UNAVAILABLE" true "The tool's server is not there to take the call, or takes none now.",
-    ToolRejected "TOOL_REJECTED" false "The server has no such tool, or refuses the call.",
-    ToolFailed "TOOL_FAILED" false "The server answered the call with a JSON-RPC error.",
-    ToolTimeout "TOOL_TIMEOUT" true "The tool did not answer in time.",
-    InvalidArguments "INVALID_ARGUMENTS" false "The arguments are not a JSON object.",
-    NotApproved "NOT_APPROVED" false "The approval callback refused the call.",
-    ConnectionLost "CONNECTION_LOST" true "The connection ended while the call was under way.",
-    RestartInProgress "mcp_restart_in_progress" true "The server is being restarted.",
-    RestartFailed "mcp_restart_failed" true "The last restart failed; the next one is due later.",
-    ProtocolError "PROTOCOL_ERROR" false "The server sent an answer that cannot be read.",
-    LimitExceeded "LIMIT_EXCEEDED" false "A message or a queue went over its limit.",
-    Closed "CLOSED" false "The manager is closed.",
-}
-
-/// Whether the tool ran, as far as can be known when a call fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Executed {
-    /// It provably never left, or was never read.
-    No,
-    /// The server answered.
-    Yes,
-    /// It left, and nobody knows what became of it.
-    Unknown,
-}
-
-impl Executed {
-    /// `no`, `yes` or `unknown`.
-    pub fn from_name(name: &str) -> Option<Executed> {
-        match name {
-            "no" => Some(Executed::No),
-            "yes" => Some(Executed::Yes),
-            "unknown" => Some(Executed::Unknown),
-            _ => None,
-        }
-    }
-}
-
-/// The error object of a JSON-RPC answer, as the server sent it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RpcError {
-    /// JSON-RPC error code.
-    pub code: i64,
-    /// The server's words.
-    pub message: String,
-    /// Whatever else the server attached; what is over its `textBytes` limit as the text that the JSON begins with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<serde_json::Value>,
-}
-
-/// Where a restart stands, when a call comes while its server is down.
-#[derive(Clone, Debug, Serialize)]
-pub struct Restart {
-    /// How many attempts there have been since the server was last stable.
-    pub attempt: u32,
-    /// When the next attempt is due, in milliseconds from now; absent while one is under way.
-    pub next_retry_ms: Option<u64>,
-    /// How the last attempt failed.
-    pub last_error: Option<Error>,
-}
+pub use details::{Cause, Executed, ForeignError, Restart, RpcError, Stage};
+pub use kinds::ErrorKind;
 
 /// The error of every verb: a kind, what happened, and what to do about it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Error(Box<Body>);
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 struct Body {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
     server: Option<String>,
+    stage: Option<Stage>,
     executed: Option<Executed>,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    stderr: Option<String>,
+    stdout: Option<String>,
+    http_status: Option<u16>,
     rpc: Option<RpcError>,
     restart: Option<Restart>,
     retry_after_ms: Option<u64>,
+    cause: Option<Cause>,
     by_server: bool,
     incurable: bool,
 }
@@ -143,6 +45,11 @@ const PLAIN: usize = 32;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// The manager was closed, or is gone.
+    pub(crate) fn closed() -> Self {
+        Error::new(ErrorKind::Closed, "The manager is closed").with_hint("create a new Manager")
+    }
+
     /// An error of `kind`; `message` says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error(Box::new(Body {
@@ -150,10 +57,17 @@ impl Error {
             message: message.into(),
             hint: None,
             server: None,
+            stage: None,
             executed: None,
+            exit_code: None,
+            signal: None,
+            stderr: None,
+            stdout: None,
+            http_status: None,
             rpc: None,
             restart: None,
             retry_after_ms: None,
+            cause: None,
             by_server: false,
             incurable: false,
         }))
@@ -171,9 +85,39 @@ impl Error {
         self
     }
 
-    /// Says whether the tool ran.
+    /// Names the step that failed, unless a more exact one is named already.
+    pub fn with_stage(mut self, stage: Stage) -> Self {
+        self.0.stage.get_or_insert(stage);
+        self
+    }
+
+    /// Says whether the tool ran, which makes it the error of a call.
     pub fn with_executed(mut self, executed: Executed) -> Self {
         self.0.executed = Some(executed);
+        self.with_stage(Stage::Call)
+    }
+
+    /// Says how the server's process ended.
+    pub(crate) fn with_exit(mut self, exit_code: Option<i32>, signal: Option<i32>) -> Self {
+        (self.0.exit_code, self.0.signal) = (exit_code, signal);
+        self
+    }
+
+    /// Attaches the last lines of the server's stderr, which have passed its mask, unless there are some already.
+    pub(crate) fn with_stderr(mut self, stderr: Option<String>) -> Self {
+        self.0.stderr = self.0.stderr.or(stderr);
+        self
+    }
+
+    /// Attaches what the server printed in place of messages, which has passed its mask, unless there is some already.
+    pub(crate) fn with_stdout(mut self, stdout: Option<String>) -> Self {
+        self.0.stdout = self.0.stdout.or(stdout);
+        self
+    }
+
+    /// Attaches the HTTP status that refused the request.
+    pub(crate) fn with_http_status(mut self, status: u16) -> Self {
+        self.0.http_status = Some(status);
         self
     }
 
@@ -181,6 +125,16 @@ impl Error {
     pub fn with_rpc(mut self, rpc: RpcError) -> Self {
         self.0.rpc = Some(rpc);
         self.0.by_server = true;
+        self
+    }
+
+    /// Attaches what it follows from. The message may repeat the cause's, and then also the words of others in it.
+    pub(crate) fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
+        let cause = cause.into();
+        if let Cause::Error(error) = &cause {
+            self.0.by_server |= error.by_server();
+        }
+        self.0.cause = Some(cause);
         self
     }
 
@@ -192,14 +146,9 @@ impl Error {
         self
     }
 
-    /// Says that the message repeats that of another error.
-    pub(crate) fn because_of(mut self, cause: &Error) -> Self {
-        self.0.by_server |= cause.by_server();
-        self
-    }
-
-    /// Says where the restart stands.
+    /// Says where the restart stands; how its last attempt failed is the cause.
     pub(crate) fn with_restart(mut self, restart: Restart) -> Self {
+        self.0.cause = restart.last_error.clone().map(Cause::Error);
         self.0.restart = Some(restart);
         self
     }
@@ -224,6 +173,7 @@ impl Error {
     pub(crate) fn into_connect(mut self, kind: ErrorKind) -> Self {
         self.0.kind = kind;
         self.0.executed = None;
+        self.0.stage = self.0.stage.filter(|stage| *stage != Stage::Call);
         self
     }
 
@@ -251,9 +201,33 @@ impl Error {
     pub fn server(&self) -> Option<&str> {
         self.0.server.as_deref()
     }
+    /// The step that failed; none where a server was lost between calls, and where no server is in question.
+    pub fn stage(&self) -> Option<Stage> {
+        self.0.stage
+    }
     /// Whether the tool ran, where that matters.
     pub fn executed(&self) -> Option<Executed> {
         self.0.executed
+    }
+    /// The code with which the server's process exited.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.0.exit_code
+    }
+    /// The signal that ended the server's process.
+    pub fn signal(&self) -> Option<i32> {
+        self.0.signal
+    }
+    /// The last lines of the server's stderr, for failed starts and for processes that ended.
+    pub fn stderr(&self) -> Option<&str> {
+        self.0.stderr.as_deref()
+    }
+    /// The first lines that the server printed to stdout in place of messages, for failed starts.
+    pub fn stdout(&self) -> Option<&str> {
+        self.0.stdout.as_deref()
+    }
+    /// The HTTP status that refused the request.
+    pub fn http_status(&self) -> Option<u16> {
+        self.0.http_status
     }
     /// The server's JSON-RPC error, for `TOOL_FAILED`, refused handshakes and what an HTTP status refused.
     pub fn rpc(&self) -> Option<&RpcError> {
@@ -272,25 +246,21 @@ impl Error {
     pub fn retry_after_ms(&self) -> Option<u64> {
         self.0.retry_after_ms
     }
-}
+    /// What it follows from: how the server failed that a call needed, or an error of the system or of a library.
+    pub fn cause(&self) -> Option<&Cause> {
+        self.0.cause.as_ref()
+    }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)?;
-        if let Some(hint) = &self.0.hint {
-            write!(f, " ({hint})")?;
-        }
-        Ok(())
+    /// Whether the server's program is not there.
+    pub(crate) fn is_program_missing(&self) -> bool {
+        let missing = rustix::io::Errno::NOENT.raw_os_error();
+        let is_missing = |cause: &Cause| match cause {
+            Cause::Foreign(foreign) => foreign.errno == Some(missing),
+            Cause::Error(_) => false,
+        };
+        self.0.stage == Some(Stage::Spawn) && self.0.cause.as_ref().is_some_and(is_missing)
     }
 }
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {self}", self.code())
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Where something cannot fail, there is no error to make.
 impl From<std::convert::Infallible> for Error {
@@ -299,34 +269,9 @@ impl From<std::convert::Infallible> for Error {
     }
 }
 
-impl Serialize for Error {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let body = &self.0;
-        let mut out = serializer.serialize_struct("Error", 10)?;
-        out.serialize_field("code", self.code())?;
-        out.serialize_field("message", &body.message)?;
-        out.serialize_field("hint", &body.hint)?;
-        out.serialize_field("server", &body.server)?;
-        out.serialize_field("retryable", &self.retryable())?;
-        out.serialize_field("executed", &body.executed)?;
-        out.serialize_field("rpc", &body.rpc)?;
-        out.serialize_field("restart", &body.restart)?;
-        out.serialize_field("retry_after_ms", &body.retry_after_ms)?;
-        out.serialize_field("by_server", &self.by_server())?;
-        out.end()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn codes_are_unique() {
-        let codes: std::collections::HashSet<_> =
-            ErrorKind::ALL.iter().map(|kind| kind.code()).collect();
-        assert_eq!(codes.len(), ErrorKind::ALL.len());
-    }
 
     #[test]
     fn words_of_others_are_known_unless_they_are_plain() {
@@ -337,7 +282,7 @@ mod tests {
         let long = "x".repeat(PLAIN + 1);
         for words in ["call it", "a\nb", "<b>", "naïve", "\"", "a\u{200b}", "(x)", &long] {
             assert!(quoting(words).by_server(), "{words}");
-            let told = Error::new(ErrorKind::ToolUnavailable, words).because_of(&quoting(words));
+            let told = Error::new(ErrorKind::ToolUnavailable, words).caused_by(quoting(words));
             assert!(told.with_executed(Executed::No).by_server(), "{words}");
         }
         assert!(!quoting("a").quoting("b").by_server());
@@ -345,9 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn the_hint_stands_apart_from_the_message() {
-        let error = Error::new(ErrorKind::Closed, "it is closed").with_hint("open another");
-        assert_eq!(error.message(), "it is closed");
-        assert_eq!(error.to_string(), "it is closed (open another)");
+    fn a_refused_request_of_a_connect_is_no_call() {
+        let called = Error::new(ErrorKind::ToolFailed, "no").with_executed(Executed::Yes);
+        assert_eq!(called.stage(), Some(Stage::Call));
+        let connect = called.into_connect(ErrorKind::HandshakeFailed);
+        assert_eq!((connect.stage(), connect.executed()), (None, None));
+        let unreached = Error::new(ErrorKind::ConnectionLost, "no").with_stage(Stage::Dial);
+        let connect = unreached.with_executed(Executed::No).into_connect(ErrorKind::ConnectFailed);
+        assert_eq!(connect.with_stage(Stage::Handshake).stage(), Some(Stage::Dial));
     }
 }

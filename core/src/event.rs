@@ -3,7 +3,7 @@
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use tokio::sync::Notify;
@@ -249,10 +249,6 @@ impl EventLog {
         self.0.emit(server, kind);
     }
 
-    pub(crate) fn downgrade(&self) -> WeakEventLog {
-        WeakEventLog(Arc::downgrade(&self.0))
-    }
-
     pub(crate) fn subscribe(&self) -> Events {
         let id = lock(&self.0.queue).join();
         Events { shared: ProcessLocal::new(self.0.clone()), id, lost: AtomicU64::new(0) }
@@ -262,18 +258,6 @@ impl EventLog {
     pub(crate) fn close(&self) {
         lock(&self.0.queue).close();
         self.0.changed.notify_waiters();
-    }
-}
-
-/// Like [`EventLog`], for holders that may outlive the manager; later events are dropped.
-#[derive(Clone, Default)]
-pub(crate) struct WeakEventLog(Weak<Shared>);
-
-impl WeakEventLog {
-    pub(crate) fn emit(&self, server: &str, kind: EventKind) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.emit(server, kind);
-        }
     }
 }
 

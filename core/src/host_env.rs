@@ -1,5 +1,5 @@
-//! Owns what the machine says about itself: environment, home, platform. Everything that looks one of them up does it
-//! here, so that a host can put others in their place.
+//! Owns the host environment: variables, home directory, platform. Every lookup of one of them goes through here, so that a
+//! host or a test can replace them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::{Language, OptionKind, OptionValue};
 
 /// Whose paths and variables count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -87,6 +89,23 @@ impl From<WrittenHostEnv> for HostEnv {
     }
 }
 
+impl OptionValue for HostEnv {
+    fn kind() -> OptionKind {
+        OptionKind::Declared("HostEnv", "an object of env, home and platform")
+    }
+
+    fn read(value: Value, language: Language) -> std::result::Result<Self, String> {
+        let expected = || Self::kind().expected(language);
+        let written: WrittenHostEnv =
+            crate::redact::from_value(value).map_err(|why| format!("{}: {why}", expected()))?;
+        Ok(written.into())
+    }
+
+    fn from_value(value: &Value, language: Language) -> Option<Self> {
+        Self::read(value.clone(), language).ok()
+    }
+}
+
 impl HostEnv {
     /// The process's own, read when they are asked for.
     pub fn process() -> HostEnv {
@@ -110,9 +129,8 @@ impl HostEnv {
 
     /// Reads `{"env": {…}, "home": "…", "platform": "linux"}` or null, which is the process's own.
     pub fn from_json(text: &str) -> Result<HostEnv> {
-        let written: Option<WrittenHostEnv> = serde_json::from_str(text).map_err(|error| {
-            let text =
-                format!("The host environment cannot be used: {}", crate::redact::reason(&error));
+        let written: Option<WrittenHostEnv> = crate::redact::from_json(text).map_err(|why| {
+            let text = format!("The host environment cannot be used: {why}");
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;
         Ok(written.map(Into::into).unwrap_or_default())

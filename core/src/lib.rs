@@ -26,6 +26,7 @@ mod catalog;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod clock;
+mod completion;
 pub mod config;
 mod connection;
 mod descriptors;
@@ -36,32 +37,40 @@ mod fork;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(test)]
+mod generated_file;
 mod host_env;
-mod json;
+mod json_string;
 pub mod logs;
 mod mailbox;
 mod manager;
+mod options;
 mod ownership;
 mod pool;
 mod process;
 mod question;
 mod redact;
+mod regular_file;
 mod resolve;
 mod result;
 pub mod runtime;
 mod scan;
 mod session;
 mod shell;
+mod similar;
+mod source;
 mod status;
 mod subscribers;
 mod sync;
 mod time;
+mod tool;
 mod trust;
+mod variable_name;
 mod wire;
 
 pub use approval::{ApprovalPolicy, ApprovalQuestion, OnApproval};
-pub use call::{Address, Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
-pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, ServerTool, Tool, ToolState};
+pub use call::{Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
+pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, Tool, ToolState};
 pub use clock::Clock;
 pub use config::{
     Config, Declared, Effect, HealthProbe, HeldBack, InheritEnv, Isolate, KeepAlive, Level, Limits,
@@ -71,20 +80,24 @@ pub use config::{
 pub use discover::{
     DiscoverOptions, Discovery, DiscoveryError, FoundFile, LeftOut, McpRemote, providers,
 };
-pub use error::{Error, ErrorKind, Executed, Restart, Result, RpcError};
+pub use error::{
+    Cause, Error, ErrorKind, Executed, ForeignError, Restart, Result, RpcError, Stage,
+};
 pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
 pub use host_env::{HostEnv, Platform};
-pub use mailbox::{Letter, Mailbox};
+pub use mailbox::{Address, Letter, Mailbox};
 pub use manager::{
-    Attributes, CacheOption, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
+    Attributes, CacheDir, CallHandle, CallTelemetry, ConnectReport, Manager, ManagerOptions,
     PendingWithoutCache, ReloadReport, Telemetry, ToolRef, telemetry_words,
 };
+pub use options::{Language, OptionInfo, OptionKind};
 pub use pool::{Pool, PoolOptions};
 pub use question::{Listening, Question, Questions, Taken};
 pub use redact::Secret;
-pub use result::{Failure, ForModel, Spill, ToolOutput, ToolResult};
+pub use result::{Failure, ForModel, Image, Origin, Spill, ToolOutput, ToolResult};
 pub use scan::{Signal, SignalKind};
 pub use status::{Calls, Reason, ServerStatus, State};
+pub use tool::ServerTool;
 pub use trust::{
     QuestionFile, Replaced, Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, discover,
     questions, trust, trust_these, trusted, untrust,

@@ -1,11 +1,11 @@
 //! Owns the way answers reach a host's event loop: one queue per loop, one wake-up for many letters, drained on the
 //! loop's own thread. Our threads never call into the host language.
-//! On Linux the loop watches an epoll descriptor, into which pipes can be lent, so that the loop reads answers itself.
+//! Who waits for an answer is in `waiter`. On Linux, pipes can be lent to the loop, which then reads answers itself.
 //! Invariant: a letter posted is seen by the next drain, and the descriptor is readable until then; in a forked child
 //! nothing is posted and nothing comes.
 
 use std::future::Future;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,9 +19,14 @@ use crate::fork::ForkGeneration;
 use crate::question::Question;
 use crate::result::ToolResult;
 use crate::runtime;
-use crate::session::Session;
 use crate::sync::lock;
-use crate::wire::stdio::Pipe;
+
+mod waiter;
+mod wake;
+
+pub use waiter::Address;
+pub(crate) use waiter::{Waiter, WaiterProxy};
+use wake::Wake;
 
 /// How many letters of progress wait for a loop. Beyond that, a call's newest takes the place of the one before.
 const PROGRESS: usize = 1024;
@@ -41,23 +46,36 @@ pub enum Letter {
     Question(Question),
 }
 
+/// A source of answers that a loop can read on its own thread.
+pub(crate) trait LentReader: Send + Sync {
+    /// Readable while there is something to read.
+    fn descriptor(&self) -> BorrowedFd<'_>;
+    /// Reads for one turn, and delivers what came.
+    fn read_ready(&self);
+}
+
+/// Something that holds messages back for a common write.
+pub(crate) trait BufferedWriter: Send + Sync {
+    /// Sends what was held back.
+    fn flush(&self);
+}
+
 /// One host loop's queue.
 pub struct Mailbox {
     id: u64,
     made_in: ForkGeneration,
     queue: Mutex<Queue>,
-    lent: Mutex<Vec<Arc<Pipe>>>,
+    lent: Mutex<Vec<Arc<dyn LentReader>>>,
     /// The last drain brought several answers: the calls that follow them will leave together.
     busy: AtomicBool,
-    /// Sessions that hold messages back for a common write.
-    kept_back: Mutex<KeptBack>,
+    held_back: Mutex<HeldBack>,
     wake: Wake,
 }
 
 #[derive(Default)]
-struct KeptBack {
-    sessions: Vec<Arc<Session>>,
-    scheduled: bool,
+struct HeldBack {
+    writers: Vec<Arc<dyn BufferedWriter>>,
+    flush_scheduled: bool,
 }
 
 #[derive(Default)]
@@ -68,7 +86,7 @@ struct Queue {
     /// A drain is under way or due: nobody needs to wake the loop.
     expected: bool,
     /// The wake-up descriptor was written.
-    rung: bool,
+    signalled: bool,
 }
 
 impl Queue {
@@ -90,7 +108,7 @@ impl Mailbox {
             queue: Mutex::default(),
             lent: Mutex::default(),
             busy: AtomicBool::new(false),
-            kept_back: Mutex::default(),
+            held_back: Mutex::default(),
             wake: Wake::new().map_err(|error| refused("an event loop's mailbox", &error))?,
         }))
     }
@@ -125,14 +143,14 @@ impl Mailbox {
         {
             let mut queue = lock(&self.queue);
             queue.expected = true;
-            if std::mem::take(&mut queue.rung) {
-                self.wake.silence();
+            if std::mem::take(&mut queue.signalled) {
+                self.wake.reset();
             }
         }
         let lent = lock(&self.lent).clone();
-        for pipe in &lent {
+        for reader in &lent {
             // A flood is cut: the descriptor stays readable and the loop comes back.
-            pipe.read_ready();
+            reader.read_ready();
         }
         let mut queue = lock(&self.queue);
         queue.expected = false;
@@ -149,8 +167,8 @@ impl Mailbox {
 
     /// Whether messages have been held back for which no flush is scheduled yet; the loop schedules one then.
     pub fn wants_flush_scheduled(&self) -> bool {
-        let mut kept_back = lock(&self.kept_back);
-        !kept_back.sessions.is_empty() && !std::mem::replace(&mut kept_back.scheduled, true)
+        let mut held_back = lock(&self.held_back);
+        !held_back.writers.is_empty() && !std::mem::replace(&mut held_back.flush_scheduled, true)
     }
 
     /// Sends what was held back. Call it once the loop's current turn has made all its calls.
@@ -158,16 +176,17 @@ impl Mailbox {
         if self.is_inherited() {
             return;
         }
-        let kept_back = std::mem::take(&mut *lock(&self.kept_back));
-        for session in kept_back.sessions {
-            session.flush();
+        let held_back = std::mem::take(&mut *lock(&self.held_back));
+        for writer in held_back.writers {
+            writer.flush();
         }
     }
 
-    pub(crate) fn keep_back(&self, session: &Arc<Session>) {
-        let sessions = &mut lock(&self.kept_back).sessions;
-        if !sessions.iter().any(|kept| Arc::ptr_eq(kept, session)) {
-            sessions.push(session.clone());
+    /// Flushes `writer` with the next [`Mailbox::flush`].
+    pub(crate) fn flush_later<W: BufferedWriter + 'static>(&self, writer: &Arc<W>) {
+        let writers = &mut lock(&self.held_back).writers;
+        if !writers.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(writer))) {
+            writers.push(writer.clone());
         }
     }
 
@@ -202,8 +221,8 @@ impl Mailbox {
         queue.letters.push((key, letter));
         if !queue.expected {
             queue.expected = true;
-            queue.rung = true;
-            self.wake.ring();
+            queue.signalled = true;
+            self.wake.signal();
         }
     }
 
@@ -211,97 +230,20 @@ impl Mailbox {
         self.id
     }
 
-    /// Takes `pipe` to read on the loop's thread, where the system allows it.
-    pub(crate) fn adopt(&self, pipe: &Arc<Pipe>) -> bool {
+    /// Takes `reader` to read on the loop's thread, where the system allows it.
+    pub(crate) fn adopt<R: LentReader + 'static>(&self, reader: &Arc<R>) -> bool {
         let mut lent = lock(&self.lent);
-        let adopted = self.wake.add(pipe.stdout().as_fd());
+        let adopted = self.wake.add(reader.descriptor());
         if adopted {
-            lent.push(pipe.clone());
+            lent.push(reader.clone());
         }
         adopted
     }
 
-    pub(crate) fn release(&self, pipe: &Pipe) {
+    pub(crate) fn release<R: LentReader>(&self, reader: &R) {
         let mut lent = lock(&self.lent);
-        self.wake.remove(pipe.stdout().as_fd());
-        lent.retain(|lent| !std::ptr::eq(&**lent, pipe));
-    }
-}
-
-#[cfg(target_os = "linux")]
-struct Wake {
-    epoll: OwnedFd,
-    bell: OwnedFd,
-}
-
-#[cfg(target_os = "linux")]
-impl Wake {
-    fn new() -> std::io::Result<Wake> {
-        use rustix::event::{EventfdFlags, epoll, eventfd};
-        let wake = Wake {
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-        };
-        wake.add(wake.bell.as_fd());
-        Ok(wake)
-    }
-
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.epoll.as_fd()
-    }
-
-    fn add(&self, fd: BorrowedFd<'_>) -> bool {
-        use rustix::event::epoll;
-        let data = epoll::EventData::new_u64(0);
-        epoll::add(&self.epoll, fd, data, epoll::EventFlags::IN).is_ok()
-    }
-
-    fn remove(&self, fd: BorrowedFd<'_>) {
-        let _ = rustix::event::epoll::delete(&self.epoll, fd);
-    }
-
-    fn ring(&self) {
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
-    }
-
-    fn silence(&self) {
-        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-struct Wake {
-    read: OwnedFd,
-    write: OwnedFd,
-}
-
-#[cfg(not(target_os = "linux"))]
-impl Wake {
-    fn new() -> std::io::Result<Wake> {
-        let (read, write) = rustix::pipe::pipe()?;
-        for fd in [&read, &write] {
-            rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
-            rustix::io::ioctl_fionbio(fd, true)?;
-        }
-        Ok(Wake { read, write })
-    }
-
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.read.as_fd()
-    }
-
-    fn add(&self, _fd: BorrowedFd<'_>) -> bool {
-        false
-    }
-
-    fn remove(&self, _fd: BorrowedFd<'_>) {}
-
-    fn ring(&self) {
-        let _ = rustix::io::write(&self.write, &[1]);
-    }
-
-    fn silence(&self) {
-        let _ = rustix::io::read(&self.read, &mut [0u8; 8]);
+        self.wake.remove(reader.descriptor());
+        lent.retain(|lent| !std::ptr::addr_eq(Arc::as_ptr(lent), reader));
     }
 }
 
@@ -341,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn many_letters_ring_once_and_drain_whole() {
+    fn many_letters_signal_once_and_drain_whole() {
         let mailbox = Mailbox::new().unwrap();
         assert!(!readable(&mailbox));
         for key in 0..100 {

@@ -13,18 +13,18 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::catalog::{Cache, Names, Offer, Terms, did_you_mean};
+use crate::catalog::{Cache, ManagerSink, Names, Offer, OfferSettings};
 use crate::config::{Config, Declared, Isolate, ProjectEntry, Subject};
 use crate::connection::Connection;
 use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Events;
 use crate::fork::ProcessLocal;
-use crate::pool::{Connections, Leaving, Pool};
+use crate::pool::{Connections, Pool, Release};
 use crate::result::{Spill, SpillDir};
 use crate::runtime;
+use crate::similar::did_you_mean;
 use crate::status::ServerStatus;
-use crate::subscribers::View;
 use crate::sync::lock;
 
 mod calls;
@@ -45,13 +45,12 @@ mod watch;
 
 pub use calls::{CallHandle, ToolRef};
 pub use connect::ConnectReport;
-pub(crate) use execute::Home;
-pub use options::{CacheOption, ManagerOptions, PendingWithoutCache, Telemetry};
+pub use options::{CacheDir, ManagerOptions, PendingWithoutCache, Telemetry};
 pub use reload::ReloadReport;
-use server::{Server, Showing};
-use sources::Origin;
+use server::{PresenterSettings, Server};
+use sources::ConfigOrigin;
 pub use telemetry::{Attributes, CallTelemetry, words as telemetry_words};
-use tools::Shown;
+use tools::BuiltCatalog;
 use trust::TrustPolicy;
 use watch::Watch;
 
@@ -77,15 +76,15 @@ struct Inner {
     family: Arc<Connections>,
     /// Connections that this manager alone has.
     own: Arc<Connections>,
-    view: Arc<View>,
-    showing: Showing,
-    /// What holds for the tools of all servers.
-    terms: Arc<Terms>,
-    catalog: Mutex<Shown>,
+    /// What its connections report to.
+    sink: Arc<ManagerSink>,
+    presenter_settings: PresenterSettings,
+    offer_settings: Arc<OfferSettings>,
+    catalog: Mutex<BuiltCatalog>,
     /// How many announcements of its servers the catalog was waited for.
     heard_announcements: AtomicU64,
     /// Where the config is read again.
-    origin: Origin,
+    origin: ConfigOrigin,
     discovery: ArcSwapOption<Discovery>,
     /// What the files of the project say, trusted or not.
     project: ArcSwap<Vec<ProjectEntry>>,
@@ -104,50 +103,53 @@ impl Manager {
     /// A manager for these servers. Nothing is started yet.
     pub fn new(config: Config, options: ManagerOptions) -> Manager {
         let trust = trust_policy(&options);
-        Manager::assemble(config, options, Origin::Code, trust, None)
+        Manager::assemble(config, options, ConfigOrigin::Code, trust, None)
     }
 
     /// What a child shares with its parent is the parent's.
     fn assemble(
         config: Config,
         options: ManagerOptions,
-        origin: Origin,
+        origin: ConfigOrigin,
         trust: Arc<TrustPolicy>,
         parent: Option<&Inner>,
     ) -> Manager {
         let Config { servers, mut warnings, project } = config;
+        let tools = options.tool_filter();
         if parent.is_none() {
-            warnings.extend(options.tools.oddities());
+            warnings.extend(tools.oddities());
         }
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        let cache = match &options.cache {
-            CacheOption::User => Cache::at(None),
-            CacheOption::At(dir) => Cache::at(Some(dir.clone())),
-            CacheOption::Off => Cache::off(),
+        let cache = match &options.cache_dir {
+            CacheDir::User => Cache::at(None),
+            CacheDir::At(dir) => Cache::at(Some(dir.clone())),
+            CacheDir::Off => Cache::off(),
         };
         let spill_dir = match options.spill {
             Spill::None => None,
-            Spill::File => Some(Arc::new(SpillDir::below(cache.directory()))),
+            Spill::File => Some(Arc::new(SpillDir::beside(cache.directory()))),
         };
         let pool = options.pool.clone().unwrap_or_else(Pool::shared);
         let names = match parent {
-            Some(parent) => parent.terms.names().clone(),
+            Some(parent) => parent.offer_settings.names().clone(),
             None => Names::new(options.naming.clone()),
         };
-        let pins = parent.map_or_else(Arc::default, |parent| parent.terms.pins().clone());
+        let pins = parent.map_or_else(Arc::default, |parent| parent.offer_settings.pins().clone());
         let policies = (options.drift, options.approval);
-        let terms = Terms::new(&options.tools, policies, names, cache.clone(), pins);
-        let view = View::new(cache);
-        let showing = Showing { wrap: options.wrap, spill_dir, events: view.events.downgrade() };
+        let offer_settings = OfferSettings::new(&tools, policies, names, cache.clone(), pins);
+        let sink = ManagerSink::new(cache);
+        let events = Arc::downgrade(&sink.events);
+        let presenter_settings = PresenterSettings { wrap: options.wrap, spill_dir, events };
         let servers = servers.into_iter().map(|(name, declared)| {
-            let offer = Offer::new(&name, &declared, &terms, None);
-            let server = Server::new(&name, in_scope(declared, &options), offer, &showing);
+            let offer = Offer::new(&name, &declared, &offer_settings, None);
+            let server =
+                Server::new(&name, in_scope(declared, &options), offer, &presenter_settings);
             (name, server)
         });
         let servers: Servers = servers.collect();
-        view.set_offers(offers_of(&servers));
+        sink.set_offers(offers_of(&servers));
         let slots = options.connect_concurrency.unwrap_or(REMOTE_CONNECTS).max(1);
         Manager(ProcessLocal::new(Arc::new_cyclic(|me| Inner {
             me: me.clone(),
@@ -157,9 +159,9 @@ impl Manager {
             pool,
             family: parent.map_or_else(Arc::default, |parent| parent.family.clone()),
             own: Arc::default(),
-            view,
-            showing,
-            terms,
+            sink,
+            presenter_settings,
+            offer_settings,
             catalog: Mutex::default(),
             heard_announcements: AtomicU64::new(0),
             origin,
@@ -184,19 +186,19 @@ impl Manager {
         let config = Config { servers: declared.collect(), warnings: Vec::new(), project };
         let options = ManagerOptions { watch: false, ..self.0.options.clone() };
         let trust = self.0.trust.clone();
-        Ok(Manager::assemble(config, options, Origin::Code, trust, Some(&self.0)))
+        Ok(Manager::assemble(config, options, ConfigOrigin::Code, trust, Some(&self.0)))
     }
 
     /// What was odd in the config, and about values that were looked up since.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = lock(&self.0.warnings).clone();
-        warnings.extend(self.0.view.warnings());
+        warnings.extend(self.0.sink.warnings());
         warnings
     }
 
     /// Every server's status, in the order of the config. Starts nothing.
     pub fn status(&self) -> Vec<ServerStatus> {
-        if self.0.terms.go_by_answers() {
+        if self.0.offer_settings.go_by_answers() {
             // Has the function name the tools that are to be counted.
             self.catalog();
         }
@@ -205,7 +207,7 @@ impl Manager {
 
     /// What happens from now on.
     pub fn events(&self) -> Events {
-        self.0.view.events.subscribe()
+        self.0.sink.events.subscribe()
     }
 
     /// Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent, bounded.
@@ -213,15 +215,15 @@ impl Manager {
         let (manager, name) = (self.clone(), server.to_owned());
         on_runtime(async move {
             manager.check_process()?;
-            let leaving = manager.find(&name)?.leave(Leaving::Disconnecting);
-            let _ = timeout(CLOSE_ONE, leaving).await;
+            let ended = manager.find(&name)?.leave(Release::Disconnect);
+            let _ = timeout(CLOSE_ONE, ended).await;
             Ok(())
         })
     }
 
     /// Closes every connection that nobody else holds; the manager can connect again. Idempotent, bounded.
     pub fn disconnect_all(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.leave_all(Leaving::Disconnecting)
+        self.leave_all(Release::Disconnect)
     }
 
     /// Closes for good: every later verb fails with `CLOSED`. Idempotent, bounded.
@@ -231,26 +233,25 @@ impl Manager {
             self.0.connect_slots.close();
             lock(&self.0.watch).take();
         }
-        self.leave_all(Leaving::Closing)
+        self.leave_all(Release::Close)
     }
 
-    fn leave_all(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
-        let (servers, view) = (self.0.servers.load_full(), self.0.view.clone());
+    fn leave_all(&self, how: Release) -> impl Future<Output = ()> + Send + use<> {
+        let (servers, events) = (self.0.servers.load_full(), self.0.sink.events.clone());
         if self.check_process().is_ok() && runtime::start().is_err() {
             // What never ran has no connection whose end could be waited for.
-            servers.values().for_each(|server| drop(server.leave(leaving)));
-            if leaving == Leaving::Closing {
-                view.events.close();
+            servers.values().for_each(|server| drop(server.leave(how)));
+            if how == Release::Close {
+                events.close();
             }
         }
         // In a forked child there is nothing to leave.
         let all = self.check_process().map(|()| {
             on_runtime(async move {
-                let ending =
-                    servers.values().map(|server| timeout(CLOSE_ONE, server.leave(leaving)));
+                let ending = servers.values().map(|server| timeout(CLOSE_ONE, server.leave(how)));
                 let _ = timeout(CLOSE_ALL, join_all(ending)).await;
-                if leaving == Leaving::Closing {
-                    view.events.close();
+                if how == Release::Close {
+                    events.close();
                 }
                 Ok(())
             })
@@ -295,12 +296,12 @@ impl Manager {
 impl Inner {
     /// The server's tools that this manager offers, from now on.
     fn offer(&self, name: &str, declared: &Declared, before: Option<&Offer>) -> Arc<Offer> {
-        Offer::new(name, declared, &self.terms, before)
+        Offer::new(name, declared, &self.offer_settings, before)
     }
 
     fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
-            return Err(closed());
+            return Err(Error::closed());
         }
         Ok(())
     }
@@ -319,15 +320,15 @@ impl Inner {
                 (true, Isolate::Session) => &self.own,
                 (false, _) => &self.family,
             };
-            let lease = home.acquire(&server.name, &config, self.pool.clock(), &self.view)?;
-            self.tell_replaced(server);
+            let lease = home.acquire(&server.name, &config, self.pool.clock(), &self.sink)?;
+            self.warn_replaced(server);
             Ok(lease)
         });
         if let Err(error) = &held
             && server.is_blocked()
             && !was_blocked
         {
-            self.tell_blocked(&server.name, error);
+            self.emit_blocked(&server.name, error);
         }
         held
     }
@@ -363,10 +364,6 @@ fn in_scope(mut declared: Declared, options: &ManagerOptions) -> Declared {
 fn inherited() -> Error {
     let text = "This manager belongs to the parent process: its connections are not here";
     Error::new(ErrorKind::Closed, text).with_hint("create a new Manager after the fork")
-}
-
-fn closed() -> Error {
-    Error::new(ErrorKind::Closed, "The manager is closed").with_hint("create a new Manager")
 }
 
 /// Runs a verb on the pool's runtime, so that it may be awaited on any executor and goes on when it is not.

@@ -1,78 +1,76 @@
-//! Owns the home of connections: one per server name, held by any number of managers, gone with the last of them
-//! unless it is to stay.
+//! Owns the connections: one per server name, held by any number of managers, ended with the last of them unless it is
+//! kept alive.
 //! Invariant: one name is one definition for as long as anybody holds it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde_json::Value;
 
+use crate::catalog::ManagerSink;
 use crate::clock::Clock;
+use crate::completion::Completion;
 use crate::config::{KeepAlive, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventKind;
 use crate::fork::{PerProcess, ProcessLocal};
+use crate::options::{Language, OptionKind, OptionValue, Options, options};
 use crate::runtime;
 use crate::status::State;
-use crate::subscribers::View;
+use crate::subscribers::Subscriber;
 use crate::sync::lock;
 
-/// Options of a pool; the defaults are good.
-#[derive(Clone, Debug, Default)]
-pub struct PoolOptions {
-    /// How long a connection that nobody holds any more stays up; a server's own `keepAlive` wins. Not at all by
-    /// default.
-    pub keep_alive: Option<KeepAlive>,
-    /// The time that supervision goes by.
-    pub clock: Clock,
+options! {
+    /// Options of a pool; the defaults are good.
+    #[derive(Clone, Debug)]
+    pub struct PoolOptions of "a pool" {
+        /// How long a connection that no manager holds any more stays up. A server's own `keepAlive` wins. The default is
+        /// not at all.
+        keep_alive: Option<KeepAlive> = None,
+        /// The clock of restarts and other waits. A "manual" one stands still until it is advanced; it is for tests.
+        clock: Clock = Clock::system(),
+    }
 }
 
 impl PoolOptions {
-    /// Reads `{"keep_alive": milliseconds or "always", "clock": "system" or "manual"}`.
-    pub fn from_json(text: &str) -> Result<Self> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Written {
-            keep_alive: Option<KeptAlive>,
-            clock: Option<Hands>,
+    /// Reads `{"keep_alive": seconds or "always", "clock": "system" or "manual"}`.
+    pub fn from_json(text: &str, language: Language) -> Result<Self> {
+        Self::read(text, language)
+    }
+}
+
+impl OptionValue for KeepAlive {
+    fn kind() -> OptionKind {
+        OptionKind::TimeOrWords(&["always"])
+    }
+
+    fn from_value(value: &Value, language: Language) -> Option<Self> {
+        match value.as_str() {
+            Some(word) => (word == "always").then_some(KeepAlive::Always),
+            None => Duration::from_value(value, language).map(KeepAlive::For),
         }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum KeptAlive {
-            Millis(u64),
-            Word(Always),
+    }
+}
+
+impl OptionValue for Clock {
+    fn kind() -> OptionKind {
+        OptionKind::Words(&["system", "manual"])
+    }
+
+    fn from_value(value: &Value, _: Language) -> Option<Self> {
+        match value.as_str()? {
+            "system" => Some(Clock::system()),
+            "manual" => Some(Clock::manual()),
+            _ => None,
         }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        enum Always {
-            Always,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        enum Hands {
-            System,
-            Manual,
-        }
-        let written: Written = serde_json::from_str(text).map_err(|error| {
-            let text = format!("The pool's options cannot be used: {error}");
-            Error::new(ErrorKind::ConfigInvalid, text)
-                .with_hint("\"keep_alive\" is a number of milliseconds or \"always\"")
-        })?;
-        Ok(PoolOptions {
-            keep_alive: written.keep_alive.map(|kept| match kept {
-                KeptAlive::Millis(ms) => KeepAlive::For(Duration::from_millis(ms)),
-                KeptAlive::Word(Always::Always) => KeepAlive::Always,
-            }),
-            clock: match written.clock {
-                Some(Hands::Manual) => Clock::manual(),
-                None | Some(Hands::System) => Clock::system(),
-            },
-        })
+    }
+
+    fn to_json(&self) -> Value {
+        "system".into()
     }
 }
 
@@ -141,8 +139,9 @@ pub(crate) struct Connections {
 struct PooledConnection {
     connection: Arc<Connection>,
     config: ServerConfig,
-    holders: usize,
-    /// Counts who came, so that a delayed farewell can see that somebody did.
+    /// One for each lease.
+    holders: Vec<Arc<ManagerSink>>,
+    /// Counts the leases, so that a delayed end can see that a new one was taken.
     visits: u64,
 }
 
@@ -157,7 +156,7 @@ impl Connections {
         name: &str,
         config: &ServerConfig,
         clock: &Clock,
-        view: &Arc<View>,
+        sink: &Arc<ManagerSink>,
     ) -> Result<Lease> {
         let (connection, is_replaced) = {
             let mut connections = lock(&self.by_name);
@@ -165,7 +164,7 @@ impl Connections {
                 Entry::Vacant(vacant) => vacant.insert(PooledConnection {
                     connection: Arc::new(Connection::new(name, config.clone(), clock.clone())),
                     config: config.clone(),
-                    holders: 0,
+                    holders: Vec::new(),
                     visits: 0,
                 }),
                 Entry::Occupied(occupied) => occupied.into_mut(),
@@ -174,29 +173,29 @@ impl Connections {
             let is_replaced = !differences.is_empty();
             differences.extend(pooled.config.setting_differences(config));
             if !differences.is_empty() {
-                if pooled.holders > 0 {
+                if !pooled.holders.is_empty() {
                     return Err(conflict(name, &differences));
                 }
                 pooled.redefine(config);
             }
-            pooled.holders += 1;
+            pooled.holders.push(sink.clone());
             pooled.visits += 1;
             (pooled.connection.clone(), is_replaced)
         };
-        connection.subscribers().join(view);
-        greet(name, &connection, view, is_replaced);
+        connection.subscribers().join(subscriber(sink));
+        report_history(name, &connection, sink, is_replaced);
         Ok(Lease {
             name: name.to_owned(),
             connections: self.clone(),
             connection,
-            view: view.clone(),
+            sink: sink.clone(),
             trusted: config.scope.trusted.clone(),
             released: AtomicBool::new(false),
         })
     }
 
-    /// Takes the connection out if nobody has come since.
-    fn forget(&self, name: &str, visits: u64) {
+    /// Removes the connection, unless somebody holds it again.
+    fn remove(&self, name: &str, visits: u64) {
         let mut connections = lock(&self.by_name);
         if connections.get(name).is_some_and(|pooled| pooled.visits == visits) {
             connections.remove(name);
@@ -205,22 +204,21 @@ impl Connections {
 
     /// Begins to close the connection if nobody has come since; under the lock, so that whoever comes next asks for
     /// a connection after it was told to end.
-    fn begin_end(self: &Arc<Self>, name: &str, visits: u64) -> Option<Ending> {
+    fn begin_end(self: &Arc<Self>, name: &str, visits: u64) -> Option<Completion> {
         let connections = lock(&self.by_name);
         let pooled = connections.get(name)?;
-        if pooled.holders > 0 || pooled.visits != visits {
+        if !pooled.holders.is_empty() || pooled.visits != visits {
             return None;
         }
         let ended = pooled.connection.disconnect();
         let (connections, name) = (self.clone(), name.to_owned());
-        Some(runtime::spawn(async move {
+        let task = runtime::spawn(async move {
             ended.await;
-            connections.forget(&name, visits);
-        }))
+            connections.remove(&name, visits);
+        });
+        Some(Completion::of(async move { drop(task.await) }))
     }
 }
-
-type Ending = tokio::task::JoinHandle<()>;
 
 impl PooledConnection {
     fn redefine(&mut self, config: &ServerConfig) {
@@ -229,23 +227,29 @@ impl PooledConnection {
     }
 }
 
-/// Whoever joins a connection that has a history hears where it stands. The tools of another definition, which may still
-/// be there for a moment, are nothing to compare with the pins of this one.
-fn greet(name: &str, connection: &Connection, view: &Arc<View>, is_replaced: bool) {
+/// Reports where a connection stands to a manager that joins it. The tools of another definition, which may still be there
+/// for a moment, are not compared with the pins of this one.
+fn report_history(name: &str, connection: &Connection, sink: &Arc<ManagerSink>, is_replaced: bool) {
     for line in connection.warnings() {
-        view.warn_once(name, &line);
+        sink.warn_once(name, &line);
     }
     let published = connection.published();
     if published.state != State::Idle {
-        view.events.emit(name, published.status_event(connection.clock()));
+        sink.emit(name, published.status_event(connection.clock()));
     }
     if !published.tools.list.is_empty() && !is_replaced {
-        view.invalidate_catalog();
-        connection.compare_tools(view);
-        let tool_count = view.tool_count(name, &published.tools, &published.mask());
-        view.events.emit(name, EventKind::ToolsChanged { tool_count });
+        sink.invalidate_catalog();
+        sink.compare_tools(connection);
+        sink.emit_tool_count(name, &published.tools, &published.mask());
     }
-    connection.tell_suspicions(view);
+    for suspicion in connection.suspicions() {
+        sink.report_suspicion(name, &suspicion);
+    }
+}
+
+fn subscriber(sink: &Arc<ManagerSink>) -> Weak<dyn Subscriber> {
+    let subscriber: Weak<ManagerSink> = Arc::downgrade(sink);
+    subscriber
 }
 
 fn conflict(name: &str, differences: &[&str]) -> Error {
@@ -263,19 +267,19 @@ pub(crate) struct Lease {
     name: String,
     connections: Arc<Connections>,
     connection: Arc<Connection>,
-    view: Arc<View>,
+    sink: Arc<ManagerSink>,
     /// How far the manager trusts the definition.
     trusted: ScopeTrust,
     released: AtomicBool,
 }
 
-/// Why a manager lets go.
+/// How a manager lets go of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leaving {
-    /// It is done; what is to be kept alive stays.
-    Closing,
-    /// It wants this connection closed.
-    Disconnecting,
+pub(crate) enum Release {
+    /// The manager closes; a connection that is kept alive stays up.
+    Close,
+    /// The manager wants this connection closed.
+    Disconnect,
 }
 
 impl Lease {
@@ -296,31 +300,34 @@ impl Lease {
         &self.trusted
     }
 
-    /// Lets go; resolves when the connection has ended, or at once when it lives on.
-    pub(crate) fn release(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
-        let ending = self.leave(leaving);
-        async move {
-            if let Some(ending) = ending {
-                let _ = ending.await;
-            }
-        }
+    /// The managers that hold the connection.
+    pub(crate) fn holders(&self) -> Vec<Arc<ManagerSink>> {
+        let connections = lock(&self.connections.by_name);
+        connections.get(&self.name).map(|pooled| pooled.holders.clone()).unwrap_or_default()
     }
 
-    fn leave(&self, leaving: Leaving) -> Option<Ending> {
+    /// Lets go. Resolves when the connection has ended, or at once when it stays up.
+    pub(crate) fn release(&self, how: Release) -> Completion {
+        self.leave(how).unwrap_or_else(Completion::done)
+    }
+
+    fn leave(&self, how: Release) -> Option<Completion> {
         if self.released.swap(true, Ordering::AcqRel) {
             return None;
         }
         let had_tools = !self.connection.published().tools.list.is_empty();
-        self.connection.subscribers().leave(&self.view);
-        self.tell_farewell(had_tools);
+        self.connection.subscribers().leave(&subscriber(&self.sink));
+        self.report_disconnected(had_tools);
         let (visits, keep_alive) = {
             let mut connections = lock(&self.connections.by_name);
             let pooled = connections.get_mut(&self.name)?;
-            pooled.holders -= 1;
+            if let Some(at) = pooled.holders.iter().position(|it| Arc::ptr_eq(it, &self.sink)) {
+                pooled.holders.remove(at);
+            }
             // As it is defined now: a reload may have changed it.
             (pooled.visits, pooled.config.keep_alive.or(self.connections.keep_alive))
         };
-        let stays = self.connections.keeps && leaving == Leaving::Closing;
+        let stays = self.connections.keeps && how == Release::Close;
         let keep_alive = keep_alive.filter(|_| stays);
         match keep_alive {
             Some(KeepAlive::Always) => None,
@@ -330,7 +337,7 @@ impl Lease {
                 runtime::spawn(async move {
                     until.await;
                     if let Some(ending) = connections.begin_end(&name, visits) {
-                        let _ = ending.await;
+                        ending.await;
                     }
                 });
                 None
@@ -339,20 +346,20 @@ impl Lease {
         }
     }
 
-    fn tell_farewell(&self, had_tools: bool) {
-        self.view.invalidate_catalog();
+    fn report_disconnected(&self, had_tools: bool) {
+        self.sink.invalidate_catalog();
         let state = State::Disconnected;
-        let farewell =
+        let status =
             EventKind::Status { state, error: None, reason: None, attempt: 0, next_retry_ms: None };
-        self.view.events.emit(&self.name, farewell);
+        self.sink.emit(&self.name, status);
         if had_tools {
-            self.view.events.emit(&self.name, EventKind::ToolsChanged { tool_count: 0 });
+            self.sink.emit(&self.name, EventKind::ToolsChanged { tool_count: 0 });
         }
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        drop(self.leave(Leaving::Closing));
+        drop(self.leave(Release::Close));
     }
 }

@@ -17,7 +17,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
 use crate::descriptors::{is_shortage, shortage};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Stage};
 use crate::fork::LocalFd;
 use crate::redact::Mask;
 use crate::runtime;
@@ -38,20 +38,18 @@ use guardian::{is_registered, permit_to_start, register, unregister};
 pub(crate) use run_command::{RunError, run_command};
 pub(crate) use spawn::Program;
 use spawn::spawn;
-pub(crate) use stderr::BEFORE_LAST_WORDS;
 use stderr::StderrTail;
 use stderr_log::{PAUSE, StderrLog};
-pub(crate) use stdout::BEFORE_PRINTED;
 use stdout::StrayOutput;
 
 /// The limit for each step of ending a process group.
 const END_STEP_LIMIT: Duration = Duration::from_secs(1);
 /// How long a server that closed its output may take to exit: on a busy machine the exit is seen much later.
-const EXIT_GRACE: Duration = Duration::from_secs(1);
+const EXIT_WAIT: Duration = Duration::from_secs(1);
 /// How long the rest of a dead server's stderr is waited for.
-const STDERR_GRACE: Duration = Duration::from_millis(200);
+const STDERR_WAIT: Duration = Duration::from_millis(200);
 /// The longest time that [`Process::exit_report`] takes.
-pub(crate) const EXIT_REPORT: Duration = EXIT_GRACE.saturating_add(STDERR_GRACE);
+pub(crate) const EXIT_REPORT: Duration = EXIT_WAIT.saturating_add(STDERR_WAIT);
 /// A large result then needs few reads; the kernel allocates the memory only when it is used.
 const PIPE_SIZE: usize = 1 << 20;
 
@@ -178,36 +176,35 @@ impl Process {
         *lock(&self.printed) = None;
     }
 
-    /// Describes the end of the server: exit code or signal, stray lines of stdout, and the last lines of stderr.
-    pub(crate) fn exit_report(
-        &self,
-        closed: Closed,
-    ) -> impl Future<Output = String> + Send + use<> {
+    /// The error of a connection that ended with its process: exit code or signal, stray lines of stdout, and the last
+    /// lines of stderr.
+    pub(crate) fn exit_report(&self, closed: Closed) -> impl Future<Output = Error> + Send + use<> {
         let (exit, mut done) = (self.exit.clone(), self.stderr_done.clone());
         let (printed, tail) = (self.printed.clone(), self.tail.clone());
         async move {
             // A server that closes only its input is not about to exit.
-            let grace = if closed == Closed::Input { Duration::ZERO } else { EXIT_GRACE };
-            let status = tokio::time::timeout(grace, exit.wait()).await.ok().flatten();
+            let wait = if closed == Closed::Input { Duration::ZERO } else { EXIT_WAIT };
+            let status = tokio::time::timeout(wait, exit.wait()).await.ok().flatten();
             if status.is_some() || closed == Closed::Output {
-                let _ = tokio::time::timeout(STDERR_GRACE, done.wait_for(|done| *done)).await;
+                let _ = tokio::time::timeout(STDERR_WAIT, done.wait_for(|done| *done)).await;
             }
-            let ended = match status {
-                Some(status) => match (status.code(), status.signal()) {
-                    (Some(code), _) => format!("The server exited with code {code}"),
-                    (None, Some(signal)) => format!("The server was ended by signal {signal}"),
-                    (None, None) => "The server exited".to_owned(),
-                },
-                None if closed == Closed::Input => "The server closed its input".to_owned(),
-                None => "The server closed its output".to_owned(),
+            let exit_code = status.and_then(|status| status.code());
+            let signal = status.and_then(|status| status.signal());
+            let text = match (exit_code, signal) {
+                (Some(code), _) => format!("The server exited with code {code}"),
+                (None, Some(signal)) => format!("The server was ended by signal {signal}"),
+                (None, None) if status.is_some() => "The server exited".to_owned(),
+                _ if closed == Closed::Input => "The server closed its input".to_owned(),
+                _ => "The server closed its output".to_owned(),
             };
-            quote_after(ended, &printed, &tail)
+            let ended = Error::new(ErrorKind::ConnectionLost, text).with_exit(exit_code, signal);
+            with_output(ended, &printed, &tail)
         }
     }
 
-    /// Appends the same output to `message`, for errors of a server that still runs.
-    pub(super) fn with_last_words(&self, message: String) -> String {
-        quote_after(message, &self.printed, &self.tail)
+    /// Attaches what the process has written so far, for errors of a server that still runs.
+    pub(super) fn with_output(&self, error: Error) -> Error {
+        with_output(error, &self.printed, &self.tail)
     }
 
     /// Resolves when the rest of the group has ended too, or at once while the leader lives. Bounded.
@@ -231,16 +228,13 @@ impl Process {
     }
 }
 
-fn quote_after(
-    message: String,
+fn with_output(
+    error: Error,
     printed: &Mutex<Option<StrayOutput>>,
     tail: &Mutex<StderrTail>,
-) -> String {
-    let message = match &*lock(printed) {
-        Some(printed) => printed.quote_after(message),
-        None => message,
-    };
-    lock(tail).quote_after(message)
+) -> Error {
+    let stdout = lock(printed).as_ref().and_then(StrayOutput::text);
+    error.with_stdout(stdout).with_stderr(lock(tail).text())
 }
 
 async fn end_tree(group: Pid, exit: Exit) {
@@ -331,15 +325,17 @@ impl From<Launch> for Program {
 
 fn cannot_start(program: &str, cwd: Option<&PathBuf>, mask: &Mask, error: std::io::Error) -> Error {
     let missing = error.kind() == std::io::ErrorKind::NotFound;
-    let failed = |text| Error::new(ErrorKind::ConnectFailed, text);
+    let failed = |text| Error::new(ErrorKind::ConnectFailed, text).with_stage(Stage::Spawn);
     match cwd {
         Some(cwd) if missing && !cwd.is_dir() => {
             let cwd = cwd.display().to_string();
             failed(format!("The working directory {} does not exist", mask.text(&cwd)))
                 .with_hint("correct \"cwd\"")
         }
-        _ if missing => failed(format!("Command \"{program}\" was not found")),
-        _ => failed(format!("Command \"{program}\" could not be started: {error}")),
+        _ if missing => failed(format!("Command \"{program}\" was not found")).caused_by(&error),
+        _ => {
+            failed(format!("Command \"{program}\" could not be started: {error}")).caused_by(&error)
+        }
     }
 }
 
@@ -357,10 +353,10 @@ mod tests {
             cwd: None,
             mask: Mask::default(),
         };
-        let stderr_mask = runtime::block_on(async {
+        let error = runtime::block_on(async {
             let (process, ..) = Process::start(launch).unwrap();
             process.exit_report(Closed::Output).await
         });
-        assert_eq!(stderr_mask, "The server exited with code 4");
+        assert_eq!((error.exit_code(), error.signal()), (Some(4), None));
     }
 }

@@ -1,5 +1,6 @@
 //! Owns redaction: `Secret` is a value that prints as stars, `shown` redacts definitions, `mask` hides the values that
-//! a server was given in the text that the server sends.
+//! a server was given in the text that the server sends, `json` describes what is wrong with our JSON without the
+//! offending value.
 //! Invariant: [`Secret::expose`] is the only access to a [`Secret`]'s text. It is called where the value is sent to its
 //! server, written to the user's own file, or hashed.
 
@@ -8,6 +9,7 @@ use std::fmt;
 mod arguments;
 mod find;
 mod forms;
+mod json;
 mod literals;
 mod mask;
 mod mask_builder;
@@ -18,13 +20,12 @@ mod shown;
 mod view;
 
 pub(crate) use arguments::{arguments, shortened};
+pub(crate) use json::{from_json, from_value};
 pub(crate) use mask::Mask;
 pub(crate) use mask_builder::MaskBuilder;
 pub(crate) use names::is_secret_key;
 pub(crate) use needles::Cut;
-#[cfg(any(test, fuzzing))]
-pub(crate) use shown::args;
-pub(crate) use shown::{definition, text, url};
+pub(crate) use shown::{args, definition, text, url};
 
 const STARS: &str = "***";
 
@@ -50,37 +51,9 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why JSON could not be read, without the offending value.
-pub(crate) fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let blank = |from: usize, kind: &str| {
-        let rest = &text[from..];
-        let end = rest.rfind("expected").unwrap_or(rest.len());
-        format!("{}{kind}{}", &text[..from], &rest[end..])
-    };
-    for start in ["invalid type: ", "invalid value: ", "unknown variant ", "invalid length "] {
-        if let Some(at) = text.find(start) {
-            return blank(at, "not what belongs there, ");
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_wrong_with_json_is_told_without_the_value() {
-        for (text, shown) in [
-            ("[\"hunter2, expected\"]", "not what belongs there, expected u8 at line 1 column 20"),
-            ("[300]", "not what belongs there, expected u8 at line 1 column 4"),
-            ("[", "EOF while parsing a list at line 1 column 1"),
-        ] {
-            let error = serde_json::from_str::<Vec<u8>>(text).unwrap_err();
-            assert_eq!(reason(&error), shown);
-        }
-    }
 
     #[test]
     fn a_secret_prints_as_stars() {

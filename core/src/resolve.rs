@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use indexmap::IndexMap;
+use rustix::io::Errno;
 use url::Url;
 
 use crate::config::{Level, Remote, Scope, ScopeTrust, ServerConfig, Transport};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Stage};
 use crate::process::Launch;
 use crate::redact::{self, Secret};
 use crate::runtime;
@@ -37,6 +38,7 @@ use files::Files;
 pub(crate) use files::{ReferencedFile, trust_fingerprint};
 use headers::{bind_headers, is_framing};
 pub(crate) use target::Target;
+pub(crate) use warnings::Warning;
 use warnings::Warnings;
 
 /// Larger texts are expanded off the runtime's worker.
@@ -68,14 +70,14 @@ type CommandOutputs = HashMap<(&'static str, String), Secret>;
 pub(crate) async fn resolve(
     server: &Arc<str>,
     config: &ServerConfig,
-) -> (Result<Resolved>, Vec<String>) {
+) -> (Result<Resolved>, Vec<Warning>) {
     let mut warnings = Warnings::new(server);
     let outputs = run_commands(config, &mut warnings).await;
     let (server, config, takes_time) = (server.clone(), config.clone(), takes_time(config));
     let work = move || {
         let bound = bind(&server, &config, outputs, &mut warnings);
         let bound = bound.map_err(|error| error.with_server(&server));
-        (bound, warnings.into_lines())
+        (bound, warnings.into_list())
     };
     if !takes_time {
         return work();
@@ -295,6 +297,8 @@ impl<'a> Values<'a> {
                 let text =
                     format!("Command \"{}\" was not found", redact::text(command_as_written));
                 Error::new(ErrorKind::ConnectFailed, text)
+                    .with_stage(Stage::Spawn)
+                    .caused_by(&std::io::Error::from(Errno::NOENT))
                     .with_hint("is it installed, and on the PATH that the server gets?")
             })?
         };

@@ -8,9 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json::LossyString;
+use crate::json_string::LossyString;
 use crate::scan::Signal;
 
+mod image;
 mod output;
 mod present;
 mod render;
@@ -18,9 +19,10 @@ mod spill;
 mod truncate;
 mod wrap;
 
+pub use image::Image;
 pub use output::ToolOutput;
-pub use present::{Failure, ForModel};
-pub(crate) use present::{Origin, Presenter};
+pub(crate) use present::Presenter;
+pub use present::{Failure, ForModel, Origin};
 pub use spill::Spill;
 pub(crate) use spill::SpillDir;
 
@@ -88,8 +90,8 @@ impl ToolResult {
         ToolResult::with_origin(json.into(), None)
     }
 
-    /// A result of a known tool.
-    pub(crate) fn of(json: String, origin: Origin) -> Self {
+    /// A result of a known tool: see [`Origin::result`].
+    fn of(json: String, origin: Origin) -> Self {
         ToolResult::with_origin(json.into(), Some(origin))
     }
 
@@ -109,7 +111,8 @@ impl ToolResult {
         Some((&origin.presenter.server, &origin.tool))
     }
 
-    pub(crate) fn origin(&self) -> Option<&Origin> {
+    /// Which tool it is of and how a model is shown it, where that is known.
+    pub fn origin(&self) -> Option<&Origin> {
         self.0.origin.as_ref()
     }
 
@@ -157,6 +160,19 @@ impl ToolResult {
     /// The signals found in the text for a model.
     pub fn signals(&self) -> &[Signal] {
         &self.presented().signals
+    }
+
+    /// The images among the content blocks and in embedded resources, in order.
+    pub fn images(&self) -> Vec<Image> {
+        self.parts().content.map(|content| image::images(content.get())).unwrap_or_default()
+    }
+
+    /// The images to show to a model beside the text, which names the others. A failure has none: not every provider's
+    /// API takes an image beside an error.
+    pub fn model_images(&self) -> Vec<Image> {
+        let mut images = if self.is_error() { Vec::new() } else { self.images() };
+        images.retain(Image::is_for_models);
+        images
     }
 
     fn presented(&self) -> &ForModel {

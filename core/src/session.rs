@@ -1,26 +1,27 @@
-//! Owns one JSON-RPC conversation over a wire: ids, who waits for which answer, deadlines, and what the server asks.
+//! Owns one JSON-RPC session over a wire: calls and requests of our own (`control`), who waits for which answer (`table`),
+//! deadlines, and what the server asks.
 //! Invariant: every request ends in exactly one outcome, and a late or second answer is dropped.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 
-use crate::call::{Arguments, Waiter};
+use crate::call::Arguments;
 use crate::config::Limits;
-use crate::connection::Shared;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::EventKind;
-use crate::process::EXIT_REPORT;
+use crate::mailbox::{BufferedWriter, Waiter};
 use crate::redact::Mask;
 use crate::result::Origin;
+use crate::subscribers::Subscribers;
 use crate::sync::lock;
 use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
 
 mod announcements;
-mod catch_up;
+mod call_counters;
+mod control;
 mod deadlines;
 mod handshake;
 mod inbound;
@@ -34,13 +35,13 @@ mod text;
 mod unreadable;
 
 pub(crate) use announcements::Announcements;
-pub(crate) use catch_up::was_stopped;
-pub(crate) use handshake::{Handshake, greet, list_tools};
-pub(crate) use outgoing_call::{Content, OutgoingCall, Unsent};
-pub(crate) use resend::{CallRequest, Resubmit, UnreadCall};
+pub(crate) use call_counters::CallCounters;
+pub(crate) use handshake::{Handshake, initialize, list_tools};
+pub(crate) use outgoing_call::{CallContent, OutgoingCall, UnsentCall};
+pub(crate) use resend::{CallRequest, CallSender, UnreadCall};
 pub(crate) use table::CallLimits;
-use table::{Fate, Outcome, Pending, Table};
-use text::Texts;
+use table::{AfterClose, Outcome, Pending, Table};
+use text::TextReader;
 
 /// What a session tells the connection that owns it.
 pub(crate) enum SessionEvent {
@@ -49,6 +50,16 @@ pub(crate) enum SessionEvent {
     Silent,
     /// Told once until the tools are asked for.
     ToolsChanged,
+}
+
+/// What a session needs of the connection that owns it.
+pub(crate) struct SessionOwner {
+    pub(crate) server: Arc<str>,
+    /// Sent with each event: the owner ignores those of an older session.
+    pub(crate) generation: u64,
+    pub(crate) events: mpsc::UnboundedSender<(u64, SessionEvent)>,
+    pub(crate) subscribers: Arc<Subscribers>,
+    pub(crate) counters: Arc<CallCounters>,
 }
 
 pub(crate) struct Session {
@@ -63,8 +74,8 @@ pub(crate) struct Session {
     /// The longest that a request of ours may go unanswered, in microseconds.
     request_timeout_us: AtomicU64,
     started: Instant,
-    news: mpsc::UnboundedSender<(u64, SessionEvent)>,
-    shared: Arc<Shared>,
+    events: mpsc::UnboundedSender<(u64, SessionEvent)>,
+    subscribers: Arc<Subscribers>,
     /// That the server wants a sign-in was told.
     told_auth: AtomicBool,
     announcements: Announcements,
@@ -72,25 +83,21 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session without a wire; [`Session::attach`] brings it to life.
-    pub(crate) fn new(
-        generation: u64,
-        limits: Limits,
-        news: mpsc::UnboundedSender<(u64, SessionEvent)>,
-        shared: Arc<Shared>,
-    ) -> Arc<Session> {
+    pub(crate) fn new(owner: SessionOwner, limits: Limits) -> Arc<Session> {
+        let SessionOwner { server, generation, events, subscribers, counters } = owner;
         Arc::new_cyclic(|me| Session {
             me: me.clone(),
-            server: shared.server.clone(),
+            server,
             generation,
             limits,
             wire: OnceLock::new(),
             last_id: AtomicU64::new(0),
-            table: Mutex::new(Table::new(shared.tally.clone())),
+            table: Mutex::new(Table::new(counters)),
             deadline_moved: Notify::new(),
             request_timeout_us: AtomicU64::new(table::NEVER),
             started: Instant::now(),
-            news,
-            shared,
+            events,
+            subscribers,
             told_auth: AtomicBool::new(false),
             announcements: Announcements::default(),
         })
@@ -100,15 +107,23 @@ impl Session {
     pub(crate) fn attach(self: &Arc<Self>, wire: Wire) {
         let inbound: Weak<dyn Inbound> = Arc::downgrade(self) as Weak<dyn Inbound>;
         // Set before anything is delivered: the server's first word may ask for an answer.
-        match self.wire.get_or_init(|| wire) {
-            Wire::Stdio(pipe) => pipe.deliver_to(inbound),
-            Wire::Http(link) => link.deliver_to(inbound),
-        }
+        self.wire.get_or_init(|| wire).deliver_to(inbound);
         crate::runtime::spawn(deadlines::watch(Arc::downgrade(self)));
     }
 
     pub(crate) fn wire(&self) -> Option<&Wire> {
         self.wire.get()
+    }
+
+    fn connected_wire(&self) -> Result<&Wire> {
+        self.wire.get().ok_or_else(|| self.not_sent("is not connected"))
+    }
+
+    /// Takes in what the server has sent, before its time is said to be over; the limit was noticed `late`.
+    pub(crate) async fn read_arrived(&self, late: Duration) {
+        if let Some(wire) = self.wire.get() {
+            wire.read_arrived(late).await;
+        }
     }
 
     /// What hides the values that the server was given, in what it says beside its results.
@@ -120,9 +135,9 @@ impl Session {
         self.limits
     }
 
-    /// How what it says beside its results is shown and kept.
-    fn texts(&self) -> Texts {
-        Texts::new(self.mask(), self.limits.text_bytes)
+    /// Reads what the server says beside its results.
+    fn text_reader(&self) -> TextReader {
+        TextReader::new(self.mask(), self.limits.text_bytes)
     }
 
     /// Sends `tools/call`; the answer goes to `waiter`, who comes back when nothing was sent.
@@ -131,15 +146,15 @@ impl Session {
         outgoing_call: OutgoingCall<'_>,
         limits: CallLimits,
         waiter: Waiter,
-    ) -> Result<u64, Unsent> {
+    ) -> Result<u64, UnsentCall> {
         let OutgoingCall { tool, presenter, content } = outgoing_call;
         let Some(wire) = self.wire.get() else {
             let request = content.into_request();
-            return Err(Unsent { error: self.not_sent("is not connected"), waiter, request });
+            return Err(UnsentCall { error: self.not_sent("is not connected"), waiter, request });
         };
         let reader = match &waiter {
             Waiter::Loop(address) => Some(address.mailbox.clone()),
-            Waiter::Future(_) | Waiter::Again(_) => None,
+            Waiter::Future(_) | Waiter::Proxy(_) => None,
         };
         let id = self.next_id();
         let on_progress = content.on_progress();
@@ -159,7 +174,7 @@ impl Session {
             let mut table = match self.open_table() {
                 Ok(table) => table,
                 Err(error) => {
-                    return Err(Unsent { error, waiter, request });
+                    return Err(UnsentCall { error, waiter, request });
                 }
             };
             let alone = table.is_empty();
@@ -179,34 +194,27 @@ impl Session {
             let pending = lock(&self.table).remove(id);
             return match pending.and_then(Pending::into_call) {
                 Some((waiter, _, request)) => {
-                    Err(Unsent { error: error.with_server(&self.server), waiter, request })
+                    Err(UnsentCall { error: error.with_server(&self.server), waiter, request })
                 }
                 // The end of the connection was faster and has told the waiter.
                 None => Ok(id),
             };
         }
         if let (Flush::Later, Some(mailbox)) = (flush, reader) {
-            mailbox.keep_back(self);
+            mailbox.flush_later(self);
         }
         Ok(id)
     }
 
-    /// Sends what calls kept back.
-    pub(crate) fn flush(&self) {
-        if let Some(wire) = self.wire.get() {
-            wire.flush();
-        }
-    }
-
     /// The caller has given up: nobody waits any more, and the server may stop working.
     pub(crate) fn cancel(&self, id: u64) {
-        let (pending, forwarded) = {
+        let (pending, resent) = {
             let mut table = lock(&self.table);
-            (table.remove(id), table.forwarded(id))
+            (table.remove(id), table.resent(id))
         };
-        match (pending, forwarded) {
+        match (pending, resent) {
             (Some(_), _) => drop(self.send_cancelled(id, "the caller gave up")),
-            (None, Some(forwarded)) => forwarded.cancel(),
+            (None, Some(resent)) => resent.cancel(),
             (None, None) => {}
         }
     }
@@ -223,78 +231,12 @@ impl Session {
         left
     }
 
-    /// Gives requests of ours this long from now on. Before that, whoever connects keeps the time.
-    pub(crate) fn bound_requests(&self, limit: Duration) {
-        self.request_timeout_us.store(table::micros(limit), Ordering::Relaxed);
-    }
-
-    /// Sends a control request and waits for its raw result.
-    async fn request(&self, method: &str, params: &serde_json::Value) -> Result<Bytes> {
-        let limit_us = self.request_timeout_us.load(Ordering::Relaxed);
-        let deadline_us = match limit_us {
-            table::NEVER => table::NEVER,
-            limit_us => table::after(self.now_us(), limit_us),
-        };
-        self.request_until(deadline_us, method, params).await
-    }
-
-    async fn request_until(
-        &self,
-        deadline_us: u64,
-        method: &str,
-        params: &serde_json::Value,
-    ) -> Result<Bytes> {
-        let (sender, answer) = oneshot::channel();
-        let id = self.next_id();
-        {
-            let mut table = self.open_table()?;
-            table.note_reader(0);
-            if table.wants_waking(deadline_us) {
-                self.deadline_moved.notify_one();
-            }
-            table.insert(id, Pending::control(sender, deadline_us));
-        }
-        let _unless_answered = Forgotten { session: self, id };
-        let wire = self.wire.get().ok_or_else(|| self.not_sent("is not connected"))?;
-        wire.lend(None);
-        if let Err(error) = wire.control(message::request(id, method, params), id) {
-            // The pipe broke: the obituary that follows says why.
-            return match tokio::time::timeout(2 * EXIT_REPORT, self.exit_report()).await {
-                Ok(exit_report) => Err(exit_report),
-                Err(_) => Err(error),
-            };
-        }
-        answer.await.unwrap_or_else(|_| Err(self.not_sent("is gone")))
-    }
-
-    async fn exit_report(&self) -> Error {
-        loop {
-            if let Err(error) = self.open_table() {
-                return error;
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    }
-
-    /// Sends a notification that the server must have taken in before anything else is sent.
-    async fn tell(&self, method: &str, params: &serde_json::Value) -> Result<()> {
-        let message = message::notification(method, params);
-        match self.wire.get() {
-            Some(Wire::Http(link)) => link.deliver(message).await,
-            // A pipe keeps the order.
-            _ => {
-                self.send_aside(message);
-                Ok(())
-            }
-        }
-    }
-
     fn notify(&self, method: &str, params: &serde_json::Value) {
         self.send_aside(message::notification(method, params));
     }
 
     fn reply(&self, message: Vec<u8>) {
-        let taken = self.wire.get().is_some_and(|wire| wire.reply(message, &self.limits));
+        let taken = self.wire.get().is_some_and(|wire| wire.send_reply(message, &self.limits));
         if !taken {
             tracing::debug!(server = &*self.server, "a reply that the server does not take");
         }
@@ -320,38 +262,20 @@ impl Session {
         }
     }
 
-    /// Asks the server for a sign of life; whatever it answers is one. The asker keeps the time.
-    pub(crate) async fn ping(&self) -> Result<()> {
-        self.sign_of_life("ping").await
-    }
-
-    /// The same by a request that every server with tools has to answer.
-    pub(crate) async fn ask_for_tools(&self) -> Result<()> {
-        self.sign_of_life("tools/list").await
-    }
-
-    async fn sign_of_life(&self, method: &str) -> Result<()> {
-        match self.request_until(table::NEVER, method, &serde_json::json!({})).await {
-            // A refusal comes from somebody who lives; a lost connection does not.
-            Err(error) if error.kind() == ErrorKind::ConnectionLost => Err(error),
-            _ => Ok(()),
-        }
-    }
-
-    /// Tells everybody who waits; the answer tells whether the conversation was open until now. What was never read is
-    /// sent again by whoever sent it.
+    /// Closes the table and fails what is pending; tells whether the session was open until now. Calls that were never read
+    /// go back to their senders.
     fn fail_all(&self, error: Error, unread: Option<&Unread>) -> bool {
         let is_unread = |id| unread.is_some_and(|unread| unread.proves(id));
         let (was_open, ended) = {
             let mut table = lock(&self.table);
             (table.closed().is_none(), table.close(error.clone(), is_unread))
         };
-        for (pending, fate) in ended {
-            match fate {
-                Fate::Over(executed) => {
+        for (pending, after) in ended {
+            match after {
+                AfterClose::Fail(executed) => {
                     pending.finish(Err(error.clone().with_executed(executed)));
                 }
-                Fate::Forwarded(forwarded) => self.give_back(pending, &error, forwarded),
+                AfterClose::Resend(handle) => self.return_unread(pending, &error, handle),
             }
         }
         self.deadline_moved.notify_one();
@@ -426,27 +350,25 @@ impl Session {
         pending.finish(outcome);
     }
 
+    fn emit(&self, event: SessionEvent) {
+        // The owner is gone with its runtime.
+        let _ = self.events.send((self.generation, event));
+    }
+
     /// Tells that the server wants a sign-in, once: whoever else is refused learns nothing new by it.
     pub(crate) fn tell_auth(&self, error: &Error) {
         if error.kind() == ErrorKind::AuthRequired && !self.told_auth.swap(true, Ordering::Relaxed)
         {
             let kind = EventKind::AuthRequired { error: error.clone() };
-            self.shared.subscribers.emit(&self.server, kind);
+            self.subscribers.emit(&self.server, kind);
         }
     }
 }
 
-/// A control request whose asker is gone leaves nothing behind.
-struct Forgotten<'a> {
-    session: &'a Session,
-    id: u64,
-}
-
-impl Drop for Forgotten<'_> {
-    fn drop(&mut self) {
-        let unanswered = lock(&self.session.table).remove(self.id).is_some();
-        if let (true, Some(wire)) = (unanswered, self.session.wire.get()) {
-            wire.abandon(self.id);
+impl BufferedWriter for Session {
+    fn flush(&self) {
+        if let Some(wire) = self.wire.get() {
+            wire.flush();
         }
     }
 }

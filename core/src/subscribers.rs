@@ -1,143 +1,99 @@
-//! Owns who hears of a connection: the managers that hold it, each with its own event log and its own catalog.
-//! Invariant: whoever has let go of a connection hears nothing more of it.
+//! Fans out what happens on a connection to the managers that hold it. The connection decides when; each manager decides
+//! what it shows, reports and writes: `catalog/manager_sink`.
+//! Invariant: a manager that has let go of a connection hears nothing more of it.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::catalog::{Cache, Consult, Drift, Offer, Tools};
-use crate::connection::Suspicion;
-use crate::event::{EventKind, EventLog, LogOrigin};
+use bytes::Bytes;
+
+use crate::event::{EventKind, LogOrigin};
 use crate::redact::Mask;
+use crate::scan::Signal;
 use crate::sync::lock;
+use crate::tool::Tools;
 
-/// How many suspicions a manager remembers having been told of.
-const SUSPICIONS: usize = 1024;
-/// How many lines about servers a manager keeps.
-const WARNINGS: usize = 1024;
+/// A manager that holds a connection, as the connection sees it.
+pub(crate) trait Subscriber: Send + Sync {
+    fn emit(&self, server: &str, kind: EventKind);
 
-/// What a manager shows a connection of itself.
-pub(crate) struct View {
-    pub(crate) events: EventLog,
-    pub(crate) cache: Cache,
-    catalog_version: AtomicU64,
-    /// How many changes of tools its servers have announced.
-    announced: AtomicU64,
-    /// What the manager offers of its servers' tools, by server.
-    offers: Mutex<HashMap<String, Arc<Offer>>>,
-    /// What is odd about its servers, as far as that is known only since they were connected: server and line.
-    warnings: Mutex<Vec<(String, String)>>,
-    /// What it was told of texts that give orders to a model, by server.
-    suspicions: Mutex<Vec<(String, Suspicion)>>,
+    /// The server announced a change of its tools.
+    fn note_announcement(&self);
+
+    /// The next read of the catalog rebuilds it.
+    fn invalidate_catalog(&self);
+
+    /// Emits a warning; false where it was emitted before.
+    fn warn_once(&self, server: &str, line: &str) -> bool;
+
+    /// Emits a suspicion; false where it was emitted before.
+    fn report_suspicion(&self, server: &str, suspicion: &Suspicion) -> bool;
+
+    /// Compares tools with what they were, before anybody is shown them.
+    fn review_tools(&self, server: &str, tools: &Tools, mask: &Mask);
+
+    /// Emits that there are other tools, and how they drifted; gives a line for the log.
+    fn report_tools(&self, server: &str, tools: &Tools, mask: &Mask) -> Option<String>;
+
+    /// Loads the pins of earlier sessions, where no tool may be shown before they are known. The job blocks.
+    fn load_pins(&self, server: &str) -> Option<Box<dyn FnOnce() + Send>>;
+
+    /// Where the manager keeps the server's tools from session to session.
+    fn tool_store(self: Arc<Self>, server: &str) -> Option<Box<dyn ToolStore>>;
 }
 
-impl View {
-    pub(crate) fn new(cache: Cache) -> Arc<View> {
-        Arc::new(View {
-            events: EventLog::default(),
-            cache,
-            catalog_version: AtomicU64::new(1),
-            announced: AtomicU64::new(0),
-            offers: Mutex::default(),
-            warnings: Mutex::default(),
-            suspicions: Mutex::default(),
-        })
-    }
+/// Where one manager keeps a server's tools. It is taken while the manager holds the connection; the manager may be gone
+/// when the tools are written. All methods block.
+pub(crate) trait ToolStore: Send {
+    /// Whether nothing is kept.
+    fn is_off(&self) -> bool;
 
-    pub(crate) fn set_offers(&self, offers: impl Iterator<Item = (String, Arc<Offer>)>) {
-        *lock(&self.offers) = offers.collect();
-    }
+    /// Emits how the tools differ from earlier sessions, if that was put off; gives a line for the log.
+    fn report_drift(&self, listing: &Listing) -> Option<String>;
 
-    pub(crate) fn offer(&self, server: &str) -> Option<Arc<Offer>> {
-        lock(&self.offers).get(server).cloned()
-    }
-
-    /// How many of these tools the manager offers.
-    pub(crate) fn tool_count(&self, server: &str, tools: &Tools, mask: &Mask) -> usize {
-        match self.offer(server) {
-            Some(offer) => offer.count(tools, || mask.clone()),
-            None => tools.list.len(),
-        }
-    }
-
-    /// What of these tools is not as it was.
-    pub(crate) fn look(
-        &self,
-        server: &str,
-        tools: &Tools,
-        mask: &Mask,
-        consult: Consult,
-    ) -> Vec<Drift> {
-        self.offer(server).map(|offer| offer.look(tools, mask, consult)).unwrap_or_default()
-    }
-
-    /// Tells the manager of that, as far as it has not heard it; the answer is a line that the log should have.
-    pub(crate) fn tell(&self, server: &str, drifts: Vec<Drift>) -> Option<String> {
-        let line = self.offer(server)?.tell(drifts, &self.events)?;
-        self.events.emit(server, log_event("warning", &line));
-        Some(line)
-    }
-
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        lock(&self.warnings).iter().map(|(_, line)| line.clone()).collect()
-    }
-
-    /// Notes the line and tells it as an event, unless that was done before.
-    pub(crate) fn warn_once(&self, server: &str, line: &str) -> bool {
-        let entry = (server.to_owned(), line.to_owned());
-        {
-            let mut warnings = lock(&self.warnings);
-            if warnings.contains(&entry) {
-                return false;
-            }
-            let excess = (warnings.len() + 1).saturating_sub(WARNINGS);
-            warnings.drain(..excess);
-            warnings.push(entry);
-        }
-        self.events.emit(server, log_event("warning", line));
-        true
-    }
-
-    /// Notes the suspicion; tells whether it is news.
-    pub(crate) fn is_first_report(&self, server: &str, suspicion: &Suspicion) -> bool {
-        let entry = (server.to_owned(), suspicion.clone());
-        let mut suspicions = lock(&self.suspicions);
-        let news = !suspicions.contains(&entry);
-        if news {
-            // A server that always says something else is forgotten little by little.
-            let excess = (suspicions.len() + 1).saturating_sub(SUSPICIONS);
-            suspicions.drain(..excess);
-            suspicions.push(entry);
-        }
-        news
-    }
-
-    /// What was odd about these servers is of no interest any more.
-    pub(crate) fn forget_warnings(&self, is_over: impl Fn(&str) -> bool) {
-        lock(&self.warnings).retain(|(server, _)| !is_over(server));
-        lock(&self.suspicions).retain(|(server, _)| !is_over(server));
-    }
-
-    pub(crate) fn catalog_version(&self) -> u64 {
-        self.catalog_version.load(Ordering::Acquire)
-    }
-
-    /// Another number means that some server announced a change of its tools.
-    pub(crate) fn announced(&self) -> u64 {
-        self.announced.load(Ordering::Acquire)
-    }
-
-    /// Marks the catalog as out of date; whoever looks at it next builds it anew.
-    pub(crate) fn invalidate_catalog(&self) {
-        self.catalog_version.fetch_add(1, Ordering::Release);
-    }
+    /// Writes the tools, unless another manager's store has written the same file.
+    fn write(&self, listing: &Listing, written: &mut WrittenFiles);
 }
 
-/// Everybody who holds one connection.
+/// A server's tools as they are to be compared and written.
+pub(crate) struct Listing {
+    pub(crate) server: Arc<str>,
+    pub(crate) tools: Tools,
+    /// Hides the values that the server was given.
+    pub(crate) mask: Mask,
+    /// The entries as they may be written.
+    pub(crate) masked_entries: Vec<Bytes>,
+    /// The fingerprint of the server's definition.
+    pub(crate) fingerprint: String,
+    pub(crate) protocol_version: String,
+    pub(crate) time_ms: u64,
+}
+
+/// The files that were written for one listing.
 #[derive(Default)]
-pub(crate) struct Subscribers(Mutex<Vec<Weak<View>>>);
+pub(crate) struct WrittenFiles(HashSet<PathBuf>);
 
-/// How much a log line matters.
+impl WrittenFiles {
+    /// Whether nobody has written this file or directory yet.
+    pub(crate) fn is_first(&mut self, path: &Path) -> bool {
+        self.0.insert(path.to_owned())
+    }
+}
+
+/// A text of a server that looks as if it were written to give orders to a model.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Suspicion {
+    /// The raw name of the tool that it describes; none for the server's instructions.
+    pub(crate) tool: Option<String>,
+    pub(crate) signals: Vec<Signal>,
+}
+
+/// The managers that hold one connection.
+#[derive(Default)]
+pub(crate) struct Subscribers(Mutex<Vec<Weak<dyn Subscriber>>>);
+
+/// The level of a log line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Severity {
     Error,
@@ -146,14 +102,14 @@ pub(crate) enum Severity {
 }
 
 impl Subscribers {
-    pub(crate) fn join(&self, view: &Arc<View>) {
-        lock(&self.0).push(Arc::downgrade(view));
+    pub(crate) fn join(&self, subscriber: Weak<dyn Subscriber>) {
+        lock(&self.0).push(subscriber);
     }
 
-    pub(crate) fn leave(&self, view: &Arc<View>) {
-        let mut views = lock(&self.0);
-        if let Some(at) = views.iter().position(|held| held.as_ptr() == Arc::as_ptr(view)) {
-            views.remove(at);
+    pub(crate) fn leave(&self, subscriber: &Weak<dyn Subscriber>) {
+        let mut subscribers = lock(&self.0);
+        if let Some(at) = subscribers.iter().position(|held| held.ptr_eq(subscriber)) {
+            subscribers.remove(at);
         }
     }
 
@@ -161,32 +117,55 @@ impl Subscribers {
         lock(&self.0).len()
     }
 
-    pub(crate) fn views(&self) -> Vec<Arc<View>> {
+    pub(crate) fn all(&self) -> Vec<Arc<dyn Subscriber>> {
         lock(&self.0).iter().filter_map(Weak::upgrade).collect()
     }
 
     pub(crate) fn emit(&self, server: &str, kind: EventKind) {
-        for view in self.views() {
-            view.events.emit(server, kind.clone());
-        }
-    }
-
-    pub(crate) fn invalidate_catalogs(&self) {
-        for view in self.views() {
-            view.invalidate_catalog();
+        for subscriber in self.all() {
+            subscriber.emit(server, kind.clone());
         }
     }
 
     /// Notes that the server announced a change of its tools.
     pub(crate) fn note_announcement(&self) {
-        for view in self.views() {
-            view.announced.fetch_add(1, Ordering::Release);
+        for subscriber in self.all() {
+            subscriber.note_announcement();
         }
     }
 
-    /// Writes a line to the log, and tells it as an event.
-    pub(crate) fn say(&self, weight: Severity, server: &str, line: &str) {
-        let level = match weight {
+    pub(crate) fn invalidate_catalogs(&self) {
+        for subscriber in self.all() {
+            subscriber.invalidate_catalog();
+        }
+    }
+
+    pub(crate) fn review_tools(&self, server: &str, tools: &Tools, mask: &Mask) {
+        for subscriber in self.all() {
+            subscriber.review_tools(server, tools, mask);
+        }
+    }
+
+    pub(crate) fn report_tools(&self, server: &str, tools: &Tools, mask: &Mask) {
+        let report =
+            |subscriber: &Arc<dyn Subscriber>| subscriber.report_tools(server, tools, mask);
+        log_warnings(server, self.all().iter().filter_map(report).collect());
+    }
+
+    /// Loads the pins of earlier sessions for all who need them before they show a tool. The job blocks.
+    pub(crate) fn load_pins(&self, server: &str) -> Option<impl FnOnce() + Send + use<>> {
+        let load = |subscriber: &Arc<dyn Subscriber>| subscriber.load_pins(server);
+        let jobs: Vec<_> = self.all().iter().filter_map(load).collect();
+        (!jobs.is_empty()).then_some(move || jobs.into_iter().for_each(|job| job()))
+    }
+
+    pub(crate) fn tool_stores(&self, server: &str) -> Vec<Box<dyn ToolStore>> {
+        self.all().into_iter().filter_map(|subscriber| subscriber.tool_store(server)).collect()
+    }
+
+    /// Writes a line to the log and emits it as an event.
+    pub(crate) fn log(&self, severity: Severity, server: &str, line: &str) {
+        let level = match severity {
             Severity::Error => {
                 tracing::error!(server, "{line}");
                 "error"
@@ -203,16 +182,31 @@ impl Subscribers {
         self.emit(server, log_event(level, line));
     }
 
-    /// A warning for everybody who has not heard it yet.
+    /// Warns everybody who was not warned of it before.
     pub(crate) fn warn_once(&self, server: &str, line: &str) {
-        let news = self.views().iter().filter(|view| view.warn_once(server, line)).count();
-        if news > 0 {
+        let warn = |subscriber: &&Arc<dyn Subscriber>| subscriber.warn_once(server, line);
+        if self.all().iter().filter(warn).count() > 0 {
             tracing::warn!(server, "{line}");
         }
     }
+
+    /// Reports a suspicion to all; tells whether it was new to any of them.
+    pub(crate) fn report_suspicion(&self, server: &str, suspicion: &Suspicion) -> bool {
+        let report =
+            |subscriber: &&Arc<dyn Subscriber>| subscriber.report_suspicion(server, suspicion);
+        self.all().iter().filter(report).count() > 0
+    }
 }
 
-fn log_event(level: &str, line: &str) -> EventKind {
+/// Writes lines of several managers to the log, each once.
+pub(crate) fn log_warnings(server: &str, lines: BTreeSet<String>) {
+    for line in lines {
+        tracing::warn!(server, "{line}");
+    }
+}
+
+/// The event of a log line of ours.
+pub(crate) fn log_event(level: &str, line: &str) -> EventKind {
     let (origin, level) = (LogOrigin::Mcpool, level.to_owned());
     EventKind::Log { origin, level, logger: None, data: line.into() }
 }

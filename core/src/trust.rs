@@ -12,7 +12,6 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::catalog::did_you_mean;
 use crate::config::{
     Declared, Level, ProjectEntry, ServerConfig, Source, Subject, Transport, physical,
 };
@@ -21,6 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::HostEnv;
 use crate::resolve::{ReferencedFile, SWITCHED_OFF, referenced_files, trust_fingerprint};
 use crate::shell;
+use crate::similar::did_you_mean;
 
 mod request;
 mod store;

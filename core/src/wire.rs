@@ -1,23 +1,27 @@
-//! Owns the ways to a server: bytes in, bytes out. It knows where a message begins and ends and which message
-//! expects an answer, and nothing else of the protocol; `session` gives the bytes their meaning.
-//! Invariant: after [`Inbound::closed`] nothing more is delivered.
+//! Owns the transports to a server: bytes in, bytes out. It knows where a message begins and ends and which message
+//! expects an answer, and nothing else of the protocol; `session` gives the bytes their meaning. What a transport does is
+//! in `transport`; each has its own file and its line in the list below.
+//! Invariant: after [`Inbound::closed`] nothing more is delivered; nobody outside of this module asks which transport a
+//! wire is.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use crate::config::Limits;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Stage};
 use crate::mailbox::Mailbox;
 use crate::redact::Mask;
+use crate::resolve::Resolved;
 
-mod frame;
 pub(crate) mod http;
-mod io;
-pub(crate) mod stdio;
-mod unread;
+mod stdio;
+mod transport;
 
-pub(crate) use unread::Unread;
+pub(crate) use stdio::Unread;
+pub(crate) use transport::Endpoint;
+use transport::Transport;
 
 /// Where a wire delivers. Called from whatever thread reads; must not block.
 pub(crate) trait Inbound: Send + Sync {
@@ -70,112 +74,151 @@ pub(crate) enum Flush {
     Later,
 }
 
-/// One live link to a server.
-pub(crate) enum Wire {
-    Stdio(Arc<stdio::Pipe>),
-    Http(Arc<http::Link>),
+/// A timer that fires so much later than it was due tells that the process did not run.
+const LATE: Duration = Duration::from_millis(50);
+
+/// Whether a limit that was noticed so long after its time passed while the process did not run.
+pub(crate) fn was_stopped(late: Duration) -> bool {
+    late >= LATE
 }
 
+/// Declares the wire from the list of transports. A transport has the name of what `resolve` makes for it.
+macro_rules! transports {
+    ($($name:ident($transport:ty),)*) => {
+        /// One live link to a server, by one of the transports. An enum, so that a call costs no dynamic dispatch.
+        pub(crate) enum Wire {
+            $($name(Arc<$transport>),)*
+        }
+
+        impl Wire {
+            /// Starts or dials the server.
+            pub(crate) fn open(resolved: Resolved, limits: &Limits) -> Result<Wire> {
+                Ok(match resolved {
+                    $(Resolved::$name(target) => Wire::$name(<$transport>::open(target, limits)?),)*
+                })
+            }
+
+            /// See [`Transport::STARTS_PROGRAM`].
+            pub(crate) fn starts_program(resolved: &Resolved) -> bool {
+                match resolved {
+                    $(Resolved::$name(_) => <$transport>::STARTS_PROGRAM,)*
+                }
+            }
+
+            /// See [`Transport::OPENING`].
+            pub(crate) fn opening_stage(resolved: &Resolved) -> Stage {
+                match resolved {
+                    $(Resolved::$name(_) => <$transport>::OPENING,)*
+                }
+            }
+
+            /// See [`Transport::REPORTS_UNSENT_LATER`].
+            pub(crate) fn reports_unsent_later(&self) -> bool {
+                match self {
+                    $(Wire::$name(_) => <$transport>::REPORTS_UNSENT_LATER,)*
+                }
+            }
+
+            /// See [`Transport::CALLS_END_ALONE`].
+            pub(crate) fn calls_end_alone(&self) -> bool {
+                match self {
+                    $(Wire::$name(_) => <$transport>::CALLS_END_ALONE,)*
+                }
+            }
+        }
+
+        /// Evaluates `$call` for the transport of `$wire`.
+        macro_rules! each {
+            ($wire:expr, $link:ident => $call:expr) => {
+                match $wire {
+                    $(Wire::$name($link) => $call,)*
+                }
+            };
+        }
+    };
+}
+
+transports! {
+    Stdio(stdio::Pipe),
+    Http(http::Link),
+}
+
+/// What every transport does; see [`Transport`].
 impl Wire {
-    /// Sends one message that ends in a line feed; `id` is set when an answer is expected.
+    pub(crate) fn deliver_to(&self, inbound: Weak<dyn Inbound>) {
+        each!(self, link => link.deliver_to(inbound));
+    }
+
     pub(crate) fn send(&self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
-        match self {
-            Wire::Stdio(pipe) => pipe.send(message, id, flush),
-            Wire::Http(link) => {
-                link.send(message, id);
-                Ok(())
-            }
-        }
+        each!(self, link => link.send(message, id, flush))
     }
 
-    /// Sends a request of our own, which must get through however many calls are under way.
-    pub(crate) fn control(&self, message: Vec<u8>, id: u64) -> Result<()> {
-        match self {
-            Wire::Stdio(pipe) => pipe.send(message, Some(id), Flush::Now),
-            Wire::Http(link) => {
-                link.control(message, id);
-                Ok(())
-            }
-        }
+    pub(crate) fn send_control(&self, message: Vec<u8>, id: u64) -> Result<()> {
+        each!(self, link => link.send_control(message, id))
     }
 
-    /// Sends the reply to a request of the server; a server that does not take our replies loses some of them.
-    pub(crate) fn reply(&self, message: Vec<u8>, limits: &Limits) -> bool {
-        match self {
-            Wire::Stdio(pipe) => pipe.reply(message, limits.reply_bytes),
-            Wire::Http(link) => link.reply(message),
-        }
+    pub(crate) fn send_reply(&self, message: Vec<u8>, limits: &Limits) -> bool {
+        each!(self, link => link.send_reply(message, limits))
     }
 
-    /// Sends what was kept back by [`Flush::Later`].
+    pub(crate) async fn send_and_confirm(&self, message: Vec<u8>) -> Result<()> {
+        each!(self, link => link.send_and_confirm(message).await)
+    }
+
     pub(crate) fn flush(&self) {
-        if let Wire::Stdio(pipe) = self {
-            pipe.flush();
-        }
+        each!(self, link => link.flush());
     }
 
-    /// Nobody waits for this answer any more; tells whether the request had left, as far as is known.
     pub(crate) fn abandon(&self, id: u64) -> bool {
-        match self {
-            Wire::Stdio(_) => true,
-            Wire::Http(link) => link.abandon(id),
-        }
+        each!(self, link => link.abandon(id))
     }
 
-    /// Lets `reader` read the wire on its own thread while it alone waits for answers; `None` ends that.
     pub(crate) fn lend(&self, reader: Option<&Arc<Mailbox>>) {
-        if let Wire::Stdio(pipe) = self {
-            match reader {
-                Some(mailbox) => pipe.lend(mailbox),
-                None => pipe.reclaim(),
-            }
-        }
+        each!(self, link => link.lend(reader));
     }
 
-    /// This came in and is no message.
-    pub(crate) fn printed(&self, line: &[u8]) {
-        if let Wire::Stdio(pipe) = self {
-            pipe.process().printed(line);
-        }
+    pub(crate) async fn read_arrived(&self, late: Duration) {
+        each!(self, link => link.read_arrived(late).await);
     }
 
-    /// The server speaks as it should: what it printed before says nothing of its end.
-    pub(crate) fn forget_printed(&self) {
-        if let Wire::Stdio(pipe) = self {
-            pipe.process().forget_printed();
-        }
+    pub(crate) fn announce_version(&self, version: &str) {
+        each!(self, link => link.announce_version(version));
     }
 
-    /// What hides the values that the server was given, in what it says.
+    pub(crate) fn listen(&self) {
+        each!(self, link => link.listen());
+    }
+
+    pub(crate) fn note_stray_line(&self, line: &[u8]) {
+        each!(self, link => link.note_stray_line(line));
+    }
+
+    pub(crate) fn forget_stray_lines(&self) {
+        each!(self, link => link.forget_stray_lines());
+    }
+
+    pub(crate) fn with_output(&self, error: Error) -> Error {
+        each!(self, link => link.with_output(error))
+    }
+
     pub(crate) fn mask(&self) -> &Mask {
-        match self {
-            Wire::Stdio(pipe) => pipe.process().mask(),
-            Wire::Http(link) => link.mask(),
-        }
+        each!(self, link => link.mask())
     }
 
-    /// Whether the wire's owner was told that it will not recover.
     pub(crate) fn is_over(&self) -> bool {
-        match self {
-            // A pipe's end closes the session.
-            Wire::Stdio(_) => false,
-            Wire::Http(link) => link.is_over(),
-        }
+        each!(self, link => link.is_over())
     }
 
     pub(crate) fn pid(&self) -> Option<u32> {
-        match self {
-            Wire::Stdio(pipe) => Some(pipe.process().pid()),
-            Wire::Http(_) => None,
-        }
+        each!(self, link => link.pid())
     }
 
-    /// Ends the link and what was started for it; bounded.
+    pub(crate) fn endpoint(&self) -> Option<Endpoint<'_>> {
+        each!(self, link => link.endpoint())
+    }
+
     pub(crate) async fn close(&self) {
-        match self {
-            Wire::Stdio(pipe) => pipe.close().await,
-            Wire::Http(link) => link.close().await,
-        }
+        each!(self, link => link.close().await);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use mcpool::{CacheOption, DiscoverOptions, Manager, ManagerOptions};
+use mcpool::{CacheDir, DiscoverOptions, Manager, ManagerOptions};
 use serde_json::{Value, json};
 
 #[path = "cli/support.rs"]
@@ -71,8 +71,8 @@ async fn the_hint_of_an_untrusted_server_is_a_command() {
         std::fs::write(&file, json!({"mcpServers": {"s": {"command": "x"}}}).to_string()).unwrap();
         let host_env =
             mcpool::HostEnv::new(Some(Default::default()), Some(directory.path().into()), None);
-        let options = DiscoverOptions { cwd: Some(project), host_env, ..Default::default() };
-        let manager = ManagerOptions { cache: CacheOption::Off, ..ManagerOptions::default() };
+        let options = DiscoverOptions::default().cwd(project).host_env(host_env);
+        let manager = ManagerOptions::default().cache_dir(CacheDir::Off);
         let manager = Manager::discover(options, manager).await.unwrap();
         let error = manager.connect("s").await.unwrap_err();
         assert_eq!(error.code(), "UNTRUSTED");

@@ -20,7 +20,7 @@ fn manager(server: Value, options: ManagerOptions) -> Manager {
 }
 
 fn asking(on_approval: OnApproval) -> ManagerOptions {
-    ManagerOptions { on_approval: Some(on_approval), ..apart() }
+    apart().on_approval(on_approval)
 }
 
 /// Approves late: notifies the first when it is asked, and waits for the second.
@@ -136,7 +136,7 @@ async fn who_is_asked_may_call_a_tool_that_needs_no_approval() {
             seen.text() == "count"
         }
     });
-    let options = ManagerOptions { approval: ApprovalPolicy::Annotations, ..asking(ask) };
+    let options = asking(ask).approval(ApprovalPolicy::Annotations);
     let manager = manager(stdio(&[]), options);
     *own.lock().unwrap() = Some(manager.clone());
     manager.connect_all().await.unwrap();
@@ -173,10 +173,10 @@ async fn a_call_waits_for_the_server_only_after_the_yes() {
     });
     let manager = manager(stdio(&[]), asking(ask));
     manager.connect_all().await.unwrap();
-    let limits = |idle, total| CallOptions {
-        timeout: Some(Duration::from_millis(idle)),
-        max_total_timeout: Some(Duration::from_millis(total)),
-        ..CallOptions::default()
+    let limits = |idle, total| {
+        CallOptions::default()
+            .timeout(Duration::from_millis(idle))
+            .max_total_timeout(Duration::from_millis(total))
     };
     let sleep = |ms: u64, options| {
         manager.call_tool("s", "sleep", Arguments::new(&json!({"ms": ms})).unwrap(), options)
@@ -255,7 +255,7 @@ async fn a_read_only_call_that_is_sent_again_is_asked_about_at_no_time() {
         async { true }
     });
     let (web, url) = Web::start(["--lose-session-after", "1", "--no-get", "--hint-tools"]);
-    let options = ManagerOptions { approval: ApprovalPolicy::Annotations, ..asking(ask) };
+    let options = asking(ask).approval(ApprovalPolicy::Annotations);
     let manager = manager(json!({"url": url}), options);
     manager.connect_all().await.unwrap();
     for _ in 0..3 {
@@ -288,10 +288,10 @@ async fn a_tool_that_is_read_only_no_longer_is_not_sent_again_nor_asked_about() 
         count.fetch_add(1, Ordering::SeqCst);
         async { false }
     });
-    let options = ManagerOptions { approval: ApprovalPolicy::Annotations, ..asking(ask) };
+    let options = asking(ask).approval(ApprovalPolicy::Annotations);
     let manager = manager(json!({"command": "sh", "args": ["-c", script]}), options);
     manager.connect_all().await.unwrap();
-    let options = CallOptions { retry: Some(mcpool::Retry::Safe), ..CallOptions::default() };
+    let options = CallOptions::default().retry(mcpool::Retry::Safe);
     let arguments = Arguments::new(&json!({"text": "hi"})).unwrap();
     let waiting = manager.call_tool("s", "echo", arguments, options);
     let received = |entry: &Value| entry["method"] == "tools/call";
@@ -324,7 +324,7 @@ async fn told(manager: &Manager, work: impl Future<Output = ()>) -> Vec<(CallPha
 
 #[tokio::test]
 async fn every_call_that_began_is_told_as_ended_once() {
-    let options = ManagerOptions { call_events: true, ..apart() };
+    let options = apart().call_events(true);
     let manager = manager(stdio(&[]), options);
     manager.connect_all().await.unwrap();
     let work = async {

@@ -58,7 +58,7 @@ async fn a_timeout_tells_the_server_and_spares_the_neighbours() {
     let journal = Journal::new("timeout");
     let manager = manager(json!({"s": stdio(&["--journal", journal.path()])}));
     manager.connect_all().await.unwrap();
-    let slow = CallOptions { timeout: Some(Duration::from_millis(80)), ..CallOptions::default() };
+    let slow = CallOptions::default().timeout(Duration::from_millis(80));
     let arguments = Arguments::from_json(r#"{"ms": 60000}"#).unwrap();
     let (timed_out, neighbour) = tokio::join!(
         manager.call_tool("s", "sleep", arguments, slow),

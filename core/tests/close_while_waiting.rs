@@ -7,9 +7,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use common::{Journal, apart, lives, stdio, until};
-use mcpool::{
-    Arguments, CallOptions, Config, Executed, Manager, ManagerOptions, State, ToolResult,
-};
+use mcpool::{Arguments, CallOptions, Config, Executed, Manager, State, ToolResult};
 use serde_json::{Value, json};
 
 const BOUND: Duration = Duration::from_secs(5);
@@ -28,7 +26,7 @@ impl Host {
             server[key] = value.clone();
         }
         let config = Config::from_value(json!({"mcpServers": {"s": server}})).unwrap();
-        let options = ManagerOptions { restart_wait: Duration::from_secs(120), ..apart() };
+        let options = apart().restart_wait(Duration::from_secs(120)).call_events(true);
         Host { manager: Manager::new(config, options), journal }
     }
 
@@ -70,9 +68,13 @@ async fn whoever_waits_for_the_retry_is_told_when_the_manager_closes() {
     let host = Host::new("told", &["--exit-at", "start"], restart);
     host.manager.connect_all().await.unwrap();
     host.reaches(State::Reconnecting).await;
+    let events = host.manager.events();
     let waiting_call = tokio::spawn(host.call(CallOptions::default()));
     let waiting = tokio::spawn(host.manager.wait_for("s", Some(Duration::from_secs(60))));
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    let started = async {
+        while json!(events.next().await.expect("the manager is open"))["phase"] != "started" {}
+    };
+    tokio::time::timeout(BOUND, started).await.expect("the call is told as started");
     assert!(!waiting_call.is_finished() && !waiting.is_finished());
     host.close().await;
     let ended = tokio::time::timeout(BOUND, waiting_call).await.expect("the call ends").unwrap();
@@ -85,7 +87,7 @@ async fn whoever_waits_for_the_retry_is_told_when_the_manager_closes() {
 async fn closing_during_a_probe_does_not_wait_for_its_answer() {
     let host = Host::new("probe", &["--block", "tools/call"], json!({}));
     host.manager.connect_all().await.unwrap();
-    let soon = CallOptions { timeout: Some(Duration::from_millis(50)), ..CallOptions::default() };
+    let soon = CallOptions::default().timeout(Duration::from_millis(50));
     let error = host.call(soon).await.unwrap_err();
     assert_eq!(error.code(), "TOOL_TIMEOUT");
     host.reaches(State::Degraded).await;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mcpool::{
-    Arguments, CacheOption, CallOptions, Config, Manager, ManagerOptions, Pool, PoolOptions,
+    Arguments, CacheDir, CallOptions, Config, Manager, ManagerOptions, Pool, PoolOptions,
     ToolResult,
 };
 use serde_json::{Value, json};
@@ -36,11 +36,7 @@ pub(crate) fn manager(servers: Value) -> Manager {
 
 /// Options that share nothing with other tests.
 pub(crate) fn apart() -> ManagerOptions {
-    ManagerOptions {
-        pool: Some(Pool::new(PoolOptions::default())),
-        cache: CacheOption::Off,
-        ..ManagerOptions::default()
-    }
+    ManagerOptions::default().pool(Pool::new(PoolOptions::default())).cache_dir(CacheDir::Off)
 }
 
 pub(crate) async fn call(

@@ -4,7 +4,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcpool::Config;
 use mcpool::config::{Place, add, disable, remove, update};
@@ -150,6 +150,14 @@ fn a_link_stays_and_what_it_leads_to_is_changed() {
     assert!(error.message().contains("loop"), "{error}");
 }
 
+/// How many descriptors of this process are open on a path.
+fn descriptors_of(path: &Path) -> usize {
+    let path = path.canonicalize().unwrap();
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    let links = open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    links.filter(|target| *target == path).count()
+}
+
 #[test]
 fn a_lock_that_somebody_holds_is_waited_for_and_not_for_ever() {
     let directory = tempfile::tempdir().unwrap();
@@ -158,8 +166,13 @@ fn a_lock_that_somebody_holds_is_waited_for_and_not_for_ever() {
     held.lock().unwrap();
     std::thread::scope(|scope| {
         let adding = scope.spawn(|| add(&place, "a", json!({"command": "x"})));
-        std::thread::sleep(Duration::from_millis(100));
-        assert!(!adding.is_finished());
+        // The file is not there before the lock is free, however long that takes.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while descriptors_of(directory.path()) < 2 && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        assert!(descriptors_of(directory.path()) >= 2, "it opened what it has to lock");
+        assert!(!adding.is_finished() && !directory.path().join("mcp.json").exists());
         held.unlock().unwrap();
         adding.join().unwrap().unwrap();
     });

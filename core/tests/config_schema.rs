@@ -164,8 +164,8 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
 fn what_the_pages_show_fits_and_is_warned_of_nowhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let page = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
-    let (readme, configuration) = (page("README.md"), page("docs/configuration.md"));
-    let rust = blocks(&readme, "rust").into_iter().flat_map(|block| {
+    let (quick_start, configuration) = (page("docs/quickstart.md"), page("docs/configuration.md"));
+    let rust = blocks(&quick_start, "rust").into_iter().flat_map(|block| {
         block.split("from_json(r#\"").skip(1).map(|rest| rest.split("\"#").next().unwrap())
     });
     let in_rust = rust.filter(|text| text.contains("mcpServers"));

@@ -4,10 +4,9 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use common::{apart, stdio, until};
-use mcpool::{DiscoverOptions, HostEnv, Manager, ManagerOptions, State, Trust};
+use mcpool::{DiscoverOptions, HostEnv, Manager, State, Trust};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -37,11 +36,11 @@ impl Site {
     fn options(&self) -> DiscoverOptions {
         let env = [("PATH".to_owned(), std::env::var("PATH").unwrap())];
         let host_env = HostEnv::new(Some(env.into()), Some(self.home.clone()), None);
-        DiscoverOptions { cwd: Some(self.project.clone()), host_env, ..Default::default() }
+        DiscoverOptions::default().cwd(self.project.clone()).host_env(host_env)
     }
 
     async fn manager(&self, watch: bool) -> Manager {
-        let options = ManagerOptions { watch, trust: Trust::All, ..apart() };
+        let options = apart().watch(watch).trust(Trust::All);
         Manager::discover(self.options(), options).await.unwrap()
     }
 }
@@ -140,7 +139,8 @@ async fn a_reload_that_waits_for_its_turn_reads_what_is_there_by_then() {
     until("the first reload is under way", || !manager.status().is_empty()).await;
     site.write(file.clone(), json!({"old": {"command": "x", "enabled": false}}));
     let second = tokio::spawn(manager.reload());
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    // A reload that did not wait would have read the file before this later look is done.
+    site.manager(false).await.close().await;
     site.write(file.clone(), json!({"new": {"command": "x", "enabled": false}}));
     first.await.unwrap().unwrap();
     assert_eq!(second.await.unwrap().unwrap().added, ["new"]);
@@ -167,7 +167,7 @@ async fn a_watched_manager_follows_files_that_were_not_there_at_first() {
 #[tokio::test]
 async fn a_failed_discovery_gives_a_manager_without_tools_and_one_error() {
     let site = Site::new();
-    let options = DiscoverOptions { cwd: Some(site.project.join("none")), ..site.options() };
+    let options = site.options().cwd(site.project.join("none"));
     let manager = Manager::discover(options, apart()).await.unwrap();
     let report = manager.connect_all().await.unwrap();
     assert!(report.connected.is_empty() && manager.get_tools().tools().is_empty());

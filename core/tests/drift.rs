@@ -5,7 +5,7 @@ mod common;
 use std::path::PathBuf;
 
 use common::{PATIENCE, apart, stdio, texts};
-use mcpool::{CacheOption, Config, EventKind, HostEnv, Manager, ManagerOptions};
+use mcpool::{CacheDir, Config, EventKind, HostEnv, Language, Manager, ManagerOptions};
 use serde_json::{Value, json};
 
 struct Room(PathBuf);
@@ -38,13 +38,11 @@ impl Room {
         let tools = self.0.join("tools.json");
         let mut server = stdio(&["--tools-file", tools.to_str().unwrap()]);
         server["env"] = json!({"VERSION": version});
-        let read = ManagerOptions::from_json(&options.to_string()).unwrap();
-        let options = ManagerOptions {
-            cache: CacheOption::At(self.0.join("cache")),
-            drift: read.drift,
-            approval: read.approval,
-            ..apart()
-        };
+        let read = ManagerOptions::from_json(&options.to_string(), Language::Python).unwrap();
+        let options = apart()
+            .cache_dir(CacheDir::At(self.0.join("cache")))
+            .drift(read.drift)
+            .approval(read.approval);
         let config = Config::from_value(json!({"mcpServers": {"s": server}})).unwrap();
         Manager::new(config, options)
     }
@@ -56,13 +54,13 @@ impl Room {
         server["env"] = json!({"TOKEN": "${TOKEN}"});
         server["inheritEnv"] = json!("none");
         let host_env = json!({"env": {"TOKEN": secret}, "home": self.0}).to_string();
-        let read = ManagerOptions::from_json(&json!({"drift": drift}).to_string()).unwrap();
-        let options = ManagerOptions {
-            cache: CacheOption::At(self.0.join("cache")),
-            host_env: HostEnv::from_json(&host_env).unwrap(),
-            drift: read.drift,
-            ..apart()
-        };
+        let read =
+            ManagerOptions::from_json(&json!({"drift": drift}).to_string(), Language::Python)
+                .unwrap();
+        let options = apart()
+            .cache_dir(CacheDir::At(self.0.join("cache")))
+            .host_env(HostEnv::from_json(&host_env).unwrap())
+            .drift(read.drift);
         let config = Config::from_value(json!({"mcpServers": {"s": server}})).unwrap();
         Manager::new(config, options)
     }

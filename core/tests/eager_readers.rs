@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{apart, call, stdio};
-use mcpool::{CallPhase, Config, EventKind, Manager, ManagerOptions};
+use mcpool::{CallPhase, Config, EventKind, Manager};
 use serde_json::json;
 
 const CALLS: usize = 8000;
 
 async fn every_call_is_told(callers: usize) {
     let config = Config::from_value(json!({"mcpServers": {"s": stdio(&[])}})).unwrap();
-    let manager = Arc::new(Manager::new(config, ManagerOptions { call_events: true, ..apart() }));
+    let manager = Arc::new(Manager::new(config, apart().call_events(true)));
     manager.connect_all().await.unwrap();
     let events = manager.events();
     let reader = tokio::spawn(async move {
@@ -61,7 +61,7 @@ async fn an_eager_reader_hears_of_every_call_of_many_callers() {
 #[tokio::test]
 async fn a_reader_that_comes_late_takes_all_of_it_in_batches() {
     let config = Config::from_value(json!({"mcpServers": {"s": stdio(&[])}})).unwrap();
-    let manager = Manager::new(config, ManagerOptions { call_events: true, ..apart() });
+    let manager = Manager::new(config, apart().call_events(true));
     manager.connect_all().await.unwrap();
     let events = manager.events();
     for _ in 0..2000 {

@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{apart, stdio};
-use mcpool::{Arguments, CallOptions, Config, HostEnv, Manager, ManagerOptions};
+use mcpool::{Arguments, CallOptions, Config, HostEnv, Manager};
 use serde_json::{Map, Value, json};
 
 const SERVERS: usize = 32;
@@ -47,7 +47,7 @@ async fn servers_that_start_at_once_get_their_own_variables_only() {
         })
         .collect();
     let config = Config::from_value(json!({"mcpServers": servers})).unwrap();
-    let manager = Manager::new(config, ManagerOptions { host_env: host_env(), ..apart() });
+    let manager = Manager::new(config, apart().host_env(host_env()));
     let report = manager.connect_all().await.unwrap();
     assert_eq!(report.connected.len(), SERVERS, "{report:?}");
     for n in 0..SERVERS {
@@ -76,7 +76,7 @@ async fn what_is_inherited_is_what_was_chosen() {
     };
     let servers = json!({"safe": with("safe"), "all": with("all"), "none": with("none")});
     let config = Config::from_value(json!({"mcpServers": servers})).unwrap();
-    let manager = Manager::new(config, ManagerOptions { host_env: host_env(), ..apart() });
+    let manager = Manager::new(config, apart().host_env(host_env()));
     manager.connect_all().await.unwrap();
     let mut names = Vec::new();
     for server in ["safe", "all", "none"] {

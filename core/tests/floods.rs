@@ -66,7 +66,7 @@ async fn a_call_to_a_server_that_writes_without_end_ends_at_its_timeout() {
     let manager = manager(json!({"a": shell("read d; yes ''")}));
     manager.connect_all().await.unwrap();
     let timeout = Some(Duration::from_millis(300));
-    let options = CallOptions { timeout, ..CallOptions::default() };
+    let options = CallOptions::default().timeout(timeout);
     let calling = manager.call_tool("a", "t", Arguments::none(), options);
     let error = tokio::time::timeout(PATIENCE, calling).await.expect("the call ends").unwrap_err();
     assert_eq!(error.code(), "TOOL_TIMEOUT");

@@ -5,9 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Journal, Web, apart, call, descriptors, lives, manager, stdio, until};
-use mcpool::{
-    Arguments, CallOptions, Config, KeepAlive, Manager, ManagerOptions, Pool, PoolOptions, State,
-};
+use mcpool::{Arguments, CallOptions, Config, KeepAlive, Manager, Pool, PoolOptions, State};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -105,9 +103,9 @@ async fn a_wait_for_the_next_attempt_ends_with_the_manager() {
 #[tokio::test]
 async fn what_a_pool_keeps_ends_with_the_pool() {
     let before = Before::new("kept").await;
-    let pool = Pool::new(PoolOptions { keep_alive: Some(KeepAlive::Always), ..Default::default() });
+    let pool = Pool::new(PoolOptions::default().keep_alive(KeepAlive::Always));
     let config = json!({"mcpServers": {"s": before.server(&[])}});
-    let options = ManagerOptions { pool: Some(pool.clone()), ..apart() };
+    let options = apart().pool(pool.clone());
     let manager = Manager::new(Config::from_value(config).unwrap(), options);
     manager.connect_all().await.unwrap();
     manager.close().await;
@@ -124,7 +122,7 @@ async fn a_watched_config_file_is_not_watched_any_more() {
     std::fs::write(&file, json!({"mcpServers": {"s": before.server(&[])}}).to_string()).unwrap();
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
     let threads_before = threads();
-    let options = ManagerOptions { watch: true, ..apart() };
+    let options = apart().watch(true);
     let manager = Manager::open(&file, options).unwrap();
     manager.connect_all().await.unwrap();
     drop(manager);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use mcpool::{
-    Arguments, CallOptions, DiscoverOptions, Manager, ManagerOptions, McpRemote, State, Trust,
-    TrustQuestion, discover, providers,
+    Arguments, CallOptions, DiscoverOptions, Manager, McpRemote, State, Trust, TrustQuestion,
+    discover, providers,
 };
 use serde_json::{Value, json};
 
@@ -261,12 +261,10 @@ fn no_verb_sets_off_anything_in_a_clone() {
 }
 
 fn options(world: &World) -> DiscoverOptions {
-    DiscoverOptions {
-        cwd: Some(world.project()),
-        host_env: world.host_env(),
-        native: vec!["exa".to_owned()],
-        ..DiscoverOptions::default()
-    }
+    DiscoverOptions::default()
+        .cwd(world.project())
+        .host_env(world.host_env())
+        .native(vec!["exa".to_owned()])
 }
 
 /// Every policy that trusts nothing here, and the questions that a callback got.
@@ -293,8 +291,8 @@ async fn use_every_verb(world: &World, case: &str) {
         let both = [McpRemote::Offer, McpRemote::Use];
         for mcp_remote in both.into_iter().take(if policy == "stored" { 2 } else { 1 }) {
             let what = |verb: &str| format!("{case}: {verb} with trust {policy}");
-            let discover = DiscoverOptions { mcp_remote, ..options(world) };
-            let trust = ManagerOptions { trust: trust.clone(), ..apart() };
+            let discover = options(world).mcp_remote(mcp_remote);
+            let trust = apart().trust(trust.clone());
             let manager = Manager::discover(discover, trust).await.unwrap();
             let names: Vec<String> = manager.status().into_iter().map(|it| it.name).collect();
             check(world, &what("discover"), &format!("{:?}", manager.warnings()));
@@ -336,7 +334,7 @@ async fn use_every_verb(world: &World, case: &str) {
 fn a_watched_project_that_turns_hostile_sets_off_nothing() {
     let world = World::new(Kind::Thefts(usize::MAX));
     mcpool::runtime::block_on(async {
-        let follow = ManagerOptions { watch: true, ..apart() };
+        let follow = apart().watch(true);
         let manager = Manager::discover(options(&world), follow).await.unwrap();
         manager.connect_all().await.unwrap();
         world.clone_repository(Kind::Traps);

@@ -33,12 +33,8 @@ async fn an_answer_is_fetched_after_its_stream_was_cut() {
     manager.connect_all().await.expect("connected");
     let steps = Arc::new(Mutex::new(Vec::new()));
     let seen = steps.clone();
-    let options = CallOptions {
-        on_progress: Some(std::sync::Arc::new(move |progress| {
-            seen.lock().unwrap().push(progress.progress)
-        })),
-        ..CallOptions::default()
-    };
+    let options = CallOptions::default()
+        .on_progress(move |progress| seen.lock().unwrap().push(progress.progress));
     let arguments = Arguments::new(&json!({"steps": 4, "ms": 200})).expect("an object");
     let result = manager.call_tool("s", "progress", arguments, options).await.expect("an answer");
     assert_eq!(result.text(), "done");

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use common::{Journal, PATIENCE, apart, call, manager, stdio, texts};
 use mcpool::logs::{LevelFilter, LogReader};
-use mcpool::{CacheOption, Config, Manager, ManagerOptions};
+use mcpool::{CacheDir, Config, Manager};
 use serde_json::{Value, json};
 
 const SECRET: &str = "hunterhunter";
@@ -96,8 +96,8 @@ async fn what_a_server_offers_holds_none_of_its_secrets() {
     let server =
         with_secret(&["--tools-file", tools.to_str().unwrap(), "--journal", journal.path()]);
     let config = Config::from_value(json!({"mcpServers": {"s": server}})).unwrap();
-    let cache = CacheOption::At(dir.join("cache"));
-    let manager = Manager::new(config, ManagerOptions { cache, ..apart() });
+    let cache = CacheDir::At(dir.join("cache"));
+    let manager = Manager::new(config, apart().cache_dir(cache));
     manager.connect_all().await.unwrap();
     let catalog = manager.get_tools();
     let tool = catalog.tools().iter().find(|tool| tool.name.contains("reveal")).unwrap();

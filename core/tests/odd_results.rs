@@ -4,7 +4,7 @@
 mod common;
 
 use common::{apart, call, manager, stdio};
-use mcpool::{CallOptions, Config, Manager, ManagerOptions, Spill, ToolOutput};
+use mcpool::{CallOptions, Config, Manager, Spill, ToolOutput};
 use serde_json::{Value, json};
 
 fn shown(text: &str) -> &str {
@@ -66,11 +66,13 @@ async fn deep_results_below_the_limit_are_shown_and_deeper_ones_fail_their_call(
 async fn fifty_megabytes_become_as_much_text_as_a_model_may_have() {
     let home = tempfile::tempdir().unwrap();
     let config = Config::from_value(json!({"mcpServers": {"s": stdio(&[])}})).unwrap();
-    let cache = mcpool::CacheOption::At(home.path().to_owned());
-    let options = ManagerOptions { spill: Spill::File, wrap: false, cache, ..apart() };
+    let cache = mcpool::CacheDir::At(home.path().to_owned());
+    let options = apart().spill(Spill::File).wrap(false).cache_dir(cache);
     let manager = Manager::new(config, options);
+    manager.connect_all().await.unwrap();
     let json = format!(r#"{{"content":[{{"type":"text","text":"{}"}}]}}"#, "x".repeat(50_000_000));
-    let result = manager.result("s", "big", json);
+    let origin = call(&manager, "echo", json!({"text": ""})).await.unwrap().origin().cloned();
+    let result = origin.expect("the origin of a call").result(json);
     let text = result.for_model();
     let notice = "\n… (output truncated at 50000 chars, 50000000 total; the whole is in ";
     let (body, path) = text.split_once(notice).expect("the notice");

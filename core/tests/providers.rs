@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use mcpool::{
-    DiscoverOptions, Discovery, HostEnv, Manager, ManagerOptions, Platform, Trust, providers,
+    DiscoverOptions, Discovery, HostEnv, Language, Manager, ManagerOptions, Platform, Trust,
+    providers,
 };
 use serde_json::{Map, Value, json};
 
@@ -87,11 +88,12 @@ fn on_platform(case: &Path, files: &Path, platform: Platform) -> Result<Value, F
         env.insert("APPDATA".to_owned(), roaming.to_string_lossy().into_owned());
     }
     let written: Map<String, Value> = read(&case.join("options.json"), &placed)?;
-    let mut options = DiscoverOptions::from_json(&Value::Object(written).to_string())?;
+    let mut options =
+        DiscoverOptions::from_json(&Value::Object(written).to_string(), Language::Python)?;
     options.cwd = Some(project.clone());
     options.host_env = HostEnv::new(Some(env), Some(home.clone()), Some(platform));
     // With full trust, everything counts as written.
-    let trusting = ManagerOptions { trust: Trust::All, ..ManagerOptions::default() };
+    let trusting = ManagerOptions::default().trust(Trust::All);
     let manager = mcpool::runtime::block_on(Manager::discover(options, trusting))?;
     let found = told(&manager.discovery().expect("it was made by discovery"), &root);
     let text = found.to_string().replace(&*home.to_string_lossy(), "@home@");

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Trial};
+use serde_json::json;
 
 mod common;
 #[path = "scenarios/matching.rs"]
@@ -11,6 +12,10 @@ mod matching;
 mod place;
 #[path = "scenarios/runner.rs"]
 mod runner;
+#[path = "scenarios/steps.rs"]
+mod steps;
+#[path = "scenarios/verbs.rs"]
+mod verbs;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in the workspace").into()
@@ -32,5 +37,24 @@ fn main() {
         let name = file.file_stem().expect("a file has a name").to_string_lossy().into_owned();
         Trial::test(name, move || runner::run(&root(), &file).map_err(Into::into))
     });
-    libtest_mimic::run(&arguments, trials.collect()).exit();
+    let refused = Trial::test("a_step_that_is_not_in_the_table_is_refused", || {
+        refused_steps().map_err(Into::into)
+    });
+    libtest_mimic::run(&arguments, trials.chain([refused]).collect()).exit();
+}
+
+fn refused_steps() -> Result<(), String> {
+    let refused = [
+        json!({"do": "dance"}),
+        json!({"do": "tools", "colour": "blue"}),
+        json!({"do": "connect"}),
+        json!({"do": "repeat", "times": 2, "step": {"do": "dance"}}),
+    ];
+    for step in refused {
+        let scenario = json!({"about": "x", "spec": [], "steps": [step]});
+        if steps::check_scenario(&scenario).is_ok() {
+            return Err(format!("{step} was accepted"));
+        }
+    }
+    Ok(())
 }

@@ -41,7 +41,7 @@ async fn the_right_tool_is_among_the_first_five() {
         .map(|name| (name.clone(), common::stdio(&["--name", name, "--tools-from", file])))
         .collect();
     let config = Config::from_value(json!({"mcpServers": definitions})).expect("a valid config");
-    let options = mcpool::ManagerOptions { naming: mcpool::Naming::Raw, ..common::apart() };
+    let options = common::apart().naming(mcpool::Naming::Raw);
     let manager = Manager::new(config, options);
     for name in servers.keys() {
         manager.connect(name).await.expect("it connects");

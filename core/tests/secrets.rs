@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use mcpool::logs::{LevelFilter, LogReader};
-use mcpool::{Arguments, CallOptions, Config, Manager, discover};
+use mcpool::{Arguments, CallOptions, Config, Language, Manager, discover};
 use serde_json::json;
 
 mod common;
@@ -63,7 +63,7 @@ async fn no_secret_is_in_anything_that_is_said_of_a_server() {
         ] {
             let arguments = Arguments::new(&arguments).unwrap();
             let limit = Some(Duration::from_secs(2));
-            let options = CallOptions { timeout: limit, ..CallOptions::default() };
+            let options = CallOptions::default().timeout(limit);
             if let Err(error) = manager.call_tool(server, tool, arguments, options).await {
                 error_of(&mut heard, server, &error);
             }
@@ -232,8 +232,10 @@ fn no_secret_is_in_what_a_config_says_of_its_mistakes() {
         r#"{"host_env": {"env": {"A": ["swordfish"]}}}"#,
         r#"{"host_env": {"platform": "swordfish"}}"#,
     ] {
-        error_of(&mut heard, options, &mcpool::ManagerOptions::from_json(options).err().unwrap());
-        error_of(&mut heard, options, &mcpool::DiscoverOptions::from_json(options).err().unwrap());
+        let manager = mcpool::ManagerOptions::from_json(options, Language::Python);
+        error_of(&mut heard, options, &manager.err().unwrap());
+        let discover = mcpool::DiscoverOptions::from_json(options, Language::Python);
+        error_of(&mut heard, options, &discover.err().unwrap());
         error_of(&mut heard, options, &mcpool::config::Place::from_json(options).err().unwrap());
     }
     heard.check();

@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Journal, apart, lives, stdio, until};
-use mcpool::{Config, Manager, ManagerOptions, Pool, PoolOptions, State};
+use mcpool::{Config, Manager, Pool, PoolOptions, State};
 use serde_json::{Map, json};
 
 const SERVERS: usize = 4;
@@ -35,7 +35,7 @@ impl Crowd {
         let pool = Pool::new(PoolOptions::default());
         // Long enough that no cached tools are used, even on a slow machine.
         let gate = Duration::from_secs(60);
-        let options = ManagerOptions { pool: Some(pool), gate, ..apart() };
+        let options = apart().pool(pool).gate(gate);
         let managers =
             (0..MANAGERS).map(|_| Manager::new(config.clone(), options.clone())).collect();
         Crowd { managers, journals }

@@ -8,9 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use common::{Web, apart, descriptors, manager, stdio};
-use mcpool::{
-    Arguments, CallOptions, Error, Executed, Mailbox, Manager, ManagerOptions, ServerStatus, State,
-};
+use mcpool::{Arguments, CallOptions, Error, Executed, Mailbox, Manager, ServerStatus, State};
 use serde_json::json;
 use tokio::sync::Mutex;
 
@@ -148,7 +146,7 @@ fn begin_in_a_shortage() {
     let unused = common::manager(json!({"s": stdio(&[])}));
     let arguments = || Arguments::new(&json!({"text": "x"})).unwrap();
     let call = || manager.call_tool("lazy", "echo", arguments(), CallOptions::default());
-    let follow = || Manager::open(&file, ManagerOptions { watch: true, ..apart() });
+    let follow = || Manager::open(&file, apart().watch(true));
     // Waits without its own descriptor.
     let here = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let check = |error: Error| {

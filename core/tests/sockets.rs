@@ -103,8 +103,7 @@ async fn a_call_that_got_no_socket_in_time_was_not_executed() {
     until("all sockets are in use", || called() == 100).await;
     let more: Vec<_> = (0..50).map(|_| sleep()).collect();
     let arguments = Arguments::new(&json!({"text": "x"})).unwrap();
-    let options =
-        CallOptions { timeout: Some(Duration::from_millis(300)), ..CallOptions::default() };
+    let options = CallOptions::default().timeout(Duration::from_millis(300));
     let error = manager.call_tool("s", "echo", arguments, options).await.expect_err("no socket");
     assert_eq!((error.code(), error.executed()), ("TOOL_TIMEOUT", Some(Executed::No)));
     for given_up in more.into_iter().chain(long.pop()) {

@@ -46,15 +46,12 @@ impl Site {
     }
 
     async fn manager(&self, trust: Trust) -> Manager {
-        self.with(ManagerOptions { trust, ..apart() }).await
+        self.with(apart().trust(trust)).await
     }
 
     async fn with(&self, options: ManagerOptions) -> Manager {
-        let discover = DiscoverOptions {
-            cwd: Some(self.project.clone()),
-            host_env: self.host_env.clone(),
-            ..DiscoverOptions::default()
-        };
+        let discover =
+            DiscoverOptions::default().cwd(self.project.clone()).host_env(self.host_env.clone());
         Manager::discover(discover, options).await.unwrap()
     }
 
@@ -201,11 +198,7 @@ async fn a_link_to_a_trusted_file_borrows_no_trust() {
         std::fs::create_dir_all(&clone).unwrap();
         std::os::unix::fs::symlink(target, clone.join(link)).unwrap();
     }
-    let discover = DiscoverOptions {
-        cwd: Some(clone.clone()),
-        host_env: site.host_env.clone(),
-        ..DiscoverOptions::default()
-    };
+    let discover = DiscoverOptions::default().cwd(clone.clone()).host_env(site.host_env.clone());
     let manager = Manager::discover(discover, apart()).await.unwrap();
     assert_eq!(manager.connect_all().await.unwrap().blocked, ["s"]);
 
@@ -235,7 +228,7 @@ async fn policies_decide_without_the_store() {
 async fn one_managers_trust_is_not_anothers() {
     let site = Site::new(json!({"s": stdio(&[])}));
     let pool = Pool::new(PoolOptions::default());
-    let open = |trust| ManagerOptions { trust, pool: Some(pool.clone()), ..apart() };
+    let open = |trust| apart().trust(trust).pool(pool.clone());
     let (trusting, wary) =
         (site.with(open(Trust::All)).await, site.with(open(Trust::Stored)).await);
     assert_eq!(trusting.connect_all().await.unwrap().connected, ["s"]);
@@ -289,14 +282,15 @@ async fn an_open_question_holds_up_nobody_else_and_a_late_yes_connects() {
     let gate = Arc::new(Notify::new());
     let (trust, _) = asking(true, Some(gate.clone()));
     let pending_without_cache = PendingWithoutCache::Skip;
-    let manager = site.with(ManagerOptions { trust, pending_without_cache, ..apart() }).await;
+    let manager =
+        site.with(apart().trust(trust).pending_without_cache(pending_without_cache)).await;
     // Even on a slow machine, only the open question is late when the gate closes.
     manager.connect("mine").await.unwrap();
     let report = manager.connect_all().await.unwrap();
     assert_eq!((report.connected, report.pending), (vec!["mine".to_owned()], vec!["s".to_owned()]));
     assert_eq!(manager.connect("s").await.unwrap_err().code(), "UNTRUSTED");
     // The product's "timeout" also limits the call: with a longer one, the question ends first.
-    let options = CallOptions { timeout: Some(Duration::from_secs(60)), ..CallOptions::default() };
+    let options = CallOptions::default().timeout(Duration::from_secs(60));
     let arguments = Arguments::new(&json!({"text": "hi"})).unwrap();
     let refused = manager.call_tool("s", "echo", arguments, options).await.unwrap_err();
     assert_eq!(refused.code(), "UNTRUSTED");
@@ -338,8 +332,7 @@ async fn the_time_of_an_answer_is_the_calls_own() {
     };
     let manager = site.manager(Trust::Ask(Arc::new(ask))).await;
     let arguments = Arguments::new(&json!({"ms": 1000})).unwrap();
-    let options =
-        CallOptions { timeout: Some(Duration::from_millis(1600)), ..CallOptions::default() };
+    let options = CallOptions::default().timeout(Duration::from_millis(1600));
     let late = manager.call_tool("p", "sleep", arguments, options).await.unwrap_err();
     assert_eq!(late.code(), "TOOL_TIMEOUT", "{late}");
     manager.close().await;
@@ -494,12 +487,10 @@ async fn trust_in_a_bridge_is_trust_in_its_direct_way() {
     let bridge = json!({"command": "npx", "args": ["-y", "mcp-remote", url]});
     let site = Site::new(json!({"s": bridge}));
     site.trust(&site.file(), None).unwrap();
-    let discover = DiscoverOptions {
-        cwd: Some(site.project.clone()),
-        mcp_remote: mcpool::McpRemote::Use,
-        host_env: site.host_env.clone(),
-        ..DiscoverOptions::default()
-    };
+    let discover = DiscoverOptions::default()
+        .cwd(site.project.clone())
+        .mcp_remote(mcpool::McpRemote::Use)
+        .host_env(site.host_env.clone());
     let manager = Manager::discover(discover, apart()).await.unwrap();
     assert_eq!(manager.connect_all().await.unwrap().connected, ["s"]);
     manager.close().await;

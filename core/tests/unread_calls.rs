@@ -99,7 +99,7 @@ async fn a_call_right_after_the_death_of_its_server_goes_to_the_next() {
 #[tokio::test]
 async fn what_was_read_is_lost_and_what_was_not_goes_to_the_next() {
     for call_events in [false, true] {
-        let options = ManagerOptions { call_events, ..apart() };
+        let options = apart().call_events(call_events);
         let killed = Killed::connected("unread-some", &[], options).await;
         let read = killed.call("sleep", json!({"ms": 60_000, "key": "read"}), Default::default());
         until("a call that runs", || killed.count("ran", &json!("read")) == 1).await;
@@ -139,10 +139,8 @@ async fn progress_of_a_call_that_was_sent_again_is_heard() {
     killed.stop().await;
     let told: Arc<Mutex<Vec<f64>>> = Arc::default();
     let heard = told.clone();
-    let options = CallOptions {
-        on_progress: Some(Arc::new(move |progress| heard.lock().unwrap().push(progress.progress))),
-        ..CallOptions::default()
-    };
+    let options = CallOptions::default()
+        .on_progress(move |progress| heard.lock().unwrap().push(progress.progress));
     let call = killed.call("progress", json!({"steps": 3, "ms": 1}), options);
     killed.signal(libc::SIGKILL);
     call.await.unwrap();

@@ -120,13 +120,21 @@ def members(found: Module, node: ast.ClassDef, live: object, owner: str) -> list
             inner = parent[1]
             if isinstance(inner, ast.ClassDef):
                 lines += members(parent[0], inner, live, owner)
-    for item in node.body:
+    for item, after in zip(node.body, [*node.body[1:], None], strict=True):
         match item:
             case ast.AnnAssign(target=ast.Name(id=name)):
-                lines.append(f"- `{name}: {one_line(item.annotation)}`")
+                lines.append(f"- `{name}: {one_line(item.annotation)}`{field_words(after)}")
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 lines += member(owner, item, live)
     return lines
+
+
+def field_words(after: ast.stmt | None) -> str:
+    """The docstring of a field is the statement after it."""
+    match after:
+        case ast.Expr(value=ast.Constant(value=str(said))):
+            return "  \n  " + re.sub(r"\s+", " ", said)
+    return ""
 
 
 def member(owner: str, item: ast.FunctionDef | ast.AsyncFunctionDef, live: object) -> list[str]:
@@ -183,6 +191,20 @@ def errors(where: str, names: list[str]) -> list[str]:
     return ["### Errors", "", "| class | code |", "|---|---|", *rows, ""] if rows else []
 
 
+def option_types() -> list[str]:
+    """The keywords that functions take as `**options`; a type that extends another one names it."""
+    options = module("mcpool._options")
+    lines: list[str] = []
+    for name, node in options.definitions.items():
+        if isinstance(node, ast.ClassDef):
+            own = copy.deepcopy(node)
+            own.bases = []
+            base = one_line(node.bases[0])
+            also = "" if base == "TypedDict" else f" It has the options of `{base}` too."
+            lines += [f"### {name}", "", words(node, None) + also, "", *members(options, own, None, name), ""]
+    return lines
+
+
 def main() -> None:
     out = [
         "# Python reference",
@@ -204,6 +226,8 @@ def main() -> None:
         for one in known:
             if one not in classes and not one.startswith("_"):
                 out += section(name, one)
+        if name == "mcpool":
+            out += option_types()
         out += errors(name, classes)
     print("\n".join(out).rstrip())
 

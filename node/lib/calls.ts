@@ -75,7 +75,7 @@ function carrying(
 }
 
 function send(
-  { submit, manager, asked }: Caller,
+  { submit, asked }: Caller,
   server: string | undefined,
   tool: string,
   args: Arguments | undefined,
@@ -84,8 +84,7 @@ function send(
   return new Promise((resolve, reject) => {
     const json = args === undefined ? undefined : write(args, 'arguments');
     // The function keeps its manager: a manager stays while its calls are under way.
-    const called = { manager, server, name: tool };
-    const waiter = { resolve, reject, owner: submit, asked, tool: called } as Waiting;
+    const waiter = { resolve, reject, owner: submit, asked } as Waiting;
     if (options) return callWith(submit, server, tool, json, options, waiter);
     if (submit(enter(waiter), server, tool, json)) queueMicrotask(flush);
   });

@@ -1,9 +1,9 @@
 // Owns changing config files: one server at a time, everything else in the file stays as it was.
 import * as native from '../native.js';
-import type { ServerConfig } from './manager.js';
+import type { HostEnv } from './host-env.js';
 import { ask, bridge } from './post.js';
+import type { ServerConfig } from './server-config.js';
 import { restoringWrite, withPaths, write } from './shape.js';
-import type { Surroundings } from './surroundings.js';
 
 /** The file that is changed. */
 export interface EditOptions {
@@ -13,7 +13,7 @@ export interface EditOptions {
   file?: string | URL | undefined;
   /** The project's directory; the process's working directory when left out. */
   cwd?: string | URL | undefined;
-  surroundings?: Surroundings | undefined;
+  hostEnv?: HostEnv | undefined;
 }
 
 /** What a change did. */

@@ -1,31 +1,10 @@
 // Owns what discovery tells.
-import { type McpoolError, restore, type SentError } from './errors.js';
+import { type McpoolError, restore, restoring, type SentError } from './errors.js';
+import type { DiscoverOptions } from './options.js';
 import { ask, bridge } from './post.js';
 import { Secret } from './secret.js';
-import { pathOf, restoringWrite, shape, withPaths } from './shape.js';
+import { shape, withPaths, write } from './shape.js';
 import type { Source } from './status.js';
-import type { Surroundings } from './surroundings.js';
-
-/** Where to look, and what to leave out. */
-export interface DiscoverOptions {
-  /** The project's directory; the process's working directory when left out. */
-  cwd?: string | URL | undefined;
-  /** Whether the project's own files count. */
-  projectConfig?: boolean | undefined;
-  /** Names of servers that are off, whatever any file says. */
-  disabledServers?: string[] | undefined;
-  /** Names of the only servers that are on. */
-  enabledServers?: string[] | undefined;
-  /** Globs over names and URLs of servers to leave out. */
-  exclude?: string[] | undefined;
-  /** Servers that the host integrates by itself: left out, their keys handed over. */
-  native?: string[] | undefined;
-  /** Whether `npx mcp-remote <url>` is kept with the direct way beside it, or replaced by it. */
-  mcpRemote?: 'offer' | 'use' | undefined;
-  /** The only products whose files are read. */
-  providers?: string[] | undefined;
-  surroundings?: Surroundings | undefined;
-}
 
 /** A server that was found. Either `config` and `enabled` are there, or `error`. */
 export interface FoundServer {
@@ -90,28 +69,11 @@ export interface Discovery {
 
 /** Looks for the servers that are configured on this machine. Reads files, starts nothing. */
 export function discover(options: DiscoverOptions = {}): Promise<Discovery> {
-  const verb = (key: number) =>
-    restoringWrite(withPaths(options, 'cwd'), (json) => bridge().discover(key, json));
-  return ask(verb, readDiscovery);
-}
-
-/** The options of discovery alone, as the core takes them. */
-export function requestOf(options: DiscoverOptions): object {
-  const { cwd, projectConfig, disabledServers, enabledServers, exclude } = options;
-  const { native, mcpRemote, providers, surroundings } = options;
-  return {
-    cwd: cwd === undefined ? undefined : pathOf(cwd),
-    ...{
-      projectConfig,
-      disabledServers,
-      enabledServers,
-      exclude,
-      native,
-      mcpRemote,
-      providers,
-      surroundings,
-    },
+  const verb = (key: number) => {
+    const json = write('options', withPaths(options, 'cwd'));
+    restoring(() => bridge().discover(key, json));
   };
+  return ask(verb, readDiscovery);
 }
 
 interface SentServer {

@@ -1,4 +1,5 @@
 // Owns the error classes: one per kind of the core's list, restored from what the core sends.
+import { getSystemErrorName } from 'node:util';
 
 /** The error object of a JSON-RPC answer, as the server sent it. */
 export interface RpcError {
@@ -9,6 +10,9 @@ export interface RpcError {
 
 /** Whether the tool ran, as far as can be known when a call fails. */
 export type Executed = 'no' | 'yes' | 'unknown';
+
+/** The step that failed. */
+export type Stage = 'resolve' | 'spawn' | 'dial' | 'handshake' | 'list_tools' | 'call';
 
 /** Where a restart stands, when a call comes while its server is down. */
 export interface Restart {
@@ -23,9 +27,15 @@ export interface Restart {
 /** What an error tells besides its message. */
 export interface ErrorDetails {
   readonly retryable?: boolean;
+  readonly stage?: Stage;
   readonly executed?: Executed;
   readonly server?: string;
   readonly hint?: string;
+  readonly exitCode?: number;
+  readonly signal?: number;
+  readonly stderr?: string;
+  readonly stdout?: string;
+  readonly httpStatus?: number;
   readonly rpc?: RpcError;
   readonly restart?: Restart;
   readonly retryAfterMs?: number;
@@ -40,12 +50,24 @@ export class McpoolError extends Error {
   readonly code: string;
   /** Whether the same request may succeed later without any change. */
   readonly retryable: boolean;
+  /** The step that failed. */
+  declare readonly stage?: Stage;
   /** Whether the tool ran, where that matters. */
   declare readonly executed?: Executed;
   /** The server concerned. */
   declare readonly server?: string;
   /** What to do about it. */
   declare readonly hint?: string;
+  /** The code with which the server's process exited. */
+  declare readonly exitCode?: number;
+  /** The signal that ended the server's process. */
+  declare readonly signal?: number;
+  /** The last lines of the server's stderr, for failed starts and for processes that ended. */
+  declare readonly stderr?: string;
+  /** The first lines that the server printed to stdout in place of messages, for failed starts. */
+  declare readonly stdout?: string;
+  /** The HTTP status that refused the request. */
+  declare readonly httpStatus?: number;
   /** The server's JSON-RPC error, where it sent one. */
   declare readonly rpc?: RpcError;
   /** Where the restart stands, for `RestartInProgressError` and `RestartFailedError`. */
@@ -59,9 +81,15 @@ export class McpoolError extends Error {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.code = new.target.code;
     this.retryable = details.retryable ?? false;
+    if (details.stage != null) this.stage = details.stage;
     if (details.executed != null) this.executed = details.executed;
     if (typeof details.server === 'string') this.server = details.server;
     if (typeof details.hint === 'string') this.hint = details.hint;
+    if (details.exitCode != null) this.exitCode = details.exitCode;
+    if (details.signal != null) this.signal = details.signal;
+    if (details.stderr != null) this.stderr = details.stderr;
+    if (details.stdout != null) this.stdout = details.stdout;
+    if (details.httpStatus != null) this.httpStatus = details.httpStatus;
     if (details.rpc != null) this.rpc = details.rpc;
     if (details.restart != null) this.restart = details.restart;
     if (details.retryAfterMs != null) this.retryAfterMs = details.retryAfterMs;
@@ -183,12 +211,18 @@ for (const kind of [McpoolError, ...classes]) {
 
 const byCode = new Map<string, typeof McpoolError>(classes.map((kind) => [kind.code, kind]));
 
+/** Fields whose names the core writes in another way, or that are restored in turn. */
+type Renamed = 'exitCode' | 'httpStatus' | 'retryAfterMs' | 'byServer' | 'restart' | 'cause';
+
 /** An error as the core sends it. */
-export interface SentError extends Omit<ErrorDetails, 'restart' | 'retryAfterMs' | 'byServer'> {
+export interface SentError extends Omit<ErrorDetails, Renamed> {
   readonly code: string;
   readonly message: string;
+  readonly exit_code?: number | null;
+  readonly http_status?: number | null;
   readonly restart?: SentRestart | null;
   readonly retry_after_ms?: number | null;
+  readonly cause?: SentError | SentForeignError | null;
   readonly by_server?: boolean;
 }
 
@@ -198,22 +232,42 @@ interface SentRestart {
   readonly last_error: SentError | null;
 }
 
+/** An error of the system or of a library, as the core sends it. */
+interface SentForeignError {
+  readonly message: string;
+  readonly errno: number | null;
+}
+
 /** The error that the core sent, as an instance of its class. */
 export function restore({
   code,
   message,
+  exit_code,
+  http_status,
   restart,
   retry_after_ms,
+  cause,
   by_server,
   ...rest
 }: SentError): McpoolError {
   const Kind = byCode.get(code) ?? McpoolError;
-  const details = {
+  return new Kind(message, {
     ...rest,
+    ...(exit_code != null && { exitCode: exit_code }),
+    ...(http_status != null && { httpStatus: http_status }),
+    ...(restart != null && { restart: restoreRestart(restart) }),
     ...(retry_after_ms != null && { retryAfterMs: retry_after_ms }),
+    ...(cause != null && { cause: restoreCause(cause) }),
     byServer: by_server ?? false,
-  };
-  return new Kind(message, restart == null ? details : { ...details, restart: restoreRestart(restart) });
+  });
+}
+
+/** Like Node's own system errors: `code` is a name such as `ECONNREFUSED`, `errno` is negative. */
+function restoreCause(sent: SentError | SentForeignError): Error {
+  if ('code' in sent) return restore(sent);
+  const cause = new Error(sent.message);
+  if (sent.errno === null) return cause;
+  return Object.assign(cause, { code: getSystemErrorName(-sent.errno), errno: -sent.errno });
 }
 
 function restoreRestart({ attempt, next_retry_ms, last_error }: SentRestart): Restart {

@@ -4,7 +4,6 @@ export type { Arguments, CallOptions, Progress, Retry } from './calls.js';
 export { type Changes, config, type Edited, type EditOptions } from './config.js';
 export {
   type BlockedEntry,
-  type DiscoverOptions,
   type Discovery,
   discover,
   type FoundFile,
@@ -37,6 +36,7 @@ export {
   type RpcError,
   ServerDisabledError,
   ServerNotFoundError,
+  type Stage,
   ToolFailedError,
   ToolRejectedError,
   ToolTimeoutError,
@@ -60,20 +60,28 @@ export type {
   ToolDriftEvent,
   ToolsChangedEvent,
 } from './events.js';
-export {
-  type Config,
-  type DiscoverManagerOptions,
-  type FileOptions,
-  Manager,
-  type ManagerOptions,
-  type Naming,
-  type ServerConfig,
-} from './manager.js';
+export type { HostEnv } from './host-env.js';
+export { Manager } from './manager.js';
+export type {
+  DiscoverManagerOptions,
+  DiscoverOptions,
+  FileOptions,
+  ManagerOptions,
+  PoolOptions,
+} from './options.js';
 export { ToolOutput } from './output.js';
-export { Pool, type PoolOptions } from './pool.js';
+export { Pool } from './pool.js';
 export type { ApprovalQuestion, OnApproval } from './questions.js';
-export { type ContentBlock, ToolResult } from './result.js';
+export { type ContentBlock, type Image, ToolResult } from './result.js';
 export { Secret } from './secret.js';
+export type {
+  Config,
+  Limits,
+  RestartDelays,
+  ServerAuth,
+  ServerConfig,
+  ToolSwitch,
+} from './server-config.js';
 export type {
   Calls,
   ConnectReport,
@@ -83,8 +91,7 @@ export type {
   ServerStatus,
   Source,
 } from './status.js';
-export type { Surroundings } from './surroundings.js';
-export { type Schema, Tool, type ToolAnnotations, type ToolState } from './tool.js';
+export { type Naming, type Schema, Tool, type ToolAnnotations, type ToolState } from './tool.js';
 export {
   type Trust,
   type Trusted,

@@ -1,15 +1,17 @@
 // Owns the manager that JavaScript sees: types and verbs; whatever is decided is decided in the core.
 import { NativeFound, NativeManager } from '../native.js';
-import { type Arguments, type Caller, type CallOptions, call, type Retry } from './calls.js';
-import { type DiscoverOptions, type Discovery, readDiscovery, requestOf } from './discover.js';
+import { type Arguments, type Caller, type CallOptions, call } from './calls.js';
+import { type Discovery, readDiscovery } from './discover.js';
 import { McpoolError, restoring } from './errors.js';
 import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
+import type { DiscoverManagerOptions, FileOptions, ManagerOptions } from './options.js';
 import { byName, ToolOutput } from './output.js';
-import { nativeOf, type Pool } from './pool.js';
+import { nativeOf, Pool } from './pool.js';
 import { type Answering, ask, bridge } from './post.js';
-import { type Asked, answering, type OnApproval } from './questions.js';
+import { type Asked, answering } from './questions.js';
 import type { ToolResult } from './result.js';
-import { pathOf, restoringWrite, write, writeOptions } from './shape.js';
+import type { Config } from './server-config.js';
+import { pathOf, withPaths, write } from './shape.js';
 import {
   type ConnectReport,
   type ReloadReport,
@@ -18,148 +20,7 @@ import {
   readStatus,
   type ServerStatus,
 } from './status.js';
-import type { Surroundings } from './surroundings.js';
 import { type Tool, toolsOf } from './tool.js';
-import type { Trust } from './trust.js';
-
-/** One server: a `command` to start, or a `url` to reach. */
-export interface ServerConfig {
-  type?: string;
-  command?: string;
-  args?: string[];
-  env?: Record<string, string>;
-  /** A file of further `NAME=value` lines; `env` wins over it. */
-  envFile?: string;
-  cwd?: string;
-  url?: string;
-  headers?: Record<string, string>;
-  enabled?: boolean;
-  disabled?: boolean;
-  /** Limit for connect, handshake and the first tool list together, in milliseconds. */
-  timeout?: number;
-  /** Limit for one call, in milliseconds. */
-  toolTimeout?: number;
-  /** Limit for one request on the wire, in milliseconds; at least half as much again as `toolTimeout`. */
-  requestTimeout?: number;
-  /** How we show it who we are. */
-  auth?: { type: 'oauth'; credentialId?: string } | { type: 'bearer'; token?: string; tokenEnv?: string };
-  /** `connectAll` rejects when this server fails. */
-  required?: boolean;
-  /** What of our environment a child process inherits. */
-  inheritEnv?: 'safe' | 'all' | 'none';
-  requiresApproval?: boolean;
-  /** What is said of single tools, or the names of the only ones that are offered. */
-  tools?: Record<string, { enabled?: boolean }> | string[];
-  /** Globs over the names of the only tools that are offered. */
-  enabledTools?: string[];
-  /** Globs over the names of tools that are not offered; they win. */
-  disabledTools?: string[];
-  /** How long a result may be before it is cut. */
-  maxResultChars?: number;
-  /** How many calls may be under way at the same time. */
-  maxConcurrency?: number;
-  /** `auto`, or the version of the protocol to ask for. */
-  protocol?: string;
-  /** Started by its first call, not by `connectAll`. */
-  lazy?: boolean;
-  /** One connection for all managers of the process; off means private to its manager. */
-  shared?: boolean;
-  /** `session`: each manager has its own connection although the server is shared. */
-  isolate?: 'none' | 'session';
-  /** When it is tried again after a failure; delays in milliseconds, the last one repeated when `forever`. */
-  restart?: 'relentless' | 'bounded' | 'once' | 'never' | { delays: number[]; forever?: boolean };
-  /** How a server under suspicion is asked whether it is alive. */
-  healthProbe?: 'auto' | 'ping' | 'listTools';
-  /** How often it is asked without suspicion, in milliseconds. */
-  pingInterval?: number;
-  /** How long the connection outlives its last manager, in milliseconds. */
-  keepAlive?: number | 'always';
-  /** Milliseconds without a call until it is stopped; the next call starts it again. */
-  idleShutdown?: number;
-  /** The bounds on what it may cost us. */
-  limits?: {
-    messageBytes?: number;
-    jsonDepth?: number;
-    serverRequests?: number;
-    replyBytes?: number;
-    textBytes?: number;
-    toolBytes?: number;
-    toolListBytes?: number;
-  };
-  [field: string]: unknown;
-}
-
-/** Servers by name. */
-export interface Config {
-  mcpServers: Record<string, ServerConfig>;
-  [field: string]: unknown;
-}
-
-/** How tools are named: a style, or a function whose answers are made legal and unique. */
-export type Naming = 'plain' | 'letters' | 'double' | 'raw' | ((server: string, tool: string) => string);
-
-/** Options of a manager; the defaults are good. */
-export interface ManagerOptions {
-  naming?: Naming | undefined;
-  /** How many servers connect at the same time; by default 64 remote ones, and as many programs as the machine can start. */
-  connectConcurrency?: number | undefined;
-  /** How long `connectAll` waits before the cache stands in for servers that are late. */
-  gateMs?: number | undefined;
-  /** Whether `connectAll` waits for late servers of which the cache knows nothing. */
-  pendingWithoutCache?: 'wait' | 'skip' | undefined;
-  /** How long a call waits for a server that is being restarted; 0 means not at all. */
-  restartWaitMs?: number | undefined;
-  /** Which calls are sent again when their connection is lost. */
-  retry?: Retry | undefined;
-  /** Where tool lists are kept between runs: the user's cache directory by default, `false` for nowhere. */
-  cacheDir?: string | false | undefined;
-  /** Who decides whether a project's definition may start a program. */
-  trust?: Trust | undefined;
-  /** Whether a header or variable whose value is the name of a set variable gets that variable's value. */
-  bareEnvNames?: boolean | undefined;
-  /** Globs over raw names and names in the catalog: the only tools that are offered. */
-  enabledTools?: string[] | undefined;
-  /** Globs over raw names and names in the catalog of tools that are not offered; they win. */
-  disabledTools?: string[] | undefined;
-  /** What becomes of a tool that is no longer as it was when it was first seen. */
-  drift?: 'allow' | 'warn' | 'block' | undefined;
-  /** Which tools need a person's word: all, those that are not read-only, none. */
-  approval?: 'always' | 'annotations' | 'never' | undefined;
-  /**
-   * Is asked about each call of a tool that needs a person's word, which then waits for the answer. Without it such
-   * calls are sent all the same.
-   */
-  onApproval?: OnApproval | undefined;
-  /** How long an answer about a call is waited for. */
-  approvalTimeoutMs?: number | undefined;
-  /** Whether results for a model are marked as untrusted output of their tool. */
-  wrap?: boolean | undefined;
-  /** `file` keeps the whole of a result that is cut in a file that only the user can read. */
-  spill?: 'none' | 'file' | undefined;
-  /** Whether the begin and the end of each call is an event. */
-  callEvents?: boolean | undefined;
-  /**
-   * `false` makes no spans and metrics of calls, also where OpenTelemetry has a provider; `error_messages` adds the
-   * messages of errors to spans, which have only their codes otherwise.
-   */
-  telemetry?: boolean | 'error_messages' | undefined;
-  /** Environment, home and platform in place of the process's own. */
-  surroundings?: Surroundings | undefined;
-  /** Whose connections are shared; the process-wide pool when not set. */
-  pool?: Pool | undefined;
-}
-
-/** Options of a manager on a config file. */
-export interface FileOptions extends ManagerOptions {
-  /** Whether the file is followed as it changes. */
-  watch?: boolean | undefined;
-}
-
-/** Options of a manager that is made by discovery. */
-export interface DiscoverManagerOptions extends DiscoverOptions, ManagerOptions {
-  /** Whether files are looked at again when one of them changes. */
-  watch?: boolean | undefined;
-}
 
 const nothing = () => undefined;
 
@@ -192,12 +53,9 @@ export class Manager implements AsyncDisposable {
 
   /** A manager for the servers that the user already has. Files are read off this thread, nothing is started. */
   static async discover(options: DiscoverManagerOptions = {}): Promise<Manager> {
-    const { cwd, projectConfig, disabledServers, enabledServers, exclude, ...rest } = options;
-    const { native, mcpRemote, providers, ...others } = rest;
     let found: NativeFound | undefined;
     await ask((key) => {
-      const begin = (request: string) => NativeFound.begin(bridge(), key, request, ...written(others));
-      found = restoringWrite(requestOf(options), begin);
+      found = restoring(() => NativeFound.begin(bridge(), key, ...written(options)));
     }, nothing);
     return around(found?.take() as NativeManager, options);
   }
@@ -352,15 +210,21 @@ export class Manager implements AsyncDisposable {
 const around = (native: NativeManager, { trust, onApproval }: Asked) =>
   new Manager(native as never, { trust, onApproval });
 
-/** The options as the native side takes them. */
-function written({ naming, pool, trust, onApproval, ...plain }: ManagerOptions) {
-  const named = typeof naming === 'function' ? sound(naming) : naming;
+/** The options as the native side takes them: functions and the pool apart from what JSON can say. */
+function written({ naming, pool, trust, onApproval, ...plain }: DiscoverManagerOptions) {
+  const named = typeof naming === 'function' ? sound(naming) : undefined;
+  const native = pool instanceof Pool ? nativeOf(pool) : undefined;
   const asksTrust = typeof trust === 'function';
   const asksApproval = typeof onApproval === 'function';
-  // What is no function is left to the core to read, or to refuse.
-  const rest = { trust: asksTrust ? undefined : trust, onApproval: asksApproval ? undefined : onApproval };
-  const json = writeOptions({ ...plain, ...rest });
-  return [json, named, pool && nativeOf(pool), asksTrust, asksApproval] as const;
+  // What is neither a function nor a pool is left to the core to read, or to refuse.
+  const rest = {
+    naming: named ? undefined : naming,
+    pool: native ? undefined : pool,
+    trust: asksTrust ? undefined : trust,
+    onApproval: asksApproval ? undefined : onApproval,
+  };
+  const json = write('options', { ...withPaths(plain, 'cwd', 'cacheDir'), ...rest });
+  return [json, named, native, asksTrust, asksApproval] as const;
 }
 
 const textOf = (config: Config | string) => (typeof config === 'string' ? config : write('config', config));

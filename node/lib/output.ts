@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import type { NativeManager } from '../native.js';
 import { McpoolError } from './errors.js';
 import type { Signal } from './events.js';
-import { type ContentBlock, readShown, type Shown, type ToolResult } from './result.js';
+import { type ContentBlock, type Image, readShown, type Shown, type ToolResult } from './result.js';
 
 interface Of {
   server: string;
@@ -58,6 +58,11 @@ export class ToolOutput {
   /** The structured content, where the tool gave some. */
   get structured(): unknown {
     return this.result?.structured;
+  }
+
+  /** The images to show to the model beside the text: of the types that every provider takes, none beside an error. */
+  get modelImages(): Image[] {
+    return this.result?.modelImages ?? [];
   }
 
   /** What in the text looks as if it were written to give orders to a model. */

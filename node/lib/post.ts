@@ -1,5 +1,5 @@
 // Owns this thread's side of the post: promises wait under a key, letters settle them in batches.
-import { Bridge, type NativeManager } from '../native.js';
+import { Bridge, LetterKind, type NativeOrigin, PLACES, TAG_KINDS } from '../native.js';
 import { restore } from './errors.js';
 import { ToolResult } from './result.js';
 
@@ -17,31 +17,13 @@ export interface Waiting {
   leave?: () => void;
   /** Stays as long as this waits. */
   owner?: unknown;
-  /** Which tool was called, for whoever asks its manager about the result. */
-  tool?: Called;
 }
 
-/** A tool that was called. Without a server it was meant by its name in the catalog, until the answer comes. */
-export interface Called {
-  manager: NativeManager;
-  server?: string | undefined;
-  name: string;
-}
-
-enum Kind {
-  Result,
-  Json,
-  Failed,
-  Progress,
-  Question,
-  Tool,
-}
-
-/** The low bits of a key are its place in the table. */
-const PLACES = 2 ** 24;
 const waiting: (Waiting | undefined)[] = [];
 const freeKeys: number[] = [];
 let opened: Bridge | undefined;
+/** The origin of the results from here on. */
+let origin: NativeOrigin | undefined;
 
 /** This thread's bridge, made on first use. */
 export function bridge(): Bridge {
@@ -50,30 +32,30 @@ export function bridge(): Bridge {
   return opened;
 }
 
-function deliver(...letters: (number | string)[]): void {
+function deliver(...letters: (number | string | NativeOrigin)[]): void {
   for (let at = 0; at < letters.length; at += 2) {
     const tag = letters[at] as number;
     const text = letters[at + 1] as string;
-    const kind: Kind = tag & 7;
-    const key = (tag - kind) / 8;
+    const kind: LetterKind = tag & (TAG_KINDS - 1);
+    if (kind === LetterKind.Origin) {
+      origin = letters[at + 1] as NativeOrigin;
+      continue;
+    }
+    const key = (tag - kind) / TAG_KINDS;
     const waiter = waiting[key & (PLACES - 1)];
     if (waiter === undefined) continue;
-    if (kind === Kind.Progress) {
+    if (kind === LetterKind.Progress) {
       waiter.told?.(text);
       continue;
     }
-    if (kind === Kind.Question) {
+    if (kind === LetterKind.Question) {
       waiter.asked?.(text);
-      continue;
-    }
-    if (kind === Kind.Tool) {
-      if (waiter.tool) [waiter.tool.server, waiter.tool.name] = JSON.parse(text);
       continue;
     }
     leave(key, key);
     waiter.leave?.();
-    if (kind === Kind.Result) waiter.resolve(new ToolResult(text, waiter.tool));
-    else if (kind === Kind.Failed) waiter.reject(restore(JSON.parse(text)));
+    if (kind === LetterKind.Result) waiter.resolve(new ToolResult(text, origin));
+    else if (kind === LetterKind.Failed) waiter.reject(restore(JSON.parse(text)));
     else waiter.resolve(waiter.read?.(text));
   }
 }

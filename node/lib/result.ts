@@ -1,8 +1,7 @@
 // Owns a call's result: the server's JSON as it came, parsed when somebody looks.
 import { inspect } from 'node:util';
-import { renderText } from '../native.js';
+import { images, modelImages, type NativeOrigin, renderText } from '../native.js';
 import type { Signal } from './events.js';
-import type { Called } from './post.js';
 
 /** One block of a result; which fields it has depends on its type. */
 export interface ContentBlock {
@@ -17,6 +16,13 @@ export interface ContentBlock {
   /** Of a `resource` block. */
   resource?: { uri: string; text?: string; blob?: string; mimeType?: string; [field: string]: unknown };
   [field: string]: unknown;
+}
+
+/** An image of a result. */
+export interface Image {
+  mimeType: string;
+  /** The image in base64. */
+  data: string;
 }
 
 /** What a model is given, and what is suspicious in it. */
@@ -37,13 +43,13 @@ export class ToolResult {
   readonly json: string;
   #raw: Record<string, unknown> | undefined;
   #text: string | undefined;
-  readonly #called: Called | undefined;
+  readonly #origin: NativeOrigin | undefined;
   #shown: Shown | undefined;
 
   /** @internal */
-  constructor(json: string, called?: Called) {
+  constructor(json: string, origin?: NativeOrigin) {
     this.json = json;
-    this.#called = called;
+    this.#origin = origin;
   }
 
   /** The whole result, parsed. */
@@ -74,6 +80,16 @@ export class ToolResult {
     return this.#text;
   }
 
+  /** The images among the content blocks and in embedded resources. */
+  get images(): Image[] {
+    return JSON.parse(images(this.json));
+  }
+
+  /** The images to show to a model beside the text: of the types that every provider takes, and none beside an error. */
+  get modelImages(): Image[] {
+    return JSON.parse(modelImages(this.json));
+  }
+
   /**
    * The text to give to a model: cut to the server's `maxResultChars`, looked through for orders to the model, and
    * marked as the untrusted output of its tool. Made once, when first asked for.
@@ -93,9 +109,8 @@ export class ToolResult {
   }
 
   #ask(): Shown {
-    if (!this.#called) throw new TypeError('A ToolResult comes from a call');
-    const { manager, server = '', name } = this.#called;
-    return readShown(manager.forModel(server, name, this.json));
+    if (!this.#origin) throw new TypeError('A ToolResult comes from a call');
+    return readShown(this.#origin.forModel(this.json));
   }
 
   toJSON(): Record<string, unknown> {

@@ -48,7 +48,7 @@ export function withPaths(options: object, ...names: string[]): object {
   const given: Record<string, unknown> = { ...options };
   for (const name of names) {
     const path = given[name];
-    if (path !== undefined && path !== null) given[name] = pathOf(path as string | URL);
+    if (path instanceof URL) given[name] = pathOf(path);
   }
   return given;
 }

@@ -5,6 +5,7 @@ import { type Arguments, type Caller, type CallOptions, call } from './calls.js'
 import { McpoolError } from './errors.js';
 import type { Signal } from './events.js';
 import { ToolOutput } from './output.js';
+import { type Image, ToolResult } from './result.js';
 
 /** The server's hints about a tool. */
 export interface ToolAnnotations {
@@ -16,11 +17,17 @@ export interface ToolAnnotations {
   [hint: string]: unknown;
 }
 
+/** How tools are named: a style, or a function whose answers are made legal and unique. */
+export type Naming = 'plain' | 'letters' | 'double' | 'raw' | ((server: string, tool: string) => string);
+
 /** Whether a tool's server is connected. */
 export type ToolState = 'live' | 'deferred';
 
 /** A JSON Schema. */
 export type Schema = Record<string, unknown>;
+
+/** The key of what the adapters ask of a tool, which is no copy of the class that they know. */
+export const imagesOfRecord: unique symbol = Symbol.for('mcpool.imagesOfRecord');
 
 const parse = (json: string | null) => (json === null ? undefined : JSON.parse(json));
 
@@ -61,6 +68,11 @@ export class Tool {
   /** The JSON Schema of its arguments as the server has it; one of an object has `properties`. */
   get inputSchema(): Schema {
     return parse(this.#catalog.inputSchema(this.#index));
+  }
+
+  /** The same as every provider takes it: of an object, with an object of properties. */
+  get objectSchema(): Schema & { type: 'object' } {
+    return parse(this.#catalog.objectSchema(this.#index));
   }
 
   /** The JSON Schema of its structured results. */
@@ -119,6 +131,12 @@ export class Tool {
       if (!(error instanceof McpoolError)) throw error;
       return new ToolOutput(of, error);
     }
+  }
+
+  /** @internal The images that a model is shown of a call whose record may have been stored meanwhile. */
+  [imagesOfRecord]({ content, isError }: Pick<ToolOutput, 'content' | 'isError'>): Image[] {
+    const blocks = content.filter((block) => block?.type !== 'text');
+    return blocks.length > 0 ? new ToolResult(JSON.stringify({ content: blocks, isError })).modelImages : [];
   }
 
   toJSON(): Record<string, unknown> {

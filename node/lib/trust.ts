@@ -1,8 +1,9 @@
 // Owns what the definitions of a project may do: the store, and who is asked.
+
+import type { HostEnv } from './host-env.js';
 import { ask, bridge } from './post.js';
 import { pathOf, restoringWrite } from './shape.js';
 import type { Source } from './status.js';
-import type { Surroundings } from './surroundings.js';
 
 /** What a project's file says and what comes with it, whole: what is trusted is what `fingerprint` is made of. */
 export interface TrustQuestion {
@@ -45,7 +46,7 @@ export type Trust =
 export interface TrustOptions {
   /** Only these servers; all of the file when left out. */
   servers?: string[] | undefined;
-  surroundings?: Surroundings | undefined;
+  hostEnv?: HostEnv | undefined;
 }
 
 /**
@@ -62,7 +63,7 @@ export function untrust(path: string | URL, options: TrustOptions = {}): Promise
 }
 
 /** Everything that the user trusts. */
-export function trusted(options: { surroundings?: Surroundings | undefined } = {}): Promise<Trusted[]> {
+export function trusted(options: { hostEnv?: HostEnv | undefined } = {}): Promise<Trusted[]> {
   return about('trusted', options);
 }
 

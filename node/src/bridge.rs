@@ -20,12 +20,13 @@ pub struct Bridge(pub(crate) Rc<Post>);
 
 #[napi]
 impl Bridge {
-    /// `deliver` gets `(tag, text, tag, text, …)`. A tag is eight times the key, plus 0 for a call's result, 1 for
-    /// a verb's answer, 2 for an error, 3 for progress, 4 for a question: its number and its fields, 5 for server and raw name of the tool whose result comes next. The low 24 bits of a key are free to be used again when its letter
+    /// `deliver` gets `(tag, value, tag, value, …)`, where all values but handles are texts. A tag is eight times the
+    /// key, plus 0 for a call's result, 1 for a verb's answer, 2 for an error, 3 for progress, 4 for a question: its
+    /// number and its fields, 5 for a handle on the origin of the results from here on. The low 24 bits of a key are free to be used again when its letter
     /// has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
     #[napi(
         constructor,
-        ts_args_type = "deliver: (...letters: (number | string)[]) => void, watch: boolean"
+        ts_args_type = "deliver: (...letters: (number | string | NativeOrigin)[]) => void, watch: boolean"
     )]
     pub fn new(env: Env, deliver: Function<'_, Unknown<'_>, ()>, watch: bool) -> Result<Self> {
         let mailbox = Mailbox::new().map_err(thrown)?;
@@ -85,5 +86,5 @@ pub(crate) fn start_listening<V>(
         Some(task) => Stop::Verb(Box::new(move || task.abort())),
         None => Stop::Nothing,
     };
-    post.expect(key, Waiting { stop, holds, by_name: false, _listening: listening });
+    post.expect(key, Waiting { stop, holds, _listening: listening });
 }

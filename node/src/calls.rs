@@ -54,7 +54,6 @@ impl Caller {
         let key = values.read::<i64>(0)?.unwrap_or_default() as u64;
         let listening =
             self.questions.as_ref().map(|questions| listen(questions, &self.post, key as i64));
-        let by_name = values.is_missing(1);
         let sent = self.send(key, &values)?;
         let stop = match sent {
             Ok(handle) => Stop::Call(handle),
@@ -63,7 +62,7 @@ impl Caller {
                 Stop::Nothing
             }
         };
-        self.post.expect(key, Waiting { stop, holds: true, by_name, _listening: listening });
+        self.post.expect(key, Waiting { stop, holds: true, _listening: listening });
         Ok(!self.post.sends_soon() && self.post.mailbox.wants_flush_scheduled())
     }
 
@@ -82,13 +81,11 @@ impl Caller {
                 Some(json) => Arguments::from_writer(json.into_bytes())?,
                 None => Arguments::none(),
             };
-            let mut options = CallOptions {
-                timeout: timeout_ms.map(read_ms).transpose()?,
-                max_total_timeout: max_total_ms.map(read_ms).transpose()?,
-                retry: retry.map(|name| Retry::from_name(name.as_str())).transpose()?,
-                meta: meta.map(|json| CallOptions::read_meta(json.into_bytes())).transpose()?,
-                ..CallOptions::default()
-            };
+            let mut options = CallOptions::default()
+                .timeout(timeout_ms.map(read_ms).transpose()?)
+                .max_total_timeout(max_total_ms.map(read_ms).transpose()?)
+                .retry(retry.map(|name| Retry::from_name(name.as_str())).transpose()?)
+                .meta(meta.map(|json| CallOptions::read_meta(json.into_bytes())).transpose()?);
             if progress {
                 let Address { mailbox, key } = address.clone();
                 options.on_progress =
@@ -115,15 +112,6 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    fn is_missing(&self, at: usize) -> bool {
-        let mut kind = sys::ValueType::napi_undefined;
-        // SAFETY: the values belong to the running call in this environment.
-        self.values.get(at).is_none_or(|&value| unsafe {
-            sys::napi_typeof(self.env, value, &mut kind);
-            kind == sys::ValueType::napi_undefined
-        })
-    }
-
     /// The value at this place, unless it is missing or undefined.
     fn read<T: FromNapiValue>(&self, at: usize) -> Result<Option<T>> {
         match self.values.get(at) {

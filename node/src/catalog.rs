@@ -37,6 +37,11 @@ impl NativeCatalog {
     }
 
     #[napi]
+    pub fn object_schema(&self, index: u32) -> Option<String> {
+        Some(self.tool(index)?.object_schema())
+    }
+
+    #[napi]
     pub fn output_schema(&self, index: u32) -> Option<&str> {
         self.tool(index)?.output_schema()
     }

@@ -3,13 +3,13 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcpool::{DiscoverOptions, Manager};
+use mcpool::{DiscoverOptions, Language, Manager, ManagerOptions};
 use napi::Env;
 use napi_derive::napi;
 
 use crate::bridge::{Bridge, start};
-use crate::manager::{Kept, NativeManager, read_options};
-use crate::naming::Chosen;
+use crate::manager::{Kept, NativeManager, complete};
+use crate::naming::NamingFunction;
 use crate::pool::NativePool;
 use crate::post::Post;
 use crate::thrown;
@@ -18,8 +18,8 @@ use crate::thrown;
 impl Bridge {
     /// Looks for servers; the answer is JSON of what was found.
     #[napi]
-    pub fn discover(&self, key: i64, request: String) -> napi::Result<()> {
-        let options = DiscoverOptions::from_json(&request).map_err(thrown)?;
+    pub fn discover(&self, key: i64, options: String) -> napi::Result<()> {
+        let options = DiscoverOptions::from_json(&options, Language::Node).map_err(thrown)?;
         let looking = mcpool::runtime::unblock(move || Ok(mcpool::discover(&options)));
         start(&self.0, key, true, async move {
             looking.await.map(|found| found.report_with_keys().to_string())
@@ -41,24 +41,23 @@ impl NativeFound {
     /// Makes a manager by discovery; `key` gets a letter when it is there.
     #[napi(
         factory,
-        ts_args_type = "bridge: Bridge, key: number, request: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean"
+        ts_args_type = "bridge: Bridge, key: number, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean"
     )]
     #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
     pub fn begin(
         env: Env,
         bridge: &Bridge,
         key: i64,
-        request: String,
         options: String,
-        naming: Option<Chosen<'_>>,
+        naming: Option<NamingFunction<'_>>,
         pool: Option<&NativePool>,
         asks_trust: Option<bool>,
         asks_approval: Option<bool>,
     ) -> napi::Result<Self> {
-        let (options, kept) =
-            read_options(env, &options, naming, pool, (asks_trust, asks_approval))?;
-        let request = DiscoverOptions::from_json(&request).map_err(thrown)?;
-        let looking = Manager::discover(request, options);
+        let (discover, options) =
+            ManagerOptions::for_discovery(&options, Language::Node).map_err(thrown)?;
+        let (options, kept) = complete(env, options, naming, pool, (asks_trust, asks_approval))?;
+        let looking = Manager::discover(discover, options);
         let made: Arc<Mutex<Option<Manager>>> = Arc::default();
         let place = made.clone();
         start(&bridge.0, key, true, async move {

@@ -9,6 +9,7 @@ mod events;
 mod files;
 mod manager;
 mod naming;
+mod origins;
 mod pool;
 mod post;
 mod question;
@@ -41,10 +42,30 @@ pub fn event_types() -> Vec<&'static str> {
     EventKind::TYPES.to_vec()
 }
 
+/// How many places the table of those who wait has at most; the low bits of a key are its place.
+#[napi]
+pub const PLACES: u32 = 1 << 24;
+
+/// A letter's tag is its key times this, plus its kind.
+#[napi]
+pub const TAG_KINDS: u32 = 8;
+
 /// The text of a result, given its JSON.
 #[napi]
 pub fn render_text(json: String) -> String {
     ToolResult::from_json(json).text()
+}
+
+/// JSON of the images of a result, given its JSON.
+#[napi]
+pub fn images(json: String) -> String {
+    text::to_json(&ToolResult::from_json(json).images())
+}
+
+/// JSON of those that a model is shown.
+#[napi]
+pub fn model_images(json: String) -> String {
+    text::to_json(&ToolResult::from_json(json).model_images())
 }
 
 /// JSON of the words of telemetry that do not depend on a call.

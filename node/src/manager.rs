@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use mcpool::{
-    CallOptions, Catalog, Config, Failure, Manager, ManagerOptions, OnApproval, Questions, ToolRef,
+    CallOptions, Catalog, Config, Failure, Language, Manager, ManagerOptions, OnApproval,
+    Questions, ToolRef,
 };
 use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;
@@ -15,7 +16,7 @@ use crate::bridge::{Bridge, start_listening};
 use crate::calls::Caller;
 use crate::catalog::NativeCatalog;
 use crate::events::NativeEvents;
-use crate::naming::{self, Chosen, Namer};
+use crate::naming::{self, Namer, NamingFunction};
 use crate::pool::NativePool;
 use crate::post::Post;
 use crate::question::listen;
@@ -53,7 +54,7 @@ impl NativeManager {
     /// `config` and `options` are JSON.
     #[napi(
         constructor,
-        ts_args_type = "bridge: Bridge, config: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean"
+        ts_args_type = "bridge: Bridge, config: string, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean"
     )]
     #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
     pub fn new(
@@ -61,21 +62,21 @@ impl NativeManager {
         bridge: &Bridge,
         config: String,
         options: String,
-        naming: Option<Chosen<'_>>,
+        naming: Option<NamingFunction<'_>>,
         pool: Option<&NativePool>,
         asks_trust: Option<bool>,
         asks_approval: Option<bool>,
     ) -> napi::Result<Self> {
         let config = Config::from_json(&config).map_err(thrown)?;
-        let (options, kept) =
-            read_options(env, &options, naming, pool, (asks_trust, asks_approval))?;
+        let options = ManagerOptions::from_json(&options, Language::Node).map_err(thrown)?;
+        let (options, kept) = complete(env, options, naming, pool, (asks_trust, asks_approval))?;
         Ok(Self::around(Manager::new(config, options), bridge.0.clone(), kept))
     }
 
     /// On a config file.
     #[napi(
         factory,
-        ts_args_type = "bridge: Bridge, path: string, options: string, naming?: string | ((server: string, tool: string) => string | null), pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean"
+        ts_args_type = "bridge: Bridge, path: string, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean"
     )]
     #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
     pub fn open(
@@ -83,13 +84,13 @@ impl NativeManager {
         bridge: &Bridge,
         path: String,
         options: String,
-        naming: Option<Chosen<'_>>,
+        naming: Option<NamingFunction<'_>>,
         pool: Option<&NativePool>,
         asks_trust: Option<bool>,
         asks_approval: Option<bool>,
     ) -> napi::Result<Self> {
-        let (options, kept) =
-            read_options(env, &options, naming, pool, (asks_trust, asks_approval))?;
+        let options = ManagerOptions::for_file(&options, Language::Node).map_err(thrown)?;
+        let (options, kept) = complete(env, options, naming, pool, (asks_trust, asks_approval))?;
         let core = Manager::open(path, options).map_err(thrown)?;
         Ok(Self::around(core, bridge.0.clone(), kept))
     }
@@ -221,14 +222,7 @@ impl NativeManager {
         found.unwrap_or_default().into_iter().map(|place| place as u32).collect()
     }
 
-    /// What a model is given of a result, and JSON of what is suspicious in it.
-    #[napi]
-    pub fn for_model(&self, server: String, tool: String, json: String) -> ForModel {
-        let result = self.core.result(&server, &tool, json);
-        ForModel { text: result.for_model().to_owned(), signals: to_json(&result.signals()) }
-    }
-
-    /// The same where there is no result.
+    /// What a model is told where there is no result, and JSON of what is suspicious in it.
     #[napi]
     #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
     pub fn failure_for_model(
@@ -279,22 +273,26 @@ async fn ending(verb: impl Future<Output = ()>) -> mcpool::Result<()> {
     Ok(())
 }
 
-pub(crate) fn read_options(
+/// Puts what JSON cannot say into the options.
+pub(crate) fn complete(
     env: Env,
-    json: &str,
-    naming: Option<Chosen<'_>>,
+    mut options: ManagerOptions,
+    naming: Option<NamingFunction<'_>>,
     pool: Option<&NativePool>,
     (asks_trust, asks_approval): (Option<bool>, Option<bool>),
 ) -> napi::Result<(ManagerOptions, Kept)> {
-    let mut options = ManagerOptions::from_json(json).map_err(thrown)?;
     let questions = (asks_trust == Some(true)).then(Questions::default);
     if let Some(questions) = &questions {
-        options.trust = questions.trust();
+        options = options.trust(questions.trust());
     }
     if asks_approval == Some(true) {
-        options.on_approval = Some(OnApproval::of_caller());
+        options = options.on_approval(OnApproval::of_caller());
     }
-    let (naming, namer) = naming::read(env, naming)?;
-    let pool = pool.map(|pool| pool.0.clone());
-    Ok((ManagerOptions { naming, pool, ..options }, Kept { _namer: namer, questions }))
+    let mut kept = Kept { _namer: None, questions };
+    if let Some(function) = naming {
+        let (naming, namer) = naming::by_function(env, function)?;
+        options = options.naming(naming);
+        kept._namer = Some(namer);
+    }
+    Ok((options.pool(pool.map(|pool| pool.0.clone())), kept))
 }

@@ -8,12 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcpool::Naming;
-use napi::bindgen_prelude::{Either, Env, FnArgs, Function, FunctionRef};
+use napi::bindgen_prelude::{Env, FnArgs, Function, FunctionRef};
 
-use crate::thrown;
-
-/// A style or a function, as JavaScript says it.
-pub(crate) type Chosen<'a> = Either<String, Function<'a, NamedBy, Named>>;
+pub(crate) type NamingFunction<'a> = Function<'a, NamedBy, Named>;
 
 /// Server and raw tool name.
 pub(crate) type NamedBy = FnArgs<(String, String)>;
@@ -31,22 +28,16 @@ thread_local! {
 pub(crate) struct Namer(u64);
 
 /// The naming, and what must be kept for as long as it is used.
-pub(crate) fn read(
+pub(crate) fn by_function(
     env: Env,
-    chosen: Option<Chosen<'_>>,
-) -> napi::Result<(Naming, Option<Rc<Namer>>)> {
-    Ok(match chosen {
-        None => (Naming::default(), None),
-        Some(Either::A(style)) => (Naming::from_style(&style).map_err(thrown)?, None),
-        Some(Either::B(function)) => {
-            let namer = Namer::new(env, function)?;
-            (namer.naming(), Some(Rc::new(namer)))
-        }
-    })
+    function: NamingFunction<'_>,
+) -> napi::Result<(Naming, Rc<Namer>)> {
+    let namer = Namer::new(env, function)?;
+    Ok((namer.naming(), Rc::new(namer)))
 }
 
 impl Namer {
-    fn new(env: Env, function: Function<'_, NamedBy, Named>) -> napi::Result<Namer> {
+    fn new(env: Env, function: NamingFunction<'_>) -> napi::Result<Namer> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let function = Rc::new(function.create_ref()?);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcpool::{Error, ErrorKind, Pool, PoolOptions};
+use mcpool::{Error, ErrorKind, Language, Pool, PoolOptions};
 use napi_derive::napi;
 
 use crate::thrown;
@@ -16,12 +16,12 @@ impl NativePool {
     /// `options` is JSON.
     #[napi(constructor)]
     pub fn new(options: String) -> napi::Result<Self> {
-        Ok(NativePool(Pool::new(PoolOptions::from_json(&options).map_err(thrown)?)))
+        Ok(NativePool(Pool::new(PoolOptions::from_json(&options, Language::Node).map_err(thrown)?)))
     }
 
     /// Moves a manual clock on.
     #[napi]
-    pub fn advance(&self, ms: f64) -> napi::Result<()> {
+    pub fn advance_ms(&self, ms: f64) -> napi::Result<()> {
         let by = Duration::try_from_secs_f64(ms / 1000.0)
             .map_err(|error| thrown(Error::new(ErrorKind::InvalidArguments, error.to_string())))?;
         self.0.clock().advance(by);

@@ -7,15 +7,36 @@ use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::{Letter, Mailbox, Question, Taken};
+use mcpool::{Letter, Mailbox, Question, Taken, ToolResult};
 use napi::sys;
+use napi_derive::napi;
 
-use crate::text;
+use crate::origins::Origins;
 use crate::waiting::{Table, Waiting};
 use crate::wake::Wake;
+use crate::{TAG_KINDS, text};
 
 /// Letters handed over by one call into JavaScript; each is two arguments.
 const HANDFUL: usize = 128;
+
+/// What a letter's text is. The generated declarations bring it to TypeScript.
+#[napi]
+pub enum LetterKind {
+    /// A call's result, as the server wrote it; the key is done.
+    Result,
+    /// A verb's answer; the key is done.
+    Json,
+    /// An error; the key is done.
+    Failed,
+    /// How far a call has come.
+    Progress,
+    /// A question with its number.
+    Question,
+    /// A handle on the origin of the results from here on.
+    Origin,
+}
+
+const _: () = assert!((LetterKind::Origin as u32) < TAG_KINDS && TAG_KINDS.is_power_of_two());
 
 /// One JavaScript thread's post.
 pub(crate) struct Post {
@@ -23,9 +44,10 @@ pub(crate) struct Post {
     pub(crate) wake: OnceCell<Wake>,
     env: sys::napi_env,
     pub(crate) mailbox: Arc<Mailbox>,
-    /// `deliver(tag, text, tag, text, …)`, where a tag is eight times the key plus the kind.
+    /// `deliver(tag, value, tag, value, …)`; see [`TAG_KINDS`].
     deliver: Cell<sys::napi_ref>,
     waiting: Table,
+    origins: Origins,
     /// Questions that JavaScript is answering.
     asked: RefCell<HashMap<u64, Taken>>,
     next_question: Cell<u64>,
@@ -44,6 +66,7 @@ impl Post {
             mailbox,
             deliver: Cell::new(deliver),
             waiting: Table::default(),
+            origins: Origins::default(),
             asked: RefCell::default(),
             next_question: Cell::new(0),
             delivering: Cell::new(false),
@@ -72,8 +95,8 @@ impl Post {
         }
     }
 
-    /// Hands over all that has come; `call` calls JavaScript with these arguments.
-    pub(crate) fn hand_over(&self, call: impl Fn(sys::napi_value, &[sys::napi_value])) {
+    /// Hands over all that has come; `call` calls JavaScript with these arguments, and says whether it returned.
+    pub(crate) fn hand_over(&self, call: impl Fn(sys::napi_value, &[sys::napi_value]) -> bool) {
         let letters = self.mailbox.drain();
         let mut letters = letters.into_iter().peekable();
         while letters.peek().is_some() && !self.deliver.get().is_null() {
@@ -87,8 +110,8 @@ impl Post {
             for (key, letter) in letters.by_ref().take(HANDFUL) {
                 self.unfold(key, letter, &mut arguments);
             }
-            if !arguments.is_empty() {
-                call(deliver, &arguments);
+            if !arguments.is_empty() && !call(deliver, &arguments) {
+                self.origins.forget_current();
             }
             // SAFETY: it was opened above.
             unsafe { sys::napi_close_handle_scope(self.env, scope) };
@@ -96,28 +119,27 @@ impl Post {
     }
 
     fn unfold(&self, key: u64, letter: Letter, arguments: &mut Vec<sys::napi_value>) {
-        let waiting = match letter {
-            Letter::Progress(_) | Letter::Question(_) if self.waiting.knows(key) => None,
-            Letter::Progress(_) | Letter::Question(_) => return,
-            _ => match self.forget(key) {
-                Some(waiting) => Some(waiting),
-                None => return,
-            },
+        let is_awaited = match letter {
+            Letter::Progress(_) | Letter::Question(_) => self.waiting.knows(key),
+            _ => self.forget(key).is_some(),
         };
-        if let Letter::Result(result) = &letter
-            && waiting.is_some_and(|waiting| waiting.by_name)
-            && let Some(of) = result.tool()
-        {
-            let text = text::to_js(self.env, &text::to_json(&of));
-            arguments.extend([self.tag(key, 5), text]);
+        if !is_awaited {
+            return;
         }
         let (kind, text) = match letter {
-            Letter::Result(result) => (0, text::to_js(self.env, result.json())),
-            Letter::Json(json) => (1, text::to_js(self.env, &json)),
-            Letter::Failed(error) => (2, text::to_js(self.env, &text::to_json(&error))),
-            Letter::Progress(progress) => (3, text::to_js(self.env, &text::to_json(&progress))),
+            Letter::Result(result) => {
+                self.tell_origin(key, &result, arguments);
+                (LetterKind::Result, text::to_js(self.env, result.json()))
+            }
+            Letter::Json(json) => (LetterKind::Json, text::to_js(self.env, &json)),
+            Letter::Failed(error) => {
+                (LetterKind::Failed, text::to_js(self.env, &text::to_json(&error)))
+            }
+            Letter::Progress(progress) => {
+                (LetterKind::Progress, text::to_js(self.env, &text::to_json(&progress)))
+            }
             Letter::Question(question) => match self.ask(&question) {
-                Some(text) => (4, text::to_js(self.env, &text)),
+                Some(text) => (LetterKind::Question, text::to_js(self.env, &text)),
                 // Somebody else answers it.
                 None => return,
             },
@@ -125,10 +147,22 @@ impl Post {
         arguments.extend([self.tag(key, kind), text]);
     }
 
-    fn tag(&self, key: u64, kind: u64) -> sys::napi_value {
+    fn tell_origin(&self, key: u64, result: &ToolResult, arguments: &mut Vec<sys::napi_value>) {
+        if let Some(handle) = self.origins.handle_if_new(self.env, result.origin()) {
+            arguments.extend([self.tag(key, LetterKind::Origin), handle]);
+        }
+    }
+
+    fn tag(&self, key: u64, kind: LetterKind) -> sys::napi_value {
         let mut tag = null_mut();
         // SAFETY: numbers can always be made on the environment's thread.
-        unsafe { sys::napi_create_int64(self.env, (key * 8 + kind) as i64, &mut tag) };
+        unsafe {
+            sys::napi_create_int64(
+                self.env,
+                (key * u64::from(TAG_KINDS) + kind as u64) as i64,
+                &mut tag,
+            )
+        };
         tag
     }
 
@@ -174,6 +208,7 @@ impl Post {
             unsafe { sys::napi_delete_reference(self.env, deliver) };
         }
         self.waiting.clear();
+        self.origins.clear(self.env);
         self.asked.take();
     }
 }

@@ -5,8 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use mcpool::{CallHandle, Listening};
 
-/// The low bits of a key are its place in the table.
-const PLACE_BITS: u32 = 24;
+use crate::PLACES;
 
 #[derive(Default)]
 pub(crate) struct Table {
@@ -18,8 +17,6 @@ pub(crate) struct Waiting {
     pub(crate) stop: Stop,
     /// Whether it keeps the process alive.
     pub(crate) holds: bool,
-    /// It does not know which tool it called, but by a name of the catalog.
-    pub(crate) by_name: bool,
     /// The core's questions can be put to whoever waits.
     pub(crate) _listening: Option<Listening>,
 }
@@ -33,7 +30,7 @@ pub(crate) enum Stop {
 }
 
 fn place(key: u64) -> usize {
-    (key & ((1 << PLACE_BITS) - 1)) as usize
+    (key & u64::from(PLACES - 1)) as usize
 }
 
 impl Table {

@@ -34,10 +34,11 @@ impl Wake {
     }
 }
 
-/// What JavaScript threw without catching becomes an uncaught exception, as in any other callback.
-fn report(env: sys::napi_env, status: sys::napi_status) {
+/// What JavaScript threw without catching becomes an uncaught exception, as in any other callback. Gives whether it
+/// returned.
+fn report(env: sys::napi_env, status: sys::napi_status) -> bool {
     if status != sys::Status::napi_pending_exception {
-        return;
+        return status == sys::Status::napi_ok;
     }
     let mut exception = std::ptr::null_mut();
     // SAFETY: `env` is the environment of this thread, with an exception pending.
@@ -46,4 +47,5 @@ fn report(env: sys::napi_env, status: sys::napi_status) {
             sys::napi_fatal_exception(env, exception);
         }
     }
+    false
 }

@@ -7,7 +7,7 @@ async with mcpool.Manager({"mcpServers": {"time": {"command": "uvx", "args": ["m
 """
 
 from . import config
-from ._discover import Discovering, discover
+from ._calls import Progress
 from ._errors import (
     AuthFailedError,
     AuthRequiredError,
@@ -37,29 +37,31 @@ from ._errors import (
     ToolUnavailableError,
     UntrustedError,
 )
-from ._execute import ToolOutput
-from ._manager import Events, Manager
+from ._events import Event, Events, Signal
+from ._host_env import HostEnv
+from ._manager import Manager
 from ._native import Pool, Tool, ToolResult, __version__
-from ._tools import ToolList
-from ._trust import trust, trusted, untrust
-from ._types import Calls, ConnectReport, Event, Progress, ReloadReport, ServerStatus, Signal, Source
+from ._output import ToolOutput
+from ._result import Image
+from ._status import Calls, ConnectReport, ReloadReport, ServerStatus, Source
+from ._tool import ToolList
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
-    from ._records import (
-        ApprovalQuestion,
+    from ._discover import (
         BlockedEntry,
+        Discovering,
         Discovery,
         DiscoveryError,
         FoundFile,
         FoundServer,
         LeftOut,
         ReplacedServer,
-        Secret,
-        Trusted,
-        TrustQuestion,
+        discover,
     )
-    from ._server import Surroundings
+    from ._questions import ApprovalQuestion
+    from ._secret import Secret
+    from ._trust import Trusted, TrustQuestion, trust, trusted, untrust
 
 __all__ = [
     "ApprovalQuestion",
@@ -84,6 +86,8 @@ __all__ = [
     "FoundFile",
     "FoundServer",
     "HandshakeFailedError",
+    "HostEnv",
+    "Image",
     "InvalidArgumentsError",
     "LeftOut",
     "LimitExceededError",
@@ -105,7 +109,6 @@ __all__ = [
     "ServerStatus",
     "Signal",
     "Source",
-    "Surroundings",
     "Tool",
     "ToolFailedError",
     "ToolList",
@@ -127,11 +130,15 @@ __all__ = [
 
 
 if not TYPE_CHECKING:
+    _LATER = {"ApprovalQuestion": "_questions", "Secret": "_secret"}
+    _LATER.update(dict.fromkeys(["TrustQuestion", "Trusted", "trust", "trusted", "untrust"], "_trust"))
 
     def __getattr__(name: str) -> object:
-        """What is not always needed is made when somebody asks for it: importing this package stays cheap."""
+        """What is not always needed is loaded on first use: importing this package stays cheap."""
         if name in __all__:
-            from . import _records, _server
+            from importlib import import_module
 
-            return getattr(_server if name == "Surroundings" else _records, name)
+            found = getattr(import_module(f".{_LATER.get(name, '_discover')}", __name__), name)
+            globals()[name] = found
+            return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

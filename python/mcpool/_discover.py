@@ -2,61 +2,117 @@
 
 from __future__ import annotations
 
-from os import fspath
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from . import _native
+from ._base import plain_options, show_keywords
+from ._errors import McpoolError, restore
 from ._loop import finish
-from ._surroundings import plain_surroundings
+from ._secret import Secret
+from ._status import Source
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Sequence
+    from collections.abc import Awaitable, Callable, Generator
     from os import PathLike
     from types import TracebackType
-    from typing import Literal
 
-    from ._records import Discovery
-    from ._server import Surroundings
+    from typing_extensions import Unpack
+
+    from ._options import DiscoverOptions
 
 M = TypeVar("M")
 
 
-async def discover(
-    cwd: str | PathLike[str] | None = None,
-    *,
-    project_config: bool = True,
-    disabled_servers: Sequence[str] = (),
-    enabled_servers: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    native: Sequence[str] = (),
-    mcp_remote: Literal["offer", "use"] = "offer",
-    providers: Sequence[str] = (),
-    surroundings: Surroundings | None = None,
-) -> Discovery:
+class FoundServer(NamedTuple):
+    """A server that was found; `config` has stars for what may be secret.
+
+    Either `config` and `enabled` are there, or `error`. `shadows` are the sources further down that have the
+    same name; `direct` is the definition of the server that it only bridges to (`npx mcp-remote <url>`).
+    """
+
+    config: dict[str, Any] | None
+    error: McpoolError | None
+    enabled: bool | None
+    source: Source
+    shadows: list[Source]
+    direct: dict[str, Any] | None
+
+
+class ReplacedServer(NamedTuple):
+    """A server of the user that a project's entry would replace or switch off."""
+
+    name: str
+    source: Source
+
+
+class BlockedEntry(NamedTuple):
+    """A project's entry that has no effect on the user's servers before it is trusted.
+
+    `effect` is "replace" or "switch_off", `servers` are the user's that it is about. Without a `name` it is
+    the file's lists of servers that are on or off.
+    """
+
+    name: str
+    config: dict[str, Any]
+    source: Source
+    effect: str
+    servers: list[ReplacedServer]
+
+
+class FoundFile(NamedTuple):
+    """A config file that is there; `problem` says why it could not be used."""
+
+    provider: str
+    path: str
+    level: str
+    servers: int
+    problem: str | None
+
+
+class LeftOut(NamedTuple):
+    """A server that is in a file and not in the result."""
+
+    name: str
+    why: str
+    source: Source
+
+
+class DiscoveryError(NamedTuple):
+    """Why nothing could be found at all."""
+
+    path: str
+    error: McpoolError
+
+
+class Discovery(NamedTuple):
+    """What was found: servers by name, in order of priority, and all that was odd.
+
+    `files` is every file that was there; `native` holds the keys of servers that the host integrates itself;
+    `blocked` is what a project's files say of the user's servers, without effect before it is trusted.
+    """
+
+    servers: dict[str, FoundServer]
+    blocked: list[BlockedEntry]
+    warnings: list[str]
+    files: list[FoundFile]
+    left_out: list[LeftOut]
+    errors: list[DiscoveryError]
+    native: dict[str, list[Secret]]
+
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.discovery(self)
+
+
+@show_keywords("discover")
+async def discover(cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverOptions]) -> Discovery:
     """Looks for the servers that are configured on this machine. Reads files, starts nothing.
 
-    `cwd`: the project's directory. `project_config`: whether the project's own files count.
-    `disabled_servers`, `enabled_servers`: names that are off, or the only ones that are on.
-    `exclude`: globs over names and URLs of servers to leave out.
-    `native`: servers that the host integrates by itself: left out, their keys handed over.
-    `mcp_remote`: whether `npx mcp-remote <url>` is kept with the direct way beside it, or replaced by it.
-    `providers`: the only products whose files are read.
+    `cwd` is the project's directory.
     """
-    request = discover_request(
-        cwd,
-        project_config,
-        disabled_servers,
-        enabled_servers,
-        exclude,
-        native,
-        mcp_remote,
-        providers,
-        surroundings,
-    )
-    from ._records import read_discovery
-
-    return read_discovery(await finish(_native.discover(request)))
+    return read_discovery(await finish(_native.discover(plain_options(options, cwd=cwd))))
 
 
 class Discovering(Generic[M]):
@@ -83,26 +139,32 @@ class Discovering(Generic[M]):
         await self._entered.pop().close()
 
 
-def discover_request(
-    cwd: str | PathLike[str] | None,
-    project_config: bool,
-    disabled_servers: Sequence[str],
-    enabled_servers: Sequence[str],
-    exclude: Sequence[str],
-    native: Sequence[str],
-    mcp_remote: Literal["offer", "use"],
-    providers: Sequence[str],
-    surroundings: Surroundings | None,
-) -> dict[str, Any]:
-    """What the native module is asked for."""
-    return {
-        "cwd": None if cwd is None else fspath(cwd),
-        "project_config": project_config,
-        "disabled_servers": disabled_servers,
-        "enabled_servers": enabled_servers,
-        "exclude": exclude,
-        "native": native,
-        "mcp_remote": mcp_remote,
-        "providers": providers,
-        "surroundings": plain_surroundings(surroundings),
-    }
+def read_discovery(fields: dict[str, Any]) -> Discovery:
+    """The report as records."""
+    left_out = [LeftOut(**{**row, "source": Source(**row["source"])}) for row in fields["left_out"]]
+    errors = [DiscoveryError(row["path"], restore(row["error"])) for row in fields["errors"]]
+    return Discovery(
+        servers={row["name"]: _server(row) for row in fields["servers"]},
+        blocked=[_blocked(row) for row in fields["blocked"]],
+        warnings=fields["warnings"],
+        files=[FoundFile(**row) for row in fields["files"]],
+        left_out=left_out,
+        errors=errors,
+        native={name: [Secret(key) for key in keys] for name, keys in fields["native"].items()},
+    )
+
+
+def _blocked(row: dict[str, Any]) -> BlockedEntry:
+    replaced = [ReplacedServer(one["name"], Source(**one["source"])) for one in row["servers"]]
+    return BlockedEntry(**{**row, "source": Source(**row["source"]), "servers": replaced})
+
+
+def _server(row: dict[str, Any]) -> FoundServer:
+    return FoundServer(
+        config=row.get("config"),
+        error=restore(row["error"]) if row.get("error") else None,
+        enabled=row["enabled"],
+        source=Source(**row["source"]),
+        shadows=[Source(**source) for source in row["shadows"]],
+        direct=row.get("direct"),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
 
@@ -28,7 +29,13 @@ class Restart(NamedTuple):
 
 
 class McpoolError(Exception):
-    """Base of all errors: `code` is stable, `message` says what happened, `hint` what to do about it."""
+    """Base of all errors: `code` is stable, `message` says what happened, `hint` what to do about it.
+
+    `stage` is the step that failed: `resolve`, `spawn`, `dial`, `handshake`, `list_tools` or `call`.
+    `exit_code`, `signal` and `stderr` (its last lines) tell how the server's process ended, `stdout` what it
+    printed in place of messages, `http_status` which status refused the request. What the error follows from
+    is its `__cause__`.
+    """
 
     code: str = ""
     retryable: bool = False
@@ -39,7 +46,13 @@ class McpoolError(Exception):
         *,
         hint: str | None = None,
         server: str | None = None,
+        stage: str | None = None,
         executed: str | None = None,
+        exit_code: int | None = None,
+        signal: int | None = None,
+        stderr: str | None = None,
+        stdout: str | None = None,
+        http_status: int | None = None,
         rpc: RpcError | None = None,
         restart: Restart | None = None,
         retry_after_ms: int | None = None,
@@ -49,14 +62,23 @@ class McpoolError(Exception):
         self.message = message
         self.hint = hint
         self.server = server
+        self.stage = stage
         self.executed = executed
+        self.exit_code = exit_code
+        self.signal = signal
+        self.stderr = stderr
+        self.stdout = stdout
+        self.http_status = http_status
         self.rpc = rpc
         self.restart = restart
         self.retry_after_ms = retry_after_ms
         self.by_server = by_server or rpc is not None
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
+        hint = f" ({self.hint})" if self.hint else ""
+        stdout = f"; stdout:\n{self.stdout}" if self.stdout else ""
+        stderr = f"; stderr:\n{self.stderr}" if self.stderr else ""
+        return f"{self.message}{hint}{stdout}{stderr}"
 
     def _repr_html_(self) -> str:
         from . import _html
@@ -221,17 +243,33 @@ BY_CODE: dict[str, type[McpoolError]] = {cls.code: cls for cls in McpoolError.__
 
 def restore(fields: dict[str, Any]) -> McpoolError:
     """The exception for an error of the core; the native module calls this."""
-    rpc, restart = fields.get("rpc"), fields.get("restart")
-    return BY_CODE[fields["code"]](
+    rpc, restart, cause = fields.get("rpc"), fields.get("restart"), fields.get("cause")
+    error = BY_CODE[fields["code"]](
         fields["message"],
         hint=fields.get("hint"),
         server=fields.get("server"),
+        stage=fields.get("stage"),
         executed=fields.get("executed"),
+        exit_code=fields.get("exit_code"),
+        signal=fields.get("signal"),
+        stderr=fields.get("stderr"),
+        stdout=fields.get("stdout"),
+        http_status=fields.get("http_status"),
         rpc=RpcError(rpc["code"], rpc["message"], rpc.get("data")) if rpc else None,
         restart=_restart(restart) if restart else None,
         retry_after_ms=fields.get("retry_after_ms"),
         by_server=fields.get("by_server", False),
     )
+    error.__cause__ = _cause(cause) if cause else None
+    return error
+
+
+def _cause(fields: dict[str, Any]) -> Exception:
+    if "code" in fields:
+        return restore(fields)
+    errno = fields["errno"]
+    # Python chooses the class by the number: ConnectionRefusedError, FileNotFoundError, …
+    return Exception(fields["message"]) if errno is None else OSError(errno, os.strerror(errno))
 
 
 def _restart(fields: dict[str, Any]) -> Restart:

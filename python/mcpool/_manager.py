@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections import deque
 from sys import modules
 
 from . import _native
-from ._base import ManagerBase, begin_span, manager_options
-from ._discover import Discovering, discover_request
+from ._base import ManagerBase, plain_options, show_keywords
+from ._calls import begin_span
+from ._events import Events
 from ._loop import finish, give_up
-from ._types import connect_report, event, reload_report
+from ._status import connect_report, reload_report
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from os import PathLike
     from types import TracebackType
-    from typing import Any, Literal
+    from typing import Any
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
-    from ._base import CacheDir, Naming
-    from ._native import NativeEvents, Pool, ToolResult
-    from ._questions import OnApproval
-    from ._server import Surroundings
-    from ._trust import Trust
-    from ._types import ConnectReport, Event, Progress, ReloadReport, Retry
+    from ._calls import Progress, Retry
+    from ._discover import Discovering
+    from ._native import ToolResult
+    from ._options import DiscoverManagerOptions
+    from ._status import ConnectReport, ReloadReport
 
 
 class Manager(ManagerBase):
@@ -36,80 +35,19 @@ class Manager(ManagerBase):
     """
 
     @classmethod
+    @show_keywords("discover_manager")
     def discover(
-        cls,
-        cwd: str | PathLike[str] | None = None,
-        *,
-        project_config: bool = True,
-        disabled_servers: Sequence[str] = (),
-        enabled_servers: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        native: Sequence[str] = (),
-        mcp_remote: Literal["offer", "use"] = "offer",
-        providers: Sequence[str] = (),
-        watch: bool = False,
-        naming: Naming = "plain",
-        connect_concurrency: int | None = None,
-        gate_ms: int | None = None,
-        pending_without_cache: Literal["wait", "skip"] | None = None,
-        restart_wait_ms: int | None = None,
-        retry: Retry | None = None,
-        cache_dir: CacheDir | None = None,
-        trust: Trust | None = None,
-        bare_env_names: bool | None = None,
-        enabled_tools: Sequence[str] | None = None,
-        disabled_tools: Sequence[str] | None = None,
-        drift: Literal["allow", "warn", "block"] | None = None,
-        approval: Literal["always", "annotations", "never"] | None = None,
-        on_approval: OnApproval | None = None,
-        approval_timeout_ms: int | None = None,
-        wrap: bool | None = None,
-        spill: Literal["none", "file"] | None = None,
-        call_events: bool | None = None,
-        telemetry: bool | Literal["error_messages"] | None = None,
-        surroundings: Surroundings | None = None,
-        pool: Pool | None = None,
+        cls, cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverManagerOptions]
     ) -> Discovering[Self]:
         """A manager for the servers that the user already has: await it, or enter it with `async with`.
 
         What is looked for, and where, is said as to `mcpool.discover`; `watch` looks again when one of the
         files changes. The other options are those of the class.
         """
-        request = discover_request(
-            cwd,
-            project_config,
-            disabled_servers,
-            enabled_servers,
-            exclude,
-            native,
-            mcp_remote,
-            providers,
-            surroundings,
-        )
-        options = manager_options(
-            watch=watch,
-            connect_concurrency=connect_concurrency,
-            gate_ms=gate_ms,
-            pending_without_cache=pending_without_cache,
-            restart_wait_ms=restart_wait_ms,
-            retry=retry,
-            cache_dir=cache_dir,
-            bare_env_names=bare_env_names,
-            enabled_tools=enabled_tools,
-            disabled_tools=disabled_tools,
-            drift=drift,
-            approval=approval,
-            on_approval=on_approval,
-            approval_timeout_ms=approval_timeout_ms,
-            wrap=wrap,
-            spill=spill,
-            call_events=call_events,
-            telemetry=telemetry,
-            surroundings=surroundings,
-        )
+        from ._discover import Discovering
 
         async def make() -> Self:
-            found, future = _native.discover_manager(request, naming, options, pool, trust)
+            found, future = _native.discover_manager(plain_options(options, cwd=cwd))
             await finish(future)
             return cls._of(found.take())
 
@@ -228,27 +166,3 @@ class Manager(ManagerBase):
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
-
-
-class Events:
-    """A stream of events from the moment it was asked for; ends with the manager."""
-
-    def __init__(self, native: NativeEvents) -> None:
-        self._native = native
-        self._taken: deque[dict[str, Any]] = deque()
-
-    def __aiter__(self) -> Events:
-        return self
-
-    async def __anext__(self) -> Event:
-        while not self._taken:
-            # One wake-up for many events; waiting for it also lets the loop's other tasks have their turn.
-            if not await finish(_native.events_ready(self._native)):
-                raise StopAsyncIteration
-            self._taken.extend(self._native.take())
-        return event(self._taken.popleft())
-
-    @property
-    def lost(self) -> int:
-        """How many events this reader was too slow for."""
-        return self._native.lost()

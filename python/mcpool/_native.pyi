@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any, Literal, final
 
-from ._execute import ToolOutput
-from ._trust import Trust
-from ._types import Progress, Retry, Signal
+from ._calls import Progress, Retry
+from ._events import Signal
+from ._output import ToolOutput
+from ._result import Image
 
 __version__: str
 
@@ -27,6 +28,8 @@ class Tool:
     def description(self) -> str: ...
     @property
     def input_schema(self) -> dict[str, Any]: ...
+    @property
+    def object_schema(self) -> dict[str, Any]: ...
     @property
     def output_schema(self) -> dict[str, Any] | None: ...
     @property
@@ -97,6 +100,10 @@ class ToolResult:
         """The text to give to a model: cut to the server's `maxResultChars`, scanned and marked."""
     @property
     def signals(self) -> list[Signal]: ...
+    @property
+    def images(self) -> list[Image]: ...
+    @property
+    def model_images(self) -> list[Image]: ...
     def _repr_html_(self) -> str: ...
 
 @final
@@ -104,18 +111,18 @@ class Pool:
     """Where managers find the connections that they share.
 
     Managers that are not given a pool share the one of the process; a pool of your own is an island.
-    `keep_alive` (milliseconds, or "always") is how long a connection stays up when the last manager that held
+    `keep_alive` (seconds, or "always") is how long a connection stays up when the last manager that held
     it has closed. With `clock="manual"`, for tests of agents, restarts and other waits of supervision are due
-    only by `advance_ms`.
+    only by `advance`.
     """
 
     def __new__(
         cls,
         *,
-        keep_alive: int | Literal["always"] | None = None,
+        keep_alive: float | Literal["always"] | None = None,
         clock: Literal["system", "manual"] = "system",
     ) -> Pool: ...
-    def advance_ms(self, ms: int) -> None:
+    def advance(self, seconds: float) -> None:
         """Moves a manual clock on; what is due by then happens. The system's clock does not listen."""
 
 @final
@@ -125,22 +132,9 @@ class NativeEvents:
 
 @final
 class NativeManager:
-    def __new__(
-        cls,
-        config: Mapping[str, Any] | str,
-        naming: str | Callable[[str, str], str],
-        options: dict[str, Any],
-        pool: Pool | None,
-        trust: Trust | None,
-    ) -> NativeManager: ...
+    def __new__(cls, config: Mapping[str, Any] | str, options: dict[str, Any]) -> NativeManager: ...
     @staticmethod
-    def open(
-        path: str | PathLike[str],
-        naming: str | Callable[[str, str], str],
-        options: dict[str, Any],
-        pool: Pool | None,
-        trust: Trust | None,
-    ) -> NativeManager: ...
+    def open(path: str | PathLike[str], options: dict[str, Any]) -> NativeManager: ...
     def discovery(self) -> dict[str, Any] | None: ...
     def child(self) -> NativeManager: ...
     def get_tools(self) -> list[Tool]: ...
@@ -212,22 +206,10 @@ def disconnect(manager: NativeManager, server: str) -> Future[None]: ...
 def disconnect_all(manager: NativeManager) -> Future[None]: ...
 def close(manager: NativeManager) -> Future[None]: ...
 def events_ready(events: NativeEvents) -> Future[bool]: ...
-def discover(request: Mapping[str, Any]) -> Future[dict[str, Any]]: ...
-def discover_manager(
-    request: Mapping[str, Any],
-    naming: str | Callable[[str, str], str],
-    options: dict[str, Any],
-    pool: Pool | None,
-    trust: Trust | None,
-) -> tuple[NativeFound, Future[None]]: ...
-def block_discover(request: Mapping[str, Any]) -> dict[str, Any]: ...
-def block_discover_manager(
-    request: Mapping[str, Any],
-    naming: str | Callable[[str, str], str],
-    options: dict[str, Any],
-    pool: Pool | None,
-    trust: Trust | None,
-) -> NativeManager: ...
+def discover(options: dict[str, Any]) -> Future[dict[str, Any]]: ...
+def discover_manager(options: dict[str, Any]) -> tuple[NativeFound, Future[None]]: ...
+def block_discover(options: dict[str, Any]) -> dict[str, Any]: ...
+def block_discover_manager(options: dict[str, Any]) -> NativeManager: ...
 def edit(
     verb: str, place: Mapping[str, Any], name: str, definition: Mapping[str, Any] | None
 ) -> Future[dict[str, Any]]: ...

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any, NamedTuple
 
-from ._records import ApprovalQuestion, TrustQuestion
+from ._trust import TrustQuestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from typing import Any, TypeAlias
+    from typing import TypeAlias
 
     from ._native import NativeQuestion
     from ._trust import TrustCallback
 
+
+class ApprovalQuestion(NamedTuple):
+    """A call that waits for a person's word; its arguments are shown whole, as they will be sent."""
+
+    server: str
+    tool: str
+    name: str
+    arguments: dict[str, Any]
+    description: str
+    annotations: dict[str, Any] | None
+    provider: str
+
+
+if TYPE_CHECKING:
     OnApproval: TypeAlias = Callable[[ApprovalQuestion], bool | Awaitable[bool]]
     """Answers whether a call may be sent."""
     Callback: TypeAlias = TrustCallback | OnApproval

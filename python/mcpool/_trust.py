@@ -1,22 +1,45 @@
-"""What the definitions of a project may do."""
+"""What the definitions of a project may do: the store, and who is asked."""
 
 from __future__ import annotations
 
 from os import fspath
+from typing import Any, NamedTuple
 
 from . import _native
+from ._host_env import plain_host_env
 from ._loop import finish
-from ._surroundings import plain_surroundings
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from os import PathLike
-    from typing import Any, Literal, TypeAlias
+    from typing import Literal, TypeAlias
 
-    from ._records import Trusted, TrustQuestion
-    from ._server import Surroundings
+    from ._host_env import HostEnv
 
+
+class TrustQuestion(NamedTuple):
+    """What a project's file says and what comes with it, whole: what `fingerprint` is made of.
+
+    Nothing in `definition` is starred: it is what would be run or reached. `files` become part of what is
+    run, `replaces` are servers of the user that it would replace or switch off. Without a `server` it is
+    about the file's lists of servers that are on or off.
+    """
+
+    server: str
+    path: str
+    fingerprint: str
+    definition: dict[str, Any]
+    files: list[dict[str, Any]]
+    replaces: list[dict[str, Any]]
+    trusted: bool
+
+    def __repr__(self) -> str:
+        # What the project wrote may be a secret; whoever asks a person shows the fields.
+        return f"TrustQuestion(server={self.server!r}, path={self.path!r}, fingerprint={self.fingerprint!r})"
+
+
+if TYPE_CHECKING:
     TrustCallback: TypeAlias = Callable[[TrustQuestion], bool | Awaitable[bool]]
     """Answers whether a definition of a project counts."""
     Trust: TypeAlias = Literal["stored", "strict", "all", "none"] | TrustCallback
@@ -24,46 +47,53 @@ if TYPE_CHECKING:
     trusted; nothing is; the store and then a function."""
 
 
+class Trusted(NamedTuple):
+    """A definition that the user trusts."""
+
+    path: str
+    server: str
+    fingerprint: str
+
+
 async def trust(
     path: str | PathLike[str],
     servers: Sequence[str] | None = None,
     *,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> list[Trusted]:
     """Trusts what a project's config file declares now, or only these servers; gives what is trusted.
 
     A definition that changes afterwards, or a file that it brings, is one that nobody has trusted.
     """
-    return _records(await finish(_native.trust("trust", trust_request(path, servers, surroundings))))
+    return read_trusted(await finish(_native.trust("trust", trust_request(path, servers, host_env))))
 
 
 async def untrust(
     path: str | PathLike[str],
     servers: Sequence[str] | None = None,
     *,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> list[Trusted]:
     """Takes trust in a file's definitions, or only in these servers, back; gives what was trusted."""
-    return _records(await finish(_native.trust("untrust", trust_request(path, servers, surroundings))))
+    return read_trusted(await finish(_native.trust("untrust", trust_request(path, servers, host_env))))
 
 
-async def trusted(*, surroundings: Surroundings | None = None) -> list[Trusted]:
+async def trusted(*, host_env: HostEnv | None = None) -> list[Trusted]:
     """Everything that the user trusts."""
-    return _records(await finish(_native.trust("trusted", trust_request(None, None, surroundings))))
+    return read_trusted(await finish(_native.trust("trusted", trust_request(None, None, host_env))))
 
 
 def trust_request(
-    path: str | PathLike[str] | None, servers: Sequence[str] | None, surroundings: Surroundings | None
+    path: str | PathLike[str] | None, servers: Sequence[str] | None, host_env: HostEnv | None
 ) -> dict[str, Any]:
     """What the native module is asked for."""
     return {
         "path": None if path is None else fspath(path),
         "servers": servers,
-        "surroundings": plain_surroundings(surroundings),
+        "host_env": plain_host_env(host_env),
     }
 
 
-def _records(rows: list[dict[str, Any]]) -> list[Trusted]:
-    from ._records import read_trusted
-
-    return read_trusted(rows)
+def read_trusted(rows: list[dict[str, Any]]) -> list[Trusted]:
+    """The rows as records."""
+    return [Trusted(**row) for row in rows]

@@ -8,19 +8,20 @@ sees the old file or the new one, and of many writers none loses another's work.
 from __future__ import annotations
 
 from os import fspath
+from typing import Any, NamedTuple
 
 from . import _native
+from ._host_env import plain_host_env
 from ._loop import finish
-from ._surroundings import plain_surroundings
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
-    from typing import Any, Literal
+    from typing import Literal
 
-    from ._records import Edited
-    from ._server import Limits, RestartDelays, ServerAuth, ServerConfig, Surroundings, ToolSwitch
+    from ._host_env import HostEnv
+    from ._server_config import Limits, RestartDelays, ServerAuth, ServerConfig, ToolSwitch
 
 __all__ = [
     "Edited",
@@ -45,10 +46,17 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """Types are made when somebody asks for them: importing this package stays cheap."""
         if name in __all__:
-            from . import _records, _server
+            from . import _server_config
 
-            return getattr(_records if name == "Edited" else _server, name)
+            return getattr(_server_config, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class Edited(NamedTuple):
+    """What a change did: the file that was changed, and what is odd about the definition."""
+
+    path: str
+    warnings: list[str]
 
 
 async def add(
@@ -58,11 +66,11 @@ async def add(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Adds a server; one of that name must not be there."""
     return read_edited(
-        await finish(_native.edit("add", edit_request(file, scope, cwd, surroundings), name, definition))
+        await finish(_native.edit("add", edit_request(file, scope, cwd, host_env), name, definition))
     )
 
 
@@ -72,11 +80,11 @@ async def remove(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Takes a server out."""
     return read_edited(
-        await finish(_native.edit("remove", edit_request(file, scope, cwd, surroundings), name, None))
+        await finish(_native.edit("remove", edit_request(file, scope, cwd, host_env), name, None))
     )
 
 
@@ -87,11 +95,11 @@ async def update(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Changes fields of a server; a None takes a field out."""
     return read_edited(
-        await finish(_native.edit("update", edit_request(file, scope, cwd, surroundings), name, changes))
+        await finish(_native.edit("update", edit_request(file, scope, cwd, host_env), name, changes))
     )
 
 
@@ -101,11 +109,11 @@ async def enable(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Switches a server on: in its definition, and in the lists of the same file."""
     return read_edited(
-        await finish(_native.edit("enable", edit_request(file, scope, cwd, surroundings), name, None))
+        await finish(_native.edit("enable", edit_request(file, scope, cwd, host_env), name, None))
     )
 
 
@@ -115,11 +123,11 @@ async def disable(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Switches a server off."""
     return read_edited(
-        await finish(_native.edit("disable", edit_request(file, scope, cwd, surroundings), name, None))
+        await finish(_native.edit("disable", edit_request(file, scope, cwd, host_env), name, None))
     )
 
 
@@ -129,11 +137,11 @@ async def hide(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Switches off a server that another file defines: puts its name on `disabledServers` of this one."""
     return read_edited(
-        await finish(_native.edit("hide", edit_request(file, scope, cwd, surroundings), name, None))
+        await finish(_native.edit("hide", edit_request(file, scope, cwd, host_env), name, None))
     )
 
 
@@ -143,11 +151,11 @@ async def unhide(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Takes a name off the list `disabledServers` again."""
     return read_edited(
-        await finish(_native.edit("unhide", edit_request(file, scope, cwd, surroundings), name, None))
+        await finish(_native.edit("unhide", edit_request(file, scope, cwd, host_env), name, None))
     )
 
 
@@ -160,19 +168,17 @@ def edit_request(
     file: str | PathLike[str] | None,
     scope: Literal["user", "project"],
     cwd: str | PathLike[str] | None,
-    surroundings: Surroundings | None,
+    host_env: HostEnv | None,
 ) -> dict[str, Any]:
     """The place of a change, as the native module takes it."""
     return {
         "file": None if file is None else fspath(file),
         "scope": scope,
         "cwd": None if cwd is None else fspath(cwd),
-        "surroundings": plain_surroundings(surroundings),
+        "host_env": plain_host_env(host_env),
     }
 
 
 def read_edited(fields: dict[str, Any]) -> Edited:
     """What a change did, as a record."""
-    from ._records import Edited
-
     return Edited(**fields)

@@ -238,7 +238,7 @@ fn call_off(py: Python<'_>, answers: Option<Answers>) {
 
 fn tell(py: Python<'_>, told: &Py<PyAny>, progress: &Progress) -> PyResult<()> {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let class = CLASS.import(py, "mcpool._types", "Progress")?;
+    let class = CLASS.import(py, "mcpool._calls", "Progress")?;
     let progress = class.call1((progress.progress, progress.total, progress.message.as_deref()))?;
     told.call1(py, (progress,)).map(drop)
 }

@@ -148,13 +148,11 @@ pub(crate) fn read_options(
             Some(CallOptions::read_meta(json).or_raise(py)?)
         }
     };
-    Ok(CallOptions {
-        timeout: read_timeout(py, timeout)?,
-        max_total_timeout: read_timeout(py, max_total_timeout)?,
-        retry: retry.map(|name| Retry::from_name(name).or_raise(py)).transpose()?,
-        meta,
-        ..CallOptions::default()
-    })
+    Ok(CallOptions::default()
+        .timeout(read_timeout(py, timeout)?)
+        .max_total_timeout(read_timeout(py, max_total_timeout)?)
+        .retry(retry.map(|name| Retry::from_name(name).or_raise(py)).transpose()?)
+        .meta(meta))
 }
 
 pub(crate) fn read_timeout(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {

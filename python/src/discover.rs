@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mcpool::{DiscoverOptions, Manager};
+use mcpool::{DiscoverOptions, Language, Manager};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -10,28 +10,24 @@ use crate::blocking::wait;
 use crate::errors::OrRaise;
 use crate::json;
 use crate::manager::NativeManager;
-use crate::options::{json_text, read_options};
-use crate::pool::Pool;
+use crate::options::{json_text, read_discovery};
 use crate::question::Asking;
 use crate::verbs::start;
 
-fn read_request(request: &Bound<'_, PyAny>) -> PyResult<DiscoverOptions> {
-    DiscoverOptions::from_json(&json_text(request)?).or_raise(request.py())
+fn read(options: &Bound<'_, PyDict>) -> PyResult<DiscoverOptions> {
+    DiscoverOptions::from_json(&json_text(options)?, Language::Python).or_raise(options.py())
 }
 
 #[pyfunction]
-pub(crate) fn discover<'py>(request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let options = read_request(request)?;
+pub(crate) fn discover<'py>(options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, options) = (options.py(), read(options)?);
     let looking = mcpool::runtime::unblock(move || Ok(mcpool::discover(&options)));
-    start(
-        request.py(),
-        async move { looking.await.map(|found| found.report_with_keys().to_string()) },
-    )
+    start(py, async move { looking.await.map(|found| found.report_with_keys().to_string()) })
 }
 
 #[pyfunction]
-pub(crate) fn block_discover<'py>(request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let (py, options) = (request.py(), read_request(request)?);
+pub(crate) fn block_discover<'py>(options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let (py, options) = (options.py(), read(options)?);
     let looking = mcpool::runtime::unblock(move || Ok(mcpool::discover(&options)));
     let found = wait(py, looking)?.or_raise(py)?;
     json::from_serialize(py, &found.report_with_keys())
@@ -56,18 +52,13 @@ impl NativeFound {
 
 /// Makes a manager by discovery: where it will be, and the future of its being there.
 #[pyfunction]
-#[pyo3(signature = (request, naming, options, pool, trust))]
 pub(crate) fn discover_manager<'py>(
-    request: &Bound<'py, PyAny>,
-    naming: &Bound<'py, PyAny>,
     options: &Bound<'py, PyDict>,
-    pool: Option<&Bound<'py, Pool>>,
-    trust: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(NativeFound, Bound<'py, PyAny>)> {
-    let py = request.py();
+    let py = options.py();
     crate::logs::follow(py)?;
-    let (options, asking) = read_options(naming, options, pool, trust)?;
-    let looking = Manager::discover(read_request(request)?, options);
+    let (discover, options, asking) = read_discovery(options)?;
+    let looking = Manager::discover(discover, options);
     let made: Arc<Mutex<Option<Manager>>> = Arc::default();
     let place = made.clone();
     let future = start(py, async move {
@@ -79,17 +70,10 @@ pub(crate) fn discover_manager<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (request, naming, options, pool, trust))]
-pub(crate) fn block_discover_manager(
-    request: &Bound<'_, PyAny>,
-    naming: &Bound<'_, PyAny>,
-    options: &Bound<'_, PyDict>,
-    pool: Option<&Bound<'_, Pool>>,
-    trust: Option<&Bound<'_, PyAny>>,
-) -> PyResult<NativeManager> {
-    let py = request.py();
+pub(crate) fn block_discover_manager(options: &Bound<'_, PyDict>) -> PyResult<NativeManager> {
+    let py = options.py();
     crate::logs::follow(py)?;
-    let (options, asking) = read_options(naming, options, pool, trust)?;
-    let made = wait(py, Manager::discover(read_request(request)?, options))?.or_raise(py)?;
+    let (discover, options, asking) = read_discovery(options)?;
+    let made = wait(py, Manager::discover(discover, options))?.or_raise(py)?;
     Ok(NativeManager::new(made, asking))
 }

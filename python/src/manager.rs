@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use mcpool::{Catalog, Events, Failure, Manager};
+use mcpool::{Catalog, Events, Failure, Manager, ManagerOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};
@@ -12,7 +12,6 @@ use crate::calls::reference;
 use crate::errors::OrRaise;
 use crate::json;
 use crate::options::{read_config, read_options};
-use crate::pool::Pool;
 use crate::question::{Asking, Kept};
 use crate::telemetry::telemetry;
 use crate::tool::{self, Tool};
@@ -63,31 +62,17 @@ impl NativeManager {
 #[pymethods]
 impl NativeManager {
     #[new]
-    #[pyo3(signature = (config, naming, options, pool, trust))]
-    fn of(
-        config: &Bound<'_, PyAny>,
-        naming: &Bound<'_, PyAny>,
-        options: &Bound<'_, PyDict>,
-        pool: Option<&Bound<'_, Pool>>,
-        trust: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
+    fn of(config: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         crate::logs::follow(config.py())?;
-        let (options, asking) = read_options(naming, options, pool, trust)?;
+        let (options, asking) = read_options(options, ManagerOptions::from_json)?;
         Ok(NativeManager::new(Manager::new(read_config(config)?, options), asking))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (path, naming, options, pool, trust))]
-    fn open(
-        path: PathBuf,
-        naming: &Bound<'_, PyAny>,
-        options: &Bound<'_, PyDict>,
-        pool: Option<&Bound<'_, Pool>>,
-        trust: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let py = naming.py();
+    fn open(path: PathBuf, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let py = options.py();
         crate::logs::follow(py)?;
-        let (options, asking) = read_options(naming, options, pool, trust)?;
+        let (options, asking) = read_options(options, ManagerOptions::for_file)?;
         let core = py.detach(|| Manager::open(path, options)).or_raise(py)?;
         Ok(NativeManager::new(core, asking))
     }

@@ -1,8 +1,11 @@
-//! Owns reading what a manager is made of: its config, and options that the core reads as JSON.
+//! Owns reading what a manager is made of. The core reads the options as JSON; what JSON cannot say, functions and pools,
+//! is taken out before and put into what the core has read.
 
 use std::sync::Arc;
 
-use mcpool::{Config, ErrorKind, ManagerOptions, Naming, OnApproval, Questions};
+use mcpool::{
+    Config, DiscoverOptions, ErrorKind, Language, ManagerOptions, Naming, OnApproval, Questions,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -19,39 +22,77 @@ pub(crate) fn read_config(config: &Bound<'_, PyAny>) -> PyResult<Config> {
     Config::from_json(&config_json).or_raise(config.py())
 }
 
-/// `options` is a dict of all that JSON can say, and of the function `on_approval`; `trust` is a policy, which JSON can
-/// say too, or a function.
+/// The options of a manager and who answers its questions; `read` is the core's way for this kind of manager.
 pub(crate) fn read_options(
-    naming: &Bound<'_, PyAny>,
     options: &Bound<'_, PyDict>,
-    pool: Option<&Bound<'_, Pool>>,
-    trust: Option<&Bound<'_, PyAny>>,
+    read: fn(&str, Language) -> mcpool::Result<ManagerOptions>,
 ) -> PyResult<(ManagerOptions, Option<Asking>)> {
-    let py = options.py();
-    let callable = trust.filter(|trust| trust.is_callable());
-    let asks_trust = callable.map(|trust| (Questions::default(), trust.clone().unbind()));
-    if asks_trust.is_none() {
-        options.set_item("trust", trust)?;
-    }
-    let approval = read_function(options, "on_approval")?;
-    let mut read = ManagerOptions::from_json(&json_text(options)?).or_raise(py)?;
-    if let Some((questions, _)) = &asks_trust {
-        read.trust = questions.trust();
-    }
-    read.on_approval = approval.as_ref().map(|_| OnApproval::of_caller());
-    let pool = pool.map(|pool| pool.get().0.clone());
-    let asks = asks_trust.is_some() || approval.is_some();
-    let asking = asks.then_some(Asking { trust: asks_trust, approval, watches: false });
-    Ok((ManagerOptions { naming: read_naming(naming)?, pool, ..read }, asking))
+    let taken = Taken::from(options)?;
+    let read = read(&json_text(options)?, Language::Python).or_raise(options.py())?;
+    Ok(taken.put_into(read))
 }
 
-/// Takes a function out of the options; what is none stays there for the core to refuse.
-fn read_function(options: &Bound<'_, PyDict>, name: &str) -> PyResult<Option<Py<PyAny>>> {
-    let function = options.get_item(name)?;
-    if function.as_ref().is_some_and(|function| function.is_callable() || function.is_none()) {
+/// The same for a manager that is made by discovery.
+pub(crate) fn read_discovery(
+    options: &Bound<'_, PyDict>,
+) -> PyResult<(DiscoverOptions, ManagerOptions, Option<Asking>)> {
+    let taken = Taken::from(options)?;
+    let read = ManagerOptions::for_discovery(&json_text(options)?, Language::Python);
+    let (discover, read) = read.or_raise(options.py())?;
+    let (read, asking) = taken.put_into(read);
+    Ok((discover, read, asking))
+}
+
+/// What JSON cannot say.
+struct Taken {
+    naming: Option<Naming>,
+    trust: Option<(Questions, Py<PyAny>)>,
+    approval: Option<Py<PyAny>>,
+    pool: Option<mcpool::Pool>,
+}
+
+impl Taken {
+    /// Takes functions and the pool out of the options; anything else stays there for the core to refuse.
+    fn from(options: &Bound<'_, PyDict>) -> PyResult<Taken> {
+        let function = |name| take(options, name, |value| value.is_callable());
+        let pool = take(options, "pool", |value| value.is_instance_of::<Pool>())?;
+        Ok(Taken {
+            naming: function("naming")?.map(|function| naming_by(function.unbind())),
+            trust: function("trust")?.map(|function| (Questions::default(), function.unbind())),
+            approval: function("on_approval")?.map(Bound::unbind),
+            pool: match pool {
+                Some(pool) => Some(pool.cast::<Pool>()?.get().0.clone()),
+                None => None,
+            },
+        })
+    }
+
+    fn put_into(self, mut options: ManagerOptions) -> (ManagerOptions, Option<Asking>) {
+        if let Some(naming) = self.naming {
+            options = options.naming(naming);
+        }
+        if let Some((questions, _)) = &self.trust {
+            options = options.trust(questions.trust());
+        }
+        let on_approval = self.approval.as_ref().map(|_| OnApproval::of_caller());
+        let asks = self.trust.is_some() || self.approval.is_some();
+        let asking =
+            asks.then_some(Asking { trust: self.trust, approval: self.approval, watches: false });
+        (options.on_approval(on_approval).pool(self.pool), asking)
+    }
+}
+
+/// Takes a value out of the options if it is one of those that are meant.
+fn take<'py>(
+    options: &Bound<'py, PyDict>,
+    name: &str,
+    is_meant: impl Fn(&Bound<'py, PyAny>) -> bool,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let value = options.get_item(name)?.filter(is_meant);
+    if value.is_some() {
         options.del_item(name)?;
     }
-    Ok(function.filter(|function| function.is_callable()).map(Bound::unbind))
+    Ok(value)
 }
 
 /// JSON of an object that an option or a config is; what cannot become JSON is not usable as one.
@@ -60,16 +101,11 @@ pub(crate) fn json_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(String::from_utf8_lossy(&written).into_owned())
 }
 
-fn read_naming(naming: &Bound<'_, PyAny>) -> PyResult<Naming> {
-    if naming.is_callable() {
-        let function = naming.clone().unbind();
-        return Ok(Naming::Function(Arc::new(move |server, tool| {
-            Python::attach(|py| {
-                // A function that fails must not cost the tool.
-                function.call1(py, (server, tool)).and_then(|name| name.extract(py)).ok()
-            })
-        })));
-    }
-    let style: String = naming.extract()?;
-    Naming::from_style(&style).or_raise(naming.py())
+fn naming_by(function: Py<PyAny>) -> Naming {
+    Naming::Function(Arc::new(move |server, tool| {
+        Python::attach(|py| {
+            // A function that fails must not cost the tool.
+            function.call1(py, (server, tool)).and_then(|name| name.extract(py)).ok()
+        })
+    }))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcpool::PoolOptions;
+use mcpool::{Error, ErrorKind, Language, PoolOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -12,9 +12,9 @@ use crate::options::json_text;
 /// Where managers find the connections that they share.
 ///
 /// Managers that are not given a pool share the one of the process; a pool of your own is an island.
-/// `keep_alive` (milliseconds, or "always") is how long a connection stays up when the last manager that held
+/// `keep_alive` (seconds, or "always") is how long a connection stays up when the last manager that held
 /// it has closed. With `clock="manual"`, for tests of agents, restarts and other waits of supervision are due
-/// only by `advance_ms`.
+/// only by `advance`.
 #[pyclass(frozen, module = "mcpool")]
 pub(crate) struct Pool(pub(crate) mcpool::Pool);
 
@@ -26,12 +26,17 @@ impl Pool {
         let options = PyDict::new(py);
         options.set_item("keep_alive", keep_alive)?;
         options.set_item("clock", clock)?;
-        let options = PoolOptions::from_json(&json_text(&options)?).or_raise(py)?;
+        let options =
+            PoolOptions::from_json(&json_text(&options)?, Language::Python).or_raise(py)?;
         Ok(Pool(mcpool::Pool::new(options)))
     }
 
     /// Moves a manual clock on; what is due by then happens. The system's clock does not listen.
-    fn advance_ms(&self, ms: u64) {
-        self.0.clock().advance(Duration::from_millis(ms));
+    fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        let by = Duration::try_from_secs_f64(seconds)
+            .map_err(|error| Error::new(ErrorKind::InvalidArguments, error.to_string()))
+            .or_raise(py)?;
+        self.0.clock().advance(by);
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Owns the Python view of a call's result: parsed when looked at, once.
 
-use mcpool::Signal;
+use mcpool::{Image, Signal};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
@@ -30,8 +30,16 @@ impl ToolResult {
 /// A list of the Python records.
 pub(crate) fn signals<'py>(py: Python<'py>, found: &[Signal]) -> PyResult<Bound<'py, PyAny>> {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let class = CLASS.import(py, "mcpool._types", "Signal")?;
+    let class = CLASS.import(py, "mcpool._events", "Signal")?;
     let record = |signal: &Signal| class.call1((signal.kind.name(), &signal.excerpt));
+    let records = found.iter().map(record).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyList::new(py, records)?.into_any())
+}
+
+fn image_records<'py>(py: Python<'py>, found: &[Image]) -> PyResult<Bound<'py, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let class = CLASS.import(py, "mcpool._result", "Image")?;
+    let record = |image: &Image| class.call1((&image.mime_type, &image.data));
     let records = found.iter().map(record).collect::<PyResult<Vec<_>>>()?;
     Ok(PyList::new(py, records)?.into_any())
 }
@@ -89,6 +97,18 @@ impl ToolResult {
     fn signals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let found = py.detach(|| self.core.signals());
         signals(py, found)
+    }
+
+    /// The images among the content blocks and in embedded resources.
+    #[getter]
+    fn images<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        image_records(py, &py.detach(|| self.core.images()))
+    }
+
+    /// The images to show to a model beside the text.
+    #[getter]
+    fn model_images<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        image_records(py, &py.detach(|| self.core.model_images()))
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -88,6 +88,11 @@ impl Tool {
     fn input_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::parse(py, &self.of().input_schema())
     }
+    /// The same as every provider takes it: of an object, with an object of properties.
+    #[getter]
+    fn object_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        json::parse(py, &self.of().object_schema())
+    }
     /// The JSON Schema of its structured results, or None.
     #[getter]
     fn output_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {

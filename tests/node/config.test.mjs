@@ -12,13 +12,13 @@ const require = createRequire(import.meta.url);
 const servers = (file) => JSON.parse(readFileSync(file, 'utf8')).mcpServers;
 
 test('a server lives through all edits', async (t) => {
-  const { home, project, surroundings } = new UserHome(t);
-  const where = { surroundings };
+  const { home, project, hostEnv } = new UserHome(t);
+  const where = { hostEnv };
   const edited = await config.add('a', { command: 'x', args: ['1'] }, where);
   assert.deepEqual(edited, { path: join(home, '.config/mcpool/mcp.json'), warnings: [] });
   await config.update('a', { args: null, timeout: 5000 }, where);
   assert.deepEqual(servers(edited.path), { a: { command: 'x', timeout: 5000 } });
-  const enabled = async () => (await discover({ cwd: project, surroundings })).servers.a.enabled;
+  const enabled = async () => (await discover({ cwd: project, hostEnv })).servers.a.enabled;
   await config.disable('a', where);
   assert.equal(await enabled(), false);
   await config.enable('a', where);
@@ -32,9 +32,9 @@ test('a server lives through all edits', async (t) => {
 });
 
 test('a scope or a file says where', async (t) => {
-  const { project, surroundings } = new UserHome(t);
+  const { project, hostEnv } = new UserHome(t);
   const definition = { url: 'http://localhost:1/' };
-  const ofProject = await config.add('a', definition, { scope: 'project', cwd: project, surroundings });
+  const ofProject = await config.add('a', definition, { scope: 'project', cwd: project, hostEnv });
   assert.equal(ofProject.path, join(project, '.mcpool/mcp.json'));
   const file = new URL(`file://${project}/other.yaml`);
   await config.add('a', definition, { file });
@@ -42,8 +42,8 @@ test('a scope or a file says where', async (t) => {
 });
 
 test('mistakes are errors of their kind', async (t) => {
-  const { home, surroundings } = new UserHome(t);
-  const where = { surroundings };
+  const { home, hostEnv } = new UserHome(t);
+  const where = { hostEnv };
   const both = { command: 'x', url: 'http://localhost/' };
   await assert.rejects(config.add('a', both, where), ConfigInvalidError);
   await assert.rejects(config.add('a b', { command: 'x' }, where), ConfigInvalidError);
@@ -59,7 +59,7 @@ test('the schema is at hand and ships with the package', () => {
 });
 
 test('the type of a definition has the fields of the schema', () => {
-  const types = readFileSync(join(root, 'node/dist/manager.d.ts'), 'utf8');
+  const types = readFileSync(join(root, 'node/dist/server-config.d.ts'), 'utf8');
   const [, body] = types.match(/interface ServerConfig \{\n([\s\S]*?)^\}/m);
   const typed = [...body.matchAll(/^ {4}(\w+)\?:/gm)].map(([, name]) => name);
   const { properties } = config.schema().properties.mcpServers.additionalProperties;
@@ -68,12 +68,12 @@ test('the type of a definition has the fields of the schema', () => {
 });
 
 test('a misspelt place is refused, and nothing is written elsewhere', async (t) => {
-  const { home, project, surroundings } = new UserHome(t);
+  const { home, project, hostEnv } = new UserHome(t);
   const file = join(project, 'mcp.json');
-  await assert.rejects(config.add('a', { command: 'x' }, { File: file, surroundings }), ConfigInvalidError);
+  await assert.rejects(config.add('a', { command: 'x' }, { File: file, hostEnv }), ConfigInvalidError);
   await assert.rejects(config.add('a', { command: 'x' }, file), ConfigInvalidError);
   await assert.rejects(discover(project), ConfigInvalidError);
-  await assert.rejects(discover({ cwd: project, projectconfig: false, surroundings }), ConfigInvalidError);
-  await assert.rejects(trust(project, { server: ['a'], surroundings }), ConfigInvalidError);
+  await assert.rejects(discover({ cwd: project, projectconfig: false, hostEnv }), ConfigInvalidError);
+  await assert.rejects(trust(project, { server: ['a'], hostEnv }), ConfigInvalidError);
   assert.ok(!existsSync(join(home, '.config/mcpool/mcp.json')) && !existsSync(file));
 });

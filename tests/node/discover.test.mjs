@@ -66,7 +66,7 @@ test('an option that means nothing is refused', async (t) => {
     await assert.rejects(discover({ ...where, ...option }), ConfigInvalidError);
     await assert.rejects(Manager.discover({ ...where, ...option }), ConfigInvalidError);
   }
-  await assert.rejects(discover({ ...where, surroundings: { planet: 'x' } }), ConfigInvalidError);
+  await assert.rejects(discover({ ...where, hostEnv: { planet: 'x' } }), ConfigInvalidError);
   await assert.rejects(Manager.discover({ ...where, trust: 'me' }), ConfigInvalidError);
 });
 

@@ -69,8 +69,8 @@ export class HostileRepository {
     const variables = Object.entries(description.environment);
     const env = Object.fromEntries(variables.map(([name, value]) => [name, this.#placed(value)]));
     const path = [...description.path.map((part) => this.#placed(part)), process.env.PATH];
-    const surroundings = { env: { ...env, PATH: path.join(':'), HOME: this.home }, home: this.home };
-    return { cwd: this.project, surroundings };
+    const hostEnv = { env: { ...env, PATH: path.join(':'), HOME: this.home }, home: this.home };
+    return { cwd: this.project, hostEnv };
   }
 
   /** For a manager on a pool of its own. */

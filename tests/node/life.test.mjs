@@ -51,7 +51,7 @@ test('a call to a server that is down tells where the restart stands', async (t)
     assert.match(lastError.message, /code 7/);
     return true;
   });
-  pool.advance(1000);
+  pool.advanceMs(1000);
   await until(() => manager.status()[0].nextRetryMs === 2000, 'the third attempt’s end');
   assert.equal(started(path).length, 3);
 });

@@ -77,10 +77,11 @@ export function camel(value) {
 /** Errors as plain objects, wherever they are. */
 export function plain(value) {
   if (value instanceof McpoolError) {
-    const { code, message, hint, server, retryable, executed, rpc, restart, retryAfterMs } = value;
-    const told = { code, message, hint, server, retryable, executed, rpc };
-    return { ...told, restart: plain(snake(restart)), retry_after_ms: retryAfterMs };
+    const { message, restart, cause } = value;
+    return { ...snake(value), message, restart: plain(snake(restart)), cause: plain(cause) };
   }
+  // Node's own system errors have negative numbers.
+  if (value instanceof Error) return { message: value.message, errno: value.errno && -value.errno };
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, plain(entry)]));

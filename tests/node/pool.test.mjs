@@ -93,25 +93,25 @@ for (const [setting, sharedWithChild] of [
 }
 
 test('what is kept alive outlives its managers until its time is up', async (t) => {
-  const pool = new Pool({ keepAlive: 60_000, clock: 'manual' });
+  const pool = new Pool({ keepAliveMs: 60_000, clock: 'manual' });
   const first = await connected(t, server(), { pool });
   const { pid } = status(first);
   await first.close();
-  pool.advance(59_999);
+  pool.advanceMs(59_999);
   const second = await connected(t, server(), { pool });
   assert.equal(status(second).pid, pid);
   // The first farewell's time passes while the second manager holds on.
-  pool.advance(60_000);
+  pool.advanceMs(60_000);
   await echo(second, 'still here');
   assert.equal(status(second).pid, pid);
   await second.close();
   assert.ok(alive(pid));
-  pool.advance(60_000);
+  pool.advanceMs(60_000);
   await until(() => !alive(pid), 'the end of the server');
 });
 
 test('a server may say itself how long it is kept', async (t) => {
-  const pool = new Pool({ keepAlive: 'always', clock: 'manual' });
+  const pool = new Pool({ keepAliveMs: 'always', clock: 'manual' });
   const managers = [
     await connected(t, { ...server(), keepAlive: 0 }, { pool }),
     await connected(t, { ...server(), keepAlive: 10 }, { pool: new Pool() }),
@@ -122,11 +122,16 @@ test('a server may say itself how long it is kept', async (t) => {
 });
 
 test('a pool says what is wrong with its options', () => {
-  for (const options of [{ clock: 'sun' }, { keepAlive: 'long' }, { keepAlive: -1 }, { colour: 'blue' }]) {
+  for (const options of [
+    { clock: 'sun' },
+    { keepAliveMs: 'long' },
+    { keepAliveMs: -1 },
+    { colour: 'blue' },
+  ]) {
     assert.throws(() => new Pool(options), ConfigInvalidError, Object.keys(options)[0]);
   }
   for (const ms of [-1, Number.NaN, 'soon']) {
-    assert.throws(() => new Pool({ clock: 'manual' }).advance(ms), InvalidArgumentsError);
+    assert.throws(() => new Pool({ clock: 'manual' }).advanceMs(ms), InvalidArgumentsError);
   }
 });
 

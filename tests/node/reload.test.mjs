@@ -72,6 +72,24 @@ test('a reload applies the difference and leaves calls on the other servers alon
   await assert.rejects(call, { name: 'AbortError' });
 });
 
+test('a result is shown as at the time of its call, whatever a reload changed since', async (t) => {
+  const limited = (maxResultChars) => ({ mcpServers: { a: { ...server(), maxResultChars } } });
+  const manager = manage(t, limited(20).mcpServers);
+  await manager.connectAll();
+  const { name } = manager.getTools().find(({ rawName }) => rawName === 'echo');
+  const text = 'x'.repeat(30);
+  const [short, shortByName] = await Promise.all([
+    manager.callTool('a', 'echo', { text }),
+    manager.call(name, { text }),
+  ]);
+  assert.deepEqual((await manager.reload(limited(50))).updated, ['a']);
+  const long = await manager.callTool('a', 'echo', { text });
+  await manager.reload({ mcpServers: {} });
+  for (const result of [short, shortByName])
+    assert.match(result.forModel(), /\nx{20}\n… \(output truncated at 20/);
+  assert.match(long.forModel(), /^<mcp_tool_output server="a" tool="echo" .*\nx{30}\n</);
+});
+
 test('a config that is none changes nothing', async (t) => {
   const manager = manage(t, { a: server() });
   await manager.connectAll();

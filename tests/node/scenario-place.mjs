@@ -4,16 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { config, discover, trust, trusted, untrust } from 'mcpool';
 import { camel, check, plain, snake } from './matching.mjs';
 
-export const PLACE_KEYS = {
-  discover: ['options'],
-  edit: ['verb', 'name', 'definition', 'scope', 'file', 'cwd'],
-  trust: ['path', 'servers'],
-  untrust: ['path', 'servers'],
-  trusted: [],
-  schema: [],
-};
-
-/** Writes the files of a scenario and reads its surroundings. */
+/** Writes the files of a scenario and reads its host environment. */
 export class Place {
   constructor({ files, links, env, platform }, directory) {
     this.project = join(directory, 'project');
@@ -28,24 +19,24 @@ export class Place {
     if (env === undefined) return;
     const home = join(directory, 'home');
     for (const folder of [home, this.project]) mkdirSync(folder, { recursive: true });
-    this.surroundings = { env: { PATH: process.env.PATH, HOME: home, ...env }, home, platform };
+    this.hostEnv = { env: { PATH: process.env.PATH, HOME: home, ...env }, home, platform };
   }
 
-  /** A scenario without surroundings must not find, nor change, what is on this machine. */
+  /** A scenario without a host environment must not find, nor change, what is on this machine. */
   get own() {
-    if (this.surroundings === undefined) throw new Error('the scenario needs an env');
-    return this.surroundings;
+    if (this.hostEnv === undefined) throw new Error('the scenario needs an env');
+    return this.hostEnv;
   }
 
   /** The options of discovery. */
   looking(options = {}) {
-    return { cwd: this.project, ...camel(options), surroundings: this.own };
+    return { cwd: this.project, ...camel(options), hostEnv: this.own };
   }
 
   /** Executes a verb that is about no manager. */
   async verb(step) {
     const { scope, file, cwd = this.project, servers } = step;
-    const surroundings = step.do === 'schema' ? undefined : this.own;
+    const hostEnv = step.do === 'schema' ? undefined : this.own;
     switch (step.do) {
       case 'schema':
         return config.schema();
@@ -53,12 +44,12 @@ export class Place {
         return described(await discover(this.looking(step.options)));
       case 'edit': {
         const words = [step.name, ...('definition' in step ? [step.definition] : [])];
-        return await config[step.verb](...words, { scope, file, cwd, surroundings });
+        return await config[step.verb](...words, { scope, file, cwd, hostEnv });
       }
       case 'trusted':
-        return await trusted({ surroundings });
+        return await trusted({ hostEnv });
       default:
-        return await { trust, untrust }[step.do](step.path, { servers, surroundings });
+        return await { trust, untrust }[step.do](step.path, { servers, hostEnv });
     }
   }
 }

@@ -3,26 +3,18 @@ import { readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Manager, McpoolError, Pool } from 'mcpool';
 import { camel, check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
-import { approving, described, holds, PLACE_KEYS, Place, scripted, textOf } from './scenario-place.mjs';
+import { approving, described, holds, Place, scripted, textOf } from './scenario-place.mjs';
+import { checkScenario, isWithoutManager } from './scenario-steps.mjs';
 import { fixture, journal, until } from './support.mjs';
 import { Web } from './web.mjs';
 
-const COMMON_KEYS = ['do', 'on', 'expect', 'error'];
-const CALL_KEYS = [
-  'arguments',
-  'timeout_ms',
-  'max_total_timeout_ms',
-  'retry',
-  'meta',
-  'progress',
-  'for_model',
-];
 const MAIN = 'main';
 process.env.MCPOOL_SCENARIO = 'outside';
 
 /** Runs a file; the error says which step failed and how. */
 export async function run(file, directory) {
   const scenario = JSON.parse(readFileSync(file, 'utf8'));
+  checkScenario(scenario);
   const names = { fixture, dir: directory };
   const web = new Map();
   try {
@@ -70,7 +62,7 @@ class Steps {
   /** Makes a manager by the `config`, `config_file` or `discover` and the `options` of `description`. */
   async open(name, { config, config_file, discover, options, error }) {
     const given = camel({ cache_dir: join(this.directory, 'cache'), ...options });
-    const chosen = { ...given, pool: this.pool, surroundings: this.place.surroundings };
+    const chosen = { ...given, pool: this.pool, hostEnv: this.place.hostEnv };
     const questions = [];
     if (typeof chosen.trust === 'object') chosen.trust = scripted(chosen.trust.answers, questions);
     if (chosen.onApproval) chosen.onApproval = approving(chosen.onApproval.answers, questions);
@@ -100,15 +92,12 @@ class Steps {
   async step(step) {
     switch (step.do) {
       case 'start':
-        only(step, 'as', 'step');
         return this.start(step);
       case 'finish': {
-        only(step, 'as');
         const { outcome } = this.take(step);
         return judge(step, await within(outcome, 'did not finish'));
       }
       case 'cancel': {
-        only(step, 'as');
         const { outcome, abort } = this.take(step);
         abort.abort();
         const { error } = await outcome;
@@ -116,24 +105,19 @@ class Steps {
         return;
       }
       case 'parallel':
-        only(step, 'steps');
         await Promise.all(step.steps.map((inner) => this.step(inner)));
         return;
       case 'repeat':
-        only(step, 'times', 'step');
         for (let time = 0; time < step.times; time++) await this.step(step.step);
         return;
       case 'events':
-        only(step);
         return hears(step, this.on(step));
       case 'no_events': {
-        only(step);
         const { seen } = this.on(step);
         if (isSubsequence(step.expect, seen)) throw new Error(`came all the same: ${JSON.stringify(seen)}`);
         return;
       }
       case 'questions': {
-        only(step);
         const { questions } = this.on(step);
         await until(() => matches(step.expect, questions), 'the questions').catch(() => {});
         return check(step.expect, questions);
@@ -141,26 +125,19 @@ class Steps {
       case 'journal':
         return readsJournal(step);
       case 'open':
-        only(step, 'as', 'config', 'config_file', 'discover', 'options');
         return await this.open(step.as, step);
       case 'advance':
-        only(step, 'ms');
-        return this.pool.advance(step.ms);
+        return this.pool.advanceMs(step.ms);
       case 'write':
-        only(step, 'file', 'text');
         writeFileSync(`${step.file}.new`, textOf(step.text));
         return renameSync(`${step.file}.new`, step.file);
       case 'remove_file':
-        only(step, 'file');
         return unlinkSync(step.file);
       case 'file':
-        only(step, 'file');
         return holds(step.file, step.expect);
       case 'end_fixture':
-        only(step, 'fixture');
         return await this.web.get(step.fixture).end();
       case 'start_fixture':
-        only(step, 'fixture');
         return await this.web.get(step.fixture).startAgain();
       default:
         judge(step, await settled(this.verb(step)));
@@ -180,29 +157,20 @@ class Steps {
   }
 
   async verb(step, signal) {
-    if (step.do in PLACE_KEYS) {
-      only(step, ...PLACE_KEYS[step.do]);
-      return await this.place.verb(step);
-    }
+    if (isWithoutManager(step)) return await this.place.verb(step);
     const { manager, questions } = this.on(step);
     switch (step.do) {
       case 'connect_all':
-        only(step);
         return plain(snake(await manager.connectAll()));
       case 'connect':
-        only(step, 'server');
         return await manager.connect(step.server);
       case 'wait_for':
-        only(step, 'server', 'timeout_ms');
         return await manager.waitFor(step.server, { timeoutMs: step.timeout_ms });
       case 'tools':
-        only(step);
         return manager.getTools().map((tool) => tool.name);
       case 'search_tools':
-        only(step, 'query', 'k');
         return manager.searchTools(step.query, step.k).map((tool) => tool.name);
       case 'tool':
-        only(step, 'name');
         return describe(manager.getTools().find((tool) => tool.name === step.name));
       case 'call_tool':
       case 'call':
@@ -210,37 +178,27 @@ class Steps {
       case 'execute':
         return await execute(manager, step, signal);
       case 'status':
-        only(step);
         return Object.fromEntries(manager.status().map((status) => [status.name, statusFields(status)]));
       case 'warnings':
-        only(step);
         return manager.warnings;
       case 'discovery':
-        only(step);
         return described(manager.discovery);
       case 'kill':
-        only(step, 'server');
         process.kill(manager.status().find((status) => status.name === step.server).pid, 'SIGKILL');
         return;
       case 'child':
-        only(step, 'as');
         return this.watch(step.as, manager.child(), questions);
       case 'reload': {
-        only(step, 'config');
         const { connect, ...changes } = await manager.reload(step.config);
         return { ...changes, connect: plain(snake(connect)) };
       }
       case 'accept_drift':
-        only(step, 'server', 'tool');
         return await manager.acceptDrift(step.server, step.tool);
       case 'disconnect':
-        only(step, 'server');
         return await manager.disconnect(step.server);
       case 'disconnect_all':
-        only(step);
         return await manager.disconnectAll();
       case 'close':
-        only(step);
         return await manager.close();
       default:
         throw new Error(`there is no step ${step.do}`);
@@ -252,7 +210,6 @@ const describe = (tool) => tool && snake({ ...tool.toJSON(), signals: tool.signa
 
 async function call(manager, step, signal) {
   const byName = step.do === 'call';
-  only(step, ...(byName ? ['name'] : ['server', 'tool']), ...CALL_KEYS);
   const { options, progress } = callOptions(step, signal);
   const result = byName
     ? await manager.call(step.name, step.arguments, options)
@@ -263,7 +220,6 @@ async function call(manager, step, signal) {
 }
 
 async function execute(manager, step, signal) {
-  only(step, 'name', 'server', 'tool', ...CALL_KEYS);
   const { options, progress } = callOptions(step, signal);
   const isMeant = ({ name, server, rawName }) =>
     step.name === undefined ? server === step.server && rawName === step.tool : name === step.name;
@@ -325,7 +281,6 @@ function judge(step, { value, error }) {
 }
 
 async function readsJournal(step) {
-  only(step, 'file', 'count');
   const wanted = step.expect ?? [];
   await until(() => isSubsequence(wanted, journal(step.file)), JSON.stringify(wanted)).catch((problem) => {
     throw new Error(`${problem.message}; the journal holds ${JSON.stringify(journal(step.file))}`);
@@ -334,9 +289,4 @@ async function readsJournal(step) {
     const found = journal(step.file).filter((line) => matches(entry, line)).length;
     if (found !== times) throw new Error(`${JSON.stringify(entry)}: expected ${times}, got ${found}`);
   }
-}
-
-function only(step, ...allowed) {
-  const unknown = Object.keys(step).filter((key) => !COMMON_KEYS.includes(key) && !allowed.includes(key));
-  if (unknown.length > 0) throw new Error(`unknown keys ${unknown}`);
 }

@@ -91,7 +91,7 @@ test('the verbs of a manager are the list', () => {
   assert.equal(typeof required.Manager.discover, 'function');
   const edits = ['add', 'remove', 'update', 'enable', 'disable', 'hide', 'unhide', 'schema'];
   assert.deepEqual(Object.keys(required.config), edits);
-  assert.deepEqual(Object.getOwnPropertyNames(required.Pool.prototype).sort(), ['advance', 'constructor']);
+  assert.deepEqual(Object.getOwnPropertyNames(required.Pool.prototype).sort(), ['advanceMs', 'constructor']);
 });
 
 test('the declarations fit programs that are strict, in both module systems', () => {

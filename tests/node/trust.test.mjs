@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { realpathSync } from 'node:fs';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { ConfigInvalidError, Manager, McpoolError, trust, trusted, UntrustedError, untrust } from 'mcpool';
 import { run, server, until } from './support.mjs';
 import { UserHome } from './user-home.mjs';
@@ -22,7 +22,7 @@ function atHome(test, servers = { a: server() }) {
 test('a callback decides, now or later', async (t) => {
   const home = atHome(t, { a: server(), b: server(), c: server() });
   const questions = [];
-  const answers = { a: true, b: false, c: sleep(20).then(() => true) };
+  const answers = { a: true, b: false, c: turn().then(() => true) };
   const trust = (question) => {
     questions.push(question);
     return answers[question.server];
@@ -91,22 +91,22 @@ test('a worker answers for its own managers', async (t) => {
 
 test('trust is stored and taken back', async (t) => {
   const home = atHome(t);
-  const { surroundings } = home;
-  assert.deepEqual(await trust(home.file, { servers: [], surroundings }), []);
-  const given = await trust(home.file, { surroundings });
+  const { hostEnv } = home;
+  assert.deepEqual(await trust(home.file, { servers: [], hostEnv }), []);
+  const given = await trust(home.file, { hostEnv });
   assert.deepEqual(
     given.map(({ server, path }) => [server, path]),
     [['a', realpathSync(home.file)]],
   );
-  assert.deepEqual(await trusted({ surroundings }), given);
+  assert.deepEqual(await trusted({ hostEnv }), given);
   const manager = await made(t, home, {});
   assert.deepEqual((await manager.connectAll()).connected, ['a']);
-  assert.deepEqual(await untrust(home.file, { servers: ['a'], surroundings }), given);
-  assert.deepEqual(await trusted({ surroundings }), []);
+  assert.deepEqual(await untrust(home.file, { servers: ['a'], hostEnv }), given);
+  assert.deepEqual(await trusted({ hostEnv }), []);
 });
 
 test('trust of what is no config is an error', async (t) => {
-  const { file, surroundings } = atHome(t);
-  await assert.rejects(trust(`${file}.gone`, { surroundings }), McpoolError);
-  await assert.rejects(trust(file, { servers: 'a', surroundings }), ConfigInvalidError);
+  const { file, hostEnv } = atHome(t);
+  await assert.rejects(trust(`${file}.gone`, { hostEnv }), McpoolError);
+  await assert.rejects(trust(file, { servers: 'a', hostEnv }), ConfigInvalidError);
 });

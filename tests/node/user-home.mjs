@@ -11,7 +11,7 @@ export class UserHome {
     this.home = join(root, 'home');
     this.project = join(root, 'project');
     for (const folder of [this.home, this.project]) mkdirSync(folder);
-    this.surroundings = { env: { PATH: process.env.PATH, HOME: this.home }, home: this.home };
+    this.hostEnv = { env: { PATH: process.env.PATH, HOME: this.home }, home: this.home };
   }
 
   /** The user's servers, in a product's file. */
@@ -26,7 +26,7 @@ export class UserHome {
 
   /** Where to look. */
   get where() {
-    return { cwd: this.project, surroundings: this.surroundings };
+    return { cwd: this.project, hostEnv: this.hostEnv };
   }
 
   /** For a manager that is made by discovery, on a pool of its own. */

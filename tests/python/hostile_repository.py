@@ -77,11 +77,11 @@ class HostileRepository:
         env = {name: self._placed(value) for name, value in DESCRIPTION["environment"].items()}
         path = [*(self._placed(part) for part in DESCRIPTION["path"]), os.environ["PATH"]]
         env |= {"PATH": ":".join(path), "HOME": str(self.home)}
-        self.surroundings: mcpool.Surroundings = {"env": env, "home": self.home}
+        self.host_env: mcpool.HostEnv = {"env": env, "home": self.home}
 
     @property
     def where(self) -> dict[str, Any]:
-        return {"cwd": self.project, "surroundings": self.surroundings}
+        return {"cwd": self.project, "host_env": self.host_env}
 
     @property
     def options(self) -> dict[str, Any]:

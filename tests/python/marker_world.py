@@ -33,11 +33,11 @@ class MarkerWorld:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
         env = {**description["environment"], "HOME": str(home), "PATH": os.environ["PATH"]}
-        self.surroundings: mcpool.Surroundings = {"env": env, "home": home}
+        self.host_env: mcpool.HostEnv = {"env": env, "home": home}
 
     @property
     def where(self) -> dict[str, Any]:
-        return {"cwd": self.project, "native": ["exa"], "surroundings": self.surroundings}
+        return {"cwd": self.project, "native": ["exa"], "host_env": self.host_env}
 
     def check_arrivals(self) -> None:
         """Each value reached its server."""

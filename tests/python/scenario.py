@@ -16,13 +16,12 @@ from urllib.parse import urlsplit
 
 import mcpool
 from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until, web
-from scenario_place import PLACE_KEYS, Place, approving, described, holds, scripted, text_of
+from scenario_place import Place, approving, described, holds, scripted, text_of
+from scenario_steps import check_scenario, is_without_manager
 from scenario_values import check, fill, is_subsequence, matches, plain
 
 LIMIT = 120.0
 MAIN = "main"
-COMMON_KEYS = {"do", "on", "expect", "error"}
-CALL_KEYS = {"arguments", "timeout_ms", "max_total_timeout_ms", "retry", "meta", "progress", "for_model"}
 TOOL_FIELDS = (
     "name",
     "server",
@@ -42,6 +41,7 @@ TOOL_FIELDS = (
 def run(file: Path, directory: Path) -> None:
     """Runs a file; an assertion says which step failed and how."""
     scenario = json.loads(file.read_text())
+    check_scenario(scenario)
     names = {"fixture": str(PROGRAM), "dir": str(directory.resolve())}
     with contextlib.ExitStack() as stack:
         fixtures = {}
@@ -74,7 +74,7 @@ class Fixture(contextlib.ExitStack):
 
 async def play(scenario: dict[str, Any], directory: Path, place: Place, fixtures: dict[str, Fixture]) -> None:
     """Executes the steps on a pool of their own."""
-    steps = Steps(mcpool.Pool(**scenario.get("pool", {})), directory, place, fixtures)
+    steps = Steps(mcpool.Pool(**in_seconds(scenario.get("pool", {}))), directory, place, fixtures)
     await steps.open(MAIN, scenario)
     try:
         for number, step in enumerate(scenario["steps"], 1):
@@ -120,8 +120,9 @@ class Steps:
 
     async def open(self, name: str, description: dict[str, Any]) -> None:
         """Makes a manager by the `config`, `config_file` or `discover` and the `options` of a description."""
-        options = {"cache_dir": self.directory / "cache", **description.get("options", {}), "pool": self.pool}
-        options["surroundings"] = self.place.surroundings
+        given = in_seconds(description.get("options", {}))
+        options = {"cache_dir": self.directory / "cache", **given, "pool": self.pool}
+        options["host_env"] = self.place.host_env
         questions: list[Any] = []
         if isinstance(options.get("trust"), dict):
             options["trust"] = scripted(options["trust"]["answers"], questions)
@@ -151,148 +152,123 @@ class Steps:
         """Executes one step and holds it against what is expected."""
         match step["do"]:
             case "start":
-                only(step, "as", "step")
                 self.started[step["as"]] = asyncio.create_task(self.verb(step["step"]))
                 # Its request is on its way before the next step begins.
                 await asyncio.sleep(0)
             case "finish":
-                only(step, "as")
                 task = self.started.pop(step["as"])
                 done, _ = await asyncio.wait([task], timeout=PATIENCE)
                 assert done, "did not finish"
                 await judge(step, task)
             case "cancel":
-                only(step, "as")
                 task = self.started.pop(step["as"])
                 assert task.cancel(), "was done before it was cancelled"
                 await asyncio.wait([task])
                 assert task.cancelled(), "did not end as cancelled"
             case "parallel":
-                only(step, "steps")
                 await asyncio.gather(*(self.step(inner) for inner in step["steps"]))
             case "repeat":
-                only(step, "times", "step")
                 for _ in range(step["times"]):
                     await self.step(step["step"])
             case "events":
-                only(step)
                 seen = self.on(step).seen
                 assert await eventually(lambda: is_subsequence(step["expect"], seen)), (
                     f"not in this order: {seen}"
                 )
             case "no_events":
-                only(step)
                 seen = self.on(step).seen
                 assert not is_subsequence(step["expect"], seen), f"came all the same: {seen}"
             case "questions":
-                only(step)
                 asked = self.on(step).questions
                 await eventually(lambda: matches(step["expect"], asked))
                 check(step["expect"], asked)
             case "journal":
                 await journal(step)
             case "open":
-                only(step, "as", "config", "config_file", "discover", "options")
                 await self.open(step["as"], step)
             case "advance":
-                only(step, "ms")
-                self.pool.advance_ms(step["ms"])
+                self.pool.advance(step["ms"] / 1000)
             case "write":
-                only(step, "file", "text")
                 write(Path(step["file"]), text_of(step["text"]))
             case "remove_file":
-                only(step, "file")
                 remove(Path(step["file"]))
             case "file":
-                only(step, "file")
                 holds(Path(step["file"]), step["expect"])
             case "end_fixture":
-                only(step, "fixture")
                 self.fixtures[step["fixture"]].close()
             case "start_fixture":
-                only(step, "fixture")
                 self.fixtures[step["fixture"]].start()
             case _:
                 await judge(step, asyncio.create_task(self.verb(step)))
 
     async def verb(self, step: dict[str, Any]) -> Any:
         """Executes a verb; what it returns is made plain."""
-        if step["do"] in PLACE_KEYS:
-            only(step, *PLACE_KEYS[step["do"]])
+        if is_without_manager(step):
             return await self.place.verb(step)
         manager = self.on(step).manager
         limit = seconds(step, "timeout_ms")
         match step["do"]:
             case "connect_all":
-                only(step)
                 return plain(await manager.connect_all())
             case "connect":
-                only(step, "server")
                 await manager.connect(step["server"])
             case "wait_for":
-                only(step, "server", "timeout_ms")
                 await manager.wait_for(step["server"], timeout=limit)
             case "tools":
-                only(step)
                 return [tool.name for tool in manager.get_tools()]
             case "search_tools":
-                only(step, "query", "k")
                 limit = {"k": step["k"]} if "k" in step else {}
                 return [tool.name for tool in manager.search_tools(step["query"], **limit)]
             case "tool":
-                only(step, "name")
                 found = [tool for tool in manager.get_tools() if tool.name == step["name"]]
                 return {field: plain(getattr(found[0], field)) for field in TOOL_FIELDS} if found else None
             case "call_tool":
-                only(step, "server", "tool", *CALL_KEYS)
                 options, told = call_options(step, limit)
                 target = (step["server"], step["tool"])
                 result = await manager.call_tool(*target, step.get("arguments"), **options)
                 return answer(result, told, for_model=step.get("for_model", False))
             case "call":
-                only(step, "name", *CALL_KEYS)
                 options, told = call_options(step, limit)
                 result = await manager.call(step["name"], step.get("arguments"), **options)
                 return answer(result, told, for_model=step.get("for_model", False))
             case "execute":
-                only(step, "name", "server", "tool", *CALL_KEYS)
                 options, told = call_options(step, limit)
                 return output(await chosen(manager, step).execute(step.get("arguments"), **options), told)
             case "status":
-                only(step)
                 return {status.name: plain(status) for status in manager.status()}
             case "warnings":
-                only(step)
                 return manager.warnings
             case "discovery":
-                only(step)
                 return described(manager.discovery)
             case "kill":
-                only(step, "server")
                 (pid,) = (status.pid for status in manager.status() if status.name == step["server"])
                 assert pid is not None, "the server has no process"
                 os.kill(pid, signal.SIGKILL)
             case "child":
-                only(step, "as")
                 self.managers[step["as"]] = Watched(manager.child(), self.on(step).questions)
             case "reload":
-                only(step, "config")
                 return plain(await manager.reload(step.get("config")))
             case "accept_drift":
-                only(step, "server", "tool")
                 return await manager.accept_drift(step["server"], step.get("tool"))
             case "disconnect":
-                only(step, "server")
                 await manager.disconnect(step["server"])
             case "disconnect_all":
-                only(step)
                 await manager.disconnect_all()
             case "close":
-                only(step)
                 await manager.close()
             case unknown:
                 raise AssertionError(f"there is no step {unknown!r}")
         return None
+
+
+def in_seconds(options: dict[str, Any]) -> dict[str, Any]:
+    """Options whose times are in milliseconds, which their names say, as Python's callers write them."""
+    times = {name for name in options if name.endswith("_ms")}
+    plain = {name: value for name, value in options.items() if name not in times}
+    for name in times:
+        value = options[name]
+        plain[name.removesuffix("_ms")] = value if isinstance(value, str) else value / 1000
+    return plain
 
 
 def seconds(step: dict[str, Any], key: str) -> float | None:
@@ -352,7 +328,6 @@ async def judge(step: dict[str, Any], task: asyncio.Task[Any]) -> None:
 
 async def journal(step: dict[str, Any]) -> None:
     """Waits for entries, then counts."""
-    only(step, "file", "count")
     file = Path(step["file"])
     wanted = step.get("expect", [])
     assert await eventually(lambda: is_subsequence(wanted, read_journal(file))), (
@@ -372,12 +347,6 @@ def write(file: Path, text: str) -> None:
 
 def remove(file: Path) -> None:
     file.unlink()
-
-
-def only(step: dict[str, Any], *allowed: str) -> None:
-    """Refuses keys that mean nothing."""
-    unknown = step.keys() - COMMON_KEYS - set(allowed)
-    assert not unknown, f"unknown keys {unknown}"
 
 
 async def eventually(condition: Callable[[], bool]) -> bool:

@@ -12,22 +12,13 @@ from typing import Any
 import mcpool
 from scenario_values import check, plain
 
-PLACE_KEYS = {
-    "discover": {"options"},
-    "edit": {"verb", "name", "definition", "scope", "file", "cwd"},
-    "trust": {"path", "servers"},
-    "untrust": {"path", "servers"},
-    "trusted": set[str](),
-    "schema": set[str](),
-}
-
 
 class Place:
-    """Writes the files of a scenario and reads its surroundings."""
+    """Writes the files of a scenario and reads its host environment."""
 
     def __init__(self, scenario: dict[str, Any], directory: Path) -> None:
         self.project = directory / "project"
-        self.surroundings: mcpool.Surroundings | None = None
+        self.host_env: mcpool.HostEnv | None = None
         for name, text in scenario.get("files", {}).items():
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             (directory / name).write_text(text_of(text))
@@ -39,16 +30,16 @@ class Place:
             self.project.mkdir(exist_ok=True)
             home.mkdir(exist_ok=True)
             env = {"PATH": os.environ["PATH"], "HOME": str(home), **scenario["env"]}
-            self.surroundings = {"env": env, "home": home, "platform": scenario.get("platform")}
+            self.host_env = {"env": env, "home": home, "platform": scenario.get("platform")}
 
     @property
-    def own(self) -> mcpool.Surroundings:
-        """A scenario without surroundings must not find, nor change, what is on this machine."""
-        assert self.surroundings is not None, "the scenario needs an env"
-        return self.surroundings
+    def own(self) -> mcpool.HostEnv:
+        """A scenario without a host environment must not find, nor change, what is on this machine."""
+        assert self.host_env is not None, "the scenario needs an env"
+        return self.host_env
 
     def looking(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options of discovery, but for the surroundings."""
+        """The options of discovery, without the host environment."""
         assert self.own
         return {"cwd": self.project, **options}
 
@@ -59,17 +50,17 @@ class Place:
                 return mcpool.config.schema()
             case "discover":
                 looking = self.looking(step.get("options", {}))
-                return described(await mcpool.discover(**looking, surroundings=self.own))
+                return described(await mcpool.discover(**looking, host_env=self.own))
             case "edit":
                 where = {key: step[key] for key in ("scope", "file", "cwd") if key in step}
                 words = [step["name"], *([step["definition"]] if "definition" in step else [])]
                 edit = getattr(mcpool.config, step["verb"])
-                return plain(await edit(*words, **{"cwd": self.project, **where}, surroundings=self.own))
+                return plain(await edit(*words, **{"cwd": self.project, **where}, host_env=self.own))
             case "trusted":
-                return plain(await mcpool.trusted(surroundings=self.own))
+                return plain(await mcpool.trusted(host_env=self.own))
             case verb:
                 change = getattr(mcpool, verb)
-                return plain(await change(step["path"], step.get("servers"), surroundings=self.own))
+                return plain(await change(step["path"], step.get("servers"), host_env=self.own))
 
 
 def described(found: mcpool.Discovery | None) -> Any:

@@ -6,12 +6,32 @@ from typing import Any
 
 import mcpool
 
+ERROR_FIELDS = (
+    "code",
+    "message",
+    "hint",
+    "server",
+    "retryable",
+    "stage",
+    "executed",
+    "exit_code",
+    "signal",
+    "stderr",
+    "stdout",
+    "http_status",
+    "rpc",
+    "restart",
+    "retry_after_ms",
+)
+
 
 def plain(value: Any) -> Any:
     """Records and errors as the JSON that the files are written in."""
     if isinstance(value, mcpool.McpoolError):
-        names = ("code", "message", "hint", "server", "retryable", "executed", "rpc", "restart")
-        return {name: plain(getattr(value, name)) for name in (*names, "retry_after_ms")}
+        fields = {name: plain(getattr(value, name)) for name in ERROR_FIELDS}
+        return {**fields, "cause": plain(value.__cause__)}
+    if isinstance(value, Exception):
+        return {"message": str(value), "errno": getattr(value, "errno", None)}
     if isinstance(value, mcpool.Secret):
         return value.expose()
     if isinstance(value, mcpool.RpcError):

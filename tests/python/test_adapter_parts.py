@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import sys
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import mcpool
@@ -13,8 +14,7 @@ import mcpool.blocking
 import pytest
 from fixture_server import config, stdio
 from mcpool.adapters import anthropic, openai
-from mcpool.adapters._images import images
-from mcpool.adapters._parts import object_schema, parsed
+from mcpool.adapters._parts import parsed
 from mcpool.adapters._schema import inlined, optional_as_null, properties, without_nulls
 
 FRAMEWORKS = {
@@ -119,18 +119,40 @@ def test_what_may_be_left_out_may_be_null_and_is_then_left_out() -> None:
     assert without_nulls({"several": None, "properties": None}, schema) == {}
 
 
-def test_images_are_decoded_and_what_is_none_is_not() -> None:
-    blocks: list[dict[str, Any]] = [
-        {"type": "image", "mimeType": "image/png", "data": "AAE="},
-        {"type": "text", "text": "x"},
-        {"type": "resource", "resource": {"uri": "a:b", "mimeType": "image/gif", "blob": "AQ=="}},
-        {"type": "resource", "resource": {"uri": "a:b", "mimeType": "text/plain", "blob": "AQ=="}},
-        {"type": "image", "mimeType": "image/png", "data": "not base64"},
-        {"type": "image", "mimeType": 7, "data": None},
-        {"type": "resource", "resource": "odd"},
-        {},
-    ]
-    assert images(blocks) == [(b"\x00\x01", "image/png"), (b"\x01", "image/gif")]
+PNG = {"type": "image", "mimeType": "image/png", "data": "AAE="}
+GIF = {"type": "resource", "resource": {"uri": "a:b", "mimeType": "image/gif", "blob": "AQ=="}}
+BMP = {"type": "image", "mimeType": "image/bmp", "data": "AQ=="}
+NOT_BASE64 = {"type": "image", "mimeType": "image/png", "data": "not base64"}
+
+
+def test_models_are_shown_the_images_that_the_core_gives_them() -> None:
+    with mcpool.blocking.Manager(config(a=stdio())) as manager:
+        manager.connect_all()
+        (raw,) = (tool for tool in manager.get_tools() if tool.raw_name == "raw")
+
+        def answered(**result: Any) -> mcpool.ToolOutput:
+            return raw.execute_blocking({"json": json.dumps(result)})
+
+        fine = answered(content=[PNG, GIF, BMP, NOT_BASE64])
+        png, gif = mcpool.Image("image/png", "AAE="), mcpool.Image("image/gif", "AQ==")
+        assert fine.model_images == [png, gif]
+        assert (png.url, png.decode()) == ("data:image/png;base64,AAE=", b"\x00\x01")
+        assert fine.result is not None
+        assert fine.result.images == [png, gif, ("image/bmp", "AQ==")]
+        failed = answered(content=[PNG], isError=True)
+        assert failed.model_images == []
+        assert failed.result is not None
+        assert failed.result.images == [png]
+
+        asked = {"type": "tool_use", "id": "one", "name": raw.name}
+        calls = [
+            {**asked, "input": {"json": json.dumps({"content": [PNG, BMP], "isError": failed})}}
+            for failed in (False, True)
+        ]
+        shown, error = (answer["content"] for answer in anthropic.run_blocking(manager, calls))
+        assert [block["type"] for block in shown] == ["text", "image"]
+        assert shown[1]["source"] == {"type": "base64", "media_type": "image/png", "data": "AAE="}
+        assert [block["type"] for block in error] == ["text"]
 
 
 # What a model wrote for `mcp_a_echo`, and what the core has to say of it.
@@ -168,25 +190,19 @@ def test_a_name_that_no_tool_has_is_answered_without_a_loop() -> None:
         assert "mcp_a_echo" in block["text"]
 
 
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [
-        ({}, {"type": "object", "properties": {}}),
-        ({"properties": {"a": True}}, {"type": "object", "properties": {"a": True}}),
-        ({"type": "string", "properties": None}, {"type": "object", "properties": {}}),
-        (
-            {"$defs": {}, "type": "object", "properties": {}},
-            {"$defs": {}, "type": "object", "properties": {}},
-        ),
-    ],
-)
-def test_every_schema_is_one_of_an_object(given: dict[str, Any], shown: dict[str, Any]) -> None:
-    tool: Any = SimpleNamespace(name="t", description="", input_schema=given)
-    assert object_schema(tool) == shown
-    manager: Any = SimpleNamespace(get_tools=lambda: [tool])
-    assert anthropic.tools(manager)[0]["input_schema"] == shown
-    assert openai.chat_tools(manager)[0]["function"]["parameters"] == shown
-    assert openai.response_tools(manager)[0]["parameters"] == shown
+def test_every_schema_is_one_of_an_object(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"$defs": {}, "type": "string", "properties": None}
+    shown = {"$defs": {}, "type": "object", "properties": {}}
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([{"name": "odd", "inputSchema": given}]))
+    with mcpool.blocking.Manager(config(a=stdio("--tools-file", str(tools)))) as manager:
+        manager.connect_all()
+        (place,) = (n for n, tool in enumerate(manager.get_tools()) if tool.raw_name == "odd")
+        tool = manager.get_tools()[place]
+        assert (tool.input_schema, tool.object_schema) == (given, shown)
+        assert anthropic.tools(manager)[place]["input_schema"] == shown
+        assert openai.chat_tools(manager)[place]["function"]["parameters"] == shown
+        assert openai.response_tools(manager)[place]["parameters"] == shown
 
 
 def test_arguments_that_are_no_json_are_passed_on() -> None:

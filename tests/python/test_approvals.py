@@ -205,7 +205,7 @@ def test_a_callback_that_never_answers_is_bounded_and_ended(
         return True
 
     with pytest.raises(mcpool.NotApprovedError, match="time"):
-        call(made(servers, hangs, approval_timeout_ms=1000))
+        call(made(servers, hangs, approval_timeout=1))
     assert ended == [True]
     with pytest.raises(mcpool.ToolTimeoutError) as caught:
         call(made(servers, hangs), max_total_timeout=1)

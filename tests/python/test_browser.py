@@ -55,7 +55,7 @@ def test_nothing_of_a_hostile_server_runs_or_is_fetched(
     server = {"command": sys.executable, "args": [hostile_server.__file__]}
     cells = (
         f"import mcpool\nservers = {{'hostile': {server!r}}}\n"
-        "manager = mcpool.Manager({'mcpServers': servers}, gate_ms=20000)\n"
+        "manager = mcpool.Manager({'mcpServers': servers}, gate=20)\n"
         "await manager.connect_all()",
         "manager",
         "tools = manager.get_tools()\ntools",

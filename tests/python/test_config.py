@@ -39,7 +39,7 @@ def servers(file: Path | str) -> Any:
 
 
 def test_a_server_lives_through_all_edits(edit: Any, home: UserHome) -> None:
-    where = {"surroundings": home.surroundings}
+    where = {"host_env": home.host_env}
     edited = edit.add("a", {"command": "x", "args": ["1"]}, **where)
     assert isinstance(edited, mcpool.config.Edited)
     assert edited.path == str(home.home / ".config" / "mcpool" / "mcp.json") and edited.warnings == []
@@ -59,7 +59,7 @@ def test_a_server_lives_through_all_edits(edit: Any, home: UserHome) -> None:
 
 def test_a_scope_or_a_file_says_where(edit: Any, home: UserHome) -> None:
     definition: mcpool.config.ServerConfig = {"url": "http://localhost:1/"}
-    in_project = edit.add("a", definition, scope="project", cwd=home.project, surroundings=home.surroundings)
+    in_project = edit.add("a", definition, scope="project", cwd=home.project, host_env=home.host_env)
     assert Path(in_project.path) == home.project / ".mcpool" / "mcp.json"
     file = home.project / "other.yaml"
     assert Path(edit.add("a", definition, file=file).path) == file
@@ -67,7 +67,7 @@ def test_a_scope_or_a_file_says_where(edit: Any, home: UserHome) -> None:
 
 
 def test_mistakes_are_errors_of_their_kind(edit: Any, home: UserHome) -> None:
-    where = {"surroundings": home.surroundings}
+    where = {"host_env": home.host_env}
     with pytest.raises(mcpool.ConfigInvalidError):
         edit.add("a", {"command": "x", "url": "http://localhost/"}, **where)
     with pytest.raises(mcpool.ConfigInvalidError):

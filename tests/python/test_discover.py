@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> UserHome:
 
 
 def where(home: UserHome) -> dict[str, Any]:
-    return {"cwd": home.project, "surroundings": home.surroundings}
+    return {"cwd": home.project, "host_env": home.host_env}
 
 
 def test_what_is_found_is_typed(home: UserHome) -> None:
@@ -108,7 +108,8 @@ def test_discovery_does_not_block_the_loop(home: UserHome) -> None:
 
     async def main() -> None:
         ticking = asyncio.create_task(tick())
-        await asyncio.sleep(0.05)
+        for _ in range(10):
+            await asyncio.sleep(0)
         gaps.clear()
         manager = await mcpool.Manager.discover(**home.options)
         turns = len(gaps)
@@ -134,7 +135,7 @@ def test_a_discovery_that_nobody_waits_for_any_more_is_given_up(home: UserHome) 
 
 @pytest.mark.parametrize(
     "options",
-    [{"mcp_remote": "maybe"}, {"exclude": "a*"}, {"project_config": "no"}, {"surroundings": {"planet": "x"}}],
+    [{"mcp_remote": "maybe"}, {"exclude": "a*"}, {"project_config": "no"}, {"host_env": {"planet": "x"}}],
 )
 def test_an_option_that_means_nothing_is_refused(options: dict[str, Any], home: UserHome) -> None:
     given = {**where(home), **options}

@@ -22,7 +22,7 @@ PNG = base64.b64decode(hostile_server.PIXEL)
 
 
 def open_manager(**servers: dict[str, Any]) -> mcpool.blocking.Manager:
-    return mcpool.blocking.Manager(config(**servers), pool=mcpool.Pool(), cache_dir=False, gate_ms=20_000)
+    return mcpool.blocking.Manager(config(**servers), pool=mcpool.Pool(), cache_dir=False, gate=20)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +57,17 @@ def test_the_status_table_tells_of_every_server() -> None:
         assert "up" in show(manager.status()[0]).text("th") and "down" not in show(manager.status()[0]).text()
         error = manager.status()[1].error
         assert error is not None and error.message in show(error).text()
+
+
+def test_an_error_is_shown_with_how_the_program_ended() -> None:
+    down = stdio("--stderr", "no licence", "--exit-at", "start:3", restart="never")
+    with open_manager(down=down) as manager:
+        with pytest.raises(mcpool.ConnectFailedError) as raised:
+            manager.connect("down")
+        said = show(raised.value).text()
+        for words in ("CONNECT_FAILED", "handshake", "Exit code", "3", "stderr", "no licence"):
+            assert words in said, words
+        assert "no licence" in show(manager.status()[0]).text()
 
 
 def test_the_report_of_connecting_is_a_table() -> None:
@@ -195,7 +206,7 @@ def test_what_discovery_found_is_shown(tmp_path: Path) -> None:
     user = UserHome(tmp_path)
     user.user(a=stdio(), wrong={"command": 7})
     user.of_project(a=stdio(), b=stdio(enabled=False))
-    found = mcpool.blocking.discover(cwd=user.project, surroundings=user.surroundings)
+    found = mcpool.blocking.discover(cwd=user.project, host_env=user.host_env)
     said = show(found).text()
     for words in ("3 servers found", "cursor", "shadows", "disabled", "CONFIG_INVALID", "2 files"):
         assert words in said, words

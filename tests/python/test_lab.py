@@ -19,7 +19,7 @@ from notebooks import make_kernel, notebook
 
 TOKEN = "test"
 CELLS = (
-    "import json, mcpool\nmanager = mcpool.Manager(json.loads({servers!r}), gate_ms=20000)\n"
+    "import json, mcpool\nmanager = mcpool.Manager(json.loads({servers!r}), gate=20)\n"
     "await manager.connect_all()",
     "manager",
     "manager.get_tools()",

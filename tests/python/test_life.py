@@ -52,7 +52,7 @@ def test_a_killed_server_comes_back_before_anybody_asks(journal: Path) -> None:
 def test_a_call_finds_its_server_between_two_attempts(tmp_path: Path) -> None:
     pool = mcpool.Pool(clock="manual")
     servers = config(a=stdio("--fail-init", "99", "--state", str(tmp_path / "state")))
-    with mcpool.blocking.Manager(servers, pool=pool, restart_wait_ms=0) as manager:
+    with mcpool.blocking.Manager(servers, pool=pool, restart_wait=0) as manager:
         events = manager.events(timeout=PATIENCE)
         assert manager.connect_all().failed["a"].restart is None
         assert any(event.type == "status" and event.data.get("next_retry_ms") == 1000 for event in events)
@@ -64,7 +64,7 @@ def test_a_call_finds_its_server_between_two_attempts(tmp_path: Path) -> None:
         assert restart is not None and (restart.attempt, restart.next_retry_ms) == (2, 1000)
         assert isinstance(restart.last_error, mcpool.HandshakeFailedError | mcpool.ConnectFailedError)
         assert (told.value.executed, told.value.retryable) == ("no", True)
-        pool.advance_ms(1000)
+        pool.advance(1)
         assert until(lambda: manager.status()[0].next_retry_ms == 2000)
 
 

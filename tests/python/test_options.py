@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import pydoc
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +25,9 @@ def journal(tmp_path: Path) -> Path:
     "options",
     [
         {"connect_concurrency": -1},
-        {"gate_ms": "soon"},
+        {"gate": "soon"},
         {"pending_without_cache": "hope"},
-        {"restart_wait_ms": 1.5},
+        {"restart_wait": -1},
         {"retry": "always"},
         {"cache_dir": 7.5},
         {"naming": "shouting"},
@@ -34,13 +36,41 @@ def journal(tmp_path: Path) -> Path:
 def test_an_option_that_means_nothing_is_refused(options: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "servers.json"
     file.write_text(json.dumps(config()))
-    # What is no path is refused by Python itself.
-    refusal = TypeError if "cache_dir" in options else mcpool.ConfigInvalidError
+    (name,) = options
     for manager in (mcpool.Manager, Manager):
-        with pytest.raises(refusal):
+        with pytest.raises(mcpool.ConfigInvalidError, match=f'"{name}"'):
             manager(config(), **options)
-        with pytest.raises(refusal):
+        with pytest.raises(mcpool.ConfigInvalidError, match=f'"{name}"'):
             manager.from_file(file, **options)
+
+
+def test_a_name_that_is_none_is_told_the_right_one() -> None:
+    for wrong, meant in (("gate_ms", '"gate", in seconds'), ("cachedir", '"cache_dir"')):
+        options: dict[str, Any] = {wrong: 250}
+        with pytest.raises(mcpool.ConfigInvalidError, match=f"did you mean {meant}"):
+            mcpool.Manager(config(), **options)
+        with pytest.raises(mcpool.ConfigInvalidError, match=f"did you mean {meant}"):
+            Manager.discover(**options)
+    watch: dict[str, Any] = {"watch": True}
+    with pytest.raises(mcpool.ConfigInvalidError, match="made from files"):
+        mcpool.Manager(config(), **watch)
+
+
+def test_the_keywords_are_shown() -> None:
+    def shown(function: Any) -> dict[str, inspect.Parameter]:
+        return dict(inspect.signature(function).parameters)
+
+    for manager in (mcpool.Manager, Manager):
+        own = shown(manager)
+        assert list(own)[:2] == ["config", "naming"]
+        assert (own["gate"].default, own["gate"].kind) == (0.25, inspect.Parameter.KEYWORD_ONLY)
+        of_file, of_discovery = shown(manager.from_file), shown(manager.discover)
+        assert of_file.keys() - own.keys() == {"path", "watch"}
+        assert of_discovery.keys() >= (of_file.keys() - {"path"}) | {"cwd", "exclude", "providers"}
+        help_text = pydoc.render_doc(manager, renderer=pydoc.plaintext)
+        assert "= 0.25" in help_text and "`gate`: How long `connect_all` waits" in help_text
+    for discover in (mcpool.discover, mcpool.blocking.discover):
+        assert list(shown(discover))[:2] == ["cwd", "project_config"]
 
 
 @pytest.mark.parametrize("options", [{"keep_alive": "sometimes"}, {"keep_alive": -1}, {"clock": "sundial"}])
@@ -57,7 +87,7 @@ def test_tools_are_remembered_where_they_are_wanted(kind: type, tmp_path: Path, 
         assert manager.connect_all().connected == ["a"]
         assert until(lambda: any(cache.rglob("*.json")))
     gate.write_text("hold")
-    with Manager(servers, cache_dir=kind(cache), pool=mcpool.Pool(), gate_ms=0) as manager:
+    with Manager(servers, cache_dir=kind(cache), pool=mcpool.Pool(), gate=0) as manager:
         assert manager.connect_all().deferred == ["a"]
         assert {tool.state for tool in manager.get_tools()} == {"deferred"}
         gate.write_text("go")
@@ -68,7 +98,7 @@ def test_tools_are_remembered_where_they_are_wanted(kind: type, tmp_path: Path, 
 def test_tools_are_not_remembered_where_they_are_not_wanted(journal: Path) -> None:
     servers = config(a=stdio("--slow", "initialize=500", journal=journal))
     for _ in range(2):
-        with Manager(servers, cache_dir=False, pool=mcpool.Pool(), gate_ms=0) as manager:
+        with Manager(servers, cache_dir=False, pool=mcpool.Pool(), gate=0) as manager:
             assert manager.connect_all().connected == ["a"]
 
 
@@ -76,7 +106,7 @@ def test_a_late_server_of_which_nothing_is_known_may_be_skipped(tmp_path: Path) 
     gate = tmp_path / "gate"
     gate.write_text("hold")
     servers = config(a=stdio("--hold", f"initialize={gate}"))
-    options: dict[str, Any] = {"pending_without_cache": "skip", "gate_ms": 0}
+    options: dict[str, Any] = {"pending_without_cache": "skip", "gate": 0}
     with Manager(servers, cache_dir=False, pool=mcpool.Pool(), **options) as manager:
         assert manager.connect_all().pending == ["a"]
         gate.write_text("go")

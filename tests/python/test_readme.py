@@ -30,7 +30,7 @@ RUN = {
     "sh": "",
     "text": "",
 }
-WITH_RUST = {"README.md", "quickstart.md"}
+WITH_RUST = {"quickstart.md"}
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -48,6 +48,16 @@ def test_every_block_is_run(page: Path) -> None:
     for language, block in blocks(page):
         assert re.match(RUN[language], block), block
         assert language != "rust" or page.name in WITH_RUST
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.name}")
+def test_every_link_has_a_target(page: Path) -> None:
+    for path, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page.read_text()):
+        target = page.parent / path if path else page
+        assert target.exists(), path
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+            assert anchor in [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings]
 
 
 def test_definitions_can_be_used() -> None:

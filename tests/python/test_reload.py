@@ -115,6 +115,14 @@ def test_a_reload_reads_the_file_again(file: Path, journals: dict[str, Path]) ->
     assert all_gone(*(journals[name] for name in "ab"))
 
 
+def test_a_result_is_shown_as_at_the_time_of_its_call() -> None:
+    with mcpool.blocking.Manager(config(a=stdio(maxResultChars=20)), pool=mcpool.Pool()) as manager:
+        manager.connect_all()
+        result = manager.call_tool("a", "echo", {"text": "x" * 30})
+        assert manager.reload(config(a=stdio(maxResultChars=50))).updated == ["a"]
+        assert f"\n{'x' * 20}\n… (output truncated at 20 chars" in result.for_model()
+
+
 def test_a_manager_without_a_file_has_nothing_to_read_again() -> None:
     with mcpool.blocking.Manager(config()) as manager:
         with pytest.raises(mcpool.ConfigInvalidError) as refused:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import scenario
 from fixture_server import ROOT
+from scenario_steps import TABLE
 
 FILES = sorted((ROOT / "tests" / "scenarios").glob("*.json"))
 
@@ -15,24 +18,41 @@ def test_there_are_scenarios() -> None:
     assert FILES
 
 
+def test_no_scenario_is_longer_than_150_lines() -> None:
+    assert [file.stem for file in FILES if len(file.read_text().splitlines()) > 150] == []
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_scenario(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCPOOL_SCENARIO", "outside")
     scenario.run(file, tmp_path)
 
 
-def test_an_unknown_step_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        ({"do": "dance"}, "dance"),
+        ({"do": "tools", "colour": "blue"}, "colour"),
+        ({"do": "connect"}, "server"),
+        ({"do": "start", "as": "x", "step": {"do": "dance"}}, "dance"),
+        ({"do": "parallel", "steps": [{"do": "tools", "colour": "blue"}]}, "colour"),
+    ],
+)
+def test_a_step_that_is_not_in_the_table_fails(step: object, problem: str, tmp_path: Path) -> None:
     file = tmp_path / "unknown.json"
-    file.write_text('{"config": {"mcpServers": {}}, "steps": [{"do": "dance"}]}')
-    with pytest.raises(AssertionError, match="dance"):
+    content = {"about": "x", "spec": [], "config": {"mcpServers": {}}, "steps": [step]}
+    file.write_text(json.dumps(content))
+    with pytest.raises(AssertionError, match=problem):
         scenario.run(file, tmp_path)
 
 
-def test_an_unknown_key_fails(tmp_path: Path) -> None:
-    file = tmp_path / "unknown.json"
-    file.write_text('{"config": {"mcpServers": {}}, "steps": [{"do": "tools", "colour": "blue"}]}')
-    with pytest.raises(AssertionError, match="colour"):
-        scenario.run(file, tmp_path)
+def test_every_step_of_the_table_is_used() -> None:
+    def names(steps: list[dict[str, Any]]) -> set[str]:
+        inner = [inner for step in steps for inner in [step.get("step"), *step.get("steps", [])] if inner]
+        return {step["do"] for step in steps} | (names(inner) if inner else set())
+
+    used = set[str]().union(*(names(json.loads(file.read_text())["steps"]) for file in FILES))
+    assert used == TABLE["steps"].keys()
 
 
 @pytest.mark.parametrize(

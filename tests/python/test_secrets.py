@@ -37,7 +37,7 @@ def error_of(heard: Heard, place: str, error: BaseException) -> None:
     heard.show(place, error)
     heard.say(f"{place}, its trace", "".join(traceback.format_exception(error)))
     if isinstance(error, mcpool.McpoolError):
-        heard.say(f"{place}, its parts", f"{error.hint!r} {error.rpc!r} {error.restart!r}")
+        heard.say(f"{place}, its parts", f"{vars(error)!r} {error.__cause__!r}")
         heard.say(f"{place}, pickled", str(pickle.dumps(error)))
 
 
@@ -137,7 +137,7 @@ def test_no_secret_is_in_what_is_wrong_with_a_config(tmp_path: Path) -> None:
             file = world.home / path
             for make in (mcpool.Manager.from_file, mcpool.blocking.Manager.from_file):
                 try:
-                    manager = make(file, surroundings=world.surroundings, pool=mcpool.Pool())
+                    manager = make(file, host_env=world.host_env, pool=mcpool.Pool())
                     heard.show(path, manager)
                     heard.show(path, manager.status())
                     heard.show(path, manager.warnings)
@@ -153,6 +153,6 @@ def test_no_secret_is_in_what_is_wrong_with_a_config(tmp_path: Path) -> None:
             error_of(heard, "adding", caught.value)
         for env in ("swordfish", {"A": ["swordfish"]}):
             with pytest.raises((mcpool.McpoolError, TypeError)) as failed:
-                asyncio.run(mcpool.discover(surroundings={"env": env}))  # type: ignore[typeddict-item]
-            error_of(heard, "surroundings", failed.value)
+                asyncio.run(mcpool.discover(host_env={"env": env}))  # type: ignore[typeddict-item]
+            error_of(heard, "host_env", failed.value)
     heard.check()

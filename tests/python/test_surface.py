@@ -13,7 +13,7 @@ import mcpool
 import mcpool.blocking
 import pytest
 from fixture_server import ROOT
-from mcpool import _errors, _native, _types
+from mcpool import _errors, _events, _native
 
 PACKAGE = Path(mcpool.__file__).parent
 ALLOWED = Path(__file__).with_name("stubtest_allowed.txt")
@@ -40,6 +40,8 @@ EXPORTS = [
     "FoundFile",
     "FoundServer",
     "HandshakeFailedError",
+    "HostEnv",
+    "Image",
     "InvalidArgumentsError",
     "LeftOut",
     "LimitExceededError",
@@ -61,7 +63,6 @@ EXPORTS = [
     "ServerStatus",
     "Signal",
     "Source",
-    "Surroundings",
     "Tool",
     "ToolFailedError",
     "ToolList",
@@ -184,7 +185,7 @@ def test_the_error_classes_are_the_cores_list() -> None:
 
 
 def test_the_event_types_are_the_cores_list() -> None:
-    module = ast.parse(Path(_types.__file__).read_text())
+    module = ast.parse(Path(_events.__file__).read_text())
     words = [node for node in ast.walk(module) if isinstance(node, ast.AnnAssign)]
     (alias,) = [node for node in words if ast.unparse(node.target) == "EventType"]
     assert isinstance(alias.value, ast.Subscript)

@@ -93,7 +93,7 @@ def test_nothing_is_offered_where_nothing_is_enabled() -> None:
 def test_drift_is_accepted_without_a_loop_too(tmp_path: Path) -> None:
     config = listing(tmp_path, {"name": "x", "description": "first"})
     # What the cache knows is not enough: the second list has to have come.
-    options: dict[str, Any] = {"drift": "block", "cache_dir": tmp_path, "gate_ms": 60_000}
+    options: dict[str, Any] = {"drift": "block", "cache_dir": tmp_path, "gate": 60}
     with mcpool.blocking.Manager(config, pool=mcpool.Pool(), **options) as manager:
         manager.connect_all()
         manager.disconnect_all()

@@ -221,7 +221,7 @@ def test_a_blocking_manager_asks_on_the_calling_thread(home: UserHome) -> None:
 
 def test_a_blocking_manager_takes_a_coroutine_function_too(home: UserHome) -> None:
     async def trust(question: mcpool.TrustQuestion) -> bool:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
         return True
 
     with mcpool.blocking.Manager.discover(trust=trust, **home.options) as manager:
@@ -297,7 +297,7 @@ def verbs(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def test_trust_is_stored_and_taken_back(verbs: Any, home: UserHome) -> None:
-    where = {"surroundings": home.surroundings}
+    where = {"host_env": home.host_env}
     file = home.project / ".mcp.json"
     assert verbs.trust(file, [], **where) == []
     (given,) = verbs.trust(file, **where)
@@ -312,6 +312,6 @@ def test_trust_is_stored_and_taken_back(verbs: Any, home: UserHome) -> None:
 
 def test_trust_of_what_is_no_config_is_an_error(verbs: Any, home: UserHome) -> None:
     with pytest.raises(mcpool.McpoolError):
-        verbs.trust(home.project / "nothing.json", surroundings=home.surroundings)
+        verbs.trust(home.project / "nothing.json", host_env=home.host_env)
     with pytest.raises(mcpool.ConfigInvalidError):
-        verbs.trust(home.project, "a", surroundings=home.surroundings)
+        verbs.trust(home.project, "a", host_env=home.host_env)

@@ -23,7 +23,7 @@ from user_home import UserHome
 
 
 def open_manager(kind: type[Any] = mcpool.blocking.Manager, **servers: dict[str, Any]) -> Any:
-    return kind(config(**servers), pool=mcpool.Pool(), cache_dir=False, gate_ms=20_000)
+    return kind(config(**servers), pool=mcpool.Pool(), cache_dir=False, gate=20)
 
 
 def threads() -> int:

@@ -26,7 +26,7 @@ class UserHome:
         self.home.mkdir()
         self.project.mkdir()
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
-        self.surroundings: mcpool.Surroundings = {"env": env, "home": self.home}
+        self.host_env: mcpool.HostEnv = {"env": env, "home": self.home}
 
     def user(self, **servers: dict[str, Any]) -> Path:
         """The user's servers, in a product's file."""
@@ -39,7 +39,7 @@ class UserHome:
     @property
     def options(self) -> dict[str, Any]:
         """For a manager that is made by discovery, on a pool of its own."""
-        where = {"cwd": self.project, "surroundings": self.surroundings}
+        where = {"cwd": self.project, "host_env": self.host_env}
         return {**where, "pool": mcpool.Pool(), "cache_dir": False}
 
 

@@ -5,11 +5,11 @@ import { mcpool } from './harness.mjs';
 const { discover } = mcpool();
 const home = process.argv[2];
 const cwd = join(home, 'project');
-const surroundings = { env: { PATH: process.env.PATH, HOME: home }, home };
+const hostEnv = { env: { PATH: process.env.PATH, HOME: home }, home };
 
 const began = performance.now();
 const cpu = process.cpuUsage();
-const found = await discover({ cwd, surroundings });
+const found = await discover({ cwd, hostEnv });
 const { user, system } = process.cpuUsage(cpu);
 const wall = performance.now() - began;
 const servers = Object.keys(found.servers).length;

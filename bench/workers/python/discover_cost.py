@@ -9,7 +9,7 @@ import time
 import mcpool
 
 home = sys.argv[1]
-where = {"cwd": f"{home}/project", "surroundings": {"env": {"PATH": os.environ["PATH"], "HOME": home}, "home": home}}
+where = {"cwd": f"{home}/project", "host_env": {"env": {"PATH": os.environ["PATH"], "HOME": home}, "home": home}}
 
 
 async def main() -> None:

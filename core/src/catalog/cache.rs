@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{DirEntry, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::UNIX_EPOCH;
@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::fork::PerProcess;
 use crate::ownership::User;
+use crate::regular_file::{self, Problem};
 use crate::sync::lock;
 
 const VERSION: u32 = 1;
@@ -253,19 +254,15 @@ pub(super) fn read_own(path: &Path, user: User) -> Result<Bytes, Unread> {
         _ => Unread::Directory(error),
     })?;
     let (file, about) = user.open_file(&dir, name).map_err(Unread::File)?;
-    read_bounded(file, about.len()).map_err(Unread::File)
+    match regular_file::read_open(file, about.len(), LARGEST_FILE) {
+        Ok(bytes) => Ok(bytes.into()),
+        Err(Problem::Io(error)) => Err(Unread::File(error)),
+        Err(_) => Err(Unread::File(too_large("it is"))),
+    }
 }
 
-fn read_bounded(file: File, length: u64) -> io::Result<Bytes> {
-    let mut bytes = Vec::new();
-    if length <= LARGEST_FILE {
-        bytes.reserve_exact(length as usize + 1);
-        file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 <= LARGEST_FILE {
-            return Ok(bytes.into());
-        }
-    }
-    Err(io::Error::other(format!("it is over {} MiB", LARGEST_FILE >> 20)))
+fn too_large(what: &str) -> io::Error {
+    io::Error::other(format!("{what} over {} MiB", LARGEST_FILE >> 20))
 }
 
 /// Writes a private file, renamed over whatever is there. `sync` may wait for the disk.
@@ -276,7 +273,7 @@ pub(super) fn replace(
     sync: impl FnOnce(&File) -> io::Result<()>,
 ) -> io::Result<()> {
     if content.len() as u64 > LARGEST_FILE {
-        return Err(io::Error::other(format!("they are over {} MiB", LARGEST_FILE >> 20)));
+        return Err(too_large("they are"));
     }
     let dir = path.parent().expect("a file below the cache's directory");
     user.own_directory(dir)?;

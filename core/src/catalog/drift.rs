@@ -10,12 +10,11 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ServerTool;
-use super::listed::Tools;
 use super::pin_file::{Earlier, PinKey, Pinned};
 use crate::event::DriftChange;
 use crate::redact::Mask;
 use crate::sync::lock;
+use crate::tool::{ServerTool, Tools};
 
 /// How many pins of tools that are gone are kept.
 pub(super) const MOST_KEPT: usize = 10_000;
@@ -78,8 +77,8 @@ pub(crate) struct Pins(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// What earlier sessions have pinned is known.
-    consulted: bool,
+    /// The pins of earlier sessions were loaded.
+    loaded: bool,
     /// They have pinned something that cannot be read any more; what the file is and why.
     lost: Option<String>,
     /// The last list; each of its tools is pinned as it is there, unless it is in `kept`.
@@ -101,8 +100,8 @@ struct Kept {
 }
 
 impl Pins {
-    pub(crate) fn is_consulted(&self) -> bool {
-        lock(&self.0).consulted
+    pub(crate) fn is_loaded(&self) -> bool {
+        lock(&self.0).loaded
     }
 
     /// Counts the changes of what is pinned or drifted.
@@ -113,7 +112,7 @@ impl Pins {
     /// Whether this very list was looked at last.
     pub(crate) fn has_seen(&self, tools: &Tools) -> bool {
         let state = lock(&self.0);
-        state.consulted && state.seen.is(tools)
+        state.loaded && state.seen.is_same(tools)
     }
 
     /// Why nobody knows what the tools were, if that is so: whatever they are now may be a change.
@@ -144,8 +143,8 @@ impl Pins {
         earlier: impl FnOnce() -> Earlier,
     ) -> Vec<Drift> {
         let mut state = lock(&self.0);
-        if !state.consulted {
-            state.consulted = true;
+        if !state.loaded {
+            state.loaded = true;
             match earlier() {
                 Earlier::Nothing => {}
                 Earlier::Pins(pins) => state.take_in(pins),
@@ -153,7 +152,7 @@ impl Pins {
             }
         }
         // A server that is down has no tools to compare.
-        if !tools.list.is_empty() && !state.seen.is(tools) {
+        if !tools.list.is_empty() && !state.seen.is_same(tools) {
             state.compare(tools, mask);
         }
         state.kept.values().filter_map(|kept| kept.drift.clone()).collect()
@@ -288,7 +287,7 @@ pub(super) fn difference(
 }
 
 fn shown(tool: &ServerTool, mask: &Mask) -> Result<ServerTool, (Option<String>, &'static str)> {
-    ServerTool::read(&tool.server, mask.raw_json(tool.raw()))
+    ServerTool::read(&tool.server_shared(), mask.raw_json(tool.raw()))
 }
 
 fn compare(path: &str, old: Option<Value>, new: Option<Value>, changes: &mut Vec<DriftChange>) {
@@ -332,24 +331,6 @@ fn short(text: &str) -> String {
     }
     let begin: String = text.chars().take(MOST_SHOWN).collect();
     format!("{begin}… ({} characters)", text.chars().count())
-}
-
-/// Up to this length a part of a tool is made a tree of, which may take a hundred times as much memory.
-pub(super) const LONGEST_TREE: usize = 256 << 10;
-
-/// The text that a part counts as, whatever the order of its keys; a very long part counts as it is written.
-pub(super) fn canonical(raw: &str) -> String {
-    if raw.len() > LONGEST_TREE {
-        return raw.to_owned();
-    }
-    match serde_json::from_str::<Value>(raw) {
-        Ok(mut value) => {
-            value.sort_all_objects();
-            value.to_string()
-        }
-        // Numbers and depths that we cannot read must not hide a change.
-        Err(_) => raw.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
 
-use super::ServerTool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::lock;
+use crate::tool::ServerTool;
 
 const LIMIT: usize = 64;
 const SUFFIX: usize = 8;
@@ -213,7 +213,7 @@ fn suffixed(name: &str, server: &str, tool: &str, limit: usize, round: usize) ->
     hash.update(server);
     hash.update([0]);
     hash.update(tool);
-    let hash = hex(&hash.finalize());
+    let hash = format!("{:x}", hash.finalize());
     let room = limit.saturating_sub(SUFFIX + 1);
     let cut: String = name.chars().take(room).collect();
     format!("{}_{}", cut.trim_end_matches('_'), &hash[round * SUFFIX..][..SUFFIX])
@@ -239,10 +239,6 @@ fn legal(name: &str) -> String {
         .map(|c| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' })
         .collect();
     if legal.is_empty() { "tool".to_owned() } else { legal }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

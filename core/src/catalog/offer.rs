@@ -11,27 +11,27 @@ use indexmap::IndexSet;
 
 use super::drift::{Drift, DriftPolicy, MOST_KEPT, PinSets, Pins};
 use super::filter::Filter;
-use super::listed::{Tools, shown};
 use super::pin_file::{Earlier, PinFile, PinKey};
-use super::{Cache, Names, ServerTool};
+use super::{Cache, Names};
 use crate::approval::ApprovalPolicy;
 use crate::config::{Declared, ServerConfig, ToolFilter};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::{EventKind, EventLog};
 use crate::redact::Mask;
 use crate::sync::lock;
+use crate::tool::{ServerTool, Tools, quoted};
 
 /// How many tools a line about drift names.
 const NAMED: usize = 10;
-/// How many changes a manager remembers having been told of.
-const TOLD: usize = 2 * MOST_KEPT;
+/// How many reported drifts a manager remembers.
+const REPORTED: usize = 2 * MOST_KEPT;
 
 /// What can be done where pins are lost.
 const ACCEPT_ALL: &str =
     "look at the tools, then accept_drift(server) takes all of them as they are";
 
 /// What a manager says about the tools of all its servers.
-pub(crate) struct Terms {
+pub(crate) struct OfferSettings {
     filter: Option<Filter>,
     policy: DriftPolicy,
     approval: ApprovalPolicy,
@@ -40,7 +40,7 @@ pub(crate) struct Terms {
     pins: Arc<PinSets>,
 }
 
-impl Terms {
+impl OfferSettings {
     pub(crate) fn new(
         filter: &ToolFilter,
         (policy, approval): (DriftPolicy, ApprovalPolicy),
@@ -48,7 +48,7 @@ impl Terms {
         cache: Cache,
         pins: Arc<PinSets>,
     ) -> Arc<Self> {
-        Arc::new(Terms { filter: Filter::of(filter), policy, approval, names, cache, pins })
+        Arc::new(OfferSettings { filter: Filter::of(filter), policy, approval, names, cache, pins })
     }
 
     pub(crate) fn pins(&self) -> &Arc<PinSets> {
@@ -68,24 +68,24 @@ impl Terms {
 /// What a manager offers of one server's tools.
 pub(crate) struct Offer {
     server: Arc<str>,
-    terms: Arc<Terms>,
+    settings: Arc<OfferSettings>,
     filter: Option<Filter>,
     /// Of the definition, unless it is no good.
     fingerprint: Option<String>,
     key: PinKey,
     pins: Arc<Pins>,
-    /// Fingerprints that the manager was told of.
-    told: Arc<Mutex<IndexSet<String>>>,
+    /// Fingerprints of the drifts that were reported.
+    reported: Arc<Mutex<IndexSet<String>>>,
     /// How many tools of which list are offered, by which pins and which answers of a naming function.
     counted: Mutex<Option<(Tools, u64, usize)>>,
 }
 
 impl Offer {
-    /// `before` is the manager's last offer of the same name: what it was told of the same pins is not told again.
+    /// `before` is the manager's last offer of the same name: drifts that it reported are not reported again.
     pub(crate) fn new(
         server: &str,
         declared: &Declared,
-        terms: &Arc<Terms>,
+        settings: &Arc<OfferSettings>,
         before: Option<&Offer>,
     ) -> Arc<Self> {
         let config = declared.config.as_ref().ok();
@@ -93,16 +93,20 @@ impl Offer {
         Arc::new(Offer {
             server: server.into(),
             filter: config.and_then(|config| Filter::of(&config.tools)),
-            pins: terms.pins.get(&key),
-            told: match before {
-                Some(before) if before.key == key => before.told.clone(),
+            pins: settings.pins.get(&key),
+            reported: match before {
+                Some(before) if before.key == key => before.reported.clone(),
                 _ => Arc::default(),
             },
-            terms: terms.clone(),
+            settings: settings.clone(),
             fingerprint: config.map(ServerConfig::fingerprint),
             key,
             counted: Mutex::default(),
         })
+    }
+
+    pub(crate) fn server(&self) -> &str {
+        &self.server
     }
 
     pub(crate) fn pin_key(&self) -> &PinKey {
@@ -111,7 +115,7 @@ impl Offer {
 
     /// Where its pins are kept, if anywhere.
     pub(crate) fn pin_file(&self) -> Option<PinFile> {
-        PinFile::of(&self.terms.cache, &self.key)
+        PinFile::of(&self.settings.cache, &self.key)
     }
 
     pub(crate) fn fingerprint(&self) -> &str {
@@ -119,22 +123,22 @@ impl Offer {
     }
 
     fn blocks(&self) -> bool {
-        self.terms.policy == DriftPolicy::Block
+        self.settings.policy == DriftPolicy::Block
     }
 
     /// Whether the pins decide what may be called, and how.
     fn goes_by_pins(&self) -> bool {
-        self.blocks() || self.terms.approval == ApprovalPolicy::Annotations
+        self.blocks() || self.settings.approval == ApprovalPolicy::Annotations
     }
 
     fn filters(&self) -> bool {
-        self.filter.is_some() || self.terms.filter.is_some()
+        self.filter.is_some() || self.settings.filter.is_some()
     }
 
     /// Whether the filters let a tool of this name through; the error says which setting keeps it out.
     pub(crate) fn check_name(&self, raw_name: &str) -> Result<()> {
-        if self.terms.filter.is_some() {
-            self.terms.names.settle(&self.server, raw_name);
+        if self.settings.filter.is_some() {
+            self.settings.names.settle(&self.server, raw_name);
         }
         self.check_settled_name(raw_name)
     }
@@ -147,7 +151,7 @@ impl Offer {
         match self.refusal(raw_name) {
             None => Ok(()),
             Some(hint) => {
-                let (tool, server) = (shown(raw_name), &self.server);
+                let (tool, server) = (quoted(raw_name), &self.server);
                 let text = format!("Tool {tool} of server \"{server}\" is not offered");
                 Err(self.rejected(text, hint).quoting(raw_name))
             }
@@ -166,7 +170,7 @@ impl Offer {
             return Ok(());
         }
         let (raw_name, server) = (tool.raw_name(), &self.server);
-        let tool = shown(raw_name);
+        let tool = quoted(raw_name);
         if let Some(why) = self.pins.lost() {
             let text = format!(
                 "Tool {tool} of server \"{server}\" is blocked: what it was when it was first seen cannot be read"
@@ -192,8 +196,8 @@ impl Offer {
         if let Some(refusal) = self.filter.as_ref().and_then(|filter| filter.refusal(&[raw_name])) {
             return Some(refusal.hint(&format!("the definition of server \"{}\"", self.server)));
         }
-        let filter = self.terms.filter.as_ref()?;
-        let [plain, suffixed] = self.terms.names.possible(&self.server, raw_name);
+        let filter = self.settings.filter.as_ref()?;
+        let [plain, suffixed] = self.settings.names.possible(&self.server, raw_name);
         Some(filter.refusal(&[raw_name, &plain, &suffixed])?.hint("the manager"))
     }
 
@@ -211,7 +215,7 @@ impl Offer {
     /// Compares a list with the pins, where that decides about its tools.
     pub(crate) fn prepare(&self, tools: &Tools, mask: impl FnOnce() -> Mask) {
         if self.goes_by_pins() && !self.pins.has_seen(tools) {
-            self.look(tools, &mask(), Consult::Now);
+            self.review(tools, &mask(), PinLookup::Now);
         }
     }
 
@@ -221,10 +225,10 @@ impl Offer {
             return tools.list.len();
         }
         self.prepare(tools, mask);
-        let version = self.pins.version() + self.terms.names.answered_count();
+        let version = self.pins.version() + self.settings.names.answered_count();
         let counted = lock(&self.counted).clone();
         if let Some((of, at, count)) = counted
-            && of.is(tools)
+            && of.is_same(tools)
             && at == version
         {
             return count;
@@ -234,47 +238,47 @@ impl Offer {
         count
     }
 
-    /// Whether the disk knows pins that nobody has asked for yet.
+    /// Whether the pins of earlier sessions were not read yet.
     pub(crate) fn wants_pins(&self) -> bool {
-        !self.terms.cache.is_off() && self.fingerprint.is_some() && !self.pins.is_consulted()
+        !self.settings.cache.is_off() && self.fingerprint.is_some() && !self.pins.is_loaded()
     }
 
-    /// Whether a list must not be shown before those pins are known.
+    /// Whether no tool may be shown before those pins are known.
     pub(crate) fn needs_pins(&self) -> bool {
         self.goes_by_pins() && self.wants_pins()
     }
 
-    /// Compares a list with the pins; what differs is the answer.
-    pub(crate) fn look(&self, tools: &Tools, mask: &Mask, consult: Consult) -> Vec<Drift> {
-        if consult == Consult::Later && !self.goes_by_pins() && self.wants_pins() {
+    /// Compares a list with the pins; gives what differs.
+    pub(crate) fn review(&self, tools: &Tools, mask: &Mask, lookup: PinLookup) -> Vec<Drift> {
+        if lookup == PinLookup::Later && !self.goes_by_pins() && self.wants_pins() {
             return Vec::new();
         }
         let earlier = || self.pin_file().map_or(Earlier::Nothing, |file| file.read());
         self.pins.review(tools, mask, earlier)
     }
 
-    /// Tells the manager of what drifted, each change once; the answer is a line for the log, if there should be one.
-    pub(crate) fn tell(&self, drifts: Vec<Drift>, events: &EventLog) -> Option<String> {
+    /// Emits what drifted, each change once; gives a line for the log, where there should be one.
+    pub(crate) fn report_drift(&self, drifts: Vec<Drift>, events: &EventLog) -> Option<String> {
         let mut to_warn_of = Vec::new();
         for drift in drifts {
-            let mut told = lock(&self.told);
-            if !told.insert(drift.fingerprint.clone()) {
+            let mut reported = lock(&self.reported);
+            if !reported.insert(drift.fingerprint.clone()) {
                 continue;
             }
             // A server that changes without end has its oldest changes forgotten.
-            if told.len() > TOLD {
-                told.drain(..MOST_KEPT);
+            if reported.len() > REPORTED {
+                reported.drain(..MOST_KEPT);
             }
-            drop(told);
-            if self.terms.policy == DriftPolicy::Warn && !drift.warned {
-                to_warn_of.push(shown(&drift.tool));
+            drop(reported);
+            if self.settings.policy == DriftPolicy::Warn && !drift.warned {
+                to_warn_of.push(quoted(&drift.tool));
             }
             let Drift { tool, pinned, fingerprint, changes, .. } = drift;
             let blocked = self.blocks();
-            let told = EventKind::ToolDrift { tool, pinned, fingerprint, changes, blocked };
-            events.emit(&self.server, told);
+            let drift = EventKind::ToolDrift { tool, pinned, fingerprint, changes, blocked };
+            events.emit(&self.server, drift);
         }
-        let lost = self.pins.lost().filter(|why| lock(&self.told).insert(why.clone()));
+        let lost = self.pins.lost().filter(|why| lock(&self.reported).insert(why.clone()));
         let lost = lost.map(|why| {
             format!("nobody knows what its tools were when first seen: {why}; {ACCEPT_ALL}")
         });
@@ -291,7 +295,7 @@ impl Offer {
 
     /// The changes that the manager's log has a warning of: raw name and fingerprint.
     pub(crate) fn warned(&self) -> HashMap<String, String> {
-        match self.terms.policy {
+        match self.settings.policy {
             DriftPolicy::Warn => self.pins.drifts().collect(),
             DriftPolicy::Allow | DriftPolicy::Block => HashMap::new(),
         }
@@ -302,7 +306,7 @@ impl Offer {
         if let Some(tool) = tool
             && !self.pins.knows(tool)
         {
-            let text = format!("Server \"{}\" has no tool {}", self.server, shown(tool));
+            let text = format!("Server \"{}\" has no tool {}", self.server, quoted(tool));
             return Err(self.rejected(text, "name it as its server does".to_owned()));
         }
         let was_lost = self.pins.lost().is_some();
@@ -323,10 +327,10 @@ impl Offer {
     }
 }
 
-/// When the disk may be asked.
+/// When the pins of earlier sessions may be read from the disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Consult {
+pub(crate) enum PinLookup {
     Now,
-    /// Not in the rush of connecting, unless nothing may be offered before.
+    /// Not while connecting, unless no tool may be offered before they are known.
     Later,
 }

@@ -16,16 +16,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use super::Cache;
 use super::cache::{is_leftover, read_own, replace};
 use super::drift::{MOST_KEPT, difference};
-use super::listed::Tools;
-use super::name::hex;
-use super::{Cache, ServerTool};
 use crate::config::{Level, Source, physical};
 use crate::fork::PerProcess;
 use crate::ownership::User;
 use crate::redact::Mask;
 use crate::sync::lock;
+use crate::tool::{ServerTool, Tools};
 
 const VERSION: u32 = 1;
 /// For each level of sources: what a project declares never crowds out what the user has.
@@ -116,10 +115,14 @@ impl PinFile {
             Level::Project => "project",
         };
         let source = serde_json::to_vec(&key.source).expect("texts are JSON");
-        let hash = hex(&Sha256::digest(source)[..16]);
-        let name = format!("{}-{hash}.json", key.server);
+        let hash = format!("{:x}", Sha256::digest(source));
+        let name = format!("{}-{}.json", key.server, &hash[..32]);
         let path = cache.directory()?.join("pins").join(level).join(name);
         Some(PinFile { path, key: key.clone() })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn read(&self) -> Earlier {

@@ -6,9 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use indexmap::IndexSet;
 use serde_json::Value;
 
-use super::ServerTool;
-use super::drift::LONGEST_TREE;
-use super::entry::as_text;
+use crate::tool::{LONGEST_TREE, ServerTool, as_text};
 
 mod synonyms;
 mod words;

@@ -6,10 +6,10 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use super::shown::quoted;
-use crate::catalog::did_you_mean;
 use crate::config::{Declared, Transport};
 use crate::error::{Error, ErrorKind};
 use crate::shell;
+use crate::similar::did_you_mean;
 
 /// Programs that servers are started with, and what brings them.
 const INSTALLERS: &[(&[&str], &str)] = &[
@@ -59,14 +59,20 @@ fn advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<Stri
         }
         ErrorKind::ConnectFailed | ErrorKind::HandshakeFailed => {
             let Transport::Stdio { command, .. } = &config?.transport else { return None };
-            let words = error.message();
-            if words.contains("docker daemon") || words.contains("Docker daemon") {
-                return Some("start Docker: its daemon does not answer".to_owned());
+            if error.is_program_missing() {
+                return installer(command);
             }
-            words.contains("was not found").then(|| installer(command)).flatten()
+            misses_docker(error).then(|| "start Docker: its daemon does not answer".to_owned())
         }
         _ => None,
     }
+}
+
+/// Whether the program said that Docker is not running. Its exit code is the same for many failures, so its own words
+/// are all there is to go by.
+fn misses_docker(error: &Error) -> bool {
+    let stderr = error.stderr().unwrap_or_default();
+    stderr.contains("docker daemon") || stderr.contains("Docker daemon")
 }
 
 /// How to get a program that is missing.
@@ -80,19 +86,23 @@ pub(super) fn installer(command: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::error::Stage;
+    use rustix::io::Errno;
     use serde_json::json;
 
-    fn hint(definition: serde_json::Value, kind: ErrorKind, message: &str) -> String {
+    fn hint(definition: serde_json::Value, error: Error) -> String {
         let config = Config::from_value(json!({"mcpServers": {"n": definition}})).unwrap();
-        let error = Error::new(kind, message).with_hint("the error's own");
+        let error = error.with_hint("the error's own");
         advised("n", Some(&config.servers["n"]), error).hint().unwrap().to_owned()
     }
 
     #[test]
     fn a_missing_program_is_told_with_what_brings_it() {
         let told = |command: &str| {
-            let message = format!("Command \"{command}\" was not found");
-            hint(json!({"command": command}), ErrorKind::ConnectFailed, &message)
+            let missing = Error::new(ErrorKind::ConnectFailed, "no")
+                .with_stage(Stage::Spawn)
+                .caused_by(&std::io::Error::from(Errno::NOENT));
+            hint(json!({"command": command}), missing)
         };
         assert!(told("npx").contains("Node.js"));
         assert!(told("uvx").contains("install uv"));
@@ -103,10 +113,12 @@ mod tests {
     #[test]
     fn what_the_user_can_do_follows_the_kind_of_error() {
         let server = json!({"command": "x", "timeout": 500});
-        assert!(hint(server.clone(), ErrorKind::ConnectTimeout, "late").contains("now 500 ms"));
-        assert!(hint(server.clone(), ErrorKind::AuthRequired, "401").contains("mcpool auth n"));
-        assert!(hint(server.clone(), ErrorKind::AuthFailed, "403").contains("mcpool auth n"));
-        let gone = "exited; stderr:\nCannot connect to the Docker daemon at unix:///x";
-        assert!(hint(server, ErrorKind::ConnectFailed, gone).starts_with("start Docker"));
+        let told = |kind| hint(server.clone(), Error::new(kind, "no"));
+        assert!(told(ErrorKind::ConnectTimeout).contains("now 500 ms"));
+        assert!(told(ErrorKind::AuthRequired).contains("mcpool auth n"));
+        assert!(told(ErrorKind::AuthFailed).contains("mcpool auth n"));
+        let words = "Cannot connect to the Docker daemon at unix:///x".to_owned();
+        let gone = Error::new(ErrorKind::ConnectFailed, "it exited").with_stderr(Some(words));
+        assert!(hint(server, gone).starts_with("start Docker"));
     }
 }

@@ -16,7 +16,7 @@ use crate::call::{Arguments, CallOptions};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::event::{EventKind, Events};
-use crate::manager::{CacheOption, Manager, ManagerOptions};
+use crate::manager::{CacheDir, Manager, ManagerOptions};
 use crate::status::State;
 
 const SERVER: &str = "demo";
@@ -29,7 +29,7 @@ pub(super) fn run(relaunch: &[String], screen: &mut Screen) -> Ended {
     let definition = json!({"command": command, "args": args, "inheritEnv": "all"});
     let config = Config::from_value(json!({"mcpServers": {SERVER: definition}}))?;
     // The demo leaves nothing behind, not even in the cache.
-    let options = ManagerOptions { cache: CacheOption::Off, ..ManagerOptions::default() };
+    let options = ManagerOptions { cache_dir: CacheDir::Off, ..ManagerOptions::default() };
     with_manager(config, options, screen, tour)
 }
 

@@ -145,7 +145,7 @@ fn section(title: &str, all: &[Examined], screen: &mut Screen) {
                 let advice = screen.paint(Tint::Cyan, tame(advice));
                 screen.say(format!("           → {advice}"));
             }
-            for line in &finding.stderr {
+            for line in finding.stdout.iter().chain(&finding.stderr) {
                 let line = tame(line);
                 let line = screen.paint(Tint::Dim, format!("           | {line}"));
                 screen.say(line);

@@ -94,7 +94,7 @@ impl Screen {
 
     /// A trouble and what to do about it.
     pub(super) fn trouble(&self, head: &str, error: &Error) {
-        self.note(Tint::Red, head, error.message());
+        self.note(Tint::Red, head, &error.message_with_output());
         self.hint(error);
     }
 

@@ -1,21 +1,18 @@
-//! Owns what makes two definitions the same server: the identity, which decides what is started or dialled, and the
-//! settings of the connection to it. What a manager decides for itself (`toolTimeout`, `requiresApproval`, `lazy`,
-//! `enabled`, `required`) is in neither.
+//! Compares definitions: the identity, which decides what is started or dialled, the settings of the connection to it, and
+//! what a manager decides for itself. Which field belongs where is declared with the field (`server`).
 //! The scope is no part of the fingerprint, but where values depend on it, two scopes are two servers.
 //! Invariant: order never matters where JSON has none, and a value left out equals its default.
 
 use std::collections::BTreeMap;
 
-use indexmap::IndexMap;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::field::Class;
+use super::server::identity_fields;
 use super::{InheritEnv, Level, Scope, ScopeTrust, ServerConfig, Transport};
 use crate::host_env::HostEnv;
 use crate::redact::Secret;
-
-const IDENTITY: &[&str] =
-    &["type", "command", "args", "env", "envFile", "cwd", "url", "headers", "inheritEnv"];
 
 impl ServerConfig {
     /// A hash of what is started or dialled, as written: nothing is looked up and no other setting counts.
@@ -27,9 +24,11 @@ impl ServerConfig {
     /// The fields, as named in JSON, in which `other` is another server.
     pub(crate) fn identity_differences(&self, other: &Self) -> Vec<&'static str> {
         let (ours, theirs) = (self.identity(), other.identity());
-        let mut fields: Vec<_> =
-            IDENTITY.iter().copied().filter(|field| ours.get(field) != theirs.get(field)).collect();
-        if self.scope != other.scope && self.bearing() != other.bearing() {
+        let mut fields: Vec<_> = identity_fields()
+            .map(|field| field.name)
+            .filter(|name| ours.get(name) != theirs.get(name))
+            .collect();
+        if self.scope != other.scope && self.scope_in_use() != other.scope_in_use() {
             fields.push("scope");
         }
         fields
@@ -37,35 +36,12 @@ impl ServerConfig {
 
     /// The fields, as named in JSON, in which the connection to `other` is treated differently.
     pub(crate) fn setting_differences(&self, other: &Self) -> Vec<&'static str> {
-        let same = [
-            ("timeout", self.timeout == other.timeout),
-            ("restart", self.restart == other.restart),
-            ("healthProbe", self.health_probe == other.health_probe),
-            ("pingInterval", self.ping_interval == other.ping_interval),
-            ("keepAlive", self.keep_alive == other.keep_alive),
-            ("idleShutdown", self.idle_shutdown == other.idle_shutdown),
-            ("limits", self.limits == other.limits),
-            ("shared", self.shared == other.shared),
-            ("isolate", self.isolate == other.isolate),
-        ];
-        same.into_iter().filter(|(_, same)| !same).map(|(field, _)| field).collect()
+        self.differences(other, Class::Setting)
     }
 
     /// The fields, as named in JSON, in which a manager treats the server differently.
     pub(crate) fn view_differences(&self, other: &Self) -> Vec<&'static str> {
-        let same = [
-            ("toolTimeout", self.tool_timeout == other.tool_timeout),
-            ("requiresApproval", self.requires_approval == other.requires_approval),
-            ("lazy", self.lazy == other.lazy),
-            ("enabled", self.enabled == other.enabled),
-            ("requestTimeout", self.request_timeout == other.request_timeout),
-            ("auth", self.auth == other.auth),
-            ("maxConcurrency", self.max_concurrency == other.max_concurrency),
-            ("maxResultChars", self.max_result_chars == other.max_result_chars),
-            ("protocol", self.protocol == other.protocol),
-            ("tools", self.tools == other.tools),
-        ];
-        same.into_iter().filter(|(_, same)| !same).map(|(field, _)| field).collect()
+        self.differences(other, Class::View)
     }
 
     /// Whether a value of it is the output of a command.
@@ -79,9 +55,9 @@ impl ServerConfig {
         }
     }
 
-    /// As much of the scope as decides what is started or dialled; by the look of the texts, rather too much than too
-    /// little.
-    fn bearing(&self) -> Scope {
+    /// The part of the scope that decides what is started or dialled. It is guessed from the texts: too much rather than
+    /// too little.
+    fn scope_in_use(&self) -> Scope {
         let scope = &self.scope;
         let (plain, entries, is_stdio): (Vec<&str>, Vec<&str>, bool) = match &self.transport {
             Transport::Stdio { command, args, env, env_file, cwd } => {
@@ -138,29 +114,17 @@ impl ServerConfig {
         }
     }
 
-    /// What is empty is left out, so that a field added later leaves the fingerprints of today's definitions alone.
+    /// What is a default is left out, so that a field added later does not change the fingerprints of existing
+    /// definitions.
     fn identity(&self) -> BTreeMap<&'static str, Value> {
-        let mut identity = BTreeMap::from([
-            ("type", json!(self.transport.name())),
-            ("inheritEnv", json!(self.inherit_env.name())),
-        ]);
-        match &self.transport {
-            Transport::Stdio { command, args, env, env_file, cwd } => identity.extend([
-                ("command", json!(command)),
-                ("args", if args.is_empty() { Value::Null } else { json!(args) }),
-                ("env", sorted(env)),
-                ("envFile", json!(env_file)),
-                ("cwd", json!(cwd)),
-            ]),
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                identity.extend([
-                    ("url", json!(remote.url)),
-                    ("headers", sorted(&remote.headers)),
-                    ("env", sorted(&remote.env)),
-                ]);
-            }
-        }
-        identity.retain(|_, value| !value.is_null());
+        let mut written = self.write();
+        let mut identity: BTreeMap<_, _> = identity_fields()
+            .filter_map(|field| Some((field.name, written.remove(field.name)?)))
+            .collect();
+        // These two have always been part of every fingerprint.
+        identity.insert("type", self.transport.name().into());
+        identity.insert("inheritEnv", self.inherit_env.name().into());
+        identity.values_mut().for_each(Value::sort_all_objects);
         identity
     }
 }
@@ -176,14 +140,10 @@ fn is_bare(value: &str) -> bool {
     value.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
-fn sorted(secrets: &IndexMap<String, Secret>) -> Value {
-    let sorted: BTreeMap<&str, &str> =
-        secrets.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
-    if sorted.is_empty() { Value::Null } else { json!(sorted) }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::config::Config;
 

@@ -5,16 +5,48 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use super::field::{Fallback, Field, Row};
+use super::server::DEFINITION;
+use super::shape::{Object, Shape};
 use super::syntax::{Syntax, translate_definition};
 use super::{Config, Declared, Scope, Source, parse};
-use crate::catalog::did_you_mean;
 use crate::error::{Error, ErrorKind, Result};
+use crate::similar::did_you_mean;
 
-pub(super) const SERVERS: &str = "mcpServers";
+pub(super) use super::container::MCP_SERVERS as SERVERS;
 pub(super) const DISABLED: &str = "disabledServers";
 pub(super) const ENABLED: &str = "enabledServers";
 pub(super) const BARE_ENV_NAMES: &str = "bareEnvNames";
-const KEYS: &[&str] = &[SERVERS, DISABLED, ENABLED, BARE_ENV_NAMES, "$schema"];
+
+/// The whole of a file.
+pub(super) const DOCUMENT: Object = Object {
+    name: "Config",
+    about: "MCP servers, and which of them are on.",
+    rows: &[Row::of(FIELDS)],
+    is_open: true,
+};
+
+const FIELDS: &[Field] = &[
+    Field::new("$schema", Shape::TEXT, "The place of this schema, for editors."),
+    Field::new(SERVERS, Shape::ByName(&Shape::Object(&DEFINITION)), "The servers by name.")
+        .required(),
+    Field::new(
+        DISABLED,
+        Shape::List(&Shape::TEXT),
+        "Names of servers that are off, whatever their definition says.",
+    ),
+    Field::new(
+        ENABLED,
+        Shape::List(&Shape::TEXT),
+        "Names of the only servers that are on; without it, all are.",
+    ),
+    Field::new(
+        BARE_ENV_NAMES,
+        Shape::Switch,
+        "Whether a header or variable whose value is the name of a set variable gets that variable's value.",
+    )
+    .or(Fallback::Value(|| false.into())),
+];
 
 impl Config {
     /// Reads `{"mcpServers": {name: definition, …}}`; comments and trailing commas do no harm.
@@ -99,8 +131,9 @@ fn switch(document: &mut Map<String, Value>, key: &str, warnings: &mut Vec<Strin
 
 /// A key that resembles none of ours belongs to another program that shares the file.
 pub(crate) fn warn_of_misspelt(document: &Map<String, Value>, warnings: &mut Vec<String>) {
-    for key in document.keys().filter(|key| !KEYS.contains(&key.as_str())) {
-        if let Some(meant) = did_you_mean(key, KEYS.iter().copied()) {
+    let names = || FIELDS.iter().map(|field| field.name);
+    for key in document.keys().filter(|key| !names().any(|name| name == key.as_str())) {
+        if let Some(meant) = did_you_mean(key, names()) {
             warnings.push(format!("\"{key}\" has no effect; did you mean \"{meant}\"?"));
         }
     }

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use super::document::{DISABLED, ENABLED, SERVERS};
 use super::file::parse_document;
 use super::parse::{self, Format};
-use super::{check_name, validate};
-use crate::catalog::did_you_mean;
+use super::{check_name, container, validate};
 use crate::error::{Error, ErrorKind, Result};
+use crate::similar::did_you_mean;
 use change::{Change, Refusal};
 
 mod change;
@@ -27,12 +27,6 @@ mod yaml;
 
 pub use place::{EditScope, Place};
 pub use request::EditRequest;
-
-/// Where products keep their servers, in the order in which they are looked for.
-const CONTAINERS: &[&str] =
-    &[SERVERS, "servers", "context_servers", "mcp_servers", "mcp", "extensions"];
-/// Containers whose name also stands for other things.
-const AMBIGUOUS: &[&str] = &["mcp", "extensions"];
 
 /// What a change did.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -212,7 +206,7 @@ fn edit(
     disk::change(&path, place.confines(), |old| {
         let text = old.unwrap_or_default();
         let document = parse_document(&path, text)?.value;
-        let container = container(&path, &document)?;
+        let container = container_of(&path, &document)?;
         let steps = steps(&FileToEdit { path: &path, document: &document, container })?;
         if steps.is_empty() {
             return Ok(None);
@@ -260,18 +254,18 @@ fn rewritten(
 }
 
 /// The key under which the servers of this document are, or will be.
-fn container(path: &Path, document: &Value) -> Result<&'static str> {
+fn container_of(path: &Path, document: &Value) -> Result<&'static str> {
     let Value::Object(document) = document else {
         let text = format!("{}: it is not an object", path.display());
         return Err(Error::new(ErrorKind::ConfigInvalid, text));
     };
     let is_one = |name: &&&str| match document.get(**name) {
         Some(Value::Object(servers)) => {
-            !AMBIGUOUS.contains(name) || servers.values().all(Value::is_object)
+            !container::AMBIGUOUS.contains(name) || servers.values().all(Value::is_object)
         }
         _ => false,
     };
-    if let Some(found) = CONTAINERS.iter().find(is_one) {
+    if let Some(found) = container::ALL.iter().find(is_one) {
         return Ok(found);
     }
     match document.get(SERVERS) {
@@ -312,7 +306,7 @@ pub(crate) fn edited(
     definition: Option<Value>,
 ) -> Option<String> {
     let document = parse::parse(text, format).ok()?.value;
-    let container = container(Path::new("x"), &document).ok()?;
+    let container = container_of(Path::new("x"), &document).ok()?;
     let change = match definition {
         Some(definition) => Change::set([container, name], definition),
         None => Change::remove([container, name]),

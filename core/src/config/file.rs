@@ -1,15 +1,13 @@
-//! Owns reading a config file from the disk; its errors say where in which file the mistake is.
-//! Invariant: whatever stands at the path, reading it ends soon: nothing but a regular file of at most 4 MiB is opened.
+//! Reads a config file from the disk; its errors say where in which file the mistake is.
+//! Invariant: nothing but a regular file of at most 4 MiB is read (`regular_file`).
 
-use std::fs::File;
-use std::io::{self, ErrorKind as Io, Read};
+use std::io::{self, ErrorKind as Io};
 use std::path::Path;
-
-use rustix::fs::{Mode, OFlags};
 
 use super::parse::{self, Format, Parsed, SyntaxError};
 use super::{Config, Source};
 use crate::error::{Error, ErrorKind, Result};
+use crate::regular_file::{self, Problem};
 
 const LARGEST_FILE: u64 = 4 << 20;
 
@@ -45,18 +43,18 @@ pub(crate) fn parse_document(path: &Path, text: &str) -> Result<Parsed> {
 /// The text of a config file, as it is.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     let shown = path.display();
-    let bytes = read_regular(path).map_err(|problem| match problem {
-        Problem::Io(error) => {
-            let text = format!("The config file {shown} {}", in_words(&error));
-            Error::new(ErrorKind::ConfigIo, text)
-        }
-        Problem::NotAFile(what) => {
-            let text = format!("The config file {shown} is {what}, not a file");
-            Error::new(ErrorKind::ConfigIo, text)
-        }
-        Problem::TooLarge => {
-            let text = format!("The config file {shown} is larger than {} MiB", LARGEST_FILE >> 20);
-            Error::new(ErrorKind::ConfigInvalid, text)
+    let bytes = regular_file::read(path, LARGEST_FILE).map_err(|problem| {
+        let error = |kind, what: &str| Error::new(kind, format!("The config file {shown} {what}"));
+        match problem {
+            Problem::Io(cause) => error(ErrorKind::ConfigIo, &in_words(&cause)).caused_by(&cause),
+            Problem::Directory => error(ErrorKind::ConfigIo, "is a directory, not a file"),
+            Problem::Special => {
+                error(ErrorKind::ConfigIo, "is a pipe, a socket or a device, not a file")
+            }
+            Problem::TooLarge => {
+                let what = format!("is larger than {} MiB", LARGEST_FILE >> 20);
+                error(ErrorKind::ConfigInvalid, &what)
+            }
         }
     })?;
     String::from_utf8(bytes).map_err(|error| {
@@ -74,42 +72,6 @@ pub(super) fn in_file(path: &Path, error: &Error) -> Error {
     match error.hint() {
         Some(hint) => placed.with_hint(hint),
         None => placed,
-    }
-}
-
-enum Problem {
-    Io(io::Error),
-    NotAFile(&'static str),
-    TooLarge,
-}
-
-impl From<io::Error> for Problem {
-    fn from(error: io::Error) -> Self {
-        Problem::Io(error)
-    }
-}
-
-fn read_regular(path: &Path) -> Result<Vec<u8>, Problem> {
-    // Looked at before it is opened, because opening a device may do something; and after, because it may have
-    // become another meanwhile. Opening never waits for the other end of a pipe.
-    check_regular(&std::fs::metadata(path)?)?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
-    let metadata = file.metadata()?;
-    check_regular(&metadata)?;
-    if metadata.len() > LARGEST_FILE {
-        return Err(Problem::TooLarge);
-    }
-    let mut bytes = Vec::with_capacity(metadata.len() as usize + 1);
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST_FILE { Err(Problem::TooLarge) } else { Ok(bytes) }
-}
-
-fn check_regular(metadata: &std::fs::Metadata) -> Result<(), Problem> {
-    match () {
-        () if metadata.is_file() => Ok(()),
-        () if metadata.is_dir() => Err(Problem::NotAFile("a directory")),
-        () => Err(Problem::NotAFile("a pipe, a socket or a device")),
     }
 }
 

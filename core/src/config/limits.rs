@@ -1,55 +1,55 @@
-//! Owns the bounds on what one server may cost us.
+//! Declares the bounds on what one server may cost us.
 
-use super::fields::Fields;
+use serde_json::Value;
 
-/// The bounds on one connection; beyond one, the call concerned fails with `LIMIT_EXCEEDED`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The longest line or body.
-    pub message_bytes: usize,
-    /// The deepest nesting of JSON.
-    pub json_depth: usize,
-    /// How many requests of the server may be open.
-    pub server_requests: usize,
-    /// How much of our replies may wait for a server that does not read.
-    pub reply_bytes: usize,
-    /// How much of one text of the server is shown or kept: a name, instructions, the words of an error or a log.
-    pub text_bytes: usize,
-    /// The longest definition of one tool; a longer one is left out.
-    pub tool_bytes: usize,
-    /// How much the definitions of all its tools may be.
-    pub tool_list_bytes: usize,
-}
+use super::codec::Count;
+use super::field::{Codec, config_fields};
+use super::reader::Reader;
+use super::shape::{Object, Shape};
+use crate::error::Result;
 
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            message_bytes: 32 << 20,
-            json_depth: 256,
-            server_requests: 64,
-            reply_bytes: 1 << 20,
-            text_bytes: 64 << 10,
-            tool_bytes: 4 << 20,
-            tool_list_bytes: 64 << 20,
-        }
+config_fields! {
+    /// The bounds on one connection; beyond one, the call concerned fails with `LIMIT_EXCEEDED`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Limits: Default {
+        /// The longest line or body, in bytes.
+        message_bytes "messageBytes": usize as Count = 32 << 20;
+        /// The deepest nesting of JSON.
+        json_depth "jsonDepth": usize as Count = 256;
+        /// How many requests of the server may be open.
+        server_requests "serverRequests": usize as Count = 64;
+        /// How many bytes of our replies may wait for a server that does not read.
+        reply_bytes "replyBytes": usize as Count = 1 << 20;
+        /// How many bytes of one text of the server are shown or kept: a name, instructions, the words of an error or a log.
+        text_bytes "textBytes": usize as Count = 64 << 10;
+        /// The longest definition of one tool, in bytes; a longer one is left out.
+        tool_bytes "toolBytes": usize as Count = 4 << 20;
+        /// How many bytes the definitions of all its tools may be.
+        tool_list_bytes "toolListBytes": usize as Count = 64 << 20;
     }
 }
 
-impl Limits {
-    pub(super) fn take(fields: &mut Fields<'_>) -> Self {
-        let default = Limits::default();
-        let Some(object) = fields.object("limits") else { return default };
-        let mut fields = fields.nested("limits", object);
-        let limits = Limits {
-            message_bytes: fields.count("messageBytes", default.message_bytes),
-            json_depth: fields.count("jsonDepth", default.json_depth),
-            server_requests: fields.count("serverRequests", default.server_requests),
-            reply_bytes: fields.count("replyBytes", default.reply_bytes),
-            text_bytes: fields.count("textBytes", default.text_bytes),
-            tool_bytes: fields.count("toolBytes", default.tool_bytes),
-            tool_list_bytes: fields.count("toolListBytes", default.tool_list_bytes),
-        };
-        fields.finish();
-        limits
+/// The object `limits`.
+pub(super) struct LimitsObject;
+
+impl Codec for LimitsObject {
+    type Value = Limits;
+    const SHAPE: Shape = Shape::Object(&Object {
+        name: "Limits",
+        about: "The bounds on what a server may cost us.",
+        rows: Limits::ROWS,
+        is_open: false,
+    });
+
+    fn read(reader: &mut Reader<'_>, key: &str, default: Limits) -> Result<Limits> {
+        let Some(object) = reader.object(key) else { return Ok(default) };
+        let mut reader = reader.nested(key, object);
+        let limits = Limits::read(&mut reader)?;
+        reader.finish();
+        Ok(limits)
+    }
+
+    fn write(value: &Limits) -> Value {
+        value.write().into()
     }
 }

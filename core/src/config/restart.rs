@@ -3,9 +3,13 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::fields::Fields;
+use super::codec::millis;
+use super::field::{Codec, Fallback, Field, Row};
+use super::reader::Reader;
+use super::shape::{Object, Shape};
+use crate::error::Result;
 
 const SHORTEST_REPEAT: Duration = Duration::from_millis(100);
 /// Beyond it the author most likely meant another unit.
@@ -53,15 +57,12 @@ impl RestartPolicy {
         Some(SHORTEST_REPEAT.max(*last))
     }
 
-    /// The names that `restart` may say.
-    pub(super) const PRESETS: &[&str] = &["relentless", "bounded", "once", "never"];
-
-    /// What a definition without `restart` says.
-    pub(super) fn default_of(shared: bool) -> &'static str {
-        if shared { "relentless" } else { "once" }
+    /// What a definition without `restart` means.
+    pub(super) fn default_of(shared: bool) -> Self {
+        if shared { Self::relentless() } else { Self::once() }
     }
 
-    pub(super) fn preset(name: &str) -> Option<Self> {
+    fn preset(name: &str) -> Option<Self> {
         match name {
             "relentless" => Some(Self::relentless()),
             "bounded" => Some(Self::bounded()),
@@ -71,45 +72,92 @@ impl RestartPolicy {
         }
     }
 
-    /// Takes `restart`; the name of a preset stands in for what is missing or cannot be used.
-    pub(super) fn take(fields: &mut Fields<'_>, default: &str) -> Self {
-        let read = match fields.take("restart") {
+    fn preset_name(&self) -> Option<&'static str> {
+        PRESETS.iter().copied().find(|name| Self::preset(name).as_ref() == Some(self))
+    }
+}
+
+const PRESETS: &[&str] = &["relentless", "bounded", "once", "never"];
+
+/// The name of a preset, or the delays written out.
+pub(super) struct Restart;
+
+impl Codec for Restart {
+    type Value = RestartPolicy;
+    const SHAPE: Shape = Shape::Either(&[
+        Shape::Words(PRESETS),
+        Shape::Object(&Object {
+            name: "RestartDelays",
+            about: "When a server is tried again: after these milliseconds; `forever` repeats the last of them.",
+            rows: &[Row::of(&[
+                Field::new(
+                    "delays",
+                    Shape::List(&Shape::Integer { least: 0 }),
+                    "The wait in milliseconds before each restart, in order.",
+                )
+                .required(),
+                Field::new(
+                    "forever",
+                    Shape::Switch,
+                    "Whether the last delay repeats for ever; else the server has failed once all are used up.",
+                )
+                .or(Fallback::Value(|| false.into())),
+            ])],
+            is_open: false,
+        }),
+    ]);
+
+    fn read(reader: &mut Reader<'_>, key: &str, default: RestartPolicy) -> Result<RestartPolicy> {
+        let otherwise = format!("{} is used", default.preset_name().unwrap_or("the default"));
+        let read = match reader.take(key) {
             None => None,
-            Some(Value::Object(object)) => Self::custom(fields.nested("restart", object), default),
+            Some(Value::Object(object)) => custom(reader.nested(key, object), &otherwise),
             Some(written) => {
-                let preset = written.as_str().and_then(Self::preset);
+                let preset = written.as_str().and_then(RestartPolicy::preset);
                 if preset.is_none() {
                     let presets = "relentless, bounded, once, never or an object with \"delays\"";
-                    fields.warn_of("restart", &format!("must be {presets}; {default} is used"));
+                    reader.warn_of(key, &format!("must be {presets}; {otherwise}"));
                 }
                 preset
             }
         };
-        read.or_else(|| Self::preset(default)).expect("the default is a preset")
+        Ok(read.unwrap_or(default))
     }
 
-    fn custom(mut fields: Fields<'_>, default: &str) -> Option<Self> {
-        let forever = fields.switch("forever", false);
-        let delays = fields.take("delays").as_ref().and_then(read_delays);
-        let repeated = delays.as_ref().map(|delays| delays.last());
-        let problem = match repeated {
-            None => Some((
-                "delays",
-                format!(
-                    "must be at most {MOST_DELAYS} numbers of milliseconds up to {LONGEST_DELAY_MS}"
-                ),
-            )),
-            Some(None) if forever => Some(("forever", "needs a delay to repeat".to_owned())),
-            Some(_) => None,
-        };
-        if let Some((key, problem)) = &problem {
-            fields.warn_of(key, &format!("{problem}; {default} is used"));
-        } else if forever && repeated < Some(Some(&SHORTEST_REPEAT)) {
-            fields.warn_of("delays", "ends below 100 ms, which would spin; 100 ms is repeated");
+    fn write(policy: &RestartPolicy) -> Value {
+        if let Some(name) = policy.preset_name() {
+            return name.into();
         }
-        fields.finish();
-        delays.filter(|_| problem.is_none()).map(|delays| RestartPolicy { delays, forever })
+        let delays: Vec<u64> = policy.delays.iter().copied().map(millis).collect();
+        let mut object = Map::from_iter([("delays".to_owned(), delays.into())]);
+        if policy.forever {
+            object.insert("forever".to_owned(), true.into());
+        }
+        object.into()
     }
+}
+
+fn custom(mut reader: Reader<'_>, otherwise: &str) -> Option<RestartPolicy> {
+    let forever = reader.switch("forever", false);
+    let delays = reader.take("delays").as_ref().and_then(read_delays);
+    let repeated = delays.as_ref().map(|delays| delays.last());
+    let problem = match repeated {
+        None => Some((
+            "delays",
+            format!(
+                "must be at most {MOST_DELAYS} numbers of milliseconds up to {LONGEST_DELAY_MS}"
+            ),
+        )),
+        Some(None) if forever => Some(("forever", "needs a delay to repeat".to_owned())),
+        Some(_) => None,
+    };
+    if let Some((key, problem)) = &problem {
+        reader.warn_of(key, &format!("{problem}; {otherwise}"));
+    } else if forever && repeated < Some(Some(&SHORTEST_REPEAT)) {
+        reader.warn_of("delays", "ends below 100 ms, which would spin; 100 ms is repeated");
+    }
+    reader.finish();
+    delays.filter(|_| problem.is_none()).map(|delays| RestartPolicy { delays, forever })
 }
 
 fn seconds(seconds: &[u64]) -> Vec<Duration> {

@@ -8,6 +8,10 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::server::fields_with_references;
+use super::shape::Shape;
+use crate::variable_name::name_length;
+
 #[cfg(test)]
 mod tests;
 
@@ -142,19 +146,19 @@ pub(crate) fn translate_definition(
 ) -> Vec<&'static str> {
     let elsewhere = if syntax.has(Syntax::HEADERS_ONLY) { Syntax::LITERAL } else { syntax };
     let mut not_run = Vec::new();
-    for field in ["command", "args", "cwd", "envFile", "url", "env", "headers"] {
-        let syntax = if field == "headers" { syntax } else { elsewhere };
-        let texts: &mut dyn Iterator<Item = &mut Value> = match definition.get_mut(field) {
+    for field in fields_with_references() {
+        let syntax = if field.name == "headers" { syntax } else { elsewhere };
+        let texts: &mut dyn Iterator<Item = &mut Value> = match definition.get_mut(field.name) {
             Some(Value::Object(entries)) => &mut entries.values_mut(),
             Some(Value::Array(items)) => &mut items.iter_mut(),
             Some(text) => &mut std::iter::once(text),
             None => continue,
         };
         let mut hit = false;
-        let translate =
-            if matches!(field, "env" | "headers") { translate_value } else { translate };
+        let is_by_name = matches!(field.shape, Shape::ByName(_));
+        let translate = if is_by_name { translate_value } else { translate };
         texts.for_each(|text| hit |= replace(text, syntax, translate));
-        not_run.extend(hit.then_some(field));
+        not_run.extend(hit.then_some(field.name));
     }
     not_run
 }
@@ -170,22 +174,6 @@ fn replace(
         *text = translated;
     }
     not_run
-}
-
-/// How long the name of a variable at the start of `text` is; 0 when there is none.
-pub(crate) fn name_length(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    match bytes.first() {
-        Some(first) if first.is_ascii_alphabetic() || *first == b'_' => {
-            bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count()
-        }
-        _ => 0,
-    }
-}
-
-/// Whether `text` is the name of a variable.
-pub(crate) fn is_name(text: &str) -> bool {
-    !text.is_empty() && name_length(text) == text.len()
 }
 
 /// Where each `${` ends, found in one pass so that unfinished ones cost nothing.

@@ -1,8 +1,10 @@
-//! Owns what a definition says about which of its tools are offered.
+//! Reads and writes which tools of a server are offered. Matching them is `catalog`'s work.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::fields::Fields;
+use super::field::{Fallback, Field, FieldGroup, Row};
+use super::reader::Reader;
+use super::shape::{Object, Shape};
 use crate::error::Result;
 
 /// Which tools of a server are offered: globs, where `disabled` wins.
@@ -44,25 +46,66 @@ impl ToolFilter {
         let none = self.enables_none().then(|| format!("\"enabled_tools\" {ENABLES_NONE}"));
         none.into_iter().chain(odd).collect()
     }
+}
 
-    pub(super) fn take(fields: &mut Fields<'_>) -> Result<Self> {
+const GLOBS: Shape = Shape::List(&Shape::TEXT);
+
+/// The lists of globs, in either spelling, and `tools`, which switches single tools or is a list of globs itself.
+pub(super) struct ToolFields;
+
+impl FieldGroup for ToolFields {
+    type Value = ToolFilter;
+    const FIELDS: &'static [Field] = &[
+        Field::new(
+            "enabledTools",
+            GLOBS,
+            "Globs of the only tools to offer; without the list, all.",
+        ),
+        Field::new(
+            "disabledTools",
+            GLOBS,
+            "Globs of tools not to offer; they win over `enabledTools`.",
+        ),
+        Field::new("enabled_tools", GLOBS, "Another spelling of `enabledTools`.").deprecated(),
+        Field::new("disabled_tools", GLOBS, "Another spelling of `disabledTools`.").deprecated(),
+        Field::new(
+            "tools",
+            Shape::Either(&[
+                Shape::ByName(&Shape::Object(&Object {
+                    name: "ToolSwitch",
+                    about: "What is said of one tool of a server.",
+                    rows: &[Row::of(&[Field::new(
+                        "enabled",
+                        Shape::Switch,
+                        "Whether the tool is offered.",
+                    )
+                    .or(Fallback::Value(|| true.into()))])],
+                    is_open: false,
+                })),
+                GLOBS,
+            ]),
+            "Tools by name, each on or off; or the list of `enabledTools`.",
+        ),
+    ];
+
+    fn read(reader: &mut Reader<'_>) -> Result<ToolFilter> {
         let mut filter = ToolFilter::default();
         for key in ["enabledTools", "enabled_tools"] {
-            if fields.has(key) {
-                let globs = fields.strings(key)?;
+            if reader.has(key) {
+                let globs = reader.strings(key)?;
                 filter.enabled.get_or_insert_default().extend(globs);
             }
         }
         for key in ["disabledTools", "disabled_tools"] {
-            filter.disabled.extend(fields.strings(key)?);
+            filter.disabled.extend(reader.strings(key)?);
         }
-        match fields.take("tools") {
+        match reader.take("tools") {
             None => {}
             Some(Value::Object(tools)) => {
-                let mut tools_fields = fields.nested("tools", tools);
-                for tool in tools_fields.keys() {
-                    let Some(switches) = tools_fields.object(&tool) else { continue };
-                    let mut switches = tools_fields.nested(&tool, switches);
+                let mut by_tool = reader.nested("tools", tools);
+                for tool in by_tool.keys() {
+                    let Some(switches) = by_tool.object(&tool) else { continue };
+                    let mut switches = by_tool.nested(&tool, switches);
                     if !switches.switch("enabled", true) {
                         filter.disabled.push(tool.clone());
                     }
@@ -73,23 +116,33 @@ impl ToolFilter {
                 let enabled = filter.enabled.get_or_insert_default();
                 for glob in globs {
                     let Value::String(glob) = glob else {
-                        return Err(fields.error("\"tools\" must be a list of strings"));
+                        return Err(reader.error("\"tools\" must be a list of strings"));
                     };
                     enabled.push(glob);
                 }
             }
             Some(_) => {
-                return Err(fields.error("\"tools\" must be an object of tools by name or a list"));
+                return Err(reader.error("\"tools\" must be an object of tools by name or a list"));
             }
         }
         if filter.enables_none() {
-            fields.warn_of("enabledTools", ENABLES_NONE);
+            reader.warn_of("enabledTools", ENABLES_NONE);
         }
         for glob in filter.globs() {
             if let Some(what) = oddity(glob) {
-                fields.warn_of_value("the tool filter", glob, what);
+                reader.warn_of_value("the tool filter", glob, what);
             }
         }
         Ok(filter)
+    }
+
+    fn write(filter: &ToolFilter, object: &mut Map<String, Value>) {
+        // An empty list of enabled tools offers none, which no list at all does not.
+        if let Some(enabled) = &filter.enabled {
+            object.insert("enabledTools".to_owned(), enabled.as_slice().into());
+        }
+        if !filter.disabled.is_empty() {
+            object.insert("disabledTools".to_owned(), filter.disabled.as_slice().into());
+        }
     }
 }

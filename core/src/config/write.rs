@@ -1,156 +1,49 @@
-//! Owns the canonical form of what was read: canonical names in one order, defaults left out, secrets included.
+//! Writes what was read in its canonical form: canonical names in one order, defaults left out, secrets included.
 //! Invariant: reading what was written gives the same config again.
 
-use std::time::Duration;
-
-use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::model::{Bounds, Definition, Delays, Document, KeepAlive as WrittenKeepAlive, Restart};
-use super::validate::{
-    CONNECT_TIMEOUT_MS, MAX_RESULT_CHARS, TOOL_TIMEOUT_MS, least_request_timeout,
-};
-use super::{
-    Config, HealthProbe, InheritEnv, Isolate, KeepAlive, Limits, RestartPolicy, ServerConfig,
-    Transport,
-};
-use crate::redact::Secret;
+use super::document::{BARE_ENV_NAMES, SERVERS};
+use super::enabled::REQUIRED;
+use super::field::fields_of;
+use super::{Config, Declared, ServerConfig};
 
 impl Config {
     /// The config in its canonical form, secrets included. Servers with errors are not in it.
     pub fn to_value(&self) -> Value {
-        let usable = self.servers.iter().filter_map(|(name, declared)| {
-            let server = declared.config.as_ref().ok()?;
-            Some((name, server, declared.required))
-        });
-        let bare_env_names = usable.clone().count() > 0
-            && usable.clone().all(|(_, server, _)| server.scope.bare_env_names);
-        let mcp_servers = usable
-            .map(|(name, server, required)| {
-                let definition = Definition { required: said(required, false), ..server.written() };
-                (name.clone(), Value::Object(without_empty(&definition)))
-            })
+        let usable = || self.servers.values().filter_map(|declared| declared.config.as_ref().ok());
+        let bare_env_names =
+            usable().next().is_some() && usable().all(|server| server.scope.bare_env_names);
+        let servers = self.servers.iter();
+        let servers: Map<String, Value> = servers
+            .filter_map(|(name, declared)| Some((name.clone(), declared.to_value()?)))
             .collect();
-        let bare_env_names = said(bare_env_names, false);
-        let document = Document { mcp_servers, bare_env_names, ..Document::default() };
-        let servers = serde_json::to_value(&document.mcp_servers).unwrap_or_default();
-        let mut written = without_empty(&document);
-        // It is what makes it a config, also when there are none.
-        written.entry("mcpServers").or_insert(servers);
+        let mut written = Map::from_iter([(SERVERS.to_owned(), servers.into())]);
+        if bare_env_names {
+            written.insert(BARE_ENV_NAMES.to_owned(), true.into());
+        }
         Value::Object(written)
+    }
+}
+
+impl Declared {
+    fn to_value(&self) -> Option<Value> {
+        let mut written = self.config.as_ref().ok()?.write();
+        if self.required {
+            written.insert(REQUIRED.to_owned(), true.into());
+        }
+        let names = fields_of(ServerConfig::ROWS).map(|field| field.name);
+        let in_order: Map<String, Value> =
+            names.filter_map(|name| written.remove_entry(name)).collect();
+        Some(in_order.into())
     }
 }
 
 impl ServerConfig {
     /// The definition in its canonical form, secrets included.
     pub fn to_value(&self) -> Value {
-        Value::Object(without_empty(&self.written()))
+        Value::Object(self.write())
     }
-
-    fn written(&self) -> Definition {
-        let mut written = Definition {
-            auth: self.auth.as_ref().and_then(|auth| serde_json::from_str(auth.expose()).ok()),
-            enabled: said(self.enabled, true),
-            timeout: said(millis(self.timeout), CONNECT_TIMEOUT_MS),
-            tool_timeout: said(millis(self.tool_timeout), TOOL_TIMEOUT_MS),
-            request_timeout: said(
-                millis(self.request_timeout),
-                millis(least_request_timeout(self.tool_timeout)),
-            ),
-            inherit_env: said(self.inherit_env, InheritEnv::Safe).map(InheritEnv::name),
-            requires_approval: said(self.requires_approval, true),
-            lazy: said(self.lazy, false),
-            shared: said(self.shared, true),
-            isolate: said(self.isolate, Isolate::None).map(|_| "session"),
-            restart: restart(&self.restart, self.shared),
-            health_probe: match self.health_probe {
-                HealthProbe::Auto => None,
-                HealthProbe::Ping => Some("ping"),
-                HealthProbe::ListTools => Some("listTools"),
-            },
-            ping_interval: self.ping_interval.map(millis),
-            keep_alive: self.keep_alive.map(|keep_alive| match keep_alive {
-                KeepAlive::For(time) => WrittenKeepAlive::Millis(millis(time)),
-                KeepAlive::Always => WrittenKeepAlive::Always("always"),
-            }),
-            idle_shutdown: self.idle_shutdown.map(millis),
-            max_concurrency: self.max_concurrency,
-            max_result_chars: said(self.max_result_chars, MAX_RESULT_CHARS),
-            protocol: self.protocol.clone(),
-            enabled_tools: self.tools.enabled.clone(),
-            disabled_tools: self.tools.disabled.clone(),
-            limits: said(self.limits, Limits::default()).map(bounds),
-            ..Definition::default()
-        };
-        match &self.transport {
-            Transport::Stdio { command, args, env, env_file, cwd } => {
-                written.command = Some(command.clone());
-                written.args = args.clone();
-                written.env = exposed(env);
-                written.env_file = env_file.clone();
-                written.cwd = cwd.clone();
-            }
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                written.kind = said(self.transport.name(), "http");
-                written.url = Some(remote.url.clone());
-                written.headers = exposed(&remote.headers);
-                written.env = exposed(&remote.env);
-            }
-        }
-        written
-    }
-}
-
-/// The value, if it is worth saying.
-fn said<T: PartialEq>(value: T, default: T) -> Option<T> {
-    (value != default).then_some(value)
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn exposed(secrets: &IndexMap<String, Secret>) -> IndexMap<String, String> {
-    secrets.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())).collect()
-}
-
-fn restart(policy: &RestartPolicy, shared: bool) -> Option<Restart> {
-    let default = RestartPolicy::preset(RestartPolicy::default_of(shared));
-    let policy = Some(policy).filter(|policy| default.as_ref() != Some(policy))?;
-    let preset = RestartPolicy::PRESETS
-        .iter()
-        .find(|name| RestartPolicy::preset(name).is_some_and(|preset| preset == *policy));
-    Some(match preset {
-        Some(name) => Restart::Preset(name),
-        None => Restart::Custom(Delays {
-            delays: policy.delays.iter().copied().map(millis).collect(),
-            forever: policy.forever,
-        }),
-    })
-}
-
-fn bounds(limits: Limits) -> Bounds {
-    let default = Limits::default();
-    Bounds {
-        message_bytes: said(limits.message_bytes, default.message_bytes),
-        json_depth: said(limits.json_depth, default.json_depth),
-        server_requests: said(limits.server_requests, default.server_requests),
-        reply_bytes: said(limits.reply_bytes, default.reply_bytes),
-        text_bytes: said(limits.text_bytes, default.text_bytes),
-        tool_bytes: said(limits.tool_bytes, default.tool_bytes),
-        tool_list_bytes: said(limits.tool_list_bytes, default.tool_list_bytes),
-    }
-}
-
-fn without_empty(shape: &impl serde::Serialize) -> Map<String, Value> {
-    let Ok(Value::Object(mut written)) = serde_json::to_value(shape) else { return Map::new() };
-    written.retain(|key, value| match value {
-        Value::Null => false,
-        Value::Array(items) => key == "enabledTools" || !items.is_empty(),
-        Value::Object(fields) => key == "auth" || !fields.is_empty(),
-        _ => true,
-    });
-    written
 }
 
 #[cfg(test)]

@@ -1,34 +1,32 @@
-//! Owns the task behind a connection: it obeys the phase and holds the work that is under way.
+//! Owns the task behind a connection: it asks the phase machine what follows from an event, carries that out, and holds
+//! the attempt or the link. What others see is left to `publish`, the tools to `tools`, ends to `ending`.
+//! Invariant: an attempt is held while dialing, a link while up, never both.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
 
 use super::dial::dial;
-use super::health_watch::{probe, watch_over};
-use super::phase::{Dialed, Effect, Event, Phase};
-use super::starts::Ticket;
-use super::{Live, Shared, Tools};
+use super::link::{Attempt, Link, LinkEvent, PendingStore, Work, finished};
+use super::phase::{Dialed, DownCause, Effect, Event, Phase};
+use super::starts::StartRequest;
+use super::{Live, Shared};
+use crate::completion::Completion;
 use crate::config::ServerConfig;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::runtime;
-use crate::session::{Session, SessionEvent};
+use crate::session::{Session, SessionEvent, SessionOwner};
 use crate::status::Reason;
-use crate::subscribers::Severity;
+use crate::subscribers::{Severity, ToolStore};
+use crate::tool::Tools;
 use crate::wire::Loss;
 
 mod ending;
 mod publish;
 mod tools;
 
-use ending::{Ending, ended};
 use publish::Change;
-pub(super) use tools::Holder;
-use tools::Store;
 
 pub(super) enum Command {
     Connect(oneshot::Sender<Result<()>>),
@@ -36,18 +34,17 @@ pub(super) enum Command {
     Wake,
     Adopt(Option<Tools>, oneshot::Sender<bool>),
     Redefine(Box<ServerConfig>),
-    Store(Box<Holder>),
+    Store(Box<dyn ToolStore>),
     Disconnect(oneshot::Sender<()>),
 }
 
-/// The attempt that is under way.
-struct Attempt {
-    session: Arc<Session>,
-    ticket: Arc<Ticket>,
-    work: Work<Result<(Live, Tools)>>,
+/// The one timer of a phase.
+struct PhaseTimer {
+    /// By the clock.
+    due: Duration,
+    event: Event,
+    alarm: Work<()>,
 }
-
-type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 pub(super) struct Actor {
     config: ServerConfig,
@@ -57,31 +54,23 @@ pub(super) struct Actor {
     ups: u64,
     commands: mpsc::UnboundedReceiver<Command>,
     news: mpsc::UnboundedReceiver<(u64, SessionEvent)>,
-    tell: mpsc::UnboundedSender<(u64, SessionEvent)>,
+    news_sender: mpsc::UnboundedSender<(u64, SessionEvent)>,
     /// Who waits for the end of the attempt that is under way.
     connecting: Vec<oneshot::Sender<Result<()>>>,
     /// Who waits until it is up, however many attempts that takes.
     awaiting: Vec<oneshot::Sender<Result<()>>>,
+    /// While dialing.
     attempt: Option<Attempt>,
-    live: Option<Arc<Live>>,
+    /// While up.
+    link: Option<Link>,
+    /// The server's own, or those that are known while it is not up.
     tools: Tools,
-    /// When the link came up, by the clock.
-    up_at: Duration,
-    /// The phase's timer, and when it is due by the clock.
-    timer: Option<(Duration, Event)>,
-    alarm: Option<Work<()>>,
-    probe: Option<Work<Result<()>>>,
-    health_watch: Option<Work<(Event, Option<Error>)>>,
-    /// What was heard of a link before its attempt was over.
-    early_news: Vec<SessionEvent>,
-    refresh_at: Option<Instant>,
-    refresh: Option<Work<Result<Tools>>>,
-    /// When the last one began.
-    refreshed_at: Option<Instant>,
-    store: Option<Store>,
+    timer: Option<PhaseTimer>,
     /// Sessions whose last calls still end by themselves.
     retired: Vec<Weak<Session>>,
-    ending: Ending,
+    /// The end of what was hung up on; the next attempt and whoever disconnects wait for it.
+    ending: Completion,
+    /// Why it is not up, in the phases that say so.
     error: Option<Error>,
     shared: Arc<Shared>,
 }
@@ -92,7 +81,7 @@ impl Actor {
         commands: mpsc::UnboundedReceiver<Command>,
         shared: Arc<Shared>,
     ) -> Self {
-        let (tell, news) = mpsc::unbounded_channel();
+        let (news_sender, news) = mpsc::unbounded_channel();
         Actor {
             config,
             phase: Phase::Idle,
@@ -100,24 +89,15 @@ impl Actor {
             ups: 0,
             commands,
             news,
-            tell,
+            news_sender,
             connecting: Vec::new(),
             awaiting: Vec::new(),
             attempt: None,
-            live: None,
+            link: None,
             tools: Tools::default(),
-            up_at: Duration::ZERO,
             timer: None,
-            alarm: None,
-            probe: None,
-            health_watch: None,
-            early_news: Vec::new(),
-            refresh_at: None,
-            refresh: None,
-            refreshed_at: None,
-            store: None,
             retired: Vec::new(),
-            ending: ended(),
+            ending: Completion::done(),
             error: None,
             shared,
         }
@@ -131,17 +111,13 @@ impl Actor {
                     Some(command) => self.obey(command),
                     None => break,
                 },
-                dialed = finished(self.attempt.as_mut().map(|attempt| &mut attempt.work)) => self.dialed(dialed),
-                Some((generation, news)) = self.news.recv() => self.heard(generation, news),
-                () = finished(self.alarm.as_mut()) => self.timer_due(),
-                answer = finished(self.probe.as_mut()) => self.probed(answer),
-                (event, error) = finished(self.health_watch.as_mut()) => self.watched(event, error),
-                () = due(self.refresh_at) => self.begin_refresh(),
-                tools = finished(self.refresh.as_mut()) => self.refreshed(tools),
-                () = due(self.store.as_ref().map(|store| store.at)) => self.store_now(),
+                dialed = finished(self.attempt.as_mut().map(|attempt| &mut attempt.dial)) => self.dialed(dialed),
+                Some((generation, news)) = self.news.recv() => self.on_session_event(generation, news),
+                () = finished(self.timer.as_mut().map(|timer| &mut timer.alarm)) => self.timer_due(),
+                event = next_of(self.link.as_mut()) => self.on_link_event(event),
             }
         }
-        self.move_on(Event::Close);
+        self.move_on(Event::Close, None);
         self.ending.await;
     }
 
@@ -149,7 +125,7 @@ impl Actor {
         match command {
             Command::Connect(asker) => {
                 self.connecting.push(asker);
-                self.move_on(Event::Start);
+                self.move_on(Event::Start, None);
                 self.promote();
                 if !matches!(self.phase, Phase::Dialing { .. }) {
                     self.settle();
@@ -161,7 +137,7 @@ impl Actor {
                 self.settle();
             }
             Command::Wake => {
-                self.move_on(Event::Wake);
+                self.move_on(Event::Wake, None);
                 self.promote();
             }
             Command::Adopt(tools, asker) => {
@@ -171,9 +147,9 @@ impl Actor {
                 let _ = asker.send(!self.tools.list.is_empty());
             }
             Command::Redefine(config) => self.redefine(*config),
-            Command::Store(holder) => self.store_for(*holder),
+            Command::Store(store) => self.store_in(store),
             Command::Disconnect(asker) => {
-                self.move_on(Event::Stop);
+                self.move_on(Event::Stop, None);
                 let ending = self.ending.clone();
                 runtime::spawn(async move {
                     ending.await;
@@ -190,7 +166,7 @@ impl Actor {
     /// Somebody waits for the attempt that is under way.
     fn promote(&self) {
         if let Some(attempt) = &self.attempt {
-            attempt.ticket.promote();
+            attempt.start_request.promote();
         }
     }
 
@@ -200,154 +176,149 @@ impl Actor {
         let Shared { subscribers, server, .. } = &*self.shared;
         if !settings.is_empty() && subscribers.len() > 1 {
             let line = format!("one of its managers changed {} for all", settings.join(", "));
-            subscribers.say(Severity::Warning, server, &line);
+            subscribers.log(Severity::Warning, server, &line);
         }
         if other_server {
             // Under the old definition, whose tools they are.
             self.store_now();
         }
         self.config = config;
-        if let Some(live) = &self.live {
-            live.session.bound_requests(self.config.request_timeout);
+        if let Some(link) = &self.link {
+            link.live.session.bound_requests(self.config.request_timeout);
         }
         if other_server {
             self.tools = Tools::default();
             self.publish(Change::Tools);
-            self.move_on(Event::Replaced);
-        } else if let Phase::Ready { generation, .. } = self.phase {
-            self.watch_over(generation);
+            self.move_on(Event::Replaced, None);
+        } else if let (Phase::Ready { generation, .. }, Some(link)) = (self.phase, &mut self.link) {
+            link.watch_over(generation, &self.config, &self.shared);
         }
     }
 
-    fn heard(&mut self, generation: u64, news: SessionEvent) {
-        match self.phase {
-            Phase::Ready { generation: of, .. } if of == generation => {}
-            // The attempt is done, and its end was faster than the news of its success.
-            Phase::Dialing { generation: of, .. } if of == generation => {
-                return self.early_news.push(news);
+    /// News that comes while the attempt of its session is still dialing waits for the end of the attempt.
+    fn on_session_event(&mut self, generation: u64, news: SessionEvent) {
+        match (self.phase, &mut self.attempt) {
+            (Phase::Ready { generation: of, .. }, _) if of == generation => {}
+            (Phase::Dialing { generation: of, .. }, Some(attempt)) if of == generation => {
+                return attempt.early_news.push(news);
             }
             _ => return,
         }
         match news {
             SessionEvent::Lost(_, Loss::Doubtful) | SessionEvent::Silent => {
-                self.move_on(Event::Suspect { generation });
+                self.move_on(Event::Suspect { generation }, None);
             }
             SessionEvent::Lost(error, Loss::Expired) => {
-                self.note_stability();
-                self.error = Some(error);
                 let served = self.has_served();
-                self.move_on(Event::Expired { generation, served });
+                self.lose(Event::Expired { generation, served }, error);
             }
             SessionEvent::Lost(error, Loss::Gone) => {
-                self.note_stability();
-                self.error = Some(error);
-                self.move_on(Event::Lost { generation, reason: Reason::TransportExit });
+                let cause = DownCause::of(error.kind());
+                self.lose(Event::Lost { generation, reason: Reason::TransportExit, cause }, error);
             }
-            SessionEvent::ToolsChanged => self.refresh_soon(),
+            SessionEvent::ToolsChanged => {
+                if let Some(link) = &mut self.link {
+                    link.refresh_soon();
+                }
+            }
         }
     }
 
-    fn dialed(&mut self, outcome: Result<(Live, Tools)>) {
+    fn dialed(&mut self, dialed: Result<(Live, Tools)>) {
         let generation = self.generation;
-        let outcome = match outcome {
+        let attempt = self.attempt.as_mut();
+        let early_news = attempt.map(|attempt| std::mem::take(&mut attempt.early_news));
+        match dialed {
             Ok((live, tools)) => {
                 self.attempt = None;
-                self.error = None;
                 self.ups += 1;
                 live.session.bound_requests(self.config.request_timeout);
-                self.up_at = self.shared.clock.now();
-                self.live = Some(Arc::new(live));
+                let mut link = Link::new(live, self.shared.clock.now());
+                link.watch_over(generation, &self.config, &self.shared);
+                self.link = Some(link);
                 self.tools = tools;
                 self.store_soon();
-                self.watch_over(generation);
-                Dialed::Up
+                self.move_on(Event::Dialed { generation, outcome: Dialed::Up }, None);
             }
             Err(error) => {
-                let outcome = match error.kind() {
-                    kind if is_hopeless(kind) => Dialed::Hopeless,
-                    ErrorKind::AuthFailed => Dialed::Refused,
-                    _ if error.is_incurable() => Dialed::Incurable,
-                    _ => match error.retry_after_ms() {
-                        Some(ms) => Dialed::Busy { wait: Duration::from_millis(ms) },
-                        None => Dialed::Failed,
-                    },
-                };
                 if let Some(attempt) = &self.attempt {
                     attempt.session.tell_auth(&error);
                 }
-                self.error = Some(error);
-                outcome
+                let outcome = Dialed::failed(&error);
+                self.move_on(Event::Dialed { generation, outcome }, Some(error));
             }
-        };
-        let early_news = std::mem::take(&mut self.early_news);
-        self.move_on(Event::Dialed { generation, outcome });
-        for news in early_news {
-            self.heard(generation, news);
+        }
+        for news in early_news.into_iter().flatten() {
+            self.on_session_event(generation, news);
         }
     }
 
-    fn watch_over(&mut self, generation: u64) {
-        let watched = self.config.idle_shutdown.is_some() || self.config.ping_interval.is_some();
-        self.health_watch = self.live.clone().filter(|_| watched).map(|live| {
-            let health_watch: Work<_> =
-                Box::pin(watch_over(live, generation, &self.config, self.shared.clone()));
-            health_watch
-        });
+    fn on_link_event(&mut self, event: LinkEvent) {
+        let generation = self.generation;
+        match event {
+            LinkEvent::Probed(Ok(())) => {
+                self.move_on(Event::Probed { generation, alive: true }, None);
+            }
+            LinkEvent::Probed(Err(error)) => {
+                let error = error.with_server(&self.shared.server);
+                self.lose(Event::Probed { generation, alive: false }, error);
+            }
+            LinkEvent::Watched(event, Some(error)) => {
+                self.lose(event, error.with_server(&self.shared.server));
+            }
+            LinkEvent::Watched(event, None) => self.move_on(event, None),
+            LinkEvent::RefreshDue => {
+                if let Some(link) = &mut self.link {
+                    link.begin_refresh(&self.config, &self.shared);
+                }
+            }
+            LinkEvent::Refreshed(tools) => self.refreshed(tools),
+            LinkEvent::StoreDue => self.store_now(),
+        }
     }
 
     fn timer_due(&mut self) {
-        self.alarm = None;
-        match self.timer.take() {
-            Some((_, Event::Held { generation })) if self.has_served() => {
-                self.move_on(Event::Stable { generation });
+        match self.timer.take().map(|timer| timer.event) {
+            Some(Event::Held { generation }) if self.has_served() => {
+                self.move_on(Event::Stable { generation }, None);
             }
-            Some((_, event)) => self.move_on(event),
+            Some(event) => self.move_on(event, None),
             None => {}
         }
     }
 
     fn has_served(&self) -> bool {
-        self.live.as_ref().is_some_and(|live| live.session.has_served())
+        self.link.as_ref().is_some_and(Link::has_served)
     }
 
-    /// A link that is lost may have become stable by a call that was answered since its timer.
-    fn note_stability(&mut self) {
+    /// The link is lost by this event. It may have become stable by a call that was answered since its timer.
+    fn lose(&mut self, event: Event, error: Error) {
         if let Phase::Ready { generation, held: true, .. } = self.phase
             && self.has_served()
         {
-            self.move_on(Event::Stable { generation });
+            self.move_on(Event::Stable { generation }, None);
         }
+        self.move_on(event, Some(error));
     }
 
-    fn probed(&mut self, answer: Result<()>) {
-        self.probe = None;
-        let alive = answer.is_ok();
-        if !alive {
-            self.note_stability();
-        }
-        if let Err(error) = answer {
-            self.error = Some(error.with_server(&self.shared.server));
-        }
-        self.move_on(Event::Probed { generation: self.generation, alive });
-    }
-
-    fn watched(&mut self, event: Event, error: Option<Error>) {
-        self.health_watch = None;
-        if let Some(error) = error {
-            self.note_stability();
-            self.error = Some(error.with_server(&self.shared.server));
-        }
-        self.move_on(event);
-    }
-
-    fn move_on(&mut self, event: Event) {
+    /// Takes an event, with the error behind it: asks the phase machine, carries out the effects, publishes.
+    fn move_on(&mut self, event: Event, error: Option<Error>) {
         let before = self.phase;
         let (phase, effects) = self.phase.on(event, &self.config.restart, self.generation);
         self.phase = phase;
+        // Set before the effects: the calls of a lost link end with it.
+        self.error = match phase.has_error() {
+            true => error.or(self.error.take()),
+            false => None,
+        };
         for effect in effects {
             match effect {
                 Effect::Dial { generation } => self.begin(generation),
-                Effect::Probe { .. } => self.begin_probe(),
+                Effect::Probe { .. } => {
+                    if let Some(link) = &mut self.link {
+                        link.begin_probe(&self.config, &self.shared);
+                    }
+                }
                 Effect::LetGo => self.let_go(),
                 Effect::HangUp => self.hang_up(),
             }
@@ -355,17 +326,14 @@ impl Actor {
         if before == phase {
             return;
         }
-        if matches!(phase, Phase::Down { .. } | Phase::Stopped | Phase::Closed) {
+        if !phase.keeps_tools() {
             self.tools = Tools::default();
         }
         if matches!(phase, Phase::Stopped | Phase::Closed) {
             self.end_retired();
         }
-        if matches!(phase, Phase::Idle | Phase::Stopped | Phase::Closed) {
-            self.error = None;
-        }
         self.set_timer(before);
-        self.log(before);
+        self.log_change(before);
         // That the ladder was reset is seen in the status; it is no event.
         let reset_only = matches!(event, Event::Held { .. } | Event::Stable { .. });
         self.publish(if reset_only { Change::Tools } else { Change::Status });
@@ -375,28 +343,28 @@ impl Actor {
     fn begin(&mut self, generation: u64) {
         self.generation = generation;
         let shared = self.shared.clone();
-        let session =
-            Session::new(generation, self.config.limits, self.tell.clone(), shared.clone());
+        let owner = SessionOwner {
+            server: shared.server.clone(),
+            generation,
+            events: self.news_sender.clone(),
+            subscribers: shared.subscribers.clone(),
+            counters: shared.call_counters.clone(),
+        };
+        let session = Session::new(owner, self.config.limits);
         let is_first = matches!(self.phase, Phase::Dialing { ladder, .. } if ladder.restarts == 0);
-        let ticket = Ticket::new(is_first || self.is_awaited());
-        let (config, of, of_ticket) = (self.config.clone(), session.clone(), ticket.clone());
-        let (last, pins) = (self.ending.clone(), self.consult_pins());
-        let work = Box::pin(async move {
+        let start_request = StartRequest::new(is_first || self.is_awaited());
+        let (config, of, request) = (self.config.clone(), session.clone(), start_request.clone());
+        let (last, pins) = (self.ending.clone(), self.load_pins());
+        let dial: Work<_> = Box::pin(async move {
             // The last process of this name ends before the next one begins.
             last.await;
-            let dialed = dial(shared, config, of, of_ticket).await;
+            let dialed = dial(shared, config, of, request).await;
             if let Some(pins) = pins {
                 let _ = pins.await;
             }
             dialed
         });
-        self.attempt = Some(Attempt { session, ticket, work });
-    }
-
-    fn begin_probe(&mut self) {
-        let Some(live) = &self.live else { return };
-        let work = probe(live.session.clone(), self.config.health_probe, self.shared.clock.clone());
-        self.probe = Some(Box::pin(work));
+        self.attempt = Some(Attempt { session, start_request, dial, early_news: Vec::new() });
     }
 
     fn set_timer(&mut self, before: Phase) {
@@ -405,41 +373,21 @@ impl Actor {
             return;
         }
         let from = match self.phase {
-            Phase::Ready { .. } => self.up_at,
-            _ => self.shared.clock.now(),
+            Phase::Ready { .. } => self.link.as_ref().map(|link| link.up_at),
+            _ => None,
         };
-        self.timer = timer.map(|(delay, event)| (from + delay, event));
-        self.alarm = self.timer.map(|(at, _)| {
-            let alarm: Work<()> = Box::pin(self.shared.clock.sleep_until(at));
-            alarm
+        let from = from.unwrap_or_else(|| self.shared.clock.now());
+        self.timer = timer.map(|(delay, event)| {
+            let due = from + delay;
+            PhaseTimer { due, event, alarm: Box::pin(self.shared.clock.sleep_until(due)) }
         });
     }
 }
 
-/// What no further attempt can cure.
-fn is_hopeless(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::ConfigInvalid
-            | ErrorKind::ConfigIo
-            | ErrorKind::ConfigConflict
-            | ErrorKind::Untrusted
-            | ErrorKind::ServerDisabled
-            | ErrorKind::AuthRequired
-    )
-}
-
-/// The end of the work, or never when there is none.
-async fn finished<T>(work: Option<&mut Work<T>>) -> T {
-    match work {
-        Some(work) => work.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn due(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
+/// What the work of the link comes to next, or never when there is none.
+async fn next_of(link: Option<&mut Link>) -> LinkEvent {
+    match link {
+        Some(link) => link.next().await,
         None => std::future::pending().await,
     }
 }

@@ -1,4 +1,4 @@
-//! Owns one attempt: resolve, wait for a place among the programs that start, start or dial, shake hands, list the tools;
+//! Owns one attempt: resolve, wait for a start permit, start or dial, shake hands, list the tools;
 //! with one time limit for all of it but the wait.
 
 use std::pin::pin;
@@ -9,58 +9,66 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
-use super::starts::{Place, Ticket};
-use super::{Live, Odd, Shared, Tools};
+use super::starts::{StartPermit, StartRequest};
+use super::{Live, Shared, WarningTopic};
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, Stage};
 use crate::resolve::{Resolved, resolve};
 use crate::runtime;
-use crate::session::{Session, greet, list_tools, was_stopped};
+use crate::session::{Session, initialize, list_tools};
 use crate::sync::lock;
 use crate::time::now_ms;
-use crate::wire::Wire;
-use crate::wire::http::Link;
-use crate::wire::stdio::Pipe;
+use crate::tool::Tools;
+use crate::wire::{Wire, was_stopped};
 
 /// How often one attempt is given the time back in which this process was stopped.
 const STOPS: u32 = 3;
 
-/// Where an attempt is; named by its timeout.
-pub(super) type Stage = Arc<Mutex<&'static str>>;
+/// Where an attempt is; named by its error.
+type CurrentStage = Mutex<Stage>;
 
 pub(super) async fn dial(
     shared: Arc<Shared>,
     config: ServerConfig,
     session: Arc<Session>,
-    ticket: Arc<Ticket>,
+    request: Arc<StartRequest>,
 ) -> Result<(Live, Tools)> {
-    let stage: Stage = Arc::new(Mutex::new("resolving"));
+    let stage = CurrentStage::new(Stage::Resolve);
     let server = &shared.server;
-    let late = |stage: &Stage| out_of_time(server, config.timeout, *lock(stage), &session);
+    let current = || *lock(&stage);
+    let failed = |error: Error| {
+        let error = error.with_server(server).with_stage(current());
+        match session.wire() {
+            Some(wire) => wire.with_output(error),
+            None => error,
+        }
+    };
+    let late = || failed(out_of_time(server, config.timeout, current()));
     let deadline = Instant::now() + config.timeout;
     check_room(server)?;
     let (resolved, warnings) =
-        timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late(&stage))?;
-    shared.warn(Odd::Values, warnings);
-    let resolved = resolved.map_err(|error| error.with_server(server))?;
+        timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late())?;
+    let warnings = warnings.into_iter().map(|warning| warning.text).collect();
+    shared.warn(WarningTopic::Values, warnings);
+    let resolved = resolved.map_err(failed)?;
     let waited_from = Instant::now();
-    let place = match &resolved {
-        Resolved::Stdio(_) => {
+    let permit = match Wire::starts_program(&resolved) {
+        true => {
             let _queued = shared.queue();
-            Some(Place::take(&ticket).await)
+            Some(StartPermit::acquire(&request).await)
         }
-        Resolved::Http(_) => None,
+        false => None,
     };
     let mut deadline = deadline + waited_from.elapsed();
-    let mut attempt = pin!(attempt(&shared, &config, &session, &stage, resolved, place));
+    let mut attempt = pin!(attempt(&shared, &config, &session, &stage, resolved, permit));
     let mut stops = 0;
     let outcome = loop {
         if let Ok(outcome) = timeout_at(deadline, &mut attempt).await {
             break Some(outcome);
         }
         let overdue = deadline.elapsed();
-        session.catch_up(overdue).await;
+        session.read_arrived(overdue).await;
         // A machine that is busy all the time looks like many stops.
         if !was_stopped(overdue) || stops == STOPS {
             break attempt.as_mut().now_or_never();
@@ -70,8 +78,8 @@ pub(super) async fn dial(
         deadline = Instant::now() + overdue.min(config.timeout);
     };
     match outcome {
-        Some(outcome) => outcome.map_err(|error| error.with_server(server)),
-        None => Err(late(&stage)),
+        Some(outcome) => outcome.map_err(failed),
+        None => Err(late()),
     }
 }
 
@@ -79,55 +87,42 @@ async fn attempt(
     shared: &Shared,
     config: &ServerConfig,
     session: &Arc<Session>,
-    stage: &Stage,
+    stage: &CurrentStage,
     resolved: Resolved,
-    place: Option<Place>,
+    permit: Option<StartPermit>,
 ) -> Result<(Live, Tools)> {
-    *lock(stage) = "starting";
-    let wire = match resolved {
-        Resolved::Stdio(launch) => {
-            let pipe = Pipe::open(launch, config.limits.message_bytes)?;
-            if let Some(place) = &place {
-                place.started(pipe.process().pid());
-            }
-            Wire::Stdio(pipe)
-        }
-        Resolved::Http(target) => Wire::Http(Link::open(target, &config.limits)?),
-    };
+    *lock(stage) = Wire::opening_stage(&resolved);
+    let wire = Wire::open(resolved, &config.limits)?;
+    if let (Some(permit), Some(pid)) = (&permit, wire.pid()) {
+        permit.started(pid);
+    }
     session.attach(wire);
-    *lock(stage) = "initialize";
-    let greeting = greet(session).await?;
+    *lock(stage) = Stage::Handshake;
+    let greeting = initialize(session).await?;
     // What is left to do costs little beside a start.
-    drop(place);
-    *lock(stage) = "tools/list";
-    let tools = tools_of(shared, list_tools(session, &greeting).await?, session).await;
+    drop(permit);
+    *lock(stage) = Stage::ListTools;
+    let tools = read_tools(shared, list_tools(session, &greeting).await?, session).await;
     if let Some(wire) = session.wire() {
-        wire.forget_printed();
+        wire.forget_stray_lines();
     }
     let (session, connected_since_ms) = (session.clone(), now_ms());
     Ok((Live { session, greeting, connected_since_ms }, tools))
 }
 
 /// Reads a list of tools and tells what is odd about it.
-pub(super) async fn tools_of(shared: &Shared, listed: Vec<Bytes>, session: &Session) -> Tools {
+pub(super) async fn read_tools(shared: &Shared, listed: Vec<Bytes>, session: &Session) -> Tools {
     let (server, mask, limits) = (shared.server.clone(), session.mask(), session.limits());
     let bytes = listed.iter().map(Bytes::len).sum();
     let read = move || Tools::read_within(&server, listed, &mask, &limits);
     let (tools, warnings) = runtime::read_off_worker(bytes, read).await;
-    shared.warn(Odd::Tools, warnings);
+    shared.warn(WarningTopic::Tools, warnings);
     tools
 }
 
-fn out_of_time(server: &str, limit: Duration, stage: &str, session: &Session) -> Error {
-    let text = format!(
-        "Server \"{server}\" was not ready within {} ms (stage: {stage})",
-        limit.as_millis()
-    );
-    let text = match session.wire() {
-        Some(Wire::Stdio(pipe)) => pipe.with_last_words(text),
-        _ => text,
-    };
+fn out_of_time(server: &str, limit: Duration, stage: Stage) -> Error {
+    let (limit, stage) = (limit.as_millis(), stage.name());
+    let text = format!("Server \"{server}\" was not ready within {limit} ms (stage: {stage})");
     Error::new(ErrorKind::ConnectTimeout, text)
-        .with_server(server)
         .with_hint("raise the server's \"timeout\" if it is only slow")
 }

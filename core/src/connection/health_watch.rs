@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use super::phase::Event;
+use super::phase::{DownCause, Event};
 use super::{Live, Shared};
 use crate::clock::Clock;
 use crate::config::{HealthProbe, ServerConfig};
@@ -53,7 +53,8 @@ pub(super) fn watch_over(
         tokio::select! {
             () = idle(&live.session, limit, &shared) => (Event::Idled { generation }, None),
             error = unresponsive(&live.session, every, began, &shared.clock) => {
-                (Event::Lost { generation, reason: Reason::ProbeFailure }, Some(error))
+                let cause = DownCause::of(error.kind());
+                (Event::Lost { generation, reason: Reason::ProbeFailure, cause }, Some(error))
             }
         }
     }
@@ -112,7 +113,7 @@ async fn until(
         answer = &mut answer => return answer,
         () = clock.sleep_until(at) => {}
     }
-    session.catch_up(clock.late_for(at)).await;
+    session.read_arrived(clock.late_for(at)).await;
     answer.now_or_never().unwrap_or_else(|| {
         let text = "The server runs but gives no sign of life";
         Err(Error::new(ErrorKind::ConnectionLost, text))

@@ -5,7 +5,8 @@
 //!                          │                      │ ▲                           ▲  │
 //!                          └──Dialed(failed)──────┼─┼───────────────────────────┘  └──Start──▶ Dialing
 //!                                                 │ └ Probed(alive), Held, Stable
-//!                          policy at its end ──▶ Down ──Start──▶ Dialing, from the foot of the ladder
+//!      policy at its end, Dialed(hopeless) ──▶ Down ──Start──▶ Dialing, from the foot of the ladder
+//!                          Down is failed, needs_auth or blocked, by the cause of the last loss or attempt
 //! Ready ──Idled──▶ Idle          any ──Stop──▶ Stopped ──Start──▶ Dialing
 //! any but Idle, Stopped ──Replaced──▶ Dialing          any ──Close──▶ Closed, for good
 //! ```
@@ -16,6 +17,10 @@ use std::time::Duration;
 
 use crate::config::RestartPolicy;
 use crate::status::{Reason, State};
+
+mod outcome;
+
+pub(super) use outcome::{Dialed, DownCause};
 
 /// A connection that held this long starts again from the foot of the ladder.
 pub(super) const STABLE: Duration = Duration::from_secs(30);
@@ -53,6 +58,7 @@ pub(super) enum Phase {
     Down {
         ladder: Ladder,
         reason: Reason,
+        cause: DownCause,
     },
     Stopped,
     Closed,
@@ -87,6 +93,7 @@ pub(super) enum Event {
     Lost {
         generation: u64,
         reason: Reason,
+        cause: DownCause,
     },
     /// The server forgot the session; `served` tells whether that had been of any use.
     Expired {
@@ -116,23 +123,6 @@ pub(super) enum Event {
     Replaced,
     Stop,
     Close,
-}
-
-/// How an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialed {
-    Up,
-    Failed,
-    /// The server said how long to stay away.
-    Busy {
-        wait: Duration,
-    },
-    /// The server refused our credentials.
-    Refused,
-    /// The server cannot be spoken with; another attempt is not likely to help.
-    Incurable,
-    /// No further attempt can help.
-    Hopeless,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,17 +182,21 @@ impl Phase {
                 Dialed::Incurable => {
                     let ladder = Ladder { incurable: ladder.incurable + 1, ..ladder };
                     let phase = match ladder.incurable {
-                        INCURABLE_ATTEMPTS.. => Phase::Down { ladder, reason },
+                        INCURABLE_ATTEMPTS.. => {
+                            Phase::Down { ladder, reason, cause: DownCause::Failed }
+                        }
                         _ => restart(ladder, reason, policy),
                     };
                     (phase, vec![Effect::LetGo])
                 }
-                Dialed::Hopeless => (Phase::Down { ladder, reason }, vec![Effect::LetGo]),
+                Dialed::Hopeless { cause } => {
+                    (Phase::Down { ladder, reason, cause }, vec![Effect::LetGo])
+                }
             },
-            (Phase::Ready { generation, ladder, .. }, Lost { generation: of, reason })
+            (Phase::Ready { generation, ladder, .. }, Lost { generation: of, reason, cause })
                 if of == generation =>
             {
-                (restart(ladder, reason, policy), vec![Effect::LetGo])
+                (restart_after(cause, ladder, reason, policy), vec![Effect::LetGo])
             }
             (
                 Phase::Ready { generation, ladder, .. },
@@ -300,9 +294,24 @@ impl Phase {
             Phase::Dialing { .. } | Phase::Waiting { .. } => State::Reconnecting,
             Phase::Ready { health: Health::Sound, .. } => State::Connected,
             Phase::Ready { health: Health::Doubtful, .. } => State::Degraded,
-            Phase::Down { .. } => State::Failed,
+            Phase::Down { cause: DownCause::Failed, .. } => State::Failed,
+            Phase::Down { cause: DownCause::NeedsAuth, .. } => State::NeedsAuth,
+            Phase::Down { cause: DownCause::Untrusted, .. } => State::Blocked,
             Phase::Stopped | Phase::Closed => State::Disconnected,
         }
+    }
+
+    /// Whether the last error says why it is not up.
+    pub(super) fn has_error(self) -> bool {
+        match self {
+            Phase::Dialing { .. } | Phase::Waiting { .. } | Phase::Down { .. } => true,
+            Phase::Idle | Phase::Ready { .. } | Phase::Stopped | Phase::Closed => false,
+        }
+    }
+
+    /// Whether the tools are still there to be called, now or after a wait.
+    pub(super) fn keeps_tools(self) -> bool {
+        !matches!(self, Phase::Down { .. } | Phase::Stopped | Phase::Closed)
     }
 
     pub(super) fn attempts(self) -> u32 {
@@ -345,12 +354,22 @@ fn renew(ladder: Ladder, served: bool, policy: &RestartPolicy) -> Phase {
 
 /// The next rung of the ladder, or its end.
 fn restart(ladder: Ladder, reason: Reason, policy: &RestartPolicy) -> Phase {
+    restart_after(DownCause::Failed, ladder, reason, policy)
+}
+
+/// The same after a loss of this cause, which the end of the ladder shows.
+fn restart_after(
+    cause: DownCause,
+    ladder: Ladder,
+    reason: Reason,
+    policy: &RestartPolicy,
+) -> Phase {
     match policy.delay(ladder.restarts) {
         Some(delay) => {
             let ladder = Ladder { restarts: ladder.restarts.saturating_add(1), ..ladder };
             Phase::Waiting { ladder, reason, delay }
         }
-        None => Phase::Down { ladder, reason },
+        None => Phase::Down { ladder, reason, cause },
     }
 }
 

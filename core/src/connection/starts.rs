@@ -1,8 +1,7 @@
-//! Owns how many programs start at the same time: each takes a place, as many as the machine can carry, and the others
-//! queue, those that somebody waits for first. A place is given back when the server has answered its first request or
-//! has ended, or when it has used no CPU for a moment: then it waits for something that more places do not slow down. While
-//! cores are idle, there are more places.
-//! Invariant: whoever queues or has a place is held by a [`Place`], and leaves with it.
+//! Limits how many programs start at the same time. Each takes a permit; the others queue, those that somebody waits for
+//! first. A permit is returned when the server has answered its first request or has ended, or when it has used no CPU for
+//! a moment: then it waits for something that more starts do not slow down. While cores are idle, there are more permits.
+//! Invariant: a permit, or the place in the queue for it, is returned when its [`StartPermit`] is dropped.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,33 +15,33 @@ use crate::process::Activity;
 use crate::runtime;
 use crate::sync::lock;
 
-/// How often the programs are looked at that start while others queue.
+/// How often starting programs are sampled while others queue.
 const SAMPLE: Duration = Duration::from_millis(100);
-/// After this many looks without a sign of activity a program counts as silent.
+/// A program without activity in this many samples counts as silent.
 const SILENT_SAMPLES: u32 = 3;
-/// Where activity cannot be seen, a place is given back after this time.
+/// Where activity cannot be seen, a permit is returned after this time.
 const BLIND: Duration = Duration::from_secs(1);
 /// Places for each core. Programs that start wait for their disk too, so one would leave cores idle.
-const PLACES: usize = 4;
-/// How many more there may be for each core while cores are idle, and after how many looks that is believed.
-const MORE_PLACES: usize = 12;
+const PERMITS: usize = 4;
+/// How many more there may be for each core while cores are idle, and after how many idle samples.
+const EXTRA_PERMITS: usize = 12;
 const IDLE_SAMPLES: u32 = 2;
 
-static STARTS: PerProcess<Starts> = PerProcess::new(|| {
+static STARTS: PerProcess<StartLimiter> = PerProcess::new(|| {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Starts(Mutex::new(Queue::new(cores)))
+    StartLimiter(Mutex::new(Queue::new(cores)))
 });
 
-struct Starts(Mutex<Queue>);
+struct StartLimiter(Mutex<Queue>);
 
-/// One attempt's claim to a place.
-pub(super) struct Ticket {
+/// One attempt's request for a permit.
+pub(super) struct StartRequest {
     awaited: AtomicBool,
 }
 
-impl Ticket {
-    pub(super) fn new(awaited: bool) -> Arc<Ticket> {
-        Arc::new(Ticket { awaited: awaited.into() })
+impl StartRequest {
+    pub(super) fn new(awaited: bool) -> Arc<StartRequest> {
+        Arc::new(StartRequest { awaited: awaited.into() })
     }
 
     /// Somebody waits for the start from now on.
@@ -51,23 +50,23 @@ impl Ticket {
     }
 }
 
-/// A place, or one in the queue for it.
-pub(super) struct Place {
+/// A permit to start a program, or the place in the queue for it.
+pub(super) struct StartPermit {
     number: u64,
 }
 
-impl Place {
-    /// Waits for a place, for as long as it takes.
-    pub(super) async fn take(ticket: &Arc<Ticket>) -> Place {
+impl StartPermit {
+    /// Waits for a permit, for as long as it takes.
+    pub(super) async fn acquire(request: &Arc<StartRequest>) -> StartPermit {
         let starts = STARTS.get();
-        let (number, turn) = lock(&starts.0).enter(ticket.clone());
+        let (number, turn) = lock(&starts.0).enter(request.clone());
         // Made before the wait: whoever gives up leaves the queue.
-        let place = Place { number };
+        let permit = StartPermit { number };
         if let Some(turn) = turn {
             starts.watch();
             let _ = turn.await;
         }
-        place
+        permit
     }
 
     /// The program runs.
@@ -76,14 +75,14 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for StartPermit {
     fn drop(&mut self) {
         lock(&STARTS.get().0).leave(self.number);
     }
 }
 
-impl Starts {
-    /// Looks for silent programs while somebody queues.
+impl StartLimiter {
+    /// Samples the starting programs while somebody queues.
     fn watch(&'static self) {
         if std::mem::replace(&mut lock(&self.0).is_watched, true) {
             return;
@@ -92,15 +91,15 @@ impl Starts {
             loop {
                 tokio::time::sleep(SAMPLE).await;
                 let programs = lock(&self.0).programs();
-                let look = move || {
-                    let shared =
+                let sample = move || {
+                    let activities =
                         programs.into_iter().map(|(number, pid)| (number, Activity::sample(pid)));
-                    (shared.collect::<Vec<_>>(), running_tasks())
+                    (activities.collect::<Vec<_>>(), running_tasks())
                 };
-                let looked = runtime::handle().spawn_blocking(look).await;
-                let (shared, running) = looked.unwrap_or_default();
+                let sampled = runtime::handle().spawn_blocking(sample).await;
+                let (activities, running) = sampled.unwrap_or_default();
                 let mut queue = lock(&self.0);
-                queue.note_programs(shared);
+                queue.note_programs(activities);
                 queue.note_machine(running);
                 queue.fill();
                 if queue.waiting.is_empty() {
@@ -115,11 +114,11 @@ impl Starts {
 /// The bookkeeping, without any waiting.
 struct Queue {
     cores: usize,
-    places: usize,
+    permits: usize,
     /// How often in a row cores were idle while somebody queued.
     idle_samples: u32,
     last: u64,
-    /// Who has a place.
+    /// Who has a permit.
     starting: HashMap<u64, Option<Program>>,
     /// In the order in which they came.
     waiting: Vec<Waiting>,
@@ -128,7 +127,7 @@ struct Queue {
 
 struct Waiting {
     number: u64,
-    ticket: Arc<Ticket>,
+    request: Arc<StartRequest>,
     turn: oneshot::Sender<()>,
 }
 
@@ -143,7 +142,7 @@ impl Queue {
     fn new(cores: usize) -> Queue {
         Queue {
             cores,
-            places: PLACES * cores,
+            permits: PERMITS * cores,
             idle_samples: 0,
             last: 0,
             starting: HashMap::new(),
@@ -153,15 +152,15 @@ impl Queue {
     }
 
     /// Tells when the turn has come, unless that is now.
-    fn enter(&mut self, ticket: Arc<Ticket>) -> (u64, Option<oneshot::Receiver<()>>) {
+    fn enter(&mut self, request: Arc<StartRequest>) -> (u64, Option<oneshot::Receiver<()>>) {
         self.last += 1;
         let number = self.last;
-        if self.starting.len() < self.places {
+        if self.starting.len() < self.permits {
             self.starting.insert(number, None);
             return (number, None);
         }
         let (turn, told) = oneshot::channel();
-        self.waiting.push(Waiting { number, ticket, turn });
+        self.waiting.push(Waiting { number, request, turn });
         (number, Some(told))
     }
 
@@ -169,7 +168,7 @@ impl Queue {
         self.starting.remove(&number);
         self.waiting.retain(|waiting| waiting.number != number);
         if self.waiting.is_empty() {
-            (self.places, self.idle_samples) = (PLACES * self.cores, 0);
+            (self.permits, self.idle_samples) = (PERMITS * self.cores, 0);
         }
         self.fill();
     }
@@ -188,9 +187,9 @@ impl Queue {
         self.starting.iter().filter_map(program).collect()
     }
 
-    /// Takes the places of those that have fallen silent or are gone.
-    fn note_programs(&mut self, shared: Vec<(u64, Option<Activity>)>) {
-        for (number, activity) in shared {
+    /// Takes the permits of programs that have fallen silent or are gone.
+    fn note_programs(&mut self, activities: Vec<(u64, Option<Activity>)>) {
+        for (number, activity) in activities {
             let Some(Some(program)) = self.starting.get_mut(&number) else { continue };
             let is_silent = match activity {
                 Some(activity) => {
@@ -207,22 +206,22 @@ impl Queue {
         }
     }
 
-    /// Makes more places while half of the cores have nothing to do: those that start wait for something else then.
+    /// Makes more permits while half of the cores have nothing to do: those that start wait for something else then.
     fn note_machine(&mut self, running: Option<usize>) {
         let is_idle = running.is_some_and(|running| running <= (self.cores / 2).max(1));
         self.idle_samples = if is_idle { self.idle_samples + 1 } else { 0 };
         if self.idle_samples >= IDLE_SAMPLES {
-            self.places = (self.places + self.cores).min((PLACES + MORE_PLACES) * self.cores);
+            self.permits = (self.permits + self.cores).min((PERMITS + EXTRA_PERMITS) * self.cores);
         }
     }
 
     fn fill(&mut self) {
-        while !self.waiting.is_empty() && self.starting.len() < self.places {
-            let is_awaited = |waiting: &Waiting| waiting.ticket.awaited.load(Ordering::Relaxed);
+        while !self.waiting.is_empty() && self.starting.len() < self.permits {
+            let is_awaited = |waiting: &Waiting| waiting.request.awaited.load(Ordering::Relaxed);
             let next = self.waiting.iter().position(is_awaited).unwrap_or(0);
             let Waiting { number, turn, .. } = self.waiting.remove(next);
             self.starting.insert(number, None);
-            // One that is gone meanwhile leaves by its `Place`.
+            // One that is gone meanwhile leaves by its `StartPermit`.
             let _ = turn.send(());
         }
     }
@@ -238,13 +237,13 @@ fn running_tasks() -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// A queue with two places.
+    /// A queue with two permits.
     fn queue() -> Queue {
-        Queue { places: 2, ..Queue::new(0) }
+        Queue { permits: 2, ..Queue::new(0) }
     }
 
     fn enter(queue: &mut Queue, awaited: bool) -> (u64, Option<oneshot::Receiver<()>>) {
-        queue.enter(Ticket::new(awaited))
+        queue.enter(StartRequest::new(awaited))
     }
 
     fn activity(ticks: u64) -> Option<Activity> {
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_find_no_place_come_in_turn() {
+    fn those_who_find_no_permit_come_in_turn() {
         let mut queue = queue();
         assert!((0..2).all(|_| enter(&mut queue, true).1.is_none()));
         let turns: Vec<_> = (0..2).map(|_| enter(&mut queue, true).1.unwrap()).collect();
@@ -267,14 +266,14 @@ mod tests {
         drop(turns);
         queue.leave(4);
         queue.leave(3);
-        assert_eq!(queue.starting.len(), 1, "whoever gave up has no place");
+        assert_eq!(queue.starting.len(), 1, "whoever gave up has no permit");
     }
 
     #[test]
     fn those_who_are_awaited_come_first() {
         let mut queue = queue();
         (0..2).for_each(|_| drop(enter(&mut queue, true)));
-        let background = Ticket::new(false);
+        let background = StartRequest::new(false);
         let _turn = queue.enter(background.clone());
         let _turns: Vec<_> = [false, true, true].map(|awaited| enter(&mut queue, awaited)).into();
         queue.leave(1);
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_activity_loses_its_place() {
+    fn a_program_without_activity_loses_its_permit() {
         let mut queue = queue();
         (0..3).for_each(|_| drop(enter(&mut queue, true)));
         queue.started(1, 11);
@@ -300,14 +299,14 @@ mod tests {
         }
         queue.fill();
         assert!(waiting(&queue).is_empty());
-        assert_eq!(queue.programs(), [(2, 22)], "the one that works has kept its place");
+        assert_eq!(queue.programs(), [(2, 22)], "the one that works has kept its permit");
         queue.leave(1);
-        assert_eq!(queue.starting.len(), 2, "a place is given back once");
+        assert_eq!(queue.starting.len(), 2, "a permit is given back once");
     }
 
     #[test]
-    fn there_are_more_places_only_while_cores_are_idle() {
-        let mut queue = Queue { places: 2, ..Queue::new(4) };
+    fn there_are_more_permits_only_while_cores_are_idle() {
+        let mut queue = Queue { permits: 2, ..Queue::new(4) };
         let _turns: Vec<_> = (0..20).map(|_| enter(&mut queue, true)).collect();
         let mut look = |running| {
             queue.note_machine(running);
@@ -317,7 +316,7 @@ mod tests {
         assert_eq!([Some(9), None, Some(2), Some(9), Some(2)].map(&mut look), [2; 5]);
         assert_eq!([Some(2), Some(2), Some(3)].map(&mut look), [6, 10, 10]);
         assert_eq!((0..100).map(|_| look(Some(0))).max(), Some(20));
-        assert_eq!(queue.places, (PLACES + MORE_PLACES) * 4);
+        assert_eq!(queue.permits, (PERMITS + EXTRA_PERMITS) * 4);
     }
 
     #[test]

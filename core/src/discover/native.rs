@@ -2,9 +2,9 @@
 
 use indexmap::IndexMap;
 
-use crate::config::syntax::name_length;
 use crate::config::{Level, ServerConfig, Transport};
 use crate::redact::Secret;
+use crate::variable_name::name_length;
 
 /// A service that a host may integrate itself.
 pub(super) struct Native {

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::providers::Provider;
-use crate::config::syntax::{is_name, no_command, translate_definition};
+use crate::config::field_names;
+use crate::config::syntax::{no_command, translate_definition};
+use crate::variable_name::is_name;
 
 /// Our field, and its synonyms in order of precedence.
 const FIELD_SYNONYMS: &[(&str, &[&str])] = &[
@@ -26,27 +28,6 @@ const FIELD_SYNONYMS: &[(&str, &[&str])] = &[
     ("disabledTools", &["disabledTools", "disabled_tools", "excludeTools", "toolsDenied"]),
     ("auth", &["auth", "oauth"]),
 ];
-/// Our own field names, which mean nothing else to any product, unless its row says so.
-const OWN_FIELDS: &[&str] = &[
-    "required",
-    "timeout",
-    "toolTimeout",
-    "requestTimeout",
-    "inheritEnv",
-    "requiresApproval",
-    "lazy",
-    "shared",
-    "isolate",
-    "restart",
-    "healthProbe",
-    "pingInterval",
-    "keepAlive",
-    "idleShutdown",
-    "maxConcurrency",
-    "maxResultChars",
-    "protocol",
-    "limits",
-];
 const COMMANDS: &[&str] = &["command", "cmd"];
 /// Field names for a URL, and the transport that each implies.
 const URL_FIELDS: &[(&str, Option<&str>)] = &[
@@ -56,6 +37,7 @@ const URL_FIELDS: &[(&str, Option<&str>)] = &[
     ("uri", None),
     ("baseUrl", None),
 ];
+const TOOLS: &str = "tools";
 const INPUT: &str = "${input:";
 /// Lists of tools that need no approval.
 const APPROVAL_LISTS: &[&str] = &["autoApprove", "alwaysAllow"];
@@ -144,9 +126,9 @@ fn rename(
             definition.insert((*field).to_owned(), millis.as_ref().unwrap_or(&value).clone());
         }
     }
-    for field in OWN_FIELDS {
+    for field in untranslated_fields() {
         if let Some(value) = entry.take(field) {
-            definition.entry(*field).or_insert(value);
+            definition.entry(field).or_insert(value);
         }
     }
     tools(entry, definition);
@@ -165,6 +147,17 @@ fn rename(
         definition.entry("headers").or_insert_with(|| headers.clone());
     }
     Ok(())
+}
+
+/// Our own field names, which mean nothing else to any product, unless its row says so.
+fn untranslated_fields() -> impl Iterator<Item = &'static str> {
+    let is_translated = |name: &str| {
+        FIELD_SYNONYMS.iter().any(|(own, _)| *own == name)
+            || URL_FIELDS.iter().any(|(field, _)| *field == name)
+            || COMMANDS.contains(&name)
+            || name == TOOLS
+    };
+    field_names().filter(move |name| !is_translated(name))
 }
 
 /// A program as text, as a list with its arguments, as `{path, args, env}`, or as a shell command line.
@@ -231,8 +224,8 @@ fn in_millis(value: &Value, unit_ms: u64) -> Option<Value> {
 
 /// `tools` is an allow list, or already ours: settings by tool.
 fn tools(entry: &mut Entry, definition: &mut Map<String, Value>) {
-    if let Some(tools) = entry.take("tools") {
-        let field = if tools.is_array() { "enabledTools" } else { "tools" };
+    if let Some(tools) = entry.take(TOOLS) {
+        let field = if tools.is_array() { "enabledTools" } else { TOOLS };
         definition.entry(field).or_insert(tools);
     }
     // Products write an empty list or `*` for all tools.

@@ -1,8 +1,8 @@
 //! Owns the table of products that configure MCP servers: where their files are, how they are structured, and what
 //! their fields mean. A product is only a row here; no other code knows a product by name.
 
-use crate::config::Level;
 use crate::config::syntax::Syntax;
+use crate::config::{Level, container};
 
 /// One product.
 #[derive(Clone, Copy)]
@@ -143,7 +143,7 @@ const S: u64 = 1000;
 const CONNECT: &[&str] = &["timeout"];
 const REQUEST: &[&str] = &["timeout", "toolTimeout"];
 const TOOL: &[&str] = &["toolTimeout"];
-const MCP_SERVERS: &[Step] = &[Step::Key("mcpServers")];
+const MCP_SERVERS: &[Step] = &[Step::Key(container::MCP_SERVERS)];
 const BRACES_AND_DEFAULTS: Syntax = Syntax::BRACES.and(Syntax::DEFAULTS);
 
 /// A product with `mcpServers` and nothing else.
@@ -241,7 +241,10 @@ pub(super) const PROVIDERS: &[Provider] = &[
         name: "ael",
         priority: 85,
         locations: &[project("ael-config.yaml")],
-        containers: &[&[Step::Key("mcp_servers")], &[Step::Key("tools"), Step::Key("mcp_servers")]],
+        containers: &[
+            &[Step::Key(container::MCP_SERVERS_IN_SNAKE_CASE)],
+            &[Step::Key("tools"), Step::Key(container::MCP_SERVERS_IN_SNAKE_CASE)],
+        ],
         times: &[time("timeout", S, CONNECT)],
         syntax: BRACES_AND_DEFAULTS.and(Syntax::MESSAGES),
         command_line: true,
@@ -255,7 +258,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
             user(Base::Home, ".claude.json"),
         ],
         containers: &[
-            &[Step::Key("projects"), Step::ProjectPath, Step::Key("mcpServers")],
+            &[Step::Key("projects"), Step::ProjectPath, Step::Key(container::MCP_SERVERS)],
             MCP_SERVERS,
         ],
         times: &[time("timeout", MS, REQUEST)],
@@ -287,7 +290,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
             user(Base::Home, ".codex/config.toml"),
             user(Base::System, "codex/config.toml"),
         ],
-        containers: &[&[Step::Key("mcp_servers")]],
+        containers: &[&[Step::Key(container::MCP_SERVERS_IN_SNAKE_CASE)]],
         times: &[
             time("startup_timeout_sec", S, CONNECT),
             time("startup_timeout_ms", MS, CONNECT),
@@ -325,7 +328,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
             user(Base::Config, "opencode/opencode.json"),
             user(Base::Config, "opencode/opencode.jsonc"),
         ],
-        containers: &[&[Step::Key("mcp")]],
+        containers: &[&[Step::Key(container::MCP)]],
         times: &[time("timeout", MS, CONNECT)],
         syntax: Syntax::CURLY_ENV.and(Syntax::CURLY_FILE),
         ..PLAIN
@@ -392,7 +395,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
             user(Base::AppData, "Zed/settings.json"),
             user(Base::Config, "zed/settings.json"),
         ],
-        containers: &[&[Step::Key("context_servers")]],
+        containers: &[&[Step::Key(container::CONTEXT_SERVERS)]],
         times: &[time("timeout", S, REQUEST)],
         built_in: &[BuiltIn::Is("source", "extension"), BuiltIn::Without(&["command", "url"])],
         ..PLAIN
@@ -404,7 +407,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
             user(Base::AppData, "Block/goose/config/config.yaml"),
             user(Base::Config, "goose/config.yaml"),
         ],
-        containers: &[&[Step::Key("extensions")]],
+        containers: &[&[Step::Key(container::EXTENSIONS)]],
         times: &[time("timeout", S, REQUEST)],
         syntax: Syntax::BRACES.and(Syntax::DOLLAR),
         built_in: &[
@@ -423,7 +426,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
             project(".crush.json"),
             user(Base::Config, "crush/crush.json"),
         ],
-        containers: &[&[Step::Key("mcp")]],
+        containers: &[&[Step::Key(container::MCP)]],
         times: &[time("timeout", S, CONNECT)],
         syntax: BRACES_AND_DEFAULTS.and(Syntax::DOLLAR).and(Syntax::SUBSTITUTION),
         ..PLAIN
@@ -474,7 +477,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
         name: "vscode",
         priority: 20,
         locations: &[project(".vscode/mcp.json"), user(Base::CodeUser, "mcp.json")],
-        containers: &[&[Step::Key("servers")]],
+        containers: &[&[Step::Key(container::SERVERS)]],
         syntax: Syntax::INPUTS.and(Syntax::ENV).and(Syntax::WORKSPACE),
         inputs: Some("inputs"),
         ..PLAIN
@@ -506,6 +509,16 @@ mod tests {
         assert!(PROVIDERS.is_sorted_by(|one, next| one.priority >= next.priority));
         let names: std::collections::HashSet<_> = PROVIDERS.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), PROVIDERS.len());
+    }
+
+    #[test]
+    fn what_stands_at_the_top_of_a_file_can_be_edited() {
+        for steps in PROVIDERS.iter().flat_map(|provider| provider.containers) {
+            // A key with a dot belongs to the settings of an editor, which has its own way to change them.
+            if let [Step::Key(key)] = steps {
+                assert!(container::ALL.contains(key) || key.contains('.'), "{key}");
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::config::Effect;
-use crate::host_env::Platform;
+use crate::host_env::{HostEnv, Platform};
 
 struct Machine {
     root: TempDir,

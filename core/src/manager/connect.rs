@@ -13,15 +13,16 @@ use tokio::task::JoinHandle;
 
 use super::server::Server;
 use super::trust::Access;
-use super::{Inner, Manager, PendingWithoutCache, closed, on_runtime};
+use super::{Inner, Manager, PendingWithoutCache, on_runtime};
 use crate::catalog::Cache;
 use crate::clock::Clock;
 use crate::config::Transport;
-use crate::connection::{Connection, Tools};
+use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Mask;
 use crate::runtime;
 use crate::status::State;
+use crate::tool::Tools;
 
 /// How a `connect_all` went.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -43,18 +44,18 @@ pub struct ConnectReport {
     pub durations_ms: IndexMap<String, f64>,
 }
 
-/// One server's way through the gate. It does not keep the manager's hold on the connection: a manager that is
-/// forgotten meanwhile ends it.
-pub(super) struct Entrant {
+/// One server's start. It does not keep the manager's hold on the connection: a manager that is forgotten meanwhile ends
+/// it.
+pub(super) struct ServerStart {
     name: String,
     required: bool,
     fingerprint: String,
     began: Instant,
     slots: Option<Arc<Semaphore>>,
-    course: Course,
+    state: StartState,
 }
 
-/// What is needed at the gate.
+/// The startup gate: how long servers are waited for, and what stands in for those that are late.
 #[derive(Clone)]
 pub(super) struct Gate {
     clock: Clock,
@@ -65,7 +66,7 @@ pub(super) struct Gate {
     slots: Arc<Semaphore>,
 }
 
-enum Course {
+enum StartState {
     /// A lazy server that may not have to run.
     Undecided(Arc<Connection>),
     /// Without a connection while it is not known whether it is trusted.
@@ -80,9 +81,9 @@ enum Outcome {
     Failed(Error),
 }
 
-impl Entrant {
-    fn has_arrived(&self) -> bool {
-        matches!(&self.course, Course::Running(_, task) if task.is_finished())
+impl ServerStart {
+    fn is_finished(&self) -> bool {
+        matches!(&self.state, StartState::Running(_, task) if task.is_finished())
     }
 }
 
@@ -96,12 +97,12 @@ impl Manager {
         on_runtime(async move {
             manager.check_open()?;
             let servers: Vec<_> = manager.0.servers.load().values().cloned().collect();
-            let (gate, entrants) = manager.0.at_the_gate(servers).await;
+            let (gate, starts) = manager.0.begin_starts(servers).await;
             let me = manager.0.me.clone();
             let held_back = manager.0.held_back().into_iter().map(|entry| entry.name);
             let held_back: Vec<String> = held_back.filter(|name| !name.is_empty()).collect();
             drop(manager);
-            let mut report = gate.pass(entrants).await?;
+            let mut report = gate.pass(starts).await?;
             report.blocked.extend(held_back);
             // A yes replaces servers: not while they are being connected.
             if let Some(manager) = me.upgrade() {
@@ -204,121 +205,120 @@ impl Inner {
         (!unbounded).then(|| self.connect_slots.clone())
     }
 
-    /// Sends every server on its way.
-    pub(super) async fn at_the_gate(&self, servers: Vec<Arc<Server>>) -> (Gate, Vec<Entrant>) {
+    /// Begins to connect these servers.
+    pub(super) async fn begin_starts(&self, servers: Vec<Arc<Server>>) -> (Gate, Vec<ServerStart>) {
         self.refresh_trust(servers.iter().map(|server| &server.declared)).await;
         let gate = Gate {
             clock: self.pool.clock().clone(),
             patience: self.options.gate,
             pending_without_cache: self.options.pending_without_cache,
-            cache: self.view.cache.clone(),
+            cache: self.sink.cache.clone(),
             slots: self.connect_slots.clone(),
         };
-        let enter = |server: Arc<Server>| {
+        let begin = |server: Arc<Server>| {
             let began = Instant::now();
             let config = server.declared.config.as_ref().ok();
             let slots = self.slots_for(&server);
-            let course = match self.reach(&server) {
-                Access::Refused(error) => Course::Settled(Outcome::Failed(error), began),
+            let state = match self.reach(&server) {
+                Access::Refused(error) => StartState::Settled(Outcome::Failed(error), began),
                 Access::Granted(connection) if config.is_some_and(|config| config.lazy) => {
-                    Course::Undecided(connection)
+                    StartState::Undecided(connection)
                 }
                 Access::Granted(connection) => gate.run(connection, slots.clone()),
                 Access::Pending(held) => gate.run_once_held(held, slots.clone()),
             };
-            Entrant {
+            ServerStart {
                 name: server.name.clone(),
                 required: server.declared.required,
                 fingerprint: server.offer.fingerprint().to_owned(),
                 began,
                 slots,
-                course,
+                state,
             }
         };
-        let entrants = servers.into_iter().map(enter).collect();
-        (gate, entrants)
+        let starts = servers.into_iter().map(begin).collect();
+        (gate, starts)
     }
 }
 
 impl Gate {
-    pub(super) async fn pass(self, mut entrants: Vec<Entrant>) -> Result<ConnectReport> {
+    pub(super) async fn pass(self, mut starts: Vec<ServerStart>) -> Result<ConnectReport> {
         let closing = self.clock.sleep(self.patience);
-        self.decide(&mut entrants).await;
+        self.decide(&mut starts).await;
         tokio::select! {
             () = closing => {}
-            () = settle_all(entrants.iter_mut()) => {}
+            () = settle_all(starts.iter_mut()) => {}
         }
-        self.stand_in(&mut entrants).await;
+        self.use_cache_for_late(&mut starts).await;
         let waits = self.pending_without_cache == PendingWithoutCache::Wait;
-        let awaited = entrants
-            .iter_mut()
-            .filter(|entrant| waits || entrant.required || entrant.has_arrived());
+        let awaited =
+            starts.iter_mut().filter(|start| waits || start.required || start.is_finished());
         settle_all(awaited).await;
         // Closed meanwhile: what came up is down again.
         if self.slots.is_closed() {
-            return Err(closed());
+            return Err(Error::closed());
         }
-        report(entrants)
+        report(starts)
     }
 
-    fn run(&self, connection: Arc<Connection>, slots: Option<Arc<Semaphore>>) -> Course {
+    fn run(&self, connection: Arc<Connection>, slots: Option<Arc<Semaphore>>) -> StartState {
         let attempt = connect_in_turn(connection.clone(), slots);
         let task = runtime::spawn(async move { (attempt.await, Instant::now()) });
-        Course::Running(Some(connection), task)
+        StartState::Running(Some(connection), task)
     }
 
     fn run_once_held(
         &self,
         held: impl Future<Output = Result<Arc<Connection>>> + Send + 'static,
         slots: Option<Arc<Semaphore>>,
-    ) -> Course {
+    ) -> StartState {
         let attempt = async move { connect_in_turn(held.await?, slots).await };
         let task = runtime::spawn(async move { (attempt.await, Instant::now()) });
-        Course::Running(None, task)
+        StartState::Running(None, task)
     }
 
     /// Starts the lazy servers of which no tools are known. The others are on their way meanwhile.
-    async fn decide(&self, entrants: &mut [Entrant]) {
-        for entrant in entrants {
-            if let Course::Undecided(connection) = &entrant.course {
+    async fn decide(&self, starts: &mut [ServerStart]) {
+        for start in starts {
+            if let StartState::Undecided(connection) = &start.state {
                 let connection = connection.clone();
-                entrant.course = if self.may_sleep(entrant, &connection).await {
-                    Course::Settled(Outcome::Deferred, Instant::now())
+                start.state = if self.may_sleep(start, &connection).await {
+                    StartState::Settled(Outcome::Deferred, Instant::now())
                 } else {
-                    self.run(connection, entrant.slots.clone())
+                    self.run(connection, start.slots.clone())
                 };
             }
         }
     }
 
-    async fn may_sleep(&self, entrant: &Entrant, connection: &Connection) -> bool {
+    async fn may_sleep(&self, start: &ServerStart, connection: &Connection) -> bool {
         let known = connection.adopt(None).await;
         connection.published().state == State::Idle
-            && (known || connection.adopt(self.cached(entrant).await).await)
+            && (known || connection.adopt(self.cached(start).await).await)
     }
 
-    /// Lets the cache stand in for servers that are late.
-    async fn stand_in(&self, entrants: &mut [Entrant]) {
-        for entrant in entrants.iter_mut().filter(|entrant| !entrant.required) {
-            let arrived = entrant.has_arrived();
-            let Course::Running(Some(connection), _) = &entrant.course else { continue };
-            if arrived {
+    /// Shows the cached tools of servers that are late.
+    async fn use_cache_for_late(&self, starts: &mut [ServerStart]) {
+        for start in starts.iter_mut().filter(|start| !start.required) {
+            let finished = start.is_finished();
+            let StartState::Running(Some(connection), _) = &start.state else { continue };
+            if finished {
                 continue;
             }
-            let known = connection.adopt(self.cached(entrant).await).await;
+            let known = connection.adopt(self.cached(start).await).await;
             // The attempt may have ended while the cache was read.
             if known && connection.published().live.is_none() {
-                entrant.course = Course::Settled(Outcome::Deferred, Instant::now());
+                start.state = StartState::Settled(Outcome::Deferred, Instant::now());
             }
         }
     }
 
-    async fn cached(&self, entrant: &Entrant) -> Option<Tools> {
+    async fn cached(&self, start: &ServerStart) -> Option<Tools> {
         if self.cache.is_off() {
             return None;
         }
-        let (cache, name) = (self.cache.clone(), entrant.name.clone());
-        let (fingerprint, now_ms) = (entrant.fingerprint.clone(), self.clock.wall_ms());
+        let (cache, name) = (self.cache.clone(), start.name.clone());
+        let (fingerprint, now_ms) = (start.fingerprint.clone(), self.clock.wall_ms());
         let read = move || {
             let listed = cache.recall(&name, &fingerprint, now_ms)?.tools;
             Some(Tools::read(&name.into(), listed, &Mask::default()).0)
@@ -343,33 +343,35 @@ pub(super) fn connect_in_turn(
             (None, None) => None,
         };
         let Ok(_slot) = slot.transpose() else {
-            return Err(closed());
+            return Err(Error::closed());
         };
         connection.connect().await
     }
 }
 
-async fn settle_all(entrants: impl Iterator<Item = &mut Entrant>) {
-    for entrant in entrants {
-        if let Course::Running(_, task) = &mut entrant.course {
+async fn settle_all(starts: impl Iterator<Item = &mut ServerStart>) {
+    for start in starts {
+        if let StartState::Running(_, task) = &mut start.state {
             let closed = || Err(Error::new(ErrorKind::Closed, "The runtime has ended"));
             let (outcome, at) = task.await.unwrap_or_else(|_| (closed(), Instant::now()));
             let outcome = match outcome {
                 Ok(()) => Outcome::Up,
                 Err(error) => Outcome::Failed(error),
             };
-            entrant.course = Course::Settled(outcome, at);
+            start.state = StartState::Settled(outcome, at);
         }
     }
 }
 
-fn report(entrants: Vec<Entrant>) -> Result<ConnectReport> {
+fn report(starts: Vec<ServerStart>) -> Result<ConnectReport> {
     let mut report = ConnectReport::default();
     let mut missing = None;
-    for Entrant { name, required, began, course, .. } in entrants {
-        let (outcome, at) = match course {
-            Course::Settled(outcome, at) => (outcome, at),
-            Course::Undecided(_) | Course::Running(..) => (Outcome::Pending, Instant::now()),
+    for ServerStart { name, required, began, state, .. } in starts {
+        let (outcome, at) = match state {
+            StartState::Settled(outcome, at) => (outcome, at),
+            StartState::Undecided(_) | StartState::Running(..) => {
+                (Outcome::Pending, Instant::now())
+            }
         };
         match outcome {
             Outcome::Up => report.connected.push(name.clone()),

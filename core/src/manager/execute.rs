@@ -1,50 +1,28 @@
-//! Owns calls for agents: text for the model whatever happens, also for hosts that keep results as text.
+//! Owns calls for agents: text for the model whatever happens, also for hosts that have errors of their own.
 
-use std::future::Future;
+use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::{Inner, Manager, closed, inherited};
+use super::{Inner, Manager, inherited};
 use crate::call::{Arguments, CallOptions};
-use crate::catalog::Tool;
+use crate::catalog::{Execution, Tool, ToolExecutor};
 use crate::config::MAX_RESULT_CHARS;
-use crate::error::{Executed, Result};
+use crate::error::{Error, Executed, Result};
 use crate::fork::ProcessLocal;
 use crate::redact::Mask;
 use crate::result::ToolOutput;
-use crate::result::{Failure, ForModel, Origin, ToolResult};
+use crate::result::{Failure, ForModel, Origin};
 
 /// The way from a tool back to its manager, which it does not keep alive.
 #[derive(Clone)]
-pub(crate) struct Home(ProcessLocal<Weak<Inner>>);
+struct WeakManager(ProcessLocal<Weak<Inner>>);
 
-impl Home {
+impl WeakManager {
     fn manager(&self) -> Result<Manager> {
         if self.0.is_inherited() {
             return Err(inherited());
         }
-        self.0.upgrade().map(|inner| Manager(ProcessLocal::new(inner))).ok_or_else(closed)
-    }
-
-    pub(crate) fn execute(
-        &self,
-        tool: &Tool,
-        arguments: Result<Arguments>,
-        options: CallOptions,
-    ) -> impl Future<Output = ToolOutput> + Send + use<> {
-        let (home, of, provider) = (self.clone(), tool.of.clone(), tool.provider());
-        let call = self.manager().and_then(|manager| {
-            Ok(manager.call_tool(of.server(), of.raw_name(), arguments?, options))
-        });
-        async move {
-            let outcome = match call {
-                Ok(call) => call.await,
-                Err(error) => Err(error.with_executed(Executed::No)),
-            };
-            // Not before: its server may have been started for the call, and what it was given is known only then.
-            let origin = outcome.as_ref().ok().and_then(|result| result.origin()).cloned();
-            let origin = origin.unwrap_or_else(|| home.origin(of.server(), of.raw_name()));
-            ToolOutput::new(origin, provider, outcome)
-        }
+        self.0.upgrade().map(|inner| Manager(ProcessLocal::new(inner))).ok_or_else(Error::closed)
     }
 
     fn origin(&self, server: &str, tool: &str) -> Origin {
@@ -55,20 +33,39 @@ impl Home {
     }
 }
 
-impl std::fmt::Debug for Home {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Home")
+impl ToolExecutor for WeakManager {
+    fn execute(
+        &self,
+        tool: &Tool,
+        arguments: Result<Arguments>,
+        options: CallOptions,
+    ) -> Execution {
+        let (manager, of, provider) = (self.clone(), tool.of.clone(), tool.provider_shared());
+        let call = self.manager().and_then(|manager| {
+            Ok(manager.call_tool(of.server(), of.raw_name(), arguments?, options))
+        });
+        Box::pin(async move {
+            let outcome = match call {
+                Ok(call) => call.await,
+                Err(error) => Err(error.with_executed(Executed::No)),
+            };
+            // Read after the call: the call may have started the server, and its secrets are known only then.
+            let origin = outcome.as_ref().ok().and_then(|result| result.origin()).cloned();
+            let origin = origin.unwrap_or_else(|| manager.origin(of.server(), of.raw_name()));
+            ToolOutput::new(origin, provider, outcome)
+        })
+    }
+}
+
+impl fmt::Debug for WeakManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakManager")
     }
 }
 
 impl Manager {
-    pub(super) fn home(&self) -> Home {
-        Home(ProcessLocal::new(self.0.me.clone()))
-    }
-
-    /// A result from what [`ToolResult::json`] gave, for hosts that keep the text.
-    pub fn result(&self, server: &str, tool: &str, json: String) -> ToolResult {
-        ToolResult::of(json, self.origin(server, tool))
+    pub(super) fn executor(&self) -> Arc<dyn ToolExecutor> {
+        Arc::new(WeakManager(ProcessLocal::new(self.0.me.clone())))
     }
 
     /// What a model is told where a call has no result, for hosts that have errors of their own.
@@ -81,7 +78,9 @@ impl Manager {
         let (presenter, mask) = match known {
             Some(known) => (known.presenter().clone(), known.mask()),
             // Its definition is gone since.
-            None => (self.0.showing.with_limit(server, MAX_RESULT_CHARS), Mask::default()),
+            None => {
+                (self.0.presenter_settings.with_limit(server, MAX_RESULT_CHARS), Mask::default())
+            }
         };
         Origin { presenter, tool: Arc::from(tool), mask }
     }

@@ -1,4 +1,6 @@
-//! Owns what can be chosen about a manager, in Rust and as the JSON that other languages hand over.
+//! Owns the options of a manager: one table, from which the struct, its defaults, its setters and its reading derive.
+//! Leaves how tables work to [`crate::options`], and the options of discovery to `discover/options`.
+//! The Python types, the TypeScript types and the tables in the docs are generated from it; see `generated`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,85 +11,107 @@ use crate::approval::{ApprovalPolicy, OnApproval};
 use crate::call::Retry;
 use crate::catalog::{DriftPolicy, Naming};
 use crate::config::ToolFilter;
+use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
-use crate::host_env::{HostEnv, WrittenHostEnv};
+use crate::host_env::HostEnv;
+use crate::options::{Language, OptionInfo, Options, Written, options};
 use crate::pool::Pool;
 use crate::result::Spill;
 use crate::trust::Trust;
 
-/// Options of a manager; the defaults are good.
-#[derive(Clone)]
-pub struct ManagerOptions {
-    /// How tools are named.
-    pub naming: Naming,
-    /// How many servers connect at the same time. When not set, 64 remote ones, and as many programs as the machine can
-    /// start: by its cores and by how busy it is.
-    pub connect_concurrency: Option<usize>,
-    /// How long `connect_all` waits before the cache stands in for servers that are late.
-    pub gate: Duration,
-    /// What `connect_all` does about late servers of which the cache knows nothing.
-    pub pending_without_cache: PendingWithoutCache,
-    /// How long a call waits for a server that is being restarted.
-    pub restart_wait: Duration,
-    /// Which calls are sent again when their connection is lost.
-    pub retry: Retry,
-    /// Where tool lists are kept between runs.
-    pub cache: CacheOption,
-    /// Whether a config file is followed as it changes; see [`crate::Manager::open`].
-    pub watch: bool,
-    /// Who decides whether a project's definition may start a program.
-    pub trust: Trust,
-    /// Whether a header or variable whose value is the name of a set variable gets that variable's value.
-    pub bare_env_names: bool,
-    /// Home, platform and environment that values are looked up in.
-    pub host_env: HostEnv,
-    /// Which tools of all servers are offered, besides what each definition says.
-    pub tools: ToolFilter,
-    /// What becomes of a tool that is no longer as it was when it was first seen.
-    pub drift: DriftPolicy,
-    /// Which calls need a person's word.
-    pub approval: ApprovalPolicy,
-    /// Who is asked about calls that need a person's word. Without anybody, they are sent all the same.
-    pub on_approval: Option<OnApproval>,
-    /// How long an answer about a call is waited for.
-    pub approval_timeout: Duration,
-    /// Whether results for a model are marked as untrusted output of their tool.
-    pub wrap: bool,
-    /// What becomes of the part of a result that is cut away.
-    pub spill: Spill,
-    /// Whether the begin and the end of each call is an event.
-    pub call_events: bool,
-    /// What of calls becomes spans and metrics where the user has a provider for them; see [`crate::Manager::telemetry`].
-    pub telemetry: Telemetry,
-    /// Whose connections are shared; the process-wide pool when not set.
-    pub pool: Option<Pool>,
+#[cfg(test)]
+mod generated;
+mod values;
+
+options! {
+    /// Options of a manager; the defaults are good.
+    #[derive(Clone)]
+    pub struct ManagerOptions of "a manager" {
+        /// How tools are named: "plain" gives mcp_server_tool, "letters" the same with digits replaced, "double" gives
+        /// mcp__server__tool, "raw" gives server.tool. A function of server and tool gives any other name.
+        naming: Naming = Naming::Plain,
+        /// How many servers connect at the same time. The default is 64 remote ones, and as many programs as the machine
+        /// can start.
+        connect_concurrency: Option<usize> = None,
+        /// How long `connect_all` waits for late servers whose tools are in the cache.
+        gate: Duration = Duration::from_millis(250),
+        /// Whether `connect_all` waits for late servers whose tools are not in the cache.
+        pending_without_cache: PendingWithoutCache = PendingWithoutCache::Wait,
+        /// How long a call waits for a server that is being restarted; 0 means not at all.
+        restart_wait: Duration = Duration::from_secs(5),
+        /// Which calls are sent again when their connection is lost. "safe" means those of read-only and idempotent tools.
+        retry: Retry = Retry::Never,
+        /// Where tool lists are kept between runs. The default is $MCPOOL_CACHE_DIR, or the user's cache directory; false means
+        /// nowhere.
+        cache_dir: CacheDir = CacheDir::User,
+        /// Whether changes of the config files are applied as they happen.
+        watch: bool = false,
+        /// What a project's definitions may do. "stored" is what the user has trusted, "strict" the same for remote servers
+        /// too, "all" trusts everything, "none" nothing. A function is asked about what the user has not trusted yet.
+        trust: Trust = Trust::Stored,
+        /// Whether a header or variable whose value is the name of a set variable gets that variable's value.
+        bare_env_names: bool = false,
+        /// Globs over raw and catalog names: only these tools are offered.
+        enabled_tools: Option<Vec<String>> = None,
+        /// Globs over raw and catalog names: these tools are not offered, even if they are enabled.
+        disabled_tools: Vec<String> = Vec::new(),
+        /// What happens to a tool that is no longer as it was when it was first seen.
+        drift: DriftPolicy = DriftPolicy::Warn,
+        /// Which tools need a person's approval. "annotations" means those that are not read-only.
+        approval: ApprovalPolicy = ApprovalPolicy::Always,
+        /// A function that is asked about each call that needs approval. Without it, such calls are sent unasked.
+        on_approval: Option<OnApproval> = None,
+        /// How long a call waits for an approval.
+        approval_timeout: Duration = Duration::from_secs(300),
+        /// Whether results for a model are marked as untrusted output of their tool.
+        wrap: bool = true,
+        /// What happens to the part of a result that is cut. "file" keeps the whole in a file that only the user can read.
+        spill: Spill = Spill::None,
+        /// Whether the begin and the end of each call are events.
+        call_events: bool = false,
+        /// Whether calls become spans and metrics where OpenTelemetry has a provider. "error_messages" adds the messages of
+        /// errors, which may hold words of the server; otherwise spans have only their codes.
+        telemetry: Telemetry = Telemetry::Codes,
+        /// Environment, home and platform in place of the process's own.
+        host_env: HostEnv = HostEnv::process(),
+        /// The pool whose connections are shared. The default is the pool of the process.
+        pool: Option<Pool> = None,
+    }
 }
 
-impl Default for ManagerOptions {
-    fn default() -> Self {
-        ManagerOptions {
-            naming: Naming::default(),
-            connect_concurrency: None,
-            gate: Duration::from_millis(250),
-            pending_without_cache: PendingWithoutCache::default(),
-            restart_wait: Duration::from_secs(5),
-            retry: Retry::default(),
-            cache: CacheOption::default(),
-            watch: false,
-            trust: Trust::default(),
-            bare_env_names: false,
-            host_env: HostEnv::process(),
-            tools: ToolFilter::default(),
-            drift: DriftPolicy::default(),
-            approval: ApprovalPolicy::default(),
-            on_approval: None,
-            approval_timeout: Duration::from_secs(300),
-            wrap: true,
-            spill: Spill::default(),
-            call_events: false,
-            telemetry: Telemetry::default(),
-            pool: None,
+/// The option that only managers on files have.
+const WATCH: &str = "watch";
+
+impl ManagerOptions {
+    /// Reads the options of a manager on a config, such as `{"cache_dir": false}`; what is left out or null is the default.
+    pub fn from_json(text: &str, language: Language) -> Result<Self> {
+        let written = Written::parse(Self::OWNER, text, language)?;
+        if written.has(WATCH) {
+            let text = "The option \"watch\" needs a manager that is made from files";
+            return Err(Error::new(ErrorKind::ConfigInvalid, text)
+                .with_hint("open the file, or use discovery"));
         }
+        written.check_names(Self::OPTIONS.iter())?;
+        written.options()
+    }
+
+    /// Reads the options of a manager on a file.
+    pub fn for_file(text: &str, language: Language) -> Result<Self> {
+        Self::read(text, language)
+    }
+
+    /// Reads the options of a manager that is made by discovery, which are those of both.
+    pub fn for_discovery(text: &str, language: Language) -> Result<(DiscoverOptions, Self)> {
+        let written = Written::parse("discovery and a manager", text, language)?;
+        let known: Vec<&OptionInfo> =
+            DiscoverOptions::OPTIONS.iter().chain(Self::OPTIONS).collect();
+        written.check_names(known.into_iter())?;
+        Ok((written.options()?, written.options()?))
+    }
+
+    /// Which tools of all servers are offered, besides what each definition says.
+    pub(super) fn tool_filter(&self) -> ToolFilter {
+        ToolFilter { enabled: self.enabled_tools.clone(), disabled: self.disabled_tools.clone() }
     }
 }
 
@@ -116,7 +140,7 @@ pub enum PendingWithoutCache {
 
 /// Where tool lists are kept between runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum CacheOption {
+pub enum CacheDir {
     /// In the user's cache directory.
     #[default]
     User,
@@ -126,134 +150,41 @@ pub enum CacheOption {
     Off,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    connect_concurrency: Option<usize>,
-    gate_ms: Option<u64>,
-    pending_without_cache: Option<PendingWithoutCache>,
-    restart_wait_ms: Option<u64>,
-    retry: Option<Retry>,
-    cache_dir: Option<CacheDir>,
-    watch: Option<bool>,
-    trust: Option<TrustPolicy>,
-    bare_env_names: Option<bool>,
-    host_env: Option<WrittenHostEnv>,
-    enabled_tools: Option<Vec<String>>,
-    disabled_tools: Option<Vec<String>>,
-    drift: Option<DriftPolicy>,
-    approval: Option<ApprovalPolicy>,
-    /// A function, which JSON cannot say: whatever stands here is none.
-    on_approval: Option<serde::de::IgnoredAny>,
-    approval_timeout_ms: Option<u64>,
-    wrap: Option<bool>,
-    spill: Option<Spill>,
-    call_events: Option<bool>,
-    telemetry: Option<WrittenTelemetry>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum TrustPolicy {
-    Stored,
-    Strict,
-    All,
-    None,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum CacheDir {
-    At(PathBuf),
-    Wanted(bool),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum WrittenTelemetry {
-    Wanted(bool),
-    With(TelemetryDetail),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum TelemetryDetail {
-    ErrorMessages,
-}
-
-impl ManagerOptions {
-    /// Reads `{"gate_ms": 250, "cache_dir": "…" or false, …}`; what is left out or null is the default.
-    pub fn from_json(text: &str) -> Result<Self> {
-        let written: Written = serde_json::from_str(text).map_err(|error| {
-            let text =
-                format!("The manager's options cannot be used: {}", crate::redact::reason(&error));
-            Error::new(ErrorKind::ConfigInvalid, text)
-        })?;
-        if written.on_approval.is_some() {
-            let text = "The manager's options cannot be used: \"on_approval\" must be a function";
-            return Err(Error::new(ErrorKind::ConfigInvalid, text));
-        }
-        let default = ManagerOptions::default();
-        Ok(ManagerOptions {
-            connect_concurrency: written.connect_concurrency,
-            gate: written.gate_ms.map_or(default.gate, Duration::from_millis),
-            pending_without_cache: written.pending_without_cache.unwrap_or_default(),
-            restart_wait: written
-                .restart_wait_ms
-                .map_or(default.restart_wait, Duration::from_millis),
-            retry: written.retry.unwrap_or_default(),
-            cache: match written.cache_dir {
-                None | Some(CacheDir::Wanted(true)) => CacheOption::User,
-                Some(CacheDir::Wanted(false)) => CacheOption::Off,
-                Some(CacheDir::At(dir)) => CacheOption::At(dir),
-            },
-            watch: written.watch.unwrap_or_default(),
-            trust: match written.trust {
-                None | Some(TrustPolicy::Stored) => Trust::Stored,
-                Some(TrustPolicy::Strict) => Trust::Strict,
-                Some(TrustPolicy::All) => Trust::All,
-                Some(TrustPolicy::None) => Trust::None,
-            },
-            bare_env_names: written.bare_env_names.unwrap_or_default(),
-            host_env: written.host_env.map(Into::into).unwrap_or_default(),
-            tools: ToolFilter {
-                enabled: written.enabled_tools,
-                disabled: written.disabled_tools.unwrap_or_default(),
-            },
-            drift: written.drift.unwrap_or_default(),
-            approval: written.approval.unwrap_or_default(),
-            approval_timeout: written
-                .approval_timeout_ms
-                .map_or(default.approval_timeout, Duration::from_millis),
-            wrap: written.wrap.unwrap_or(default.wrap),
-            spill: written.spill.unwrap_or_default(),
-            call_events: written.call_events.unwrap_or_default(),
-            telemetry: match written.telemetry {
-                None | Some(WrittenTelemetry::Wanted(true)) => Telemetry::Codes,
-                Some(WrittenTelemetry::Wanted(false)) => Telemetry::Off,
-                Some(WrittenTelemetry::With(TelemetryDetail::ErrorMessages)) => {
-                    Telemetry::ErrorMessages
-                }
-            },
-            ..default
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn python(text: &str) -> Result<ManagerOptions> {
+        ManagerOptions::from_json(text, Language::Python)
+    }
+
+    fn node(text: &str) -> Result<ManagerOptions> {
+        ManagerOptions::from_json(text, Language::Node)
+    }
+
     #[test]
     fn what_is_left_out_is_the_default() {
-        let options = ManagerOptions::from_json(r#"{"gate_ms": 7, "retry": null}"#).unwrap();
+        let options = python(r#"{"gate": 0.007, "retry": null}"#).unwrap();
         assert_eq!(options.gate, Duration::from_millis(7));
         assert_eq!((options.retry, options.connect_concurrency), (Retry::Never, None));
     }
 
     #[test]
+    fn times_are_seconds_in_python_and_milliseconds_in_node() {
+        for options in [python(r#"{"restart_wait": 1.5}"#), node(r#"{"restartWaitMs": 1500}"#)] {
+            assert_eq!(options.unwrap().restart_wait, Duration::from_millis(1500));
+        }
+    }
+
+    #[test]
+    fn setters_take_what_the_fields_hold() {
+        let options = ManagerOptions::default().connect_concurrency(3).gate(Duration::ZERO);
+        assert_eq!((options.connect_concurrency, options.gate), (Some(3), Duration::ZERO));
+    }
+
+    #[test]
     fn telemetry_is_off_or_on_or_says_more() {
-        let telemetry = |text: &str| ManagerOptions::from_json(text).map(|read| read.telemetry);
+        let telemetry = |text: &str| python(text).map(|read| read.telemetry);
         assert_eq!(telemetry("{}").unwrap(), Telemetry::Codes);
         assert_eq!(telemetry(r#"{"telemetry": true}"#).unwrap(), Telemetry::Codes);
         assert_eq!(telemetry(r#"{"telemetry": false}"#).unwrap(), Telemetry::Off);
@@ -264,24 +195,51 @@ mod tests {
 
     #[test]
     fn the_cache_is_somewhere_or_nowhere() {
-        let cache = |text: &str| ManagerOptions::from_json(text).unwrap().cache;
-        assert_eq!(cache(r#"{"cache_dir": "/x"}"#), CacheOption::At("/x".into()));
-        assert_eq!(cache(r#"{"cache_dir": false}"#), CacheOption::Off);
-        assert_eq!(cache("{}"), CacheOption::User);
+        let cache = |text: &str| python(text).unwrap().cache_dir;
+        assert_eq!(cache(r#"{"cache_dir": "/x"}"#), CacheDir::At("/x".into()));
+        assert_eq!(cache(r#"{"cache_dir": false}"#), CacheDir::Off);
+        assert_eq!(cache("{}"), CacheDir::User);
     }
 
     #[test]
-    fn what_means_nothing_is_refused() {
-        for text in [
-            r#"{"gate": 7}"#,
-            r#"{"gate_ms": -1}"#,
-            r#"{"retry": "always"}"#,
-            r#"{"approval": "sometimes"}"#,
-            r#"{"on_approval": true}"#,
-            "[]",
+    fn what_cannot_be_used_is_refused_by_name() {
+        for (text, said) in [
+            (r#"{"gate": -1}"#, "The option \"gate\" of a manager must be a number of seconds"),
+            (r#"{"retry": "always"}"#, "must be \"never\" or \"safe\""),
+            (r#"{"approval": 1}"#, "must be \"always\", \"annotations\" or \"never\""),
+            (r#"{"on_approval": true}"#, "\"on_approval\" of a manager must be a function"),
+            (r#"{"pool": {}}"#, "\"pool\" of a manager must be a Pool"),
+            (r#"{"connect_concurrency": 1.5}"#, "must be a whole number, 0 or more"),
+            (r#"{"naming": "shouting"}"#, "must be \"plain\", \"letters\", \"double\", \"raw\""),
+            (r#"{"enabled_tools": "a"}"#, "must be a list of texts"),
+            (r#"{"host_env": {"planet": 1}}"#, "unknown field `planet`"),
+            (r#"{"watch": true}"#, "needs a manager that is made from files"),
+            ("[]", "must be an object"),
         ] {
-            let error = ManagerOptions::from_json(text).err().unwrap();
+            let error = python(text).err().unwrap();
             assert_eq!(error.code(), "CONFIG_INVALID", "{text}");
+            assert!(error.message().contains(said), "{text}: {}", error.message());
         }
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_the_right_one() {
+        let hint = |options: Result<ManagerOptions>| {
+            options.err().and_then(|error| error.hint().map(str::to_owned)).unwrap()
+        };
+        assert_eq!(hint(python(r#"{"gate_ms": 7}"#)), "did you mean \"gate\", in seconds?");
+        assert_eq!(hint(node(r#"{"gate": 7}"#)), "did you mean \"gateMs\", in milliseconds?");
+        assert_eq!(hint(python(r#"{"cachedir": "x"}"#)), "did you mean \"cache_dir\"?");
+        assert!(hint(python(r#"{"zzzzzzzzzzzzzzzz": 1}"#)).starts_with("the options are naming, "));
+    }
+
+    #[test]
+    fn discovery_takes_its_own_options_and_those_of_a_manager() {
+        let text =
+            r#"{"projectConfig": false, "gateMs": 7, "hostEnv": {"home": "/me"}, "watch": true}"#;
+        let (discover, manager) = ManagerOptions::for_discovery(text, Language::Node).unwrap();
+        assert!(!discover.project_config && manager.watch);
+        assert_eq!(discover.host_env, manager.host_env);
+        assert!(ManagerOptions::for_discovery(r#"{"colour": 1}"#, Language::Node).is_err());
     }
 }

@@ -12,7 +12,8 @@ use super::{CLOSE_ONE, ConnectReport, Inner, Servers, in_scope, offers_of};
 use crate::config::{Config, Declared, ServerConfig};
 use crate::error::Result;
 use crate::event::EventKind;
-use crate::pool::Leaving;
+use crate::pool::Release;
+use crate::subscribers::Subscriber;
 use crate::sync::lock;
 
 /// What a reload changed.
@@ -35,33 +36,33 @@ pub struct ReloadReport {
 /// One reload at a time, from reading to the end: an older config never comes after a newer one.
 pub(super) type Turn<'a> = tokio::sync::MutexGuard<'a, ()>;
 
-/// What becomes of a server that is in both configs.
-enum Fate {
-    Same,
+/// How a server that is in both configs has changed.
+enum Change {
+    None,
     Updated,
     Replaced,
 }
 
-fn fate(old: &Declared, new: &Declared) -> Fate {
+fn change(old: &Declared, new: &Declared) -> Change {
     let (old_config, new_config) = match (&old.config, &new.config) {
         (Ok(old), Ok(new)) => (old, new),
-        (Err(old), Err(new)) if old.message() == new.message() => return Fate::Same,
-        _ => return Fate::Replaced,
+        (Err(old), Err(new)) if old == new => return Change::None,
+        _ => return Change::Replaced,
     };
     let home = |config: &ServerConfig| (config.enabled, config.shared, config.isolate);
     if !old_config.identity_differences(new_config).is_empty()
         || home(old_config) != home(new_config)
     {
-        Fate::Replaced
+        Change::Replaced
     } else if old_config.setting_differences(new_config).is_empty()
         && old_config.view_differences(new_config).is_empty()
         && old.required == new.required
         && old.source == new.source
         && old.subject == new.subject
     {
-        Fate::Same
+        Change::None
     } else {
-        Fate::Updated
+        Change::Updated
     }
 }
 
@@ -71,10 +72,12 @@ fn offers_differ(old: &Declared, new: &Declared) -> bool {
 }
 
 impl Inner {
-    fn fate(&self, old: &Server, new: &Declared) -> Fate {
-        match fate(&old.declared, new) {
-            Fate::Same | Fate::Updated if self.is_trusted_otherwise(old, new) => Fate::Replaced,
-            fate => fate,
+    fn change(&self, old: &Server, new: &Declared) -> Change {
+        match change(&old.declared, new) {
+            Change::None | Change::Updated if self.is_trusted_otherwise(old, new) => {
+                Change::Replaced
+            }
+            change => change,
         }
     }
 
@@ -89,7 +92,7 @@ impl Inner {
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        warnings.extend(self.options.tools.oddities());
+        warnings.extend(self.options.tool_filter().oddities());
         *lock(&self.warnings) = warnings;
         let old = self.servers.load_full();
         let mut report = ReloadReport::default();
@@ -107,25 +110,25 @@ impl Inner {
                 None => {
                     report.added.push(name.clone());
                     let offer = self.offer(&name, &declared, None);
-                    let server = Server::new(&name, declared, offer, &self.showing);
+                    let server = Server::new(&name, declared, offer, &self.presenter_settings);
                     coming.push(server.clone());
                     server
                 }
-                Some(old) => match self.fate(old, &declared) {
-                    Fate::Same => {
+                Some(old) => match self.change(old, &declared) {
+                    Change::None => {
                         report.unchanged.push(name.clone());
                         if old.is_blocked() {
                             coming.push(old.clone());
                         }
                         old.clone()
                     }
-                    Fate::Updated => {
+                    Change::Updated => {
                         report.updated.push(name.clone());
                         let offer = self.offer(&name, &declared, Some(&old.offer));
                         if offers_differ(&old.declared, &declared) {
                             filtered.push(name.clone());
                         }
-                        let server = old.redefined(declared, offer, &self.showing);
+                        let server = old.redefined(declared, offer, &self.presenter_settings);
                         if !server.offer.shares_pins(&old.offer) {
                             resourced.push(server.clone());
                         }
@@ -134,11 +137,11 @@ impl Inner {
                         }
                         server
                     }
-                    Fate::Replaced => {
+                    Change::Replaced => {
                         report.restarted.push(name.clone());
                         leaving.push(old.clone());
                         let offer = self.offer(&name, &declared, Some(&old.offer));
-                        let server = Server::new(&name, declared, offer, &self.showing);
+                        let server = Server::new(&name, declared, offer, &self.presenter_settings);
                         coming.push(server.clone());
                         server
                     }
@@ -159,28 +162,28 @@ impl Inner {
             return Ok(report);
         }
         let is_over = |names: &[String], server: &str| names.iter().any(|name| name == server);
-        self.view.forget_warnings(|server| {
+        self.sink.forget_warnings(|server| {
             is_over(&report.removed, server) || is_over(&report.restarted, server)
         });
-        self.view.set_offers(offers_of(&next));
+        self.sink.set_offers(offers_of(&next));
         self.servers.store(Arc::new(next));
-        let ending = leaving.iter().map(|server| server.leave(Leaving::Disconnecting));
+        let ending = leaving.iter().map(|server| server.leave(Release::Disconnect));
         let ending: Vec<_> = ending.map(|ending| timeout(CLOSE_ONE, ending)).collect();
-        self.view.invalidate_catalog();
+        self.sink.invalidate_catalog();
         if something_changed {
             let ReloadReport { added, removed, restarted, updated, .. } = report.clone();
             let changed = EventKind::ConfigChanged { added, removed, restarted, updated };
-            self.view.events.emit("", changed);
+            self.sink.events.emit("", changed);
         }
         for lease in resourced.iter().filter_map(|server| server.lease().clone()) {
-            lease.connection().compare_tools(&self.view);
+            self.sink.compare_tools(lease.connection());
         }
         for name in filtered {
-            self.tell_tools(&name);
+            self.emit_tool_count(&name);
         }
         // A server that is replaced waits for its predecessor's end by itself.
-        let (gate, entrants) = self.at_the_gate(coming).await;
-        let (connected, _) = tokio::join!(gate.pass(entrants), join_all(ending));
+        let (gate, starts) = self.begin_starts(coming).await;
+        let (connected, _) = tokio::join!(gate.pass(starts), join_all(ending));
         report.connect = connected?;
         Ok(report)
     }

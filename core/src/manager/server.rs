@@ -1,21 +1,18 @@
 //! Owns what a manager knows of one server: its definition, and the hold on its connection while there is one.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use arc_swap::{ArcSwapOption, Guard};
-use futures_util::FutureExt;
-use futures_util::future::Shared;
 use tokio::sync::Notify;
 
 use crate::approval::{ApprovalPolicy, Rule};
-use crate::catalog::{Offer, Slice, ToolState};
+use crate::catalog::{Offer, Slice, ToolState, provider_of};
+use crate::completion::Completion;
 use crate::config::{Declared, MAX_RESULT_CHARS, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::WeakEventLog;
-use crate::pool::{Lease, Leaving};
+use crate::event::EventLog;
+use crate::pool::{Lease, Release};
 use crate::redact::Mask;
 use crate::result::{Presenter, SpillDir};
 use crate::shell;
@@ -29,44 +26,42 @@ pub(super) struct Server {
     presenter: Arc<Presenter>,
     pub(super) offer: Arc<Offer>,
     lease: ArcSwapOption<Lease>,
-    without: Mutex<Without>,
-    /// The end of the connection that was let go of last; everybody who lets go waits for the same one.
-    ending: Mutex<Ending>,
+    not_held: Mutex<NotHeld>,
+    /// The end of the connection that was released last; everybody who releases it waits for the same one.
+    ending: Mutex<Completion>,
     /// Rings when the manager lets go of it.
     left: Arc<Notify>,
 }
 
-/// How a manager shows results to a model.
+/// How a manager shows the results of all its servers to a model.
 #[derive(Clone)]
-pub(super) struct Showing {
+pub(super) struct PresenterSettings {
     pub(super) wrap: bool,
     pub(super) spill_dir: Option<Arc<SpillDir>>,
-    pub(super) events: WeakEventLog,
+    pub(super) events: Weak<EventLog>,
 }
 
-impl Showing {
+impl PresenterSettings {
     pub(super) fn presenter(&self, name: &str, declared: &Declared) -> Arc<Presenter> {
         let limit = declared.config.as_ref().map(|config| config.max_result_chars);
         self.with_limit(name, limit.unwrap_or(MAX_RESULT_CHARS))
     }
 
     pub(super) fn with_limit(&self, name: &str, max_chars: usize) -> Arc<Presenter> {
-        let Showing { wrap, spill_dir, events } = self.clone();
+        let PresenterSettings { wrap, spill_dir, events } = self.clone();
         Arc::new(Presenter { server: name.into(), max_chars, wrap, spill_dir, events })
     }
 }
 
-type Ending = Shared<Pin<Box<dyn Future<Output = ()> + Send>>>;
-
 /// Why there is no hold on a connection.
 #[derive(Clone, Default)]
-enum Without {
+enum NotHeld {
     #[default]
     NeverAsked,
     Refused(Error),
     Left,
     /// The manager is done with it.
-    Gone,
+    Closed,
 }
 
 impl Server {
@@ -74,16 +69,16 @@ impl Server {
         name: &str,
         declared: Declared,
         offer: Arc<Offer>,
-        showing: &Showing,
+        presenter_settings: &PresenterSettings,
     ) -> Arc<Server> {
         Arc::new(Server {
             name: name.to_owned(),
-            presenter: showing.presenter(name, &declared),
+            presenter: presenter_settings.presenter(name, &declared),
             declared,
             offer,
             lease: ArcSwapOption::empty(),
-            without: Mutex::default(),
-            ending: Mutex::new(ended()),
+            not_held: Mutex::default(),
+            ending: Mutex::new(Completion::done()),
             left: Arc::default(),
         })
     }
@@ -93,20 +88,20 @@ impl Server {
         &self,
         declared: Declared,
         offer: Arc<Offer>,
-        showing: &Showing,
+        presenter_settings: &PresenterSettings,
     ) -> Arc<Server> {
-        let without = lock(&self.without);
+        let not_held = lock(&self.not_held);
         let lease = self.lease.load_full();
         if let (Some(lease), Ok(config)) = (&lease, &declared.config) {
             lease.set(config);
         }
         Arc::new(Server {
             name: self.name.clone(),
-            presenter: showing.presenter(&self.name, &declared),
+            presenter: presenter_settings.presenter(&self.name, &declared),
             declared,
             offer,
             lease: ArcSwapOption::new(lease),
-            without: Mutex::new(without.clone()),
+            not_held: Mutex::new(not_held.clone()),
             ending: Mutex::new(lock(&self.ending).clone()),
             left: self.left.clone(),
         })
@@ -152,12 +147,12 @@ impl Server {
         acquire: impl FnOnce(&ServerConfig) -> Result<Lease>,
     ) -> Result<Arc<Connection>> {
         let config = self.usable()?;
-        let mut without = lock(&self.without);
+        let mut not_held = lock(&self.not_held);
         if let Some(lease) = &*self.lease.load() {
             return Ok(lease.connection().clone());
         }
-        if let Without::Gone = *without {
-            return Err(Error::new(ErrorKind::Closed, "The manager is closed"));
+        if let NotHeld::Closed = *not_held {
+            return Err(Error::closed());
         }
         match acquire(config) {
             Ok(lease) => {
@@ -166,7 +161,7 @@ impl Server {
                 Ok(connection)
             }
             Err(error) => {
-                *without = Without::Refused(error.clone());
+                *not_held = NotHeld::Refused(error.clone());
                 Err(error)
             }
         }
@@ -174,20 +169,20 @@ impl Server {
 
     /// Whether the manager has let go of it on purpose.
     pub(super) fn was_left(&self) -> bool {
-        self.lease().is_none() && matches!(*lock(&self.without), Without::Left | Without::Gone)
+        self.lease().is_none() && matches!(*lock(&self.not_held), NotHeld::Left | NotHeld::Closed)
     }
 
     /// Whether it could not be had when it was last asked for.
     pub(super) fn was_refused(&self) -> bool {
-        matches!(*lock(&self.without), Without::Refused(_))
+        matches!(*lock(&self.not_held), NotHeld::Refused(_))
     }
 
     /// Whether it is not started, or not dialled, because its source is not trusted.
     pub(super) fn is_blocked(&self) -> bool {
-        let without = lock(&self.without);
+        let not_held = lock(&self.not_held);
         match &*self.lease() {
             Some(lease) => lease.connection().published().state == State::Blocked,
-            None => matches!(&*without, Without::Refused(error) if is_untrusted(error)),
+            None => matches!(&*not_held, NotHeld::Refused(error) if is_untrusted(error)),
         }
     }
 
@@ -196,17 +191,16 @@ impl Server {
     }
 
     /// Lets go of the connection; resolves when that has ended, if it has to.
-    pub(super) fn leave(&self, leaving: Leaving) -> impl Future<Output = ()> + Send + use<> {
-        let mut without = lock(&self.without);
-        *without = match leaving {
-            Leaving::Disconnecting => Without::Left,
-            Leaving::Closing => Without::Gone,
+    pub(super) fn leave(&self, how: Release) -> Completion {
+        let mut not_held = lock(&self.not_held);
+        *not_held = match how {
+            Release::Disconnect => NotHeld::Left,
+            Release::Close => NotHeld::Closed,
         };
         self.left.notify_waiters();
         let mut ending = lock(&self.ending);
         if let Some(lease) = self.lease.swap(None) {
-            let end: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(lease.release(leaving));
-            *ending = end.shared();
+            *ending = lease.release(how);
         }
         ending.clone()
     }
@@ -226,7 +220,7 @@ impl Server {
                 policy,
                 wanted: self.declared.config.as_ref().is_ok_and(|config| config.requires_approval),
             },
-            via: self.declared.source.provider.as_str().into(),
+            provider: provider_of(&self.name, &self.declared.source.provider).into(),
             untrusted: self.declared.subject.is_some() && *lease.trusted() == ScopeTrust::No,
         })
     }
@@ -241,13 +235,13 @@ impl Server {
             (Some(published), _) => (published.state, published.error.clone()),
             (None, Err(error)) => (State::Failed, Some(error.clone())),
             (None, Ok(config)) if !config.enabled => (State::Disabled, None),
-            (None, Ok(_)) => match &*lock(&self.without) {
-                Without::NeverAsked => (State::Idle, None),
-                Without::Refused(error) if is_untrusted(error) => {
+            (None, Ok(_)) => match &*lock(&self.not_held) {
+                NotHeld::NeverAsked => (State::Idle, None),
+                NotHeld::Refused(error) if is_untrusted(error) => {
                     (State::Blocked, Some(error.clone()))
                 }
-                Without::Refused(error) => (State::Failed, Some(error.clone())),
-                Without::Left | Without::Gone => (State::Disconnected, None),
+                NotHeld::Refused(error) => (State::Failed, Some(error.clone())),
+                NotHeld::Left | NotHeld::Closed => (State::Disconnected, None),
             },
         };
         let published = published.as_ref();
@@ -273,17 +267,12 @@ impl Server {
             server_version: greeting.as_ref().and_then(|greeting| greeting.server_version.clone()),
             instructions: greeting.and_then(|greeting| greeting.instructions),
             source: self.declared.source.clone(),
-            calls: connection.map_or_else(Calls::default, |connection| connection.tally().calls()),
+            calls: connection
+                .map_or_else(Calls::default, |connection| connection.call_counters().calls()),
         }
     }
 }
 
 fn is_untrusted(error: &Error) -> bool {
     error.kind() == ErrorKind::Untrusted
-}
-
-/// Nothing is left to end.
-fn ended() -> Ending {
-    let nothing: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(std::future::ready(()));
-    nothing.shared()
 }

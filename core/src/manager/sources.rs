@@ -18,7 +18,7 @@ use crate::runtime;
 use crate::sync::lock;
 
 /// Where the config comes from.
-pub(super) enum Origin {
+pub(super) enum ConfigOrigin {
     Code,
     File(PathBuf),
     Discovered(DiscoverOptions),
@@ -37,10 +37,10 @@ impl Manager {
                 options.host_env = discover.host_env.clone();
             }
             let trust = trust_policy(&options);
-            let (found, problem) = look(discover.clone(), trust.clone()).await;
+            let (found, problem) = discover_now(discover.clone(), trust.clone()).await;
             let (config, follow) = (found.config.clone(), options.watch);
-            let files = if follow { followed(discover.clone()).await } else { Vec::new() };
-            let origin = Origin::Discovered(discover);
+            let files = if follow { files_to_watch(discover.clone()).await } else { Vec::new() };
+            let origin = ConfigOrigin::Discovered(discover);
             let manager = Manager::assemble(config, options, origin, trust, None);
             if let Some(problem) = problem {
                 manager.0.warn_of_store(&problem);
@@ -65,7 +65,8 @@ impl Manager {
         })?;
         let config = Config::from_file(&path)?;
         let (follow, trust) = (options.watch, trust_policy(&options));
-        let manager = Manager::assemble(config, options, Origin::File(path.clone()), trust, None);
+        let manager =
+            Manager::assemble(config, options, ConfigOrigin::File(path.clone()), trust, None);
         if follow {
             manager.follow(vec![path])?;
         }
@@ -108,18 +109,18 @@ impl Inner {
     pub(super) async fn read_again(&self) -> Result<ReloadReport> {
         let turn = self.reloading.lock().await;
         match &self.origin {
-            Origin::Code => {
+            ConfigOrigin::Code => {
                 let text = "This manager was made without a config file";
                 Err(Error::new(ErrorKind::ConfigInvalid, text)
                     .with_hint("hand the new config to reload"))
             }
-            Origin::File(file) => {
+            ConfigOrigin::File(file) => {
                 let file = file.clone();
                 let read = runtime::handle().spawn_blocking(move || Config::from_file(file));
-                self.apply(read.await.unwrap_or_else(|_| Err(broken()))?, turn).await
+                self.apply(read.await.unwrap_or_else(|_| Err(internal_error()))?, turn).await
             }
-            Origin::Discovered(options) => {
-                let (mut found, _) = look(options.clone(), self.trust.clone()).await;
+            ConfigOrigin::Discovered(options) => {
+                let (mut found, _) = discover_now(options.clone(), self.trust.clone()).await;
                 if let Some(failed) = found.errors.first() {
                     return Err(failed.error.clone());
                 }
@@ -156,22 +157,26 @@ impl Inner {
 }
 
 /// What is there, by what is trusted now; and what is wrong with the store of trust.
-async fn look(options: DiscoverOptions, trust: Arc<TrustPolicy>) -> (Discovery, Option<Error>) {
-    let look = move || {
+async fn discover_now(
+    options: DiscoverOptions,
+    trust: Arc<TrustPolicy>,
+) -> (Discovery, Option<Error>) {
+    let discover = move || {
         let (view, problem) = trust.view();
         (discover_with(&options, &view), problem)
     };
-    runtime::handle().spawn_blocking(look).await.unwrap_or_else(|_| {
-        let errors = vec![DiscoveryError { path: PROJECT_FILE.to_owned(), error: broken() }];
+    runtime::handle().spawn_blocking(discover).await.unwrap_or_else(|_| {
+        let errors =
+            vec![DiscoveryError { path: PROJECT_FILE.to_owned(), error: internal_error() }];
         (Discovery { errors, ..Discovery::default() }, None)
     })
 }
 
 /// Every file that discovery would read if it were there.
-async fn followed(options: DiscoverOptions) -> Vec<PathBuf> {
+async fn files_to_watch(options: DiscoverOptions) -> Vec<PathBuf> {
     runtime::handle().spawn_blocking(move || candidates(&options)).await.unwrap_or_default()
 }
 
-fn broken() -> Error {
+fn internal_error() -> Error {
     Error::new(ErrorKind::DiscoveryFailed, "Looking for config files failed by a mistake of ours")
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Manager, Telemetry, ToolRef};
 use crate::config::Transport;
-use crate::wire::Wire;
+use crate::wire::{Endpoint, Wire};
 
 const METHOD: &str = "tools/call";
 
@@ -87,9 +87,9 @@ impl Manager {
         let live = published.as_ref().and_then(|published| published.live.as_ref());
         if let Some(live) = live {
             shared.insert("mcp.protocol.version", live.greeting.protocol_version.as_str().into());
-            if let Some(Wire::Http(link)) = live.session.wire() {
-                shared.insert("network.protocol.name", "http".into());
-                let url = link.url();
+            let endpoint = live.session.wire().and_then(Wire::endpoint);
+            if let Some(Endpoint { protocol, url }) = endpoint {
+                shared.insert("network.protocol.name", protocol.into());
                 if let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) {
                     shared.insert("server.address", host.into());
                     shared.insert("server.port", port.into());

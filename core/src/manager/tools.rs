@@ -8,20 +8,21 @@ use std::sync::atomic::Ordering;
 use indexmap::IndexMap;
 
 use super::server::Server;
-use super::{Inner, Manager, closed, on_runtime};
-use crate::catalog::{Catalog, Names, ServerTool, Tool};
-use crate::error::Result;
-use crate::event::EventKind;
+use super::{Inner, Manager, on_runtime};
+use crate::catalog::{Catalog, Names, Tool};
+use crate::error::{Error, Result};
 use crate::runtime;
 use crate::session::Announcements;
+use crate::subscribers::Subscriber;
 use crate::sync::lock;
+use crate::tool::ServerTool;
 
 /// How many names are kept that tools had before.
 const FORMER_NAMES: usize = 20_000;
 
-/// The catalog as it was last asked for.
+/// The catalog as it was last built.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(super) struct BuiltCatalog {
     version: u64,
     catalog: Arc<Catalog>,
     /// Names that tools had before others came that want the same: server and raw name. An agent that was told such a
@@ -40,13 +41,13 @@ impl Manager {
 
     /// Whether a server has announced a change of its tools since somebody last waited for that.
     pub fn has_announced_tools(&self) -> bool {
-        self.0.heard_announcements.load(Ordering::Acquire) != self.0.view.announced()
+        self.0.heard_announcements.load(Ordering::Acquire) != self.0.sink.announcements()
     }
 
     /// Blocks until the tools that were announced are known, within bounds. [`Manager::get_tools`] does so itself; this is
     /// for hosts that have a lock to let go of meanwhile.
     pub fn await_announced_tools(&self) {
-        let announced = self.0.view.announced();
+        let announced = self.0.sink.announcements();
         // Our own threads are those that bring the tools.
         if self.0.heard_announcements.load(Ordering::Acquire) == announced
             || runtime::is_own_thread()
@@ -66,15 +67,15 @@ impl Manager {
 
     /// The catalog of what is known now.
     pub(super) fn catalog(&self) -> Arc<Catalog> {
-        let version = self.0.view.catalog_version();
+        let version = self.0.sink.catalog_version();
         {
-            let shown = lock(&self.0.catalog);
-            if shown.version == version {
-                return shown.catalog.clone();
+            let built = lock(&self.0.catalog);
+            if built.version == version {
+                return built.catalog.clone();
             }
         }
         // Without the lock: a naming function may belong to a language with a lock of its own.
-        let catalog = Arc::new(self.build_catalog(self.0.terms.names()));
+        let catalog = Arc::new(self.build_catalog(self.0.offer_settings.names()));
         lock(&self.0.catalog).replace(version, catalog.clone());
         catalog
     }
@@ -94,7 +95,7 @@ impl Manager {
     pub(super) fn build_catalog(&self, names: &Names) -> Catalog {
         let (servers, policy) = (self.0.servers.load_full(), self.0.options.approval);
         let slices = servers.values().filter_map(|server| server.slice(policy)).collect();
-        Catalog::build(slices, names, &self.home())
+        Catalog::build(slices, names, &self.executor())
     }
 
     /// Takes tools that are not as they were when they were first seen for what they are now: one, by its server's name
@@ -111,9 +112,9 @@ impl Manager {
             let offer = server.offer.clone();
             let accept = move || offer.accept(tool.as_deref());
             let accepted = runtime::handle().spawn_blocking(accept).await;
-            let accepted = accepted.unwrap_or_else(|_| Err(closed()))?;
+            let accepted = accepted.unwrap_or_else(|_| Err(Error::closed()))?;
             if !accepted.is_empty() {
-                manager.0.tell_accepted(&server);
+                manager.0.report_accepted(&server);
             }
             Ok(accepted)
         })
@@ -126,9 +127,9 @@ impl Manager {
 
     /// Whether anybody was ever told of this tool.
     pub(super) fn was_offered(&self, server: &str, raw_name: &str) -> bool {
-        let shown = lock(&self.0.catalog);
+        let built = lock(&self.0.catalog);
         let is_it = |(of, tool): &(String, String)| of == server && tool == raw_name;
-        shown.catalog.of(server, raw_name).is_some() || shown.former.values().any(is_it)
+        built.catalog.of(server, raw_name).is_some() || built.former.values().any(is_it)
     }
 
     /// The tool that has this name, or had it before.
@@ -141,7 +142,7 @@ impl Manager {
     }
 }
 
-impl Shown {
+impl BuiltCatalog {
     fn replace(&mut self, version: u64, catalog: Arc<Catalog>) {
         let before = std::mem::replace(&mut self.catalog, catalog);
         self.version = version;
@@ -157,27 +158,25 @@ impl Shown {
 }
 
 impl Inner {
-    /// Tells that what is offered of a server's tools is something else now.
-    pub(super) fn tell_tools(&self, server: &str) {
+    /// Emits that the manager offers other tools of a server now.
+    pub(super) fn emit_tool_count(&self, server: &str) {
         let servers = self.servers.load();
         let lease = servers.get(server).and_then(|server| server.lease().clone());
         if let Some(lease) = lease {
             let published = lease.connection().published();
-            let tool_count = self.view.tool_count(server, &published.tools, &published.mask());
-            self.view.events.emit(server, EventKind::ToolsChanged { tool_count });
+            self.sink.emit_tool_count(server, &published.tools, &published.mask());
         }
     }
 
-    /// Tells everybody for whom a change that was accepted here is accepted too.
-    fn tell_accepted(&self, server: &Server) {
+    /// Reports an accepted change to every manager that shares the pins.
+    fn report_accepted(&self, server: &Server) {
         let Some(lease) = server.lease().clone() else { return };
         let published = lease.connection().published();
-        for view in lease.connection().subscribers().views() {
-            let offer = view.offer(&server.name);
+        for sink in lease.holders() {
+            let offer = sink.offer(&server.name);
             if offer.is_some_and(|offer| offer.shares_pins(&server.offer)) {
-                let tool_count = view.tool_count(&server.name, &published.tools, &published.mask());
-                view.invalidate_catalog();
-                view.events.emit(&server.name, EventKind::ToolsChanged { tool_count });
+                sink.invalidate_catalog();
+                sink.emit_tool_count(&server.name, &published.tools, &published.mask());
             }
         }
     }
@@ -189,35 +188,40 @@ mod tests {
 
     use super::*;
     use crate::approval::{ApprovalPolicy, Rule};
-    use crate::catalog::{Slice, ToolState, Tools};
+    use crate::catalog::{Slice, ToolState};
     use crate::config::{Config, Declared, Source};
     use crate::manager::ManagerOptions;
     use crate::redact::Mask;
+    use crate::tool::Tools;
 
     #[test]
     fn names_of_tools_that_are_gone_are_forgotten_in_the_end() {
         let manager = Manager::new(Config::default(), ManagerOptions::default());
-        let declared = Declared::new(Err(closed()), false, Source::code());
+        let declared = Declared::new(Err(Error::closed()), false, Source::code());
         let listing = |round: usize| {
             let entry = |at: usize| json!({"name": format!("t{round}-{at}")}).to_string().into();
             let (tools, _) =
                 Tools::read(&"s".into(), (0..5000).map(entry).collect(), &Mask::default());
             let slice = Slice {
                 tools,
-                offer: crate::catalog::Offer::new("s", &declared, &manager.0.terms, None),
+                offer: crate::catalog::Offer::new("s", &declared, &manager.0.offer_settings, None),
                 state: ToolState::Live,
                 approval: Rule { policy: ApprovalPolicy::Never, wanted: false },
-                via: "code".into(),
+                provider: "mcp:s via code".into(),
                 untrusted: false,
             };
-            Arc::new(Catalog::build(vec![slice], manager.0.terms.names(), &manager.home()))
+            Arc::new(Catalog::build(
+                vec![slice],
+                manager.0.offer_settings.names(),
+                &manager.executor(),
+            ))
         };
-        let mut shown = Shown::default();
+        let mut built = BuiltCatalog::default();
         for round in 0..8 {
-            shown.replace(round as u64, listing(round));
+            built.replace(round as u64, listing(round));
         }
-        assert_eq!(shown.former.len(), FORMER_NAMES);
-        let names = [2, 3, 6].map(|round| shown.former.contains_key(&format!("mcp_s_t{round}_1")));
+        assert_eq!(built.former.len(), FORMER_NAMES);
+        let names = [2, 3, 6].map(|round| built.former.contains_key(&format!("mcp_s_t{round}_1")));
         assert_eq!(names, [false, true, true]);
     }
 }

@@ -14,18 +14,19 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::server::Server;
-use super::sources::Origin;
-use super::{Inner, Manager, closed};
+use super::sources::ConfigOrigin;
+use super::{Inner, Manager};
 use crate::config::{Declared, ProjectEntry, ScopeTrust, ServerConfig, Subject, Transport};
 use crate::connection::Connection;
 use crate::discover::TrustView;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{EventKind, LogOrigin};
+use crate::event::EventKind;
 use crate::host_env::HostEnv;
-use crate::pool::Leaving;
+use crate::pool::Release;
 use crate::resolve::Addresses;
 use crate::runtime;
 use crate::status::State;
+use crate::subscribers::{Subscriber, log_event};
 use crate::sync::lock;
 use crate::trust::{Permit, StoredTrust, Trust, TrustCallback, TrustQuestion, permit, untrusted};
 
@@ -259,7 +260,7 @@ impl Inner {
     }
 
     pub(super) fn warn_of_store(&self, error: &Error) {
-        if self.view.warn_once("", error.message()) {
+        if self.sink.warn_once("", error.message()) {
             tracing::warn!("{error}");
         }
     }
@@ -305,7 +306,7 @@ impl Inner {
 
     /// Asks about what a project's files say of the user's servers; a yes reads the files again.
     pub(super) fn ask_about_held_back(&self) {
-        let Origin::Discovered(_) = self.origin else { return };
+        let ConfigOrigin::Discovered(_) = self.origin else { return };
         for entry in self.held_back().iter() {
             let about = entry.clone();
             let question: MakeQuestion = Box::new(move || TrustQuestion::of(&about));
@@ -333,8 +334,8 @@ impl Inner {
         project.iter().filter(|entry| entry.held_back.is_some()).cloned().collect()
     }
 
-    /// Tells that a trusted project's server is used in the place of the user's.
-    pub(super) fn tell_replaced(&self, server: &Server) {
+    /// Warns that a trusted project's server is used in place of the user's.
+    pub(super) fn warn_replaced(&self, server: &Server) {
         let Some(users) = server.declared.replaced() else { return };
         let (name, source) = (&server.name, &server.declared.source);
         let path = |source: &'_ crate::config::Source| {
@@ -346,9 +347,7 @@ impl Inner {
             path(users)
         );
         tracing::warn!(server = name, "{text}");
-        let (origin, level) = (LogOrigin::Mcpool, "warning".to_owned());
-        let told = EventKind::Log { origin, level, logger: None, data: text.into() };
-        self.view.events.emit(name, told);
+        self.sink.emit(name, log_event("warning", &text));
     }
 
     /// The server's connection; where somebody has to be asked first, the wait for it.
@@ -367,7 +366,7 @@ impl Inner {
     /// Lets go of a connection that was refused for want of trust, once there is trust: the next one is made with it.
     fn leave_if_trusted_since(&self, server: &Server) {
         if server.is_blocked() && self.is_trusted_otherwise(server, &server.declared) {
-            drop(server.leave(Leaving::Disconnecting));
+            drop(server.leave(Release::Disconnect));
         }
     }
 
@@ -391,7 +390,7 @@ impl Inner {
     ) -> impl Future<Output = Result<Arc<Connection>>> + Send + use<> {
         let (me, name, left) = (self.me.clone(), server.name.clone(), server.left());
         let find = move || {
-            let manager = me.upgrade().ok_or_else(closed)?;
+            let manager = me.upgrade().ok_or_else(Error::closed)?;
             let server = manager.servers.load().get(&name).cloned();
             match server.filter(|server| !server.was_left()) {
                 Some(server) => Ok((manager, server)),
@@ -440,10 +439,10 @@ impl Inner {
         });
     }
 
-    /// Tells that a server is blocked.
-    pub(super) fn tell_blocked(&self, server: &str, error: &Error) {
+    /// Emits that a server is blocked.
+    pub(super) fn emit_blocked(&self, server: &str, error: &Error) {
         tracing::warn!(server, "{error}");
-        self.view.events.emit(
+        self.sink.emit(
             server,
             EventKind::Status {
                 state: State::Blocked,

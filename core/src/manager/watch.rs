@@ -16,8 +16,8 @@ use crate::clock::Clock;
 use crate::config::own_writes;
 use crate::descriptors::check_room_for;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{EventKind, LogOrigin};
 use crate::runtime;
+use crate::subscribers::{Subscriber, log_event};
 use crate::sync::lock;
 
 /// Writes within this time are one change.
@@ -39,7 +39,7 @@ impl Drop for Watch {
     }
 }
 
-/// The files, and the directories in which they are looked out for.
+/// The files, and the directories in which they are watched.
 struct FileWatcher {
     files: Vec<PathBuf>,
     /// The files that were there when they were read last.
@@ -77,10 +77,10 @@ impl Watch {
         })
         .map_err(cannot)?;
         let watcher = Mutex::new((watcher, HashSet::new()));
-        let lookout = FileWatcher { files, present: Mutex::default(), watcher };
-        lookout.note_present();
-        lookout.arm().map_err(cannot)?;
-        let following = follow(Arc::new(lookout), changes, clock, manager);
+        let file_watcher = FileWatcher { files, present: Mutex::default(), watcher };
+        file_watcher.note_present();
+        file_watcher.arm().map_err(cannot)?;
+        let following = follow(Arc::new(file_watcher), changes, clock, manager);
         let follower = runtime::spawn(following).abort_handle();
         Ok(Watch { follower })
     }
@@ -135,7 +135,7 @@ impl FileWatcher {
 }
 
 async fn follow(
-    lookout: Arc<FileWatcher>,
+    file_watcher: Arc<FileWatcher>,
     mut changes: mpsc::UnboundedReceiver<PathBuf>,
     clock: Clock,
     manager: Weak<Inner>,
@@ -144,14 +144,14 @@ async fn follow(
         let mut changed = HashSet::from([path]);
         settle(&mut changes, &mut changed).await;
         let until = clock.now() + GONE;
-        while misses_one(&lookout).await {
+        while misses_one(&file_watcher).await {
             tokio::select! {
                 path = changes.recv() => changed.extend(path),
                 () = clock.sleep_until(until) => break,
             }
             settle(&mut changes, &mut changed).await;
         }
-        let seen = lookout.clone();
+        let seen = file_watcher.clone();
         let only_ours = runtime::handle().spawn_blocking(move || {
             let _ = seen.arm();
             changed.iter().all(|path| own_writes::is_ours(path))
@@ -161,14 +161,12 @@ async fn follow(
         }
         let Some(manager) = manager.upgrade() else { return };
         // Before they are read: what goes meanwhile is missed the next time.
-        let seen = lookout.clone();
+        let seen = file_watcher.clone();
         let _ = runtime::handle().spawn_blocking(move || seen.note_present()).await;
         if let Err(error) = manager.read_again().await {
             tracing::warn!("the config was not reloaded: {error}");
-            let data = format!("the config was not reloaded: {}", error.message()).into();
-            let (origin, level) = (LogOrigin::Mcpool, "warning".to_owned());
-            let log = EventKind::Log { origin, level, logger: None, data };
-            manager.view.events.emit("", log);
+            let line = format!("the config was not reloaded: {}", error.message());
+            manager.sink.emit("", log_event("warning", &line));
         }
     }
 }
@@ -183,9 +181,9 @@ async fn settle(changes: &mut mpsc::UnboundedReceiver<PathBuf>, changed: &mut Ha
     }
 }
 
-async fn misses_one(lookout: &Arc<FileWatcher>) -> bool {
-    let lookout = lookout.clone();
-    runtime::handle().spawn_blocking(move || lookout.misses_one()).await.unwrap_or(false)
+async fn misses_one(file_watcher: &Arc<FileWatcher>) -> bool {
+    let file_watcher = file_watcher.clone();
+    runtime::handle().spawn_blocking(move || file_watcher.misses_one()).await.unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -194,7 +192,7 @@ mod tests {
     use std::time::Duration;
 
     use crate::config::own_writes;
-    use crate::manager::{CacheOption, Manager, ManagerOptions};
+    use crate::manager::{CacheDir, Manager, ManagerOptions};
     use crate::runtime;
 
     fn text(server: &str) -> String {
@@ -223,7 +221,7 @@ mod tests {
         let file = directory.path().join("mcp.json");
         replace(&file, &text("a"));
         let options =
-            ManagerOptions { watch: true, cache: CacheOption::Off, ..ManagerOptions::default() };
+            ManagerOptions { watch: true, cache_dir: CacheDir::Off, ..ManagerOptions::default() };
         let manager = Manager::open(&file, options).unwrap();
         runtime::block_on(async {
             own_writes::note(&file, text("ours").as_bytes());

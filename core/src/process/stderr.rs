@@ -1,12 +1,10 @@
-//! Owns the last lines of a server's stderr, bounded, for error messages.
+//! Owns the last lines of a server's stderr, bounded, for errors.
 //! Invariant: the mask sees all lines at once, since a secret may span several.
 
 use std::collections::VecDeque;
 
 use crate::redact::{Cut, Mask};
 
-/// Stands between a message and the last lines of stderr.
-pub(crate) const BEFORE_LAST_WORDS: &str = "; stderr:\n";
 const MAX_LINES: usize = 64;
 const MAX_BYTES: usize = 16 << 10;
 
@@ -51,18 +49,17 @@ impl StderrTail {
         }
     }
 
-    /// Appends the lines to `message`.
-    pub(super) fn quote_after(&self, message: String) -> String {
+    /// The lines, masked; none if nothing was written.
+    pub(super) fn text(&self) -> Option<String> {
         let partial = (!self.partial.is_empty()).then_some(&self.partial);
         let lines: Vec<_> = self.lines.iter().chain(partial).map(Vec::as_slice).collect();
         if lines.is_empty() {
-            return message;
+            return None;
         }
         let text = lines.join(&b'\n');
         // The last line may be incomplete.
         let cut = Cut { start: self.is_cut, end: true };
-        let shown = self.mask.part(&String::from_utf8_lossy(&text), 0, cut);
-        format!("{message}{BEFORE_LAST_WORDS}{shown}")
+        Some(self.mask.part(&String::from_utf8_lossy(&text), 0, cut))
     }
 }
 
@@ -77,11 +74,8 @@ mod tests {
         for number in 0..1000 {
             tail.push(format!("line {number}\n").as_bytes());
         }
-        let text = tail.quote_after("gone".into());
-        assert!(
-            text.starts_with("gone; stderr:\nline 936\n") && text.ends_with("line 999"),
-            "{text}"
-        );
+        let text = tail.text().unwrap();
+        assert!(text.starts_with("line 936\n") && text.ends_with("line 999"), "{text}");
     }
 
     #[test]
@@ -90,7 +84,7 @@ mod tests {
         for _ in 0..1000 {
             tail.push(&[b'x'; 4096]);
         }
-        assert!(tail.quote_after(String::new()).len() < 2 * MAX_BYTES);
+        assert!(tail.text().unwrap().len() < 2 * MAX_BYTES);
     }
 
     fn output_of(secret: &str, chunks: &[&[u8]]) -> String {
@@ -98,7 +92,7 @@ mod tests {
         values.value(secret);
         let mut tail = StderrTail::new(values.build());
         chunks.iter().for_each(|chunk| tail.push(chunk));
-        tail.quote_after("gone".into())
+        tail.text().unwrap()
     }
 
     #[test]
@@ -109,9 +103,9 @@ mod tests {
             &[b"it is corr", b"ect-ho\r\n  rse-", b"bat\ntery\nbye"],
             &[b"it is co\nrr\nec\nt-\nho\nrs\ne-\nba\ntt\ner\ny\nbye\n"],
         ] {
-            assert_eq!(output_of(secret, chunks), "gone; stderr:\nit is ***\nbye");
+            assert_eq!(output_of(secret, chunks), "it is ***\nbye");
         }
-        assert_eq!(output_of(secret, &[b"it is correct-ho\nrse-"]), "gone; stderr:\nit is ***");
+        assert_eq!(output_of(secret, &[b"it is correct-ho\nrse-"]), "it is ***");
     }
 
     #[test]
@@ -119,11 +113,8 @@ mod tests {
         let secret: String =
             (0..4 * MAX_BYTES).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
         let lines = secret.as_bytes().chunks(60).collect::<Vec<_>>().join(&b'\n');
-        assert_eq!(output_of(&secret, &[&lines[..3 * MAX_BYTES]]), "gone; stderr:\n***");
-        assert_eq!(output_of(&secret, &[&lines, b"\nbye"]), "gone; stderr:\n***\nbye");
-        assert_eq!(
-            output_of(&secret, &[b"x\n", secret.as_bytes(), b" bye"]),
-            "gone; stderr:\n*** bye"
-        );
+        assert_eq!(output_of(&secret, &[&lines[..3 * MAX_BYTES]]), "***");
+        assert_eq!(output_of(&secret, &[&lines, b"\nbye"]), "***\nbye");
+        assert_eq!(output_of(&secret, &[b"x\n", secret.as_bytes(), b" bye"]), "*** bye");
     }
 }

@@ -207,17 +207,17 @@ mod tests {
         assert_eq!(lines.ready, ["***", "***", "bye"]);
     }
 
-    /// Captures what is logged on this thread.
+    /// Records what is logged on this thread.
     #[derive(Clone, Default)]
-    struct CapturedText(Arc<std::sync::Mutex<String>>);
+    struct LogRecorder(Arc<std::sync::Mutex<String>>);
 
-    impl tracing::field::Visit for CapturedText {
+    impl tracing::field::Visit for LogRecorder {
         fn record_debug(&mut self, _: &tracing::field::Field, value: &dyn std::fmt::Debug) {
             *self.0.lock().unwrap() += &format!("{value:?} ");
         }
     }
 
-    impl tracing::Subscriber for CapturedText {
+    impl tracing::Subscriber for LogRecorder {
         fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
             metadata.target() == TARGET
         }
@@ -235,15 +235,15 @@ mod tests {
 
     #[test]
     fn a_last_line_without_a_line_end_is_logged() {
-        let captured = CapturedText::default();
-        tracing::subscriber::with_default(captured.clone(), || {
+        let recorder = LogRecorder::default();
+        tracing::subscriber::with_default(recorder.clone(), || {
             let mut log = StderrLog::new("s".into(), Mask::default());
             log.push(b"hello\nbye");
-            let logged_text = captured.0.lock().unwrap().clone();
-            assert!(logged_text.contains("hello") && !logged_text.contains("bye"), "{logged_text}");
+            let logged = recorder.0.lock().unwrap().clone();
+            assert!(logged.contains("hello") && !logged.contains("bye"), "{logged}");
         });
-        let logged_text = captured.0.lock().unwrap();
-        assert!(logged_text.contains("bye"), "{logged_text}");
+        let logged = recorder.0.lock().unwrap();
+        assert!(logged.contains("bye"), "{logged}");
     }
 
     #[test]

@@ -3,8 +3,6 @@
 
 use crate::redact::{Cut, Mask};
 
-/// Stands between a message and those lines.
-pub(crate) const BEFORE_PRINTED: &str = "; stdout:\n";
 const MAX_LINES: usize = 8;
 const MAX_BYTES: usize = 2 << 10;
 
@@ -32,14 +30,13 @@ impl StrayOutput {
         self.text.extend_from_slice(&line[..line.len().min(room)]);
     }
 
-    /// Appends the lines to `message`.
-    pub(super) fn quote_after(&self, message: String) -> String {
+    /// The lines, masked; none if nothing was printed.
+    pub(super) fn text(&self) -> Option<String> {
         if self.text.is_empty() {
-            return message;
+            return None;
         }
         let cut = Cut { start: false, end: true };
-        let shown = self.mask.part(&String::from_utf8_lossy(&self.text), 0, cut);
-        format!("{message}{BEFORE_PRINTED}{shown}")
+        Some(self.mask.part(&String::from_utf8_lossy(&self.text), 0, cut))
     }
 }
 
@@ -51,16 +48,16 @@ mod tests {
     #[test]
     fn the_first_lines_are_kept_within_bounds() {
         let mut printed = StrayOutput::new(Mask::default());
-        assert_eq!(printed.quote_after("gone".into()), "gone");
+        assert_eq!(printed.text(), None);
         printed.push(b"");
         for number in 0..1000 {
             printed.push(format!("line {number}").as_bytes());
         }
-        let text = printed.quote_after("gone".into());
-        assert!(text.starts_with("gone; stdout:\nline 0\n") && text.ends_with("line 7"), "{text}");
+        let text = printed.text().unwrap();
+        assert!(text.starts_with("line 0\n") && text.ends_with("line 7"), "{text}");
         let mut printed = StrayOutput::new(Mask::default());
         (0..10).for_each(|_| printed.push(&[b'x'; 1 << 20]));
-        assert!(printed.quote_after(String::new()).len() < 2 * MAX_BYTES);
+        assert!(printed.text().unwrap().len() < 2 * MAX_BYTES);
     }
 
     #[test]
@@ -71,7 +68,7 @@ mod tests {
         for lines in [["it is correct-ho", "rse-battery"], ["it is", "correct-horse"]] {
             let mut printed = StrayOutput::new(mask.clone());
             lines.iter().for_each(|line| printed.push(line.as_bytes()));
-            let text = printed.quote_after("gone".into());
+            let text = printed.text().unwrap();
             assert!(text.ends_with("***") && !text.contains("horse"), "{text}");
         }
     }

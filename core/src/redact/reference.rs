@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::config::syntax::is_name;
+use crate::variable_name::is_name;
 
 /// Deeper nesting is treated as having no references.
 const MAX_DEPTH: usize = 16;

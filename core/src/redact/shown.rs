@@ -1,7 +1,6 @@
 //! Owns how a definition is displayed, wherever it is printed, reported or asked about.
 //! Invariant: of a value that may be secret, only references remain, which are names.
 
-use std::fmt;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
@@ -10,7 +9,6 @@ use super::STARS;
 use super::find::{in_args, in_text, in_url};
 use super::names::{is_scheme, is_secret_key};
 use super::reference::{Piece, References, Suffix};
-use crate::config::{Remote, Transport};
 
 /// Redacts a canonical definition, as [`crate::ServerConfig::to_value`] returns it. References such as `${TOKEN}` stay.
 pub(crate) fn definition(definition: Value) -> Value {
@@ -143,33 +141,6 @@ fn star_ranges(written: &str, places: &[Range<usize>]) -> String {
         at = place.end;
     }
     shown + &written[at..]
-}
-
-impl fmt::Debug for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Transport::Stdio { command, args: written, env, env_file, cwd } => f
-                .debug_struct("Stdio")
-                .field("command", &text(command))
-                .field("args", &args(written))
-                .field("env", env)
-                .field("env_file", env_file)
-                .field("cwd", cwd)
-                .finish(),
-            Transport::Http(remote) => f.debug_tuple("Http").field(remote).finish(),
-            Transport::Sse(remote) => f.debug_tuple("Sse").field(remote).finish(),
-            Transport::WebSocket(remote) => f.debug_tuple("WebSocket").field(remote).finish(),
-        }
-    }
-}
-
-impl fmt::Debug for Remote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote")
-            .field("url", &url(&self.url))
-            .field("headers", &self.headers)
-            .finish()
-    }
 }
 
 #[cfg(test)]

@@ -12,11 +12,11 @@ use super::files::Files;
 use super::reference::{ESCAPED, Fallback, OPEN, Reference, Template};
 use super::text_file;
 use super::warnings::Warnings;
-use crate::config::syntax::is_name;
 use crate::config::{Level, Scope};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::{MaskBuilder, is_secret_key};
 use crate::shell;
+use crate::variable_name::is_name;
 
 /// The longest value.
 const VALUE_LIMIT: usize = 1 << 20;
@@ -26,6 +26,8 @@ const TOTAL_LIMIT: usize = 8 << 20;
 const DEPTH_LIMIT: usize = 32;
 /// How much of a `:?message` is shown.
 const MESSAGE_LIMIT: usize = 300;
+
+const UNSET_HINT: &str = "export that variable, or write ${NAME:-default}";
 
 /// Where a value may be looked up.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -185,7 +187,7 @@ impl<'a> Expander<'a> {
                 let why = format!(
                     "refers to ${{input:{id}}}, which is asked for only by the host that the file was written for"
                 );
-                self.unresolved(expansion, whole, &why)
+                self.unresolved(expansion, whole, &why, None)
             }
             Reference::File(path) => match self.file_content(expansion, path.clone(), depth)? {
                 Ok(content) => {
@@ -195,7 +197,7 @@ impl<'a> Expander<'a> {
                 Err(why) => {
                     let path = &expansion.template.text[path];
                     let why = format!("refers to ${{file:{path}}}, which cannot be used: {why}");
-                    self.unresolved(expansion, whole, &why)
+                    self.unresolved(expansion, whole, &why, None)
                 }
             },
             Reference::Variable { name, explicit, fallback } => {
@@ -225,13 +227,19 @@ impl<'a> Expander<'a> {
                     }
                     (_, Fallback::Error(message)) => Err(self.missing(field, name, message)),
                     (None, Fallback::Unresolved) => {
-                        let why = match field.lookup {
-                            LookupScope::Own => format!(
-                                "refers to ${{{name}}}, which the server's own \"env\" does not set"
+                        let (why, hint) = match field.lookup {
+                            LookupScope::Own => (
+                                format!(
+                                    "refers to ${{{name}}}, which the server's own \"env\" does not set"
+                                ),
+                                None,
                             ),
-                            _ => format!("refers to ${{{name}}}, which is not set"),
+                            _ => (
+                                format!("refers to ${{{name}}}, which is not set"),
+                                Some(UNSET_HINT),
+                            ),
                         };
-                        self.unresolved(expansion, whole, &why)
+                        self.unresolved(expansion, whole, &why, hint)
                     }
                 }
             }
@@ -299,13 +307,14 @@ impl<'a> Expander<'a> {
         expansion: &mut Expansion<'_, '_>,
         whole: Range<usize>,
         why: &str,
+        hint: Option<&'static str>,
     ) -> Result<()> {
         let shown = expansion.field.label();
         if expansion.field.lookup == LookupScope::Own {
-            self.warnings.push(&format!("{shown} {why}; it is left empty"));
+            self.warnings.push_with_hint(&format!("{shown} {why}; it is left empty"), hint);
             return Ok(());
         }
-        self.warnings.push(&format!("{shown} {why}; it stays as it is"));
+        self.warnings.push_with_hint(&format!("{shown} {why}; it stays as it is"), hint);
         self.push(expansion, &expansion.template.text[whole])
     }
 

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::config::syntax::name_length;
+use crate::variable_name::name_length;
 
 /// The escape of a literal `${`.
 pub(super) const ESCAPED: &str = "$${";

@@ -26,7 +26,8 @@ fn project(definition: Value) -> ServerConfig {
 
 fn run(config: &ServerConfig) -> (Result<Resolved>, Vec<String>) {
     let (server, config) = ("s".into(), config.clone());
-    runtime::block_on(async move { resolve(&server, &config).await })
+    let (resolved, warnings) = runtime::block_on(async move { resolve(&server, &config).await });
+    (resolved, warnings.into_iter().map(|warning| warning.text).collect())
 }
 
 fn launch(config: &ServerConfig) -> (Launch, Vec<String>) {

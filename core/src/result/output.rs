@@ -1,23 +1,23 @@
 //! Owns what an agent gets of a call: text for its model, whatever happened, and the details behind it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::{ForModel, Origin, ToolResult};
+use super::{ForModel, Image, Origin, ToolResult};
 use crate::error::{Error, Result};
 use crate::scan::Signal;
 
 /// How a call went, for an agent.
 pub struct ToolOutput {
     origin: Origin,
-    provider: String,
+    provider: Arc<str>,
     outcome: Result<ToolResult>,
     failure: OnceLock<ForModel>,
 }
 
 impl ToolOutput {
-    pub(crate) fn new(origin: Origin, provider: String, outcome: Result<ToolResult>) -> Self {
+    pub(crate) fn new(origin: Origin, provider: Arc<str>, outcome: Result<ToolResult>) -> Self {
         ToolOutput { origin, provider, outcome, failure: OnceLock::new() }
     }
 
@@ -57,6 +57,11 @@ impl ToolOutput {
     /// The structured content, where the tool gave some.
     pub fn structured(&self) -> Option<Value> {
         self.outcome.as_ref().ok()?.structured()
+    }
+
+    /// The images to show to the model beside the text: [`ToolResult::model_images`].
+    pub fn model_images(&self) -> Vec<Image> {
+        self.outcome.as_ref().map(ToolResult::model_images).unwrap_or_default()
     }
 
     /// What in the text looks as if it were written to give orders to a model.

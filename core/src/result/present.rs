@@ -1,13 +1,12 @@
 //! Owns what a model is shown of a call's end: the order of the chain, and who hears of what was found in it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::spill::SpillDir;
-use super::{truncate, wrap};
+use super::{ToolResult, truncate, wrap};
 use crate::config::MAX_RESULT_CHARS;
 use crate::error::{Error, ErrorKind, Executed};
-use crate::event::{EventKind, InjectionPlace, WeakEventLog};
-use crate::process::{BEFORE_LAST_WORDS, BEFORE_PRINTED};
+use crate::event::{EventKind, EventLog, InjectionPlace};
 use crate::redact::Mask;
 use crate::scan::{self, Signal};
 
@@ -64,7 +63,7 @@ impl<'a> Failure<'a> {
     fn words(&self) -> (&str, bool) {
         match self.kind.filter(|kind| is_for_people(*kind)) {
             Some(kind) => (kind.about(), false),
-            None => (without_last_words(self.message), self.by_server),
+            None => (self.message, self.by_server),
         }
     }
 }
@@ -76,13 +75,13 @@ pub(crate) struct Presenter {
     pub(crate) wrap: bool,
     /// Where the whole of a text that is cut is kept, if anywhere.
     pub(crate) spill_dir: Option<Arc<SpillDir>>,
-    /// Who is told of what is suspicious in a result.
-    pub(crate) events: WeakEventLog,
+    /// Where suspicious results are told; gone with the manager.
+    pub(crate) events: Weak<EventLog>,
 }
 
-/// Which tool a result is of.
+/// Which tool a result is of, and how a model is shown it: as it was when the call was sent. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Origin {
+pub struct Origin {
     pub(crate) presenter: Arc<Presenter>,
     pub(crate) tool: Arc<str>,
     /// Hides what the server was given where its words become an event.
@@ -97,9 +96,22 @@ impl Origin {
             max_chars: MAX_RESULT_CHARS,
             wrap: true,
             spill_dir: None,
-            events: WeakEventLog::default(),
+            events: Weak::new(),
         };
         Origin { presenter: Arc::new(presenter), tool: tool.into(), mask: Mask::default() }
+    }
+
+    /// A result from what [`ToolResult::json`] gave, for hosts that keep the text.
+    pub fn result(&self, json: String) -> ToolResult {
+        ToolResult::of(json, self.clone())
+    }
+
+    /// Whether the other one came of a call of the same tool under the same settings; two that are equal but were made
+    /// apart are not the same.
+    pub fn is_same(&self, other: &Origin) -> bool {
+        Arc::ptr_eq(&self.presenter, &other.presenter)
+            && Arc::ptr_eq(&self.tool, &other.tool)
+            && self.mask.is_same(&other.mask)
     }
 
     /// What a model is shown of a result that is rendered as `text`.
@@ -152,8 +164,10 @@ impl Origin {
         let signals: Vec<Signal> = signals.iter().map(|signal| signal.masked(&self.mask)).collect();
         let found = scan::summary(&signals);
         tracing::warn!(server, tool, "the output of a tool tries to give orders: {found}");
-        let (place, tool) = (InjectionPlace::Result, Some(tool.to_owned()));
-        self.presenter.events.emit(server, EventKind::Injection { place, tool, signals });
+        if let Some(events) = self.presenter.events.upgrade() {
+            let (place, tool) = (InjectionPlace::Result, Some(tool.to_owned()));
+            events.emit(server, EventKind::Injection { place, tool, signals });
+        }
     }
 
     /// Where the whole of a text that is cut can be found.
@@ -180,10 +194,11 @@ fn is_for_people(kind: ErrorKind) -> bool {
     )
 }
 
-/// What a server wrote to stderr, or to stdout in place of messages, is for people.
-fn without_last_words(message: &str) -> &str {
-    let message = message.split(BEFORE_LAST_WORDS).next().unwrap_or(message);
-    message.split(BEFORE_PRINTED).next().unwrap_or(message)
+impl std::fmt::Debug for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (server, tool) = (&self.presenter.server, &self.tool);
+        f.debug_struct("Origin").field("server", server).field("tool", tool).finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::json::lossy_string;
+use crate::json_string::unescape;
 
 const NO_OUTPUT: &str = "(no output)";
 const SEPARATOR: &str = "\n\n";
@@ -55,7 +55,7 @@ pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bo
 }
 
 /// Content that is not a list is treated as its only block.
-fn blocks(content: &str) -> Vec<&RawValue> {
+pub(super) fn blocks(content: &str) -> Vec<&RawValue> {
     let only = || serde_json::from_str(content).map(|block| vec![block]);
     serde_json::from_str(content).or_else(|_| only()).unwrap_or_default()
 }
@@ -102,12 +102,12 @@ fn render_block(raw: &str, out: &mut String) {
             }
         }
         // An unknown kind is shown as raw JSON.
-        _ => *out += &lossy_string(raw).unwrap_or(raw.into()),
+        _ => *out += &unescape(raw).unwrap_or(raw.into()),
     }
 }
 
 fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
-    lossy_string(field?.get())
+    unescape(field?.get())
 }
 
 #[cfg(test)]

@@ -38,13 +38,13 @@ pub(crate) struct SpillDir {
 }
 
 impl SpillDir {
-    /// Inside the cache directory, or the system's temporary directory.
-    pub(crate) fn below(cache_dir: Option<&Path>) -> SpillDir {
+    /// In the cache directory, or in the system's temporary directory where there is none.
+    pub(crate) fn beside(cache: Option<&Path>) -> SpillDir {
         let temporary = || {
             let user = rustix::process::geteuid().as_raw();
             std::env::temp_dir().join(format!("mcpool-{user}"))
         };
-        let dir = cache_dir.map_or_else(temporary, |dir| dir.join("results"));
+        let dir = cache.map_or_else(temporary, |dir| dir.join("results"));
         SpillDir { dir, swept: Mutex::default() }
     }
 

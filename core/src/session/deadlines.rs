@@ -15,7 +15,7 @@ pub(super) async fn watch(session: Weak<Session>) {
         let now_us = strong.now_us();
         let due_us = lock(&strong.table).first_due(now_us);
         if let Some(due_us) = due_us {
-            strong.catch_up(Duration::from_micros(now_us - due_us)).await;
+            strong.read_arrived(Duration::from_micros(now_us - due_us)).await;
         }
         let (expired, next) = {
             let mut table = lock(&strong.table);
@@ -29,7 +29,7 @@ pub(super) async fn watch(session: Weak<Session>) {
             .map(|(id, pending)| (strong.send_cancelled(id, "timed out"), pending))
             .collect();
         if expired.iter().any(|(left, pending)| *left && pending.is_call()) {
-            let _ = strong.news.send((strong.generation, SessionEvent::Silent));
+            strong.emit(SessionEvent::Silent);
         }
         for (left, pending) in expired {
             let error = strong.timed_out(pending.is_call(), left);

@@ -1,5 +1,5 @@
-//! Owns the first words with a server: `initialize`, and the whole tool list. What it does not accept of them is marked as
-//! incurable: the same server would say the same again.
+//! Owns the handshake with a server (`initialize`) and the whole tool list. An answer that it does not accept is marked as
+//! incurable: the same server would give the same answer again.
 //! Invariant: of a long answer only what is used is read, away from the runtime's worker, and nothing keeps all of it.
 
 use std::collections::HashSet;
@@ -12,12 +12,11 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::Session;
-use super::text::Texts;
+use super::text::TextReader;
+use super::{Session, message};
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::runtime;
-use crate::wire::Wire;
 
 const PAGE_LIMIT: usize = 100;
 const TOOL_LIMIT: usize = 10_000;
@@ -32,8 +31,8 @@ pub(crate) struct Handshake {
     has_tools: bool,
 }
 
-/// Shakes hands.
-pub(crate) async fn greet(session: &Session) -> Result<Handshake> {
+/// Shakes hands with the server.
+pub(crate) async fn initialize(session: &Session) -> Result<Handshake> {
     let params = InitializeRequestParams::new(
         ClientCapabilities::default(),
         Implementation::new("mcpool", env!("CARGO_PKG_VERSION")),
@@ -42,20 +41,18 @@ pub(crate) async fn greet(session: &Session) -> Result<Handshake> {
     let params = serde_json::to_value(params)
         .map_err(|error| refused(&format!("initialize cannot be written: {error}")))?;
     let answer = session.request("initialize", &params).await.map_err(not_an_mcp_server)?;
-    let texts = session.texts();
-    let greeting =
-        runtime::read_off_worker(answer.len(), move || read_greeting(&answer, &texts)).await?;
-    if let Some(Wire::Http(link)) = session.wire() {
-        link.speak(&greeting.protocol_version);
-    }
-    session.tell("notifications/initialized", &json!({})).await.map_err(not_an_mcp_server)?;
-    if let Some(Wire::Http(link)) = session.wire() {
-        link.listen();
-    }
-    Ok(greeting)
+    let texts = session.text_reader();
+    let handshake =
+        runtime::read_off_worker(answer.len(), move || read_initialize(&answer, &texts)).await?;
+    let wire = session.connected_wire()?;
+    wire.announce_version(&handshake.protocol_version);
+    let initialized = message::notification("notifications/initialized", &json!({}));
+    wire.send_and_confirm(initialized).await.map_err(not_an_mcp_server)?;
+    wire.listen();
+    Ok(handshake)
 }
 
-fn read_greeting(answer: &[u8], texts: &Texts) -> Result<Handshake> {
+fn read_initialize(answer: &[u8], texts: &TextReader) -> Result<Handshake> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Answer<'a> {
@@ -109,8 +106,8 @@ fn read_greeting(answer: &[u8], texts: &Texts) -> Result<Handshake> {
 }
 
 /// All pages of the tool list, each tool as the server wrote it.
-pub(crate) async fn list_tools(session: &Session, greeting: &Handshake) -> Result<Vec<Bytes>> {
-    if !greeting.has_tools {
+pub(crate) async fn list_tools(session: &Session, handshake: &Handshake) -> Result<Vec<Bytes>> {
+    if !handshake.has_tools {
         return Ok(Vec::new());
     }
     let limits = session.limits;
@@ -119,7 +116,7 @@ pub(crate) async fn list_tools(session: &Session, greeting: &Handshake) -> Resul
     let mut seen = HashSet::new();
     for _ in 0..PAGE_LIMIT {
         let answer = session.request("tools/list", &params).await.map_err(not_an_mcp_server)?;
-        let texts = session.texts();
+        let texts = session.text_reader();
         let page =
             runtime::read_off_worker(answer.len(), move || read_page(answer, &texts, &limits));
         let page = page.await?;
@@ -151,7 +148,7 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-fn read_page(answer: Bytes, texts: &Texts, limits: &Limits) -> Result<Page> {
+fn read_page(answer: Bytes, texts: &TextReader, limits: &Limits) -> Result<Page> {
     #[derive(Deserialize)]
     struct Answer<'a> {
         #[serde(borrow)]
@@ -262,8 +259,8 @@ mod tests {
     use super::*;
     use crate::redact::Mask;
 
-    fn texts(limit: usize) -> Texts {
-        Texts::new(Mask::default(), limit)
+    fn texts(limit: usize) -> TextReader {
+        TextReader::new(Mask::default(), limit)
     }
 
     fn page(json: String) -> Result<Page> {
@@ -273,16 +270,16 @@ mod tests {
 
     #[test]
     fn what_a_server_says_of_itself_is_read_as_far_as_it_can_be() {
-        let read = |json: &str| read_greeting(json.as_bytes(), &texts(50));
+        let read = |json: &str| read_initialize(json.as_bytes(), &texts(50));
         let long = "x".repeat(1000);
-        let greeting = read(&format!(
+        let handshake = read(&format!(
             r#"{{"protocolVersion":"2025-06-18","serverInfo":{{"name":"n","version":"{long}"}},"instructions":"{long}","capabilities":{{"tools":{{}}}}}},"id":1"#
         ));
-        let greeting = greeting.unwrap();
-        assert_eq!(greeting.server_name.as_deref(), Some("n"));
-        assert!(greeting.server_version.is_some_and(|text| text.len() < 100));
-        assert!(greeting.instructions.is_some_and(|text| text.len() < 100));
-        assert!(greeting.has_tools);
+        let handshake = handshake.unwrap();
+        assert_eq!(handshake.server_name.as_deref(), Some("n"));
+        assert!(handshake.server_version.is_some_and(|text| text.len() < 100));
+        assert!(handshake.instructions.is_some_and(|text| text.len() < 100));
+        assert!(handshake.has_tools);
         let odd = r#"{"protocolVersion":"2025-06-18","serverInfo":"n","instructions":7,"capabilities":[]}"#;
         let odd = read(odd).unwrap();
         assert_eq!((odd.server_name, odd.instructions, odd.has_tools), (None, None, false));

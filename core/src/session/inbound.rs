@@ -48,7 +48,7 @@ impl Session {
             self.mask().fragment(&String::from_utf8_lossy(&line[..line.len().min(200)]))
         );
         if let Some(wire) = self.wire.get() {
-            wire.printed(line);
+            wire.note_stray_line(line);
         }
     }
 
@@ -156,22 +156,22 @@ impl Session {
                 {
                     let told = lock(&self.table).progressed(token, self.now_us());
                     if let Some(told) = told {
-                        let message = message.and_then(|text| self.texts().text(text));
+                        let message = message.and_then(|text| self.text_reader().text(text));
                         told(Progress { progress, total, message });
                     }
                 }
             }
             "notifications/tools/list_changed" => {
                 if self.announcements.announce() {
-                    self.shared.subscribers.note_announcement();
-                    let _ = self.news.send((self.generation, SessionEvent::ToolsChanged));
+                    self.subscribers.note_announcement();
+                    self.emit(SessionEvent::ToolsChanged);
                 }
             }
             "notifications/message" => {
-                let read = |raw: &RawValue| ServerLog::read(raw.get(), &self.texts());
+                let read = |raw: &RawValue| ServerLog::read(raw.get(), &self.text_reader());
                 if let Some(log) = params.and_then(read) {
                     log.log(&self.server);
-                    self.shared.subscribers.emit(&self.server, log.into_event());
+                    self.subscribers.emit(&self.server, log.into_event());
                 }
             }
             other => tracing::trace!(
@@ -201,7 +201,7 @@ impl Session {
 
     /// The server's JSON-RPC error, which becomes one of ours.
     fn refusal(&self, error: &str) -> Error {
-        let texts = self.texts();
+        let texts = self.text_reader();
         let shape = serde_json::from_str::<message::RpcErrorShape<'_>>(error).ok();
         let words = |json: Option<&RawValue>| json.map_or(Some(String::new()), |it| texts.text(it));
         let Some((shape, words)) = shape.and_then(|it| words(it.message).map(|words| (it, words)))
@@ -269,12 +269,12 @@ impl Inbound for Session {
     fn closed(&self, error: Error, unread: Option<&Unread>) {
         let error = error.with_server(&self.server);
         if self.fail_all(error.clone(), unread) {
-            let _ = self.news.send((self.generation, SessionEvent::Lost(error, Loss::Gone)));
+            self.emit(SessionEvent::Lost(error, Loss::Gone));
         }
     }
 
     fn lost(&self, error: Error, loss: Loss) {
         let error = error.with_server(&self.server);
-        let _ = self.news.send((self.generation, SessionEvent::Lost(error, loss)));
+        self.emit(SessionEvent::Lost(error, loss));
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn method_name(json: &RawValue) -> Option<Cow<'_, str>> {
         return Some(format!("{}…", &written[..end]).into());
     }
     match written.contains('\\') {
-        true => crate::json::lossy_string(json.get()),
+        true => crate::json_string::unescape(json.get()),
         false => Some(written.into()),
     }
 }

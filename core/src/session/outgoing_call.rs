@@ -1,65 +1,66 @@
-//! Owns a call on its way into a session: what it says, and who keeps that for sending it again.
+//! Owns a call that is handed to a session: its content, and who keeps that for sending it again.
 
 use std::sync::Arc;
 
 use super::CallRequest;
-use crate::call::{Arguments, OnProgress, Waiter};
-use crate::catalog::ServerTool;
+use crate::call::{Arguments, OnProgress};
 use crate::error::Error;
+use crate::mailbox::Waiter;
 use crate::result::Presenter;
+use crate::tool::ServerTool;
 
 /// A call to send.
 pub(crate) struct OutgoingCall<'a> {
     pub(crate) tool: &'a ServerTool,
-    /// How its result is shown to a model.
+    /// Shows its result to a model.
     pub(crate) presenter: &'a Arc<Presenter>,
-    pub(crate) content: Content<'a>,
+    pub(crate) content: CallContent<'a>,
 }
 
-/// What a call says.
-pub(crate) enum Content<'a> {
-    /// Of a call that its sender keeps, and sends again by itself.
+/// The content of a call.
+pub(crate) enum CallContent<'a> {
+    /// The sender keeps the call, and sends it again by itself.
     Borrowed {
         arguments: &'a Arguments,
         meta: Option<&'a Arguments>,
         on_progress: Option<OnProgress>,
     },
-    /// Of a call that is given away, until it comes back.
-    Kept(Box<CallRequest>),
+    /// The session keeps the call until it is answered, and returns it if it was not read.
+    Owned(Box<CallRequest>),
 }
 
-impl Content<'_> {
+impl CallContent<'_> {
     pub(super) fn arguments(&self) -> &Arguments {
         match self {
-            Content::Borrowed { arguments, .. } => arguments,
-            Content::Kept(request) => &request.arguments,
+            CallContent::Borrowed { arguments, .. } => arguments,
+            CallContent::Owned(request) => &request.arguments,
         }
     }
 
     pub(super) fn meta(&self) -> Option<&Arguments> {
         match self {
-            Content::Borrowed { meta, .. } => *meta,
-            Content::Kept(request) => request.options.meta.as_ref(),
+            CallContent::Borrowed { meta, .. } => *meta,
+            CallContent::Owned(request) => request.options.meta.as_ref(),
         }
     }
 
     pub(super) fn on_progress(&self) -> Option<OnProgress> {
         match self {
-            Content::Borrowed { on_progress, .. } => on_progress.clone(),
-            Content::Kept(request) => request.options.on_progress.clone(),
+            CallContent::Borrowed { on_progress, .. } => on_progress.clone(),
+            CallContent::Owned(request) => request.options.on_progress.clone(),
         }
     }
 
     pub(super) fn into_request(self) -> Option<Box<CallRequest>> {
         match self {
-            Content::Borrowed { .. } => None,
-            Content::Kept(request) => Some(request),
+            CallContent::Borrowed { .. } => None,
+            CallContent::Owned(request) => Some(request),
         }
     }
 }
 
-/// A call that provably never left, and its request where that was given away.
-pub(crate) struct Unsent {
+/// A call that provably never left, and its request where the session was given that.
+pub(crate) struct UnsentCall {
     pub(crate) error: Error,
     pub(crate) waiter: Waiter,
     pub(crate) request: Option<Box<CallRequest>>,

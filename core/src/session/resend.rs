@@ -1,30 +1,32 @@
-//! Owns calls that come back: those whose session has proved that they were never read. They go to whoever sent them,
-//! who sends them again; who gives one up by its old id finds it there.
-//! Invariant: between its old session and its new one a call can be given up at any time, and then nobody hears of it.
+//! Owns calls that the server provably never read: each goes back to its sender, which sends it again. The id that the
+//! call had in this session still cancels it.
+//! Invariant: between its old session and its new one a call can be cancelled at any time, and then nobody hears of it.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::Session;
 use super::table::Pending;
-use crate::call::{Arguments, CallOptions, Waiter};
+use crate::call::{Arguments, CallOptions};
 use crate::error::{Error, Executed};
+use crate::mailbox::Waiter;
 use crate::sync::lock;
 
 /// A call as its caller made it, kept until it is answered.
 pub(crate) struct CallRequest {
     pub(crate) arguments: Arguments,
     pub(crate) options: CallOptions,
-    pub(crate) sender: Weak<dyn Resubmit>,
+    pub(crate) sender: Weak<dyn CallSender>,
 }
 
-/// Who sends a call again that was never read.
-pub(crate) trait Resubmit: Send + Sync {
-    fn resubmit(self: Arc<Self>, call: UnreadCall);
+/// Who sent a call, and sends it again if it was never read.
+pub(crate) trait CallSender: Send + Sync {
+    fn resend(self: Arc<Self>, call: UnreadCall);
 }
 
+/// A call that was never read.
 pub(crate) struct UnreadCall {
-    /// The session that did not deliver it, and how it ended.
+    /// The session that did not deliver it, and how that ended.
     pub(crate) session: Arc<Session>,
     pub(crate) error: Error,
     pub(crate) server: Arc<str>,
@@ -34,12 +36,12 @@ pub(crate) struct UnreadCall {
     pub(crate) options: CallOptions,
     pub(crate) began: Instant,
     pub(crate) waiter: Waiter,
-    pub(crate) forwarded: Arc<Forwarded>,
+    pub(crate) handle: Arc<ResendHandle>,
 }
 
 impl Session {
-    /// Gives a call that was never read back to whoever sent it.
-    pub(super) fn give_back(&self, pending: Pending, error: &Error, forwarded: Arc<Forwarded>) {
+    /// Gives a call that was never read back to its sender.
+    pub(super) fn return_unread(&self, pending: Pending, error: &Error, handle: Arc<ResendHandle>) {
         let error = error.clone().with_executed(Executed::No);
         let began = self.started + Duration::from_micros(pending.started_us());
         let Some((waiter, origin, Some(request))) = pending.into_call() else { return };
@@ -49,7 +51,7 @@ impl Session {
         };
         let (server, tool) = (self.server.clone(), origin.tool);
         tracing::debug!(server = &*server, tool = &*tool, "a call that was not read is sent again");
-        sender.resubmit(UnreadCall {
+        sender.resend(UnreadCall {
             session,
             error,
             server,
@@ -58,47 +60,46 @@ impl Session {
             options,
             began,
             waiter,
-            forwarded,
+            handle,
         });
     }
 }
 
-/// Where a call went on.
+/// Cancels a call that is sent again.
 #[derive(Default)]
-pub(crate) struct Forwarded(Mutex<Place>);
+pub(crate) struct ResendHandle(Mutex<ResendState>);
 
 type Cancel = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
-enum Place {
+enum ResendState {
     #[default]
-    Nowhere,
-    /// It is under way again; this gives it up.
-    UnderWay(Cancel),
-    GivenUp,
+    Unsent,
+    Sent(Cancel),
+    Cancelled,
 }
 
-impl Forwarded {
-    /// The call goes on; `cancel` gives it up, now if that was asked for meanwhile.
-    pub(crate) fn set(&self, cancel: impl FnOnce() + Send + 'static) {
-        let mut place = lock(&self.0);
-        match &*place {
-            Place::GivenUp => {
-                drop(place);
+impl ResendHandle {
+    /// The call is sent again; `cancel` cancels it, now if that was asked for meanwhile.
+    pub(crate) fn set_sent(&self, cancel: impl FnOnce() + Send + 'static) {
+        let mut state = lock(&self.0);
+        match &*state {
+            ResendState::Cancelled => {
+                drop(state);
                 cancel();
             }
-            _ => *place = Place::UnderWay(Box::new(cancel)),
+            _ => *state = ResendState::Sent(Box::new(cancel)),
         }
     }
 
     pub(crate) fn cancel(&self) {
-        let place = std::mem::replace(&mut *lock(&self.0), Place::GivenUp);
-        if let Place::UnderWay(cancel) = place {
+        let state = std::mem::replace(&mut *lock(&self.0), ResendState::Cancelled);
+        if let ResendState::Sent(cancel) = state {
             cancel();
         }
     }
 
-    pub(crate) fn is_given_up(&self) -> bool {
-        matches!(*lock(&self.0), Place::GivenUp)
+    pub(crate) fn is_cancelled(&self) -> bool {
+        matches!(*lock(&self.0), ResendState::Cancelled)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tracing::Level;
 
-use super::text::Texts;
+use super::text::TextReader;
 
 use crate::event::{EventKind, LogOrigin};
 use crate::logs::visible;
@@ -25,7 +25,7 @@ pub(super) struct ServerLog {
 }
 
 impl ServerLog {
-    pub(super) fn read(params: &str, texts: &Texts) -> Option<ServerLog> {
+    pub(super) fn read(params: &str, texts: &TextReader) -> Option<ServerLog> {
         #[derive(Deserialize)]
         struct Params<'a> {
             #[serde(borrow)]
@@ -102,7 +102,7 @@ mod tests {
     fn read(params: &Value) -> ServerLog {
         let mut values = MaskBuilder::default();
         values.value("hunter2");
-        ServerLog::read(&params.to_string(), &Texts::new(values.build(), LIMIT)).unwrap()
+        ServerLog::read(&params.to_string(), &TextReader::new(values.build(), LIMIT)).unwrap()
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn what_is_no_log_message_is_none() {
         for params in ["null", "[]", "{}", r#"{"level":1}"#] {
-            let texts = Texts::new(Mask::default(), LIMIT);
+            let texts = TextReader::new(Mask::default(), LIMIT);
             assert!(ServerLog::read(params, &texts).is_none(), "{params}");
         }
     }

@@ -8,11 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::resend::{CallRequest, Forwarded};
-use crate::call::{OnProgress, Waiter};
+use super::call_counters::CallCounters;
+use super::resend::{CallRequest, ResendHandle};
+use crate::call::OnProgress;
 use crate::error::{Error, ErrorKind, Executed};
+use crate::mailbox::Waiter;
 use crate::result::{Origin, ToolResult};
-use crate::status::CallCounters;
 
 /// A request's end: the raw result, or an error.
 pub(super) type Outcome = Result<Bytes, Error>;
@@ -117,11 +118,11 @@ impl Pending {
     }
 }
 
-/// What becomes of a request when its conversation ends.
-pub(super) enum Fate {
-    Over(Executed),
-    /// It was never read and goes on elsewhere.
-    Forwarded(Arc<Forwarded>),
+/// What happens to a request when its session closes.
+pub(super) enum AfterClose {
+    Fail(Executed),
+    /// The call was never read: its sender sends it again.
+    Resend(Arc<ResendHandle>),
 }
 
 /// The deadline of what has none.
@@ -137,47 +138,47 @@ pub(super) fn after(now_us: u64, patience_us: u64) -> u64 {
 
 pub(super) struct Table {
     pending: HashMap<u64, Pending>,
-    /// Calls that went on elsewhere, for those who give them up by the id that they had here.
-    forwarded: HashMap<u64, Arc<Forwarded>>,
+    /// Calls that are sent again, to cancel them by the id that they had here.
+    resent: HashMap<u64, Arc<ResendHandle>>,
     closed: Option<Error>,
     /// When the deadline task will wake; 0 means not at all.
     wakes_at_us: u64,
     /// The one mailbox that waits for everything pending; 0 means several waiters or none of them a loop.
     reader: u64,
-    tally: Arc<CallCounters>,
+    counters: Arc<CallCounters>,
     /// A call was answered.
     served: bool,
 }
 
 impl Table {
-    pub(super) fn new(tally: Arc<CallCounters>) -> Self {
+    pub(super) fn new(counters: Arc<CallCounters>) -> Self {
         Table {
             pending: HashMap::new(),
-            forwarded: HashMap::new(),
+            resent: HashMap::new(),
             closed: None,
             wakes_at_us: 0,
             reader: 0,
-            tally,
+            counters,
             served: false,
         }
     }
 
     pub(super) fn insert(&mut self, id: u64, pending: Pending) {
         if pending.is_call() {
-            self.tally.begin();
+            self.counters.begin();
         }
         self.pending.insert(id, pending);
     }
 
-    pub(super) fn forwarded(&self, id: u64) -> Option<Arc<Forwarded>> {
-        self.forwarded.get(&id).cloned()
+    pub(super) fn resent(&self, id: u64) -> Option<Arc<ResendHandle>> {
+        self.resent.get(&id).cloned()
     }
 
     /// Takes an entry out without an outcome.
     pub(super) fn remove(&mut self, id: u64) -> Option<Pending> {
         let pending = self.pending.remove(&id)?;
         if pending.is_call() {
-            self.tally.forget();
+            self.counters.forget();
         }
         Some(pending)
     }
@@ -210,7 +211,7 @@ impl Table {
         if pending.is_call() {
             self.served |= outcome.is_ok();
             let micros = now_us.saturating_sub(pending.started_us);
-            self.tally.end(outcome.as_ref().err().map(Error::kind), Some(micros));
+            self.counters.end(outcome.as_ref().err().map(Error::kind), Some(micros));
         }
         Some(pending)
     }
@@ -231,24 +232,24 @@ impl Table {
         &mut self,
         error: Error,
         is_unread: impl Fn(u64) -> bool,
-    ) -> Vec<(Pending, Fate)> {
+    ) -> Vec<(Pending, AfterClose)> {
         let mut ended = Vec::with_capacity(self.pending.len());
         for (id, pending) in self.pending.drain() {
-            let fate = match (is_unread(id), &pending.reply) {
+            let after = match (is_unread(id), &pending.reply) {
                 (true, Reply::Call(_, _, Some(_))) => {
-                    self.tally.forget();
-                    let forwarded: Arc<Forwarded> = Arc::default();
-                    // Noted before anybody else sees the table: whoever gives the call up finds it.
-                    self.forwarded.insert(id, forwarded.clone());
-                    Fate::Forwarded(forwarded)
+                    self.counters.forget();
+                    let handle: Arc<ResendHandle> = Arc::default();
+                    // Under the table's lock, so that a cancellation finds it.
+                    self.resent.insert(id, handle.clone());
+                    AfterClose::Resend(handle)
                 }
                 (unread, Reply::Call(..)) => {
-                    self.tally.end(Some(error.kind()), None);
-                    Fate::Over(if unread { Executed::No } else { Executed::Unknown })
+                    self.counters.end(Some(error.kind()), None);
+                    AfterClose::Fail(if unread { Executed::No } else { Executed::Unknown })
                 }
-                (_, Reply::Control(_)) => Fate::Over(Executed::Unknown),
+                (_, Reply::Control(_)) => AfterClose::Fail(Executed::Unknown),
             };
-            ended.push((pending, fate));
+            ended.push((pending, after));
         }
         self.refuse(error);
         ended
@@ -268,7 +269,7 @@ impl Table {
     pub(super) fn progressed(&mut self, id: u64, now_us: u64) -> Option<OnProgress> {
         let pending = self.pending.get_mut(&id)?;
         if let Reply::Call(waiter, ..) = &pending.reply {
-            waiter.heard();
+            waiter.note_progress();
             // The deadline task may wake too early by that, never too late.
             pending.deadline_us = after(now_us, pending.patience_us).min(pending.wall_us);
         }
@@ -296,7 +297,7 @@ impl Table {
         let expired: Vec<(u64, Pending)> =
             self.pending.extract_if(|_, pending| pending.deadline_us <= now_us).collect();
         for _ in expired.iter().filter(|(_, pending)| pending.is_call()) {
-            self.tally.end(Some(ErrorKind::ToolTimeout), None);
+            self.counters.end(Some(ErrorKind::ToolTimeout), None);
         }
         let next = self.pending.values().map(|pending| pending.deadline_us).min();
         let next = next.filter(|&at| at != NEVER);

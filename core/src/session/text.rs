@@ -1,5 +1,5 @@
-//! Owns what is shown and kept of a server's words beside its results: their beginning, up to a limit, without the values
-//! that the server was given.
+//! Owns reading a server's texts beside its results: each is cut at a limit, and the values that the server was given are
+//! masked.
 //! Invariant: what is behind the limit is neither unescaped, parsed nor masked, so no text costs more than its limit.
 
 use std::borrow::Cow;
@@ -7,59 +7,59 @@ use std::borrow::Cow;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::json::lossy_string;
+use crate::json_string::unescape;
 use crate::redact::{Cut, Mask};
 
-/// How the texts of one server are read.
+/// Reads the texts of one server.
 #[derive(Clone)]
-pub(super) struct Texts {
+pub(super) struct TextReader {
     mask: Mask,
     limit: usize,
 }
 
-impl Texts {
+impl TextReader {
     pub(super) fn new(mask: Mask, limit: usize) -> Self {
-        Texts { mask, limit }
+        TextReader { mask, limit }
     }
 
-    /// The same for texts that are not worth as much.
+    /// Reads with a lower limit.
     pub(super) fn within(&self, limit: usize) -> Self {
-        Texts { mask: self.mask.clone(), limit: self.limit.min(limit) }
+        TextReader { mask: self.mask.clone(), limit: self.limit.min(limit) }
     }
 
-    /// The text of a JSON string; nothing where it is none.
+    /// Reads a JSON string; nothing where it is none.
     pub(super) fn text(&self, json: &RawValue) -> Option<String> {
-        let beginning = Beginning::of_string(json.get(), self.limit)?;
-        Some(match beginning.is_cut() {
-            true => self.shown(&beginning),
-            false => self.mask.text(&beginning.text).into_owned(),
+        let prefix = Prefix::of_string(json.get(), self.limit)?;
+        Some(match prefix.is_cut() {
+            true => self.with_notice(&prefix),
+            false => self.mask.text(&prefix.text).into_owned(),
         })
     }
 
-    /// The same for what a server offers to agents: see [`Mask::prose`].
+    /// Reads a JSON string that the server offers to agents: see [`Mask::prose`].
     pub(super) fn prose(&self, json: &RawValue) -> Option<String> {
-        let beginning = Beginning::of_string(json.get(), self.limit)?;
-        Some(match beginning.is_cut() {
-            true => self.shown(&beginning),
-            false => self.mask.prose(&beginning.text).into_owned(),
+        let prefix = Prefix::of_string(json.get(), self.limit)?;
+        Some(match prefix.is_cut() {
+            true => self.with_notice(&prefix),
+            false => self.mask.prose(&prefix.text).into_owned(),
         })
     }
 
-    /// A text that is no JSON, such as the words of a parser.
+    /// Reads a text that is no JSON, such as the message of a parser.
     pub(super) fn plain(&self, text: &str) -> String {
-        let beginning = Beginning::of_plain(text, self.limit);
-        match beginning.is_cut() {
-            true => self.shown(&beginning),
+        let prefix = Prefix::of_plain(text, self.limit);
+        match prefix.is_cut() {
+            true => self.with_notice(&prefix),
             false => self.mask.text(text).into_owned(),
         }
     }
 
-    /// Any JSON; what is longer than the limit, or too deep to be read, as the text that it begins with.
+    /// Reads any JSON. What is longer than the limit, or too deep to be read, becomes the text that it begins with.
     pub(super) fn value(&self, json: &RawValue) -> Value {
         let json = json.get();
         if json.len() > self.limit {
-            return match Beginning::of_string(json, self.limit) {
-                Some(beginning) => self.shown(&beginning).into(),
+            return match Prefix::of_string(json, self.limit) {
+                Some(prefix) => self.with_notice(&prefix).into(),
                 None => self.plain(json).into(),
             };
         }
@@ -69,7 +69,7 @@ impl Texts {
         }
     }
 
-    fn shown(&self, Beginning { text, whole }: &Beginning<'_>) -> String {
+    fn with_notice(&self, Prefix { text, whole }: &Prefix<'_>) -> String {
         let mut shown = self.mask.part(text, 0, Cut { start: false, end: true });
         if let Some(whole) = whole {
             shown += &format!("… (cut at {} of {whole} bytes)", self.limit);
@@ -78,30 +78,31 @@ impl Texts {
     }
 }
 
-struct Beginning<'a> {
+/// The beginning of a text.
+struct Prefix<'a> {
     text: Cow<'a, str>,
-    /// How long all of it is, where this is only its beginning.
+    /// The length of the whole text, where it was cut.
     whole: Option<usize>,
 }
 
-impl<'a> Beginning<'a> {
+impl<'a> Prefix<'a> {
     fn of_plain(text: &'a str, limit: usize) -> Self {
         if text.len() <= limit {
-            return Beginning { text: text.into(), whole: None };
+            return Prefix { text: text.into(), whole: None };
         }
         let end = (0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-        Beginning { text: text[..end].into(), whole: Some(text.len()) }
+        Prefix { text: text[..end].into(), whole: Some(text.len()) }
     }
 
     fn of_string(json: &'a str, limit: usize) -> Option<Self> {
         let body = json.strip_prefix('"')?.strip_suffix('"')?;
         if body.len() <= limit {
-            return Some(Beginning { text: lossy_string(json)?, whole: None });
+            return Some(Prefix { text: unescape(json)?, whole: None });
         }
-        let Beginning { text, whole } = Beginning::of_plain(body, limit);
+        let Prefix { text, whole } = Prefix::of_plain(body, limit);
         let end = whole_escapes(&text);
-        let text = lossy_string(&format!("\"{}\"", &text[..end]))?.into_owned().into();
-        Some(Beginning { text, whole })
+        let text = unescape(&format!("\"{}\"", &text[..end]))?.into_owned().into();
+        Some(Prefix { text, whole })
     }
 
     fn is_cut(&self) -> bool {
@@ -127,10 +128,10 @@ mod tests {
     use super::*;
     use crate::redact::MaskBuilder;
 
-    fn texts(limit: usize) -> Texts {
+    fn texts(limit: usize) -> TextReader {
         let mut values = MaskBuilder::default();
         values.value("hunter2-hunter2");
-        Texts::new(values.build(), limit)
+        TextReader::new(values.build(), limit)
     }
 
     fn raw(json: &str) -> Box<RawValue> {

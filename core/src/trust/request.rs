@@ -27,8 +27,8 @@ impl TrustRequest {
     /// Reads `{"path": "…", "servers": ["…"], "host_env": {…}}`. Unknown fields are refused: a misspelt list of
     /// servers must not become all of them.
     pub fn from_json(verb: &str, text: &str) -> Result<TrustRequest> {
-        let written = serde_json::from_str(text).map_err(|error| {
-            let text = format!("The options of trust cannot be used: {}", redact::reason(&error));
+        let written = redact::from_json(text).map_err(|why| {
+            let text = format!("The options of trust cannot be used: {why}");
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;
         Ok(TrustRequest { verb: verb.to_owned(), written })

@@ -91,7 +91,7 @@ impl Store {
         let file = directory.join(FILE);
         let failed = |error: std::io::Error| {
             let text = format!("{} cannot be written: {error}", file.display());
-            Error::new(ErrorKind::ConfigIo, text)
+            Error::new(ErrorKind::ConfigIo, text).caused_by(&error)
         };
         make_private(&directory).map_err(failed)?;
         // A separate lock file, since every change replaces the store.

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use mcpool::config::{self, Place as EditPlace};
 use mcpool::{
-    ApprovalQuestion, DiscoverOptions, Discovery, HostEnv, OnApproval, Trust, TrustQuestion,
+    ApprovalQuestion, DiscoverOptions, Discovery, HostEnv, Language, OnApproval, Trust,
+    TrustQuestion,
 };
 use serde_json::{Map, Value, json};
 
@@ -55,7 +56,7 @@ impl Place {
         let mut options = looking.as_object().cloned().unwrap_or_default();
         options.entry("cwd").or_insert_with(|| json!(self.project));
         options.insert("host_env".into(), self.own().clone());
-        DiscoverOptions::from_json(&Value::Object(options).to_string())
+        DiscoverOptions::from_json(&camel_case(options), Language::Node)
     }
 
     /// Executes a verb that is about no manager.
@@ -101,15 +102,15 @@ impl Place {
     }
 }
 
-/// What a verb that is about no manager may say.
-pub(crate) fn keys_of(verb: &Value) -> Option<&'static [&'static str]> {
-    match verb.as_str()? {
-        "discover" => Some(&["options"]),
-        "edit" => Some(&["verb", "name", "definition", "scope", "file", "cwd"]),
-        "trust" | "untrust" => Some(&["path", "servers"]),
-        "trusted" | "schema" => Some(&[]),
-        _ => None,
-    }
+/// JSON of options under Node's names, which have the units that scenarios have.
+pub(crate) fn camel_case(options: Map<String, Value>) -> String {
+    let renamed = options.into_iter().map(|(name, value)| {
+        let mut words = name.split('_');
+        let first = words.next().unwrap_or_default().to_owned();
+        let name = words.fold(first, |name, word| name + &word[..1].to_uppercase() + &word[1..]);
+        (name, value)
+    });
+    Value::Object(renamed.collect()).to_string()
 }
 
 /// What was found, as the files see it.

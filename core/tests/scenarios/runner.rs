@@ -1,4 +1,5 @@
-//! Owns executing one scenario file.
+//! Owns executing one scenario file: its managers, and the steps that start, wait and compare.
+//! Steps that call a manager are in `verbs`; files and host_env are in `place`.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -7,48 +8,33 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mcpool::{
-    Arguments, CallOptions, Config, Manager, ManagerOptions, Naming, Pool, PoolOptions, Retry,
-};
+use mcpool::{Config, Language, Manager, ManagerOptions, Pool, PoolOptions};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::common::{PATIENCE, Web, fixture, lives, read_journal};
 use crate::matching::{check, fill, is_subsequence};
-use crate::place::{self, Asked, Place, approving, scripted, text_of};
+use crate::place::{Asked, Place, approving, camel_case, scripted, text_of};
+use crate::steps::check_scenario;
 
-const COMMON_KEYS: &[&str] = &["do", "on", "expect", "error"];
-const CALL_KEYS: &[&str] = &[
-    "server",
-    "tool",
-    "name",
-    "arguments",
-    "timeout_ms",
-    "max_total_timeout_ms",
-    "retry",
-    "meta",
-    "progress",
-    "for_model",
-];
-
-type Outcome = Result<Value, mcpool::Error>;
+pub(crate) type Outcome = Result<Value, mcpool::Error>;
 type Step<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
 
 const MAIN: &str = "main";
 
-struct Run {
+pub(crate) struct Run {
     pool: Pool,
     dir: PathBuf,
-    place: Place,
+    pub(crate) place: Place,
     managers: Mutex<HashMap<String, Arc<Watched>>>,
     started: Mutex<HashMap<String, JoinHandle<Outcome>>>,
     web: Mutex<HashMap<String, Fixture>>,
 }
 
 /// A manager and what it told so far.
-struct Watched {
-    manager: Manager,
-    questions: Asked,
+pub(crate) struct Watched {
+    pub(crate) manager: Manager,
+    pub(crate) questions: Asked,
     events: Arc<Mutex<Vec<Value>>>,
     collector: JoinHandle<()>,
 }
@@ -64,6 +50,7 @@ struct Fixture {
 pub(crate) fn run(root: &Path, file: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let scenario: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    check_scenario(&scenario)?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     let dir = root.join("target/scenarios").join(format!("rust-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
@@ -109,8 +96,8 @@ async fn play(
     place: Place,
     web: HashMap<String, Fixture>,
 ) -> Result<(), String> {
-    let pool = scenario.get("pool").map_or("{}".to_owned(), Value::to_string);
-    let pool = PoolOptions::from_json(&pool).map_err(|error| error.to_string())?;
+    let pool = camel_case(scenario["pool"].as_object().cloned().unwrap_or_default());
+    let pool = PoolOptions::from_json(&pool, Language::Node).map_err(|error| error.to_string())?;
     let run = Arc::new(Run {
         pool: Pool::new(pool),
         dir: dir.to_owned(),
@@ -145,7 +132,6 @@ impl Run {
     /// Makes a manager by the `config`, `config_file` or `discover` and the `options` of `description`.
     async fn open(&self, name: &str, description: &Value) -> Result<(), String> {
         let mut options = description["options"].as_object().cloned().unwrap_or_default();
-        let naming = options.remove("naming");
         options.entry("cache_dir").or_insert_with(|| json!(self.dir.join("cache")));
         options.insert("host_env".to_owned(), self.place.host_env.clone());
         let (questions, script) = (Asked::default(), options.get("trust").cloned());
@@ -153,21 +139,14 @@ impl Run {
             options.remove("trust");
         }
         let approval = options.remove("on_approval");
-        let options = ManagerOptions::from_json(&Value::Object(options).to_string())
+        let mut options = ManagerOptions::for_file(&camel_case(options), Language::Node)
             .map_err(|error| error.to_string())?;
-        let naming = naming.as_ref().and_then(Value::as_str);
-        let options = ManagerOptions {
-            naming: naming
-                .map_or(Ok(Naming::default()), Naming::from_style)
-                .map_err(|error| error.to_string())?,
-            pool: Some(self.pool.clone()),
-            trust: match script.as_ref().and_then(|script| script.get("answers")) {
-                Some(answers) => scripted(answers, &questions),
-                None => options.trust.clone(),
-            },
-            on_approval: approval.map(|script| approving(&script["answers"], &questions)),
-            ..options
-        };
+        if let Some(answers) = script.as_ref().and_then(|script| script.get("answers")) {
+            options = options.trust(scripted(answers, &questions));
+        }
+        let options = options
+            .pool(self.pool.clone())
+            .on_approval(approval.map(|script| approving(&script["answers"], &questions)));
         let made = if let Some(looking) = description.get("discover") {
             match self.place.discover(looking) {
                 Ok(looking) => Manager::discover(looking, options).await,
@@ -188,7 +167,7 @@ impl Run {
         Ok(())
     }
 
-    fn watch(&self, name: &str, manager: Manager, questions: Asked) {
+    pub(crate) fn watch(&self, name: &str, manager: Manager, questions: Asked) {
         let events = Arc::new(Mutex::new(Vec::new()));
         let (log, stream) = (events.clone(), manager.events());
         let collector = tokio::spawn(async move {
@@ -201,7 +180,7 @@ impl Run {
     }
 
     /// The manager that a step is about.
-    fn on(&self, step: &Value) -> Arc<Watched> {
+    pub(crate) fn on(&self, step: &Value) -> Arc<Watched> {
         let name = step["on"].as_str().unwrap_or(MAIN);
         let managers = self.managers.lock().unwrap();
         managers.get(name).unwrap_or_else(|| panic!("there is no manager {name:?}")).clone()
@@ -211,7 +190,6 @@ impl Run {
         Box::pin(async move {
             match step["do"].as_str().unwrap_or_default() {
                 "start" => {
-                    only(step, &["as", "step"])?;
                     let (run, inner) = (self.clone(), step["step"].clone());
                     let task = tokio::spawn(async move { run.verb(&inner).await });
                     // Its request is on its way before the next step begins.
@@ -220,14 +198,12 @@ impl Run {
                     Ok(())
                 }
                 "finish" => {
-                    only(step, &["as"])?;
                     let task = self.take(step)?;
                     let outcome = tokio::time::timeout(PATIENCE, task).await;
                     let outcome = outcome.map_err(|_| "did not finish")?;
                     judge(step, outcome.map_err(|error| error.to_string())?)
                 }
                 "cancel" => {
-                    only(step, &["as"])?;
                     let task = self.take(step)?;
                     task.abort();
                     match task.await {
@@ -236,20 +212,17 @@ impl Run {
                     }
                 }
                 "parallel" => {
-                    only(step, &["steps"])?;
                     let steps = step["steps"].as_array().ok_or("parallel needs steps")?;
                     let all = steps.iter().map(|step| self.clone().step(step));
                     futures_util::future::join_all(all).await.into_iter().collect()
                 }
                 "repeat" => {
-                    only(step, &["times", "step"])?;
                     for _ in 0..step["times"].as_u64().ok_or("repeat needs times")? {
                         self.clone().step(&step["step"]).await?;
                     }
                     Ok(())
                 }
                 "events" => {
-                    only(step, &[])?;
                     let wanted = step["expect"].as_array().ok_or("events needs expect")?;
                     let watched = self.on(step);
                     let seen = || watched.events.lock().unwrap().clone();
@@ -258,7 +231,6 @@ impl Run {
                         .map_err(|()| format!("not in this order: {}", Value::Array(seen())))
                 }
                 "no_events" => {
-                    only(step, &[])?;
                     let unwanted = step["expect"].as_array().ok_or("no_events needs expect")?;
                     let seen = self.on(step).events.lock().unwrap().clone();
                     match is_subsequence(unwanted, &seen) {
@@ -267,25 +239,19 @@ impl Run {
                     }
                 }
                 "questions" => {
-                    only(step, &[])?;
                     let watched = self.on(step);
                     let asked = || Value::Array(watched.questions.lock().unwrap().clone());
                     let _ = until(|| check(&step["expect"], &asked()).is_ok()).await;
                     check(&step["expect"], &asked())
                 }
                 "journal" => self.journal(step).await,
-                "open" => {
-                    only(step, &["as", "config", "config_file", "discover", "options"])?;
-                    self.open(step["as"].as_str().ok_or("open needs as")?, step).await
-                }
+                "open" => self.open(step["as"].as_str().ok_or("open needs as")?, step).await,
                 "advance" => {
-                    only(step, &["ms"])?;
                     let ms = step["ms"].as_u64().ok_or("advance needs ms")?;
                     self.pool.clock().advance(Duration::from_millis(ms));
                     Ok(())
                 }
                 "write" => {
-                    only(step, &["file", "text"])?;
                     let file = step["file"].as_str().ok_or("write needs file")?;
                     let fresh = format!("{file}.new");
                     std::fs::write(&fresh, text_of(&step["text"]))
@@ -293,12 +259,10 @@ impl Run {
                     std::fs::rename(&fresh, file).map_err(|error| error.to_string())
                 }
                 "remove_file" => {
-                    only(step, &["file"])?;
                     let file = step["file"].as_str().ok_or("remove_file needs file")?;
                     std::fs::remove_file(file).map_err(|error| error.to_string())
                 }
                 "file" => {
-                    only(step, &["file"])?;
                     let file = step["file"].as_str().ok_or("file needs file")?;
                     let text = std::fs::read_to_string(file).unwrap_or_default();
                     match &step["expect"] {
@@ -317,7 +281,6 @@ impl Run {
     }
 
     fn fixture(&self, step: &Value) -> Result<(), String> {
-        only(step, &["fixture"])?;
         let mut web = self.web.lock().unwrap();
         let name = step["fixture"].as_str().unwrap_or_default();
         let fixture = web.get_mut(name).ok_or("there is no such fixture")?;
@@ -337,7 +300,6 @@ impl Run {
     }
 
     async fn journal(&self, step: &Value) -> Result<(), String> {
-        only(step, &["file", "count"])?;
         let file = PathBuf::from(step["file"].as_str().ok_or("journal needs file")?);
         let wanted = step["expect"].as_array().cloned().unwrap_or_default();
         until(|| is_subsequence(&wanted, &read_journal(&file)))
@@ -352,198 +314,6 @@ impl Run {
         }
         Ok(())
     }
-
-    async fn verb(&self, step: &Value) -> Outcome {
-        if let Some(allowed) = place::keys_of(&step["do"]) {
-            keys(step, allowed);
-            return self.place.verb(step);
-        }
-        let watched = self.on(step);
-        let manager = &watched.manager;
-        let text = |key: &str| step[key].as_str().unwrap_or_default();
-        let limit = step["timeout_ms"].as_u64().map(Duration::from_millis);
-        match text("do") {
-            "connect_all" => {
-                keys(step, &[]);
-                manager.connect_all().await.map(|report| json!(report))
-            }
-            "connect" => {
-                keys(step, &["server"]);
-                manager.connect(text("server")).await.map(|()| Value::Null)
-            }
-            "wait_for" => {
-                keys(step, &["server", "timeout_ms"]);
-                manager.wait_for(text("server"), limit).await.map(|()| Value::Null)
-            }
-            "tools" => {
-                keys(step, &[]);
-                Ok(manager.get_tools().tools().iter().map(|tool| json!(tool.name)).collect())
-            }
-            "search_tools" => {
-                keys(step, &["query", "k"]);
-                let k = step["k"].as_u64().unwrap_or(5) as usize;
-                let found = manager.search_tools(text("query"), k);
-                Ok(found.iter().map(|tool| json!(tool.name)).collect())
-            }
-            "tool" => {
-                keys(step, &["name"]);
-                Ok(manager.get_tools().get(text("name")).map_or(Value::Null, describe))
-            }
-            "call_tool" | "call" => {
-                keys(step, CALL_KEYS);
-                self.call(manager, step, limit).await
-            }
-            "execute" => {
-                keys(step, CALL_KEYS);
-                self.execute(manager, step, limit).await
-            }
-            "status" => {
-                keys(step, &[]);
-                let all = manager.status();
-                Ok(all.iter().map(|status| (status.name.clone(), json!(status))).collect())
-            }
-            "warnings" => {
-                keys(step, &[]);
-                Ok(json!(manager.warnings()))
-            }
-            "discovery" => {
-                keys(step, &[]);
-                Ok(manager.discovery().map_or(Value::Null, |found| place::described(&found)))
-            }
-            "kill" => {
-                keys(step, &["server"]);
-                let status =
-                    manager.status().into_iter().find(|status| status.name == text("server"));
-                let pid = status.and_then(|status| status.pid).expect("the server has a process");
-                let pid = rustix::process::Pid::from_raw(pid as i32).expect("a pid");
-                rustix::process::kill_process(pid, rustix::process::Signal::KILL)
-                    .expect("it lives");
-                Ok(Value::Null)
-            }
-            "child" => {
-                keys(step, &["as"]);
-                self.watch(text("as"), manager.child()?, watched.questions.clone());
-                Ok(Value::Null)
-            }
-            "reload" => {
-                keys(step, &["config"]);
-                let report = match step.get("config") {
-                    Some(config) => manager.reload_with(Config::from_value(config.clone())?).await,
-                    None => manager.reload().await,
-                };
-                report.map(|report| json!(report))
-            }
-            "accept_drift" => {
-                keys(step, &["server", "tool"]);
-                let accepted = manager.accept_drift(text("server"), step["tool"].as_str()).await;
-                accepted.map(|names| json!(names))
-            }
-            "disconnect" => {
-                keys(step, &["server"]);
-                manager.disconnect(text("server")).await.map(|()| Value::Null)
-            }
-            "disconnect_all" => {
-                keys(step, &[]);
-                manager.disconnect_all().await;
-                Ok(Value::Null)
-            }
-            "close" => {
-                keys(step, &[]);
-                manager.close().await;
-                Ok(Value::Null)
-            }
-            other => panic!("there is no step {other:?}"),
-        }
-    }
-
-    async fn call(&self, manager: &Manager, step: &Value, limit: Option<Duration>) -> Outcome {
-        let arguments = match &step["arguments"] {
-            Value::Null => Arguments::none(),
-            arguments => Arguments::new(arguments)?,
-        };
-        let told = Told::default();
-        let options = call_options(step, limit, &told)?;
-        let result = match step["do"].as_str() {
-            Some("call") => {
-                let name = step["name"].as_str().unwrap_or_default();
-                manager.call(name, arguments, options).await?
-            }
-            _ => {
-                let server = step["server"].as_str().unwrap_or_default();
-                let tool = step["tool"].as_str().unwrap_or_default();
-                manager.call_tool(server, tool, arguments, options).await?
-            }
-        };
-        let shown = step["for_model"] == true;
-        Ok(json!({
-            "text": result.text(), "is_error": result.is_error(), "content": result.content(),
-            "structured": result.structured(), "json": result.json(),
-            "raw": serde_json::from_str::<Value>(result.json()).unwrap_or_default(),
-            "for_model": shown.then(|| result.for_model()), "signals": shown.then(|| result.signals()),
-            "progress": *told.lock().unwrap(),
-        }))
-    }
-
-    async fn execute(&self, manager: &Manager, step: &Value, limit: Option<Duration>) -> Outcome {
-        let tool = chosen(manager, step);
-        let told = Told::default();
-        let options = call_options(step, limit, &told)?;
-        let output = match &step["arguments"] {
-            Value::Null => tool.execute(Arguments::none(), options).await,
-            arguments => tool.execute(arguments.clone(), options).await,
-        };
-        Ok(json!({
-            "text": output.text(), "is_error": output.is_error(), "server": output.server(),
-            "tool": output.tool(), "provider": output.provider(), "content": output.content(),
-            "structured": output.structured(), "signals": output.signals(), "error": output.error(),
-            "progress": *told.lock().unwrap(),
-        }))
-    }
-}
-
-/// What a call told of its progress.
-type Told = Arc<Mutex<Vec<Value>>>;
-
-fn call_options(
-    step: &Value,
-    limit: Option<Duration>,
-    told: &Told,
-) -> Result<CallOptions, mcpool::Error> {
-    let mut options = CallOptions {
-        timeout: limit,
-        max_total_timeout: step["max_total_timeout_ms"].as_u64().map(Duration::from_millis),
-        retry: step["retry"].as_str().map(Retry::from_name).transpose()?,
-        ..CallOptions::default()
-    };
-    options.meta = step["meta"].as_object().map(Arguments::new).transpose()?;
-    if step["progress"] == true {
-        let told = told.clone();
-        options.on_progress =
-            Some(Arc::new(move |progress| told.lock().unwrap().push(json!(progress))));
-    }
-    Ok(options)
-}
-
-/// The tool that a step means; it may have been remembered by an earlier one.
-fn chosen(manager: &Manager, step: &Value) -> mcpool::Tool {
-    let catalog = manager.get_tools();
-    let is_meant = |tool: &&mcpool::Tool| match step["name"].as_str() {
-        Some(name) => tool.name == name,
-        None => step["server"] == tool.of.server() && step["tool"] == tool.of.raw_name(),
-    };
-    catalog.tools().iter().find(is_meant).unwrap_or_else(|| panic!("no tool for {step}")).clone()
-}
-
-fn describe(tool: &mcpool::Tool) -> Value {
-    let parsed =
-        |text: Option<&str>| text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap());
-    json!({
-        "name": tool.name, "server": tool.of.server(), "raw_name": tool.of.raw_name(),
-        "title": tool.of.title(), "description": tool.of.description(),
-        "input_schema": parsed(Some(&tool.of.input_schema())), "output_schema": parsed(tool.of.output_schema()),
-        "annotations": parsed(tool.of.annotations()), "requires_approval": tool.requires_approval,
-        "provider": tool.provider(), "state": tool.state, "signals": tool.of.signals(),
-    })
 }
 
 /// Holds the outcome against the step's `expect` or `error`.
@@ -557,21 +327,6 @@ fn judge(step: &Value, outcome: Outcome) -> Result<(), String> {
         (Err(error), Value::Null) => Err(format!("failed with {error:?}")),
         (Err(error), expected) => check(expected, &json!(error)),
     }
-}
-
-fn only(step: &Value, allowed: &[&str]) -> Result<(), String> {
-    let keys = step.as_object().ok_or("a step is an object")?.keys();
-    match keys
-        .into_iter()
-        .find(|key| !allowed.contains(&key.as_str()) && !COMMON_KEYS.contains(&key.as_str()))
-    {
-        Some(key) => Err(format!("unknown key {key:?}")),
-        None => Ok(()),
-    }
-}
-
-fn keys(step: &Value, allowed: &[&str]) {
-    only(step, allowed).unwrap_or_else(|problem| panic!("{problem}"));
 }
 
 async fn until(condition: impl Fn() -> bool) -> Result<(), ()> {

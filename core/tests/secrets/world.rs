@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mcpool::{CacheOption, DiscoverOptions, HostEnv, ManagerOptions, Pool, PoolOptions};
+use mcpool::{CacheDir, DiscoverOptions, HostEnv, ManagerOptions, Pool, PoolOptions};
 use serde_json::Value;
 
 use crate::common::{self, Web, fixture};
@@ -74,21 +74,17 @@ impl World {
     }
 
     pub(crate) fn discover_options(&self) -> DiscoverOptions {
-        DiscoverOptions {
-            cwd: Some(self.project()),
-            native: vec!["exa".to_owned()],
-            host_env: self.host_env(),
-            ..DiscoverOptions::default()
-        }
+        DiscoverOptions::default()
+            .cwd(self.project())
+            .native(vec!["exa".to_owned()])
+            .host_env(self.host_env())
     }
 
     pub(crate) fn manager_options(&self) -> ManagerOptions {
-        ManagerOptions {
-            pool: Some(Pool::new(PoolOptions::default())),
-            cache: CacheOption::At(self.home.join("cache")),
-            host_env: self.host_env(),
-            ..ManagerOptions::default()
-        }
+        ManagerOptions::default()
+            .pool(Pool::new(PoolOptions::default()))
+            .cache_dir(CacheDir::At(self.home.join("cache")))
+            .host_env(self.host_env())
     }
 
     /// Whether each value reached its server.

@@ -156,7 +156,7 @@ async fn pass(plan: Plan) -> Report {
 
 fn manager_of(servers: Map<String, Value>) -> Manager {
     let config = Config::from_value(json!({"mcpServers": servers})).expect("a valid config");
-    let options = mcpool::ManagerOptions { restart_wait: Duration::from_secs(2), ..apart() };
+    let options = apart().restart_wait(Duration::from_secs(2));
     Manager::new(config, options)
 }
 

@@ -1,15 +1,7 @@
 // Owns the tools of the AI SDK. The SDK itself is handed in, so that each module system brings its own.
 import type { PrepareStepFunction, ToolSet } from 'ai';
 import type { Manager, Tool } from 'mcpool';
-import {
-  heeding,
-  imagesOf,
-  objectSchemaOf,
-  perTool,
-  recordOf,
-  type ToolOptions,
-  type ToolRecord,
-} from './shared.js';
+import { heeding, imagesOfRecord, perTool, recordOf, type ToolOptions, type ToolRecord } from './shared.js';
 
 export type { ToolOptions, ToolRecord } from './shared.js';
 
@@ -34,12 +26,12 @@ export function adapt({
   const toolOf = (tool: Tool, { needsApproval = false }: ToolOptions) =>
     dynamicTool({
       description: tool.description,
-      inputSchema: jsonSchema(objectSchemaOf(tool)),
+      inputSchema: jsonSchema(tool.objectSchema),
       needsApproval: needsApproval && tool.requiresApproval,
       metadata: { server: tool.server, tool: tool.rawName },
       execute: async (input, { abortSignal }) =>
         recordOf(await tool.execute(input as never, heeding(abortSignal))),
-      toModelOutput: ({ output }) => modelOutputOf(output as ToolRecord),
+      toModelOutput: ({ output }) => modelOutputOf(tool, output as ToolRecord),
     });
 
   const tools: AiSdk['tools'] = (manager, options = {}) =>
@@ -62,9 +54,9 @@ export function adapt({
   return { tools, liveTools };
 }
 
-function modelOutputOf(record: ToolRecord) {
+function modelOutputOf(tool: Tool, record: ToolRecord) {
   const { text, isError } = record;
-  const images = imagesOf(record);
+  const images = imagesOfRecord(tool, record);
   if (images.length === 0) return { type: isError ? 'error-text' : 'text', value: text } as const;
   const files = images.map(({ data, mimeType }) => ({
     type: 'file' as const,

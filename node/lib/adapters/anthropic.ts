@@ -7,7 +7,7 @@ import type {
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages';
 import type { CallOptions, Manager, Tool, ToolOutput } from 'mcpool';
-import { executeNamed, heeding, imagesOf, objectSchemaOf, perTool } from './shared.js';
+import { executeNamed, heeding, perTool } from './shared.js';
 
 /** An answer, or its content. */
 export type Asking = { content: readonly ContentBlock[] } | readonly ContentBlock[];
@@ -65,7 +65,7 @@ const tools = (manager: Manager): ToolParam[] => manager.getTools().map(paramOf)
 
 const paramOf = (tool: Tool) => ({
   ...{ name: tool.name, description: tool.description },
-  input_schema: objectSchemaOf(tool),
+  input_schema: tool.objectSchema,
 });
 
 async function run(
@@ -87,7 +87,7 @@ async function run(
 }
 
 function contentOf(output: ToolOutput) {
-  const images = imagesOf(output).map(({ data, mimeType }) => ({
+  const images = output.modelImages.map(({ data, mimeType }) => ({
     type: 'image' as const,
     source: { type: 'base64' as const, media_type: mimeType as 'image/png', data },
   }));

@@ -2,7 +2,7 @@
 import type { DynamicStructuredTool } from '@langchain/core/tools';
 import type { AgentMiddleware } from 'langchain';
 import type { Manager, Tool, ToolOutput } from 'mcpool';
-import { heeding, imagesOf, objectSchemaOf, perTool, recordOf } from './shared.js';
+import { heeding, perTool, recordOf } from './shared.js';
 
 export type { ToolRecord } from './shared.js';
 
@@ -36,7 +36,7 @@ export function adapt({ tool: make, ToolMessage, createMiddleware }: Framework):
           status: output.isError ? 'error' : 'success',
         });
       },
-      { name, description, schema: objectSchemaOf(tool) },
+      { name, description, schema: tool.objectSchema },
     ) as DynamicStructuredTool;
   };
 
@@ -74,7 +74,7 @@ export function adapt({ tool: make, ToolMessage, createMiddleware }: Framework):
 }
 
 function contentOf(output: ToolOutput) {
-  const images = imagesOf(output);
+  const images = output.modelImages;
   if (images.length === 0) return output.text;
   return [
     { type: 'text' as const, text: output.text },

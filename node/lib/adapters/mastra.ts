@@ -1,16 +1,7 @@
 // Owns the tools of Mastra. Mastra itself is handed in, so that each module system brings its own.
 import type { ToolAction } from '@mastra/core/tools';
 import type { Manager, Tool } from 'mcpool';
-import {
-  heeding,
-  imagesOf,
-  type ObjectSchema,
-  objectSchemaOf,
-  perTool,
-  recordOf,
-  type ToolOptions,
-  type ToolRecord,
-} from './shared.js';
+import { heeding, imagesOfRecord, perTool, recordOf, type ToolOptions, type ToolRecord } from './shared.js';
 
 export type { ToolOptions, ToolRecord } from './shared.js';
 
@@ -33,11 +24,11 @@ export function adapt({ createTool }: Pick<typeof import('@mastra/core/tools'), 
     createTool({
       id: tool.name,
       description: tool.description,
-      inputSchema: unchecked(objectSchemaOf(tool)),
+      inputSchema: unchecked(tool.objectSchema),
       requireApproval: needsApproval && tool.requiresApproval,
       execute: async (input, context) =>
         recordOf(await tool.execute(input as never, heeding(context?.abortSignal))),
-      toModelOutput: (output) => modelOutputOf(output as ToolRecord),
+      toModelOutput: (output) => modelOutputOf(tool, output as ToolRecord),
     }) as unknown as ToolAction<unknown, ToolRecord>;
 
   const tools = (manager: Manager, options: ToolOptions = {}): MastraTools =>
@@ -60,7 +51,7 @@ export function adapt({ createTool }: Pick<typeof import('@mastra/core/tools'), 
 }
 
 /** A schema that the model is shown as it is, and by which nothing is refused: that is the server's to do. */
-function unchecked(schema: ObjectSchema) {
+function unchecked(schema: Tool['objectSchema']) {
   const shown = () => schema;
   const validate = (value: unknown) => ({ value });
   return {
@@ -68,9 +59,9 @@ function unchecked(schema: ObjectSchema) {
   } as const;
 }
 
-function modelOutputOf(record: ToolRecord) {
+function modelOutputOf(tool: Tool, record: ToolRecord) {
   const { text, isError } = record;
-  const images = imagesOf(record);
+  const images = imagesOfRecord(tool, record);
   if (images.length === 0) return { type: isError ? 'error-text' : 'text', value: text };
   const media = images.map(({ data, mimeType }) => ({ type: 'media', data, mediaType: mimeType }));
   return { type: 'content', value: [{ type: 'text', text }, ...media] };

@@ -7,7 +7,7 @@ import type {
   MCPServer,
 } from '@openai/agents';
 import type { Manager, Tool, ToolOutput } from 'mcpool';
-import { argumentsOf, executeNamed, heeding, imagesOf, objectSchemaOf, type ToolOptions } from './shared.js';
+import { argumentsOf, executeNamed, heeding, type ToolOptions } from './shared.js';
 
 export type { ToolOptions } from './shared.js';
 
@@ -43,7 +43,7 @@ export function server(manager: Manager, options: ServerOptions = {}): MCPServer
     async listTools() {
       const listed = (tool: Tool) => ({
         ...{ name: tool.name, description: tool.description },
-        inputSchema: objectSchemaOf(tool),
+        inputSchema: tool.objectSchema,
       });
       // The SDK's type asks for more than the protocol does; what is left out the SDK fills in.
       return manager.getTools().map(listed) as never;
@@ -67,13 +67,13 @@ export function tools(manager: Manager, { needsApproval = false }: ToolOptions =
     type: 'function',
     name: tool.name,
     description: tool.description,
-    parameters: objectSchemaOf(tool) as FunctionTool['parameters'],
+    parameters: tool.objectSchema as FunctionTool['parameters'],
     strict: false,
     needsApproval: async () => needsApproval && tool.requiresApproval,
     isEnabled: async () => true,
     invoke: async (_context, input, details) => {
       const output = await tool.execute(argumentsOf(input), heeding(details?.signal));
-      const images = imagesOf(output);
+      const images = output.modelImages;
       if (images.length === 0) return output.text;
       const shown = images.map(({ data, mimeType }) => ({
         type: 'image',
@@ -87,7 +87,7 @@ export function tools(manager: Manager, { needsApproval = false }: ToolOptions =
 
 /** The text for the model and the images. */
 function resultOf(output: ToolOutput): CallToolResult {
-  const images = imagesOf(output).map((image) => ({ type: 'image', ...image }));
+  const images = output.modelImages.map((image) => ({ type: 'image', ...image }));
   return {
     content: [{ type: 'text', text: output.text }, ...images],
     isError: output.isError,

@@ -12,13 +12,13 @@ import type {
   ResponseInputItem,
   ResponseOutputItem,
 } from 'openai/resources/responses/responses';
-import { argumentsOf, dataUrl, executeNamed, heeding, imagesOf, objectSchemaOf } from './shared.js';
+import { argumentsOf, dataUrl, executeNamed, heeding } from './shared.js';
 
 /** The manager's tools as they are now, for `tools` of a chat completion. */
 export function chatTools(manager: Manager): ChatCompletionFunctionTool[] {
   return manager.getTools().map((tool) => ({
     type: 'function',
-    function: { name: tool.name, description: tool.description, parameters: objectSchemaOf(tool) },
+    function: { name: tool.name, description: tool.description, parameters: tool.objectSchema },
   }));
 }
 
@@ -45,7 +45,7 @@ export function runnerTools(manager: Manager): RunnableToolFunctionWithParse<obj
     function: {
       name: tool.name,
       description: tool.description,
-      parameters: objectSchemaOf(tool),
+      parameters: tool.objectSchema,
       parse: argumentsOf,
       function: async (args, runner) =>
         (await tool.execute(args as never, heeding(runner.controller.signal))).text,
@@ -57,7 +57,7 @@ export function runnerTools(manager: Manager): RunnableToolFunctionWithParse<obj
 export function responseTools(manager: Manager): FunctionTool[] {
   return manager.getTools().map((tool) => ({
     ...{ type: 'function', name: tool.name, description: tool.description },
-    ...{ parameters: objectSchemaOf(tool), strict: false },
+    ...{ parameters: tool.objectSchema, strict: false },
   }));
 }
 
@@ -77,7 +77,7 @@ export async function runResponse(
 }
 
 function itemsOf(output: ToolOutput): string | ResponseFunctionCallOutputItem[] {
-  const images = imagesOf(output);
+  const images = output.modelImages;
   if (images.length === 0) return output.text;
   const shown = images.map((image) => ({ type: 'input_image' as const, image_url: dataUrl(image) }));
   return [{ type: 'input_text', text: output.text }, ...shown];

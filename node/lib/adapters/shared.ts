@@ -1,19 +1,10 @@
-// Owns what the adapters have in common: which images a model can be shown, and calling a tool by the model's words.
-import type { Arguments, CallOptions, ContentBlock, Manager, Schema, Signal, Tool, ToolOutput } from 'mcpool';
-
-/** A JSON Schema of an object. */
-export type ObjectSchema = Schema & { type: 'object' };
+// Owns what the adapters have in common: the record of a call, and calling a tool by the model's words.
+import type { Arguments, CallOptions, ContentBlock, Image, Manager, Signal, Tool, ToolOutput } from 'mcpool';
 
 /** How tools are made for a framework. */
 export interface ToolOptions {
   /** Whether the framework asks a person before it calls a tool that requires approval. */
   needsApproval?: boolean;
-}
-
-/** An image in base64. */
-export interface Image {
-  data: string;
-  mimeType: string;
 }
 
 /** What became of a call, as plain JSON: the text is for the model, the rest for the program. */
@@ -32,25 +23,13 @@ export interface ToolRecord {
   error?: { code: string; message: string; hint?: string };
 }
 
-const SHOWN: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const IMAGES_OF_RECORD = Symbol.for('mcpool.imagesOfRecord');
 
-/**
- * The images that every model takes. Others stay what the text says of them, for a bad one would cost the whole turn; so
- * would one beside an error, with some providers.
- */
-export function imagesOf({ content, isError }: Pick<ToolOutput, 'content' | 'isError'>): Image[] {
-  if (isError) return [];
-  return content.flatMap((block) => {
-    const { type, data, mimeType, resource } = Object(block);
-    const { blob, mimeType: kind } = Object(resource);
-    const image = type === 'resource' ? { data: blob, mimeType: kind } : { data, mimeType };
-    return (type === 'image' || type === 'resource') && isShown(image) ? [image] : [];
-  });
+/** The images that a model is shown of a record, which the framework may have stored. */
+export function imagesOfRecord(tool: Tool, record: ToolRecord): Image[] {
+  const asked = tool as unknown as Record<symbol, (record: ToolRecord) => Image[]>;
+  return (asked[IMAGES_OF_RECORD] as (typeof asked)[symbol]).call(tool, record);
 }
-
-const isShown = ({ data, mimeType }: Image): boolean =>
-  SHOWN.has(mimeType) && typeof data === 'string' && data.length % 4 === 0 && BASE64.test(data);
 
 export function recordOf(output: ToolOutput): ToolRecord {
   const { text, isError, server, tool, content, structured, signals, error } = output;
@@ -64,11 +43,6 @@ export function recordOf(output: ToolOutput): ToolRecord {
 }
 
 export const dataUrl = ({ data, mimeType }: Image): string => `data:${mimeType};base64,${data}`;
-
-/** The schema as all providers take it: that of an object, with properties. What else it says is the server's word. */
-export function objectSchemaOf({ inputSchema }: Tool): ObjectSchema {
-  return { ...inputSchema, type: 'object', properties: Object(inputSchema.properties) };
-}
 
 /** The arguments that a model wrote as JSON. What is none is left to the core to refuse. */
 export function argumentsOf(json: string): Arguments {

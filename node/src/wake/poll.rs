@@ -112,7 +112,7 @@ unsafe extern "C" fn on_readable(handle: Handle, _status: c_int, _events: c_int)
                 let (count, first) = (arguments.len(), arguments.as_ptr());
                 sys::napi_make_callback(env, null_mut(), global, deliver, count, first, &mut answer)
             };
-            report(env, status);
+            report(env, status)
         });
     });
 }

@@ -129,7 +129,7 @@ unsafe extern "C" fn on_call(
                 let (count, first) = (arguments.len(), arguments.as_ptr());
                 sys::napi_call_function(env, global, deliver, count, first, &mut answer)
             };
-            report(env, status);
+            report(env, status)
         });
     }
     let _ = context.drained.try_send(());

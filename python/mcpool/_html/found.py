@@ -7,7 +7,7 @@ from .servers import dot, problem
 
 TYPE_CHECKING = False  # Not from typing: showing something stays cheap.
 if TYPE_CHECKING:
-    from .._records import Discovery, FoundServer
+    from .._discover import Discovery, FoundServer
 
 
 def discovery(one: Discovery) -> str:

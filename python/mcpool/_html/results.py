@@ -12,8 +12,8 @@ TYPE_CHECKING = False  # Not from typing: showing something stays cheap.
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._execute import ToolOutput
     from .._native import ToolResult
+    from .._output import ToolOutput
 
 _BLOCKS = 100
 _SCHEMES = ("https://", "http://")

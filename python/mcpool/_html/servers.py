@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._errors import McpoolError
-    from .._types import Calls, ConnectReport, ServerStatus, Signal
+    from .._events import Signal
+    from .._status import Calls, ConnectReport, ServerStatus
 
 _HEADS = (
     "Server",
@@ -116,7 +117,15 @@ def problem(error: McpoolError, *, code: bool = False) -> str:
     """What happened and what to do about it."""
     head = f"<strong>{text(error.code)}</strong> " if code else ""
     hint = f'<span class="mcpool-block">→ {text(error.hint, _LONG)}</span>' if error.hint else ""
-    return f'<div class="mcpool-problem">{head}{text(error.message, _LONG)}{hint}</div>'
+    # The last lines say most.
+    output = "".join(f"{name}:<pre>{text(words[-_LONG:])}</pre>" for name, words in _output(error))
+    return f'<div class="mcpool-problem">{head}{text(error.message, _LONG)}{hint}{output}</div>'
+
+
+def _output(error: McpoolError) -> list[tuple[str, str]]:
+    """What the server's process wrote, by stream."""
+    streams = (("stdout", error.stdout), ("stderr", error.stderr))
+    return [(name, words) for name, words in streams if words]
 
 
 def orders(signals: Sequence[Signal]) -> str:
@@ -132,8 +141,13 @@ def error(one: McpoolError) -> str:
         rows.append(("Hint", text(one.hint, 4000)))
     if one.server:
         rows.append(("Server", text(one.server, 200)))
+    if one.stage:
+        rows.append(("Stage", text(one.stage)))
     if one.executed:
         rows.append(("Executed", text(one.executed)))
+    numbers = (("Exit code", one.exit_code), ("Signal", one.signal), ("HTTP status", one.http_status))
+    rows += [(name, text(number)) for name, number in numbers if number is not None]
+    rows += [(name, f"<pre>{text(words)}</pre>") for name, words in _output(one)]
     if one.rpc is not None:
         rows.append(("Server's answer", f"{one.rpc.code}: {text(one.rpc.message, 4000)}"))
     if one.restart is not None:

@@ -11,7 +11,6 @@ from anthropic.lib.tools import (
 )
 
 from ..blocking import Manager as BlockingManager
-from ._parts import object_schema, pictures
 from .anthropic import content
 
 if TYPE_CHECKING:
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     from anthropic.types.beta import BetaToolParam
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput
     from .._native import Tool
+    from .._output import ToolOutput
 
 
 class RunnerTools(list[Any]):
@@ -74,11 +73,11 @@ class BlockingTool(BetaBuiltinFunctionTool):
 
 
 def _definition(tool: Tool) -> BetaToolParam:
-    return {"name": tool.name, "description": tool.description, "input_schema": object_schema(tool)}
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.object_schema}
 
 
 def _answer(output: ToolOutput) -> list[Any]:
-    blocks = content(output.text, pictures(output))
+    blocks = content(output.text, output.model_images)
     if output.is_error:
         raise ToolError(blocks)
     return blocks

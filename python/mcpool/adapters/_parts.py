@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from base64 import b64encode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._errors import McpoolError
-from .._execute import Named, ToolOutput
 from .._manager import Manager
+from .._output import Named, ToolOutput
 from ..blocking import Manager as BlockingManager
-from ._images import images
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from .._base import ManagerBase
     from .._native import Tool
-
-# What every provider's API takes; one image of another kind would have it refuse the whole request.
-IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-
-
-class Picture(NamedTuple):
-    """An image that a model can be shown."""
-
-    mime_type: str
-    base64: str
-
-    @property
-    def url(self) -> str:
-        return f"data:{self.mime_type};base64,{self.base64}"
+    from .._result import Image
 
 
 class Call(NamedTuple):
@@ -48,7 +33,7 @@ class Answer(NamedTuple):
     call: Call
     text: str
     is_error: bool
-    pictures: list[Picture]
+    images: list[Image]
 
 
 def missing(package: str, module: str) -> ImportError:
@@ -58,17 +43,6 @@ def missing(package: str, module: str) -> ImportError:
         f"{module} needs {package}, which is not installed, or too old. Run: pip install 'mcpool[{extra}]'",
         name=package,
     )
-
-
-def pictures(output: ToolOutput) -> list[Picture]:
-    """The images that a model can be shown; the text names the others.
-
-    A failure has none: not every API takes an image beside an error.
-    """
-    if output.is_error:
-        return []
-    shown = (image for image in images(output.content) if image.mime_type in IMAGE_TYPES and image.data)
-    return [Picture(image.mime_type, b64encode(image.data).decode()) for image in shown]
 
 
 def record(output: ToolOutput) -> dict[str, Any]:
@@ -102,16 +76,6 @@ def parsed(arguments: object) -> Any:
 def field(thing: Any, name: str) -> Any:
     """A field of what an SDK gave, be it an object or a dict."""
     return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
-
-
-def object_schema(tool: Tool) -> dict[str, Any]:
-    """The schema as all providers take it: that of an object, with properties. What else it says stays.
-
-    One schema without them would have a provider refuse the whole request.
-    """
-    schema = tool.input_schema
-    properties = schema.get("properties")
-    return {**schema, "type": "object", "properties": properties if isinstance(properties, dict) else {}}
 
 
 def about(tool: Tool) -> dict[str, Any]:
@@ -173,4 +137,4 @@ def answers_blocking(manager: ManagerBase, calls: Sequence[Call]) -> list[Answer
 
 
 def _answer(call: Call, output: ToolOutput) -> Answer:
-    return Answer(call, output.text, output.is_error, pictures(output))
+    return Answer(call, output.text, output.is_error, output.model_images)

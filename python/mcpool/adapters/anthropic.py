@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import Answer, Call, Picture, answers, answers_blocking, field, missing, object_schema
+from ._parts import Answer, Call, answers, answers_blocking, field, missing
 
 if TYPE_CHECKING:
     from anthropic.types import ToolParam, ToolResultBlockParam
 
     from .._base import ManagerBase
+    from .._result import Image
     from ._anthropic_runner import RunnerTools
 
 __all__ = ["run", "run_blocking", "runner_tools", "tools"]
@@ -21,7 +22,7 @@ __all__ = ["run", "run_blocking", "runner_tools", "tools"]
 def tools(manager: ManagerBase) -> list[ToolParam]:
     """The tools as they are now, for `messages.create(tools=…)`. Ask again for each request."""
     return [
-        {"name": tool.name, "description": tool.description, "input_schema": object_schema(tool)}
+        {"name": tool.name, "description": tool.description, "input_schema": tool.object_schema}
         for tool in manager.get_tools()
     ]
 
@@ -52,14 +53,14 @@ def runner_tools(manager: ManagerBase) -> RunnerTools:
     return RunnerTools(manager)
 
 
-def content(text: str, pictures: list[Picture]) -> list[Any]:
+def content(text: str, images: list[Image]) -> list[Any]:
     """The blocks of a result."""
     shown = [
         {
             "type": "image",
-            "source": {"type": "base64", "media_type": picture.mime_type, "data": picture.base64},
+            "source": {"type": "base64", "media_type": image.mime_type, "data": image.data},
         }
-        for picture in pictures
+        for image in images
     ]
     return [{"type": "text", "text": text}, *shown]
 
@@ -76,7 +77,7 @@ def _result(answer: Answer) -> ToolResultBlockParam:
     result: ToolResultBlockParam = {
         "type": "tool_result",
         "tool_use_id": answer.call.id,
-        "content": content(answer.text, answer.pictures),
+        "content": content(answer.text, answer.images),
     }
     if answer.is_error:
         result["is_error"] = True

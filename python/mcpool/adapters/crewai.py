@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import missing, object_schema
+from ._parts import missing
 from ._schema import inlined, optional_as_null, without_nulls
 
 try:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from crewai.hooks import LLMCallHookContext
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput
     from .._native import Tool
+    from .._output import ToolOutput
 
 __all__ = ["Answer", "PoolTool", "Toolbox", "tools"]
 
@@ -55,7 +55,7 @@ class PoolTool(BaseTool):
         )
         self._tool = tool
         self._box = box
-        schema = object_schema(tool)
+        schema = tool.object_schema
         self._schema = inlined(schema, schema)
 
     def _run(self, /, **arguments: Any) -> Answer | ToolFailure:
@@ -118,7 +118,7 @@ class Arguments(BaseModel):
 
 def arguments_model(tool: Tool) -> type[Arguments]:
     """A model class whose schema is the server's own; it makes and loses nothing."""
-    schema = object_schema(tool)
+    schema = tool.object_schema
 
     def model_json_schema(*_args: Any, **_options: Any) -> dict[str, Any]:
         # CrewAI declares every argument required, and changes what it gets: each time a new one.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from base64 import b64decode
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import blocking
-from ._parts import Answer, Call, answers, answers_blocking, missing, object_schema
+from ._parts import Answer, Call, answers, answers_blocking, missing
 from ._schema import properties
 
 try:
@@ -96,7 +95,7 @@ def _execute_blocking(tool: Tool, /, **arguments: Any) -> str:
 
 def _declaration(tool: Tool) -> types.FunctionDeclaration:
     return types.FunctionDeclaration(
-        name=tool.name, description=tool.description, parameters_json_schema=object_schema(tool)
+        name=tool.name, description=tool.description, parameters_json_schema=tool.object_schema
     )
 
 
@@ -117,14 +116,14 @@ def _whole(value: Any) -> Any:
 
 
 def _part(answer: Answer) -> types.Part:
-    pictures = [
-        types.FunctionResponsePart.from_bytes(data=b64decode(picture.base64), mime_type=picture.mime_type)
-        for picture in answer.pictures
+    images = [
+        types.FunctionResponsePart.from_bytes(data=image.decode(), mime_type=image.mime_type)
+        for image in answer.images
     ]
     said = types.FunctionResponse(
         id=answer.call.id or None,
         name=answer.call.name,
         response={"error" if answer.is_error else "output": answer.text},
-        parts=pictures or None,
+        parts=images or None,
     )
     return types.Part(function_response=said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import about, missing, object_schema, pictures, record
+from ._parts import about, missing, record
 
 try:
     from langchain_core.messages import ToolMessage
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from langchain.agents.middleware import InterruptOnConfig
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput
     from .._native import Tool
+    from .._output import ToolOutput
     from ._langchain_live import LiveTools
 
 __all__ = ["PoolTool", "interrupt_on", "live_tools", "tools"]
@@ -66,7 +66,7 @@ def _tool(tool: Tool) -> PoolTool:
     return PoolTool(
         name=tool.name,
         description=tool.description,
-        args_schema=object_schema(tool),
+        args_schema=tool.object_schema,
         coroutine=call,
         func=call_blocking,
         response_format="content_and_artifact",
@@ -87,7 +87,6 @@ def _message(tool: Tool, output: ToolOutput, tool_call_id: str | None) -> tuple[
 
 def _content(output: ToolOutput) -> str | list[str | dict[str, Any]]:
     shown = [
-        {"type": "image", "base64": picture.base64, "mime_type": picture.mime_type}
-        for picture in pictures(output)
+        {"type": "image", "base64": image.data, "mime_type": image.mime_type} for image in output.model_images
     ]
     return [{"type": "text", "text": output.text}, *shown] if shown else output.text

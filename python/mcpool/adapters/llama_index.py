@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ._parts import missing, object_schema, pictures
+from ._parts import missing
 
 try:
     from llama_index.core.base.llms.types import ImageBlock, TextBlock
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from llama_index.core.workflow import Context
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput as Output
     from .._native import Tool
+    from .._output import ToolOutput as Output
 
 __all__ = ["Approval", "ApprovalRequired", "PoolTool", "ToolRetriever", "tools"]
 
@@ -83,7 +82,7 @@ class PoolTool(FunctionTool):
     """A tool of a manager. `raw_output` is the whole result as the server sent it, None if there was none."""
 
     def __init__(self, tool: Tool, needs_approval: bool = False) -> None:
-        metadata = RawMetadata(tool.description, tool.name, None, schema=object_schema(tool))
+        metadata = RawMetadata(tool.description, tool.name, None, schema=tool.object_schema)
         super().__init__(fn=self.call, async_fn=self.acall, metadata=metadata)
         self._tool = tool
         self.requires_context = needs_approval and tool.requires_approval
@@ -122,8 +121,7 @@ class PoolTool(FunctionTool):
 
     def _output(self, arguments: dict[str, Any], output: Output) -> ToolOutput:
         shown = [
-            ImageBlock(image=b64decode(picture.base64), image_mimetype=picture.mime_type)
-            for picture in pictures(output)
+            ImageBlock(image=image.decode(), image_mimetype=image.mime_type) for image in output.model_images
         ]
         return ToolOutput(
             tool_name=self._tool.name,

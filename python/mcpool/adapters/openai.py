@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import Answer, Call, answers, answers_blocking, field, object_schema, parsed
+from ._parts import Answer, Call, answers, answers_blocking, field, parsed
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionToolMessageParam
@@ -34,7 +34,7 @@ def chat_tools(manager: ManagerBase) -> list[ChatCompletionFunctionToolParam]:
             "function": {
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": object_schema(tool),
+                "parameters": tool.object_schema,
             },
         }
         for tool in manager.get_tools()
@@ -61,7 +61,7 @@ def response_tools(manager: ManagerBase) -> list[FunctionToolParam]:
             "type": "function",
             "name": tool.name,
             "description": tool.description,
-            "parameters": object_schema(tool),
+            "parameters": tool.object_schema,
             "strict": False,  # The strict kind is a rewritten schema.
         }
         for tool in manager.get_tools()
@@ -101,7 +101,7 @@ def _chat_message(answer: Answer) -> ChatCompletionToolMessageParam:
 
 def _call_output(answer: Answer) -> FunctionCallOutput:
     output: Any = answer.text
-    if answer.pictures:
-        shown = [{"type": "input_image", "image_url": picture.url} for picture in answer.pictures]
+    if answer.images:
+        shown = [{"type": "input_image", "image_url": image.url} for image in answer.images]
         output = [{"type": "input_text", "text": answer.text}, *shown]
     return {"type": "function_call_output", "call_id": answer.call.id, "output": output}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import execute, handles, missing, object_schema, parsed, pictures, record
+from ._parts import execute, handles, missing, parsed, record
 
 try:
     from agents import FunctionTool, ToolOutputImage, ToolOutputText
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from agents.tool_context import ToolContext
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput
     from .._native import Tool
+    from .._output import ToolOutput
 
 __all__ = ["PoolServer", "server", "tools"]
 
@@ -71,7 +71,7 @@ class PoolServer(MCPServer):
         self._seen.update(current)
         return [
             McpTool.model_validate(
-                {"name": name, "description": tool.description, "inputSchema": object_schema(tool)}
+                {"name": name, "description": tool.description, "inputSchema": tool.object_schema}
             )
             for name, tool in current.items()
         ]
@@ -85,8 +85,8 @@ class PoolServer(MCPServer):
         else:
             output = await execute(self._manager, tool_name, arguments, meta)
         shown = [
-            {"type": "image", "data": picture.base64, "mimeType": picture.mime_type}
-            for picture in pictures(output)
+            {"type": "image", "data": image.data, "mimeType": image.mime_type}
+            for image in output.model_images
         ]
         return CallToolResult.model_validate(
             {
@@ -115,7 +115,7 @@ def _tool(tool: Tool, needs_approval: bool) -> FunctionTool:
     return FunctionTool(
         name=tool.name,
         description=tool.description,
-        params_json_schema=object_schema(tool),
+        params_json_schema=tool.object_schema,
         on_invoke_tool=invoke,
         strict_json_schema=False,  # The strict kind is a rewritten schema.
         needs_approval=needs_approval,
@@ -123,5 +123,5 @@ def _tool(tool: Tool, needs_approval: bool) -> FunctionTool:
 
 
 def _content(output: ToolOutput) -> str | list[ToolOutputText | ToolOutputImage]:
-    shown = [ToolOutputImage(image_url=picture.url) for picture in pictures(output)]
+    shown = [ToolOutputImage(image_url=image.url) for image in output.model_images]
     return [ToolOutputText(text=output.text), *shown] if shown else output.text

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
-from ._parts import about, execute, handles, missing, object_schema, pictures, record
+from ._parts import about, execute, handles, missing, record
 
 try:
     from pydantic_ai import BinaryContent, ToolDefinition, ToolFailed, ToolReturn
@@ -76,17 +75,14 @@ class PoolToolset(AbstractToolset[Any]):
             output = await execute(self._manager, name, tool_args)
         if output.is_error:
             raise ToolFailed(output.text)
-        shown = [
-            BinaryContent(b64decode(picture.base64), media_type=picture.mime_type)
-            for picture in pictures(output)
-        ]
+        shown = [BinaryContent(image.decode(), media_type=image.mime_type) for image in output.model_images]
         return ToolReturn([output.text, *shown] if shown else output.text, metadata=record(output))
 
     def _definition(self, tool: Tool) -> ToolDefinition:
         return ToolDefinition(
             name=tool.name,
             description=tool.description,
-            parameters_json_schema=object_schema(tool),
+            parameters_json_schema=tool.object_schema,
             return_schema=tool.output_schema,
             strict=False,  # The strict kind is a rewritten schema.
             kind="unapproved" if self._needs_approval and tool.requires_approval else "function",

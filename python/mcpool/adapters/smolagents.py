@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._images import images
 from ._parts import missing
 from ._schema import inlined, members, properties
 
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from smolagents import ActionStep, MultiStepAgent
 
     from .._base import ManagerBase
-    from .._execute import ToolOutput
     from .._native import Tool
+    from .._output import ToolOutput
 
 __all__ = ["PoolTool", "Toolbox", "tools"]
 
@@ -146,9 +145,9 @@ def structured(output: ToolOutput) -> Any:
 
 def decoded(output: ToolOutput) -> list[AgentImage]:
     pictures = []
-    for image in images(output.content):
+    for image in output.result.images if output.result else []:
         try:
-            pictures.append(AgentImage(image.data))
+            pictures.append(AgentImage(image.decode()))
         except Exception:
             # Whatever a decoder dislikes, the text stands for the image.
             continue

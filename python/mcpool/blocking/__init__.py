@@ -6,10 +6,10 @@ from collections import deque
 from sys import modules
 
 from .. import _native
-from .._base import ManagerBase, begin_span, manager_options
-from .._discover import discover_request
-from .._trust import trust_request
-from .._types import connect_report, event, reload_report
+from .._base import ManagerBase, plain_options, show_keywords
+from .._calls import begin_span
+from .._events import read_event
+from .._status import connect_report, reload_report
 from . import config
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
@@ -17,157 +17,77 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
     from types import TracebackType
-    from typing import Any, Literal
+    from typing import Any
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
-    from .._base import CacheDir, Naming
-    from .._native import NativeEvents, Pool, ToolResult
-    from .._questions import OnApproval
-    from .._records import Discovery, Trusted
-    from .._server import Surroundings
-    from .._trust import Trust
-    from .._types import ConnectReport, Event, ReloadReport, Retry
+    from .._calls import Retry
+    from .._discover import Discovery
+    from .._events import Event
+    from .._host_env import HostEnv
+    from .._native import NativeEvents, ToolResult
+    from .._options import DiscoverManagerOptions, DiscoverOptions
+    from .._status import ConnectReport, ReloadReport
+    from .._trust import Trusted
 
 __all__ = ["Events", "Manager", "config", "discover", "trust", "trusted", "untrust"]
 
 
-def discover(
-    cwd: str | PathLike[str] | None = None,
-    *,
-    project_config: bool = True,
-    disabled_servers: Sequence[str] = (),
-    enabled_servers: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    native: Sequence[str] = (),
-    mcp_remote: Literal["offer", "use"] = "offer",
-    providers: Sequence[str] = (),
-    surroundings: Surroundings | None = None,
-) -> Discovery:
+@show_keywords("discover")
+def discover(cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverOptions]) -> Discovery:
     """Looks for the servers that are configured on this machine; see `mcpool.discover`."""
-    request = discover_request(
-        cwd,
-        project_config,
-        disabled_servers,
-        enabled_servers,
-        exclude,
-        native,
-        mcp_remote,
-        providers,
-        surroundings,
-    )
-    from .._records import read_discovery
+    from .._discover import read_discovery
 
-    return read_discovery(_native.block_discover(request))
+    return read_discovery(_native.block_discover(plain_options(options, cwd=cwd)))
 
 
 def trust(
     path: str | PathLike[str],
     servers: Sequence[str] | None = None,
     *,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> list[Trusted]:
     """Trusts what a project's config file declares now, or only these servers; gives what is trusted."""
-    return _trusted(_native.block_trust("trust", trust_request(path, servers, surroundings)))
+    return _about("trust", path, servers, host_env)
 
 
 def untrust(
     path: str | PathLike[str],
     servers: Sequence[str] | None = None,
     *,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> list[Trusted]:
     """Takes trust in a file's definitions, or only in these servers, back; gives what was trusted."""
-    return _trusted(_native.block_trust("untrust", trust_request(path, servers, surroundings)))
+    return _about("untrust", path, servers, host_env)
 
 
-def trusted(*, surroundings: Surroundings | None = None) -> list[Trusted]:
+def trusted(*, host_env: HostEnv | None = None) -> list[Trusted]:
     """Everything that the user trusts."""
-    return _trusted(_native.block_trust("trusted", trust_request(None, None, surroundings)))
+    return _about("trusted", None, None, host_env)
 
 
-def _trusted(rows: list[dict[str, Any]]) -> list[Trusted]:
-    from .._records import read_trusted
+def _about(
+    verb: str, path: str | PathLike[str] | None, servers: Sequence[str] | None, host_env: HostEnv | None
+) -> list[Trusted]:
+    from .._trust import read_trusted, trust_request
 
-    return read_trusted(rows)
+    return read_trusted(_native.block_trust(verb, trust_request(path, servers, host_env)))
 
 
 class Manager(ManagerBase):
     """Connects to many MCP servers, lists their tools, routes calls; for code without an event loop."""
 
     @classmethod
+    @show_keywords("discover_manager")
     def discover(
-        cls,
-        cwd: str | PathLike[str] | None = None,
-        *,
-        project_config: bool = True,
-        disabled_servers: Sequence[str] = (),
-        enabled_servers: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        native: Sequence[str] = (),
-        mcp_remote: Literal["offer", "use"] = "offer",
-        providers: Sequence[str] = (),
-        watch: bool = False,
-        naming: Naming = "plain",
-        connect_concurrency: int | None = None,
-        gate_ms: int | None = None,
-        pending_without_cache: Literal["wait", "skip"] | None = None,
-        restart_wait_ms: int | None = None,
-        retry: Retry | None = None,
-        cache_dir: CacheDir | None = None,
-        trust: Trust | None = None,
-        bare_env_names: bool | None = None,
-        enabled_tools: Sequence[str] | None = None,
-        disabled_tools: Sequence[str] | None = None,
-        drift: Literal["allow", "warn", "block"] | None = None,
-        approval: Literal["always", "annotations", "never"] | None = None,
-        on_approval: OnApproval | None = None,
-        approval_timeout_ms: int | None = None,
-        wrap: bool | None = None,
-        spill: Literal["none", "file"] | None = None,
-        call_events: bool | None = None,
-        telemetry: bool | Literal["error_messages"] | None = None,
-        surroundings: Surroundings | None = None,
-        pool: Pool | None = None,
+        cls, cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverManagerOptions]
     ) -> Self:
         """A manager for the servers that the user already has.
 
         What is looked for, and where, is said as to `mcpool.discover`; `watch` looks again when one of the
         files changes. The other options are those of the class.
         """
-        request = discover_request(
-            cwd,
-            project_config,
-            disabled_servers,
-            enabled_servers,
-            exclude,
-            native,
-            mcp_remote,
-            providers,
-            surroundings,
-        )
-        options = manager_options(
-            watch=watch,
-            connect_concurrency=connect_concurrency,
-            gate_ms=gate_ms,
-            pending_without_cache=pending_without_cache,
-            restart_wait_ms=restart_wait_ms,
-            retry=retry,
-            cache_dir=cache_dir,
-            bare_env_names=bare_env_names,
-            enabled_tools=enabled_tools,
-            disabled_tools=disabled_tools,
-            drift=drift,
-            approval=approval,
-            on_approval=on_approval,
-            approval_timeout_ms=approval_timeout_ms,
-            wrap=wrap,
-            spill=spill,
-            call_events=call_events,
-            telemetry=telemetry,
-            surroundings=surroundings,
-        )
-        return cls._of(_native.block_discover_manager(request, naming, options, pool, trust))
+        return cls._of(_native.block_discover_manager(plain_options(options, cwd=cwd)))
 
     def connect_all(self) -> ConnectReport:
         """Connects all enabled servers at once; one server's failure is in the report, not raised."""
@@ -286,7 +206,7 @@ class Events:
             if not _native.block_events_ready(self._native, self._timeout):
                 raise StopIteration
             self._taken.extend(self._native.take())
-        return event(self._taken.popleft())
+        return read_event(self._taken.popleft())
 
     @property
     def lost(self) -> int:

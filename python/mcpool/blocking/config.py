@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any, Literal
 
-    from .._records import Edited
-    from .._server import ServerConfig, Surroundings
+    from .._host_env import HostEnv
+    from .._server_config import ServerConfig
+    from ..config import Edited
 
 __all__ = ["add", "disable", "enable", "hide", "remove", "schema", "unhide", "update"]
 
@@ -29,12 +30,10 @@ def add(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Adds a server; one of that name must not be there."""
-    return read_edited(
-        _native.block_edit("add", edit_request(file, scope, cwd, surroundings), name, definition)
-    )
+    return read_edited(_native.block_edit("add", edit_request(file, scope, cwd, host_env), name, definition))
 
 
 def remove(
@@ -43,10 +42,10 @@ def remove(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Takes a server out."""
-    return read_edited(_native.block_edit("remove", edit_request(file, scope, cwd, surroundings), name, None))
+    return read_edited(_native.block_edit("remove", edit_request(file, scope, cwd, host_env), name, None))
 
 
 def update(
@@ -56,12 +55,10 @@ def update(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Changes fields of a server; a None takes a field out."""
-    return read_edited(
-        _native.block_edit("update", edit_request(file, scope, cwd, surroundings), name, changes)
-    )
+    return read_edited(_native.block_edit("update", edit_request(file, scope, cwd, host_env), name, changes))
 
 
 def enable(
@@ -70,10 +67,10 @@ def enable(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Switches a server on: in its definition, and in the lists of the same file."""
-    return read_edited(_native.block_edit("enable", edit_request(file, scope, cwd, surroundings), name, None))
+    return read_edited(_native.block_edit("enable", edit_request(file, scope, cwd, host_env), name, None))
 
 
 def disable(
@@ -82,12 +79,10 @@ def disable(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Switches a server off."""
-    return read_edited(
-        _native.block_edit("disable", edit_request(file, scope, cwd, surroundings), name, None)
-    )
+    return read_edited(_native.block_edit("disable", edit_request(file, scope, cwd, host_env), name, None))
 
 
 def hide(
@@ -96,10 +91,10 @@ def hide(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Switches off a server that another file defines: puts its name on `disabledServers` of this one."""
-    return read_edited(_native.block_edit("hide", edit_request(file, scope, cwd, surroundings), name, None))
+    return read_edited(_native.block_edit("hide", edit_request(file, scope, cwd, host_env), name, None))
 
 
 def unhide(
@@ -108,7 +103,7 @@ def unhide(
     scope: Literal["user", "project"] = "user",
     file: str | PathLike[str] | None = None,
     cwd: str | PathLike[str] | None = None,
-    surroundings: Surroundings | None = None,
+    host_env: HostEnv | None = None,
 ) -> Edited:
     """Takes a name off the list `disabledServers` again."""
-    return read_edited(_native.block_edit("unhide", edit_request(file, scope, cwd, surroundings), name, None))
+    return read_edited(_native.block_edit("unhide", edit_request(file, scope, cwd, host_env), name, None))

@@ -12,13 +12,13 @@ if (isMainThread) {
   worker(false).on('message', (said) => console.log(said));
 } else {
   const { project, home, silent } = workerData;
-  const surroundings = { env: { PATH: process.env.PATH }, home };
+  const hostEnv = { env: { PATH: process.env.PATH }, home };
   const trust = () => {
     if (!silent) return true;
     parentPort.postMessage('asked');
     return new Promise(() => {});
   };
-  const manager = await Manager.discover({ cwd: project, surroundings, cacheDir: false, trust });
+  const manager = await Manager.discover({ cwd: project, hostEnv, cacheDir: false, trust });
   const { connected } = await manager.connectAll();
   await manager.close();
   parentPort.postMessage(`connected ${connected}`);

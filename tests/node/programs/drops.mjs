@@ -6,7 +6,7 @@ const [fixture, path, how] = process.argv.slice(2);
 const config = { mcpServers: { a: { command: fixture, args: ['stdio', '--journal', path] } } };
 const makes = {
   plain: () => new Manager(config),
-  pooled: () => new Manager(config, { pool: new Pool({ keepAlive: 'always' }) }),
+  pooled: () => new Manager(config, { pool: new Pool({ keepAliveMs: 'always' }) }),
   named: () => new Manager(config, { naming: (server, tool) => `${tool}_of_${server}` }),
   child: () => new Manager(config).child(),
   watching() {

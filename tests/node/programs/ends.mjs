@@ -28,7 +28,10 @@ const doings = {
     if (state(manager) !== 'reconnecting') throw new Error(state(manager));
   },
   async kept() {
-    const manager = new Manager({ mcpServers: { a: server() } }, { pool: new Pool({ keepAlive: 'always' }) });
+    const manager = new Manager(
+      { mcpServers: { a: server() } },
+      { pool: new Pool({ keepAliveMs: 'always' }) },
+    );
     await manager.connectAll();
     const [{ pid }] = manager.status();
     await manager.close();

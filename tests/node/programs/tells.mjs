@@ -86,4 +86,4 @@ const bad = [
 for (const definition of bad) {
   await failing('adding', () => config.add('x', definition, { file: join(home, 'new.json') }));
 }
-await failing('surroundings', () => discover({ surroundings: { env: 'swordfish' } }));
+await failing('hostEnv', () => discover({ hostEnv: { env: 'swordfish' } }));

@@ -35,7 +35,7 @@ export async function program(signal: AbortSignal): Promise<string[]> {
       restartWaitMs: 0,
       retry: 'safe',
       cacheDir: false,
-      pool: new Pool({ keepAlive: 'always', clock: 'manual' }),
+      pool: new Pool({ keepAliveMs: 'always', clock: 'manual' }),
     },
   );
   const report: ConnectReport = await manager.connectAll();
@@ -91,7 +91,7 @@ export async function finds(): Promise<unknown[]> {
     exclude: ['test-*'],
     native: ['exa'],
     mcpRemote: 'use',
-    surroundings: { env: { X: '1' }, home: '/home/me', platform: 'macos' },
+    hostEnv: { env: { X: '1' }, home: '/home/me', platform: 'macos' },
     bareEnvNames: true,
     trust: ask,
     watch: true,
@@ -117,7 +117,7 @@ export function mistakes(manager: Manager): void {
   // @ts-expect-error a callback answers yes or no
   new Manager({ mcpServers: {} }, { trust: () => 'yes' });
   // @ts-expect-error no such platform
-  void discover({ surroundings: { platform: 'beos' } });
+  void discover({ hostEnv: { platform: 'beos' } });
   // @ts-expect-error a definition is an object
   void config.add('a', 'npx');
   // @ts-expect-error a config has servers

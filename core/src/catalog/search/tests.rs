@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use super::super::ServerTool;
 use super::Index;
 use super::words::terms;
+use crate::tool::ServerTool;
 
 struct Desk(Vec<ServerTool>, Index);
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::cli::terminal::Tint;
 use crate::error::Error;
 
-/// So many last lines of a server's stderr are shown.
+/// How many of the last lines of a server's stderr are shown.
 const LAST_LINES: usize = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -44,7 +44,10 @@ pub(super) struct Finding {
     pub(super) verdict: Verdict,
     pub(super) detail: String,
     pub(super) advice: Option<String>,
-    /// The server's last words.
+    /// What the server printed in place of messages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) stdout: Vec<String>,
+    /// The last lines of the server's stderr.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) stderr: Vec<String>,
     /// The error's stable code.
@@ -55,7 +58,8 @@ pub(super) struct Finding {
 impl Finding {
     fn new(check: &'static str, verdict: Verdict, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        Finding { check, verdict, detail, advice: None, stderr: Vec::new(), code: None }
+        let (stdout, stderr) = (Vec::new(), Vec::new());
+        Finding { check, verdict, detail, advice: None, stdout, stderr, code: None }
     }
 
     pub(super) fn ok(check: &'static str, detail: impl Into<String>) -> Self {
@@ -74,16 +78,16 @@ impl Finding {
         Finding::new(check, Verdict::Broken, detail)
     }
 
-    /// An error, with the server's last words apart from what happened.
+    /// An error, with what the server wrote apart from what happened.
     pub(super) fn error(check: &'static str, error: &Error) -> Self {
-        let (detail, words) = match error.message().split_once("; stderr:\n") {
-            Some((detail, words)) => (detail, words.lines().map(str::to_owned).collect()),
-            None => (error.message(), Vec::new()),
+        let lines = |text: Option<&str>| -> Vec<String> {
+            text.unwrap_or_default().lines().map(str::to_owned).collect()
         };
-        let stderr = words.split_at(words.len().saturating_sub(LAST_LINES)).1.to_vec();
+        let (stdout, mut stderr) = (lines(error.stdout()), lines(error.stderr()));
+        stderr.drain(..stderr.len().saturating_sub(LAST_LINES));
         let code = Some(error.code());
         let advice = error.hint().map(str::to_owned);
-        Finding { stderr, code, advice, ..Finding::broken(check, detail) }
+        Finding { stdout, stderr, code, advice, ..Finding::broken(check, error.message()) }
     }
 
     /// Advice, where the error brings none.
@@ -104,12 +108,15 @@ mod tests {
     use crate::error::ErrorKind;
 
     #[test]
-    fn the_last_words_of_a_server_stand_apart() {
-        let words: Vec<String> = (0..20).map(|number| format!("line {number}")).collect();
-        let text = format!("The server exited with code 1; stderr:\n{}", words.join("\n"));
-        let finding = Finding::error("connect", &Error::new(ErrorKind::ConnectFailed, text));
+    fn what_a_server_wrote_stands_apart() {
+        let lines: Vec<String> = (0..20).map(|number| format!("line {number}")).collect();
+        let error = Error::new(ErrorKind::ConnectFailed, "The server exited with code 1")
+            .with_stdout(Some("usage".into()))
+            .with_stderr(Some(lines.join("\n")));
+        let finding = Finding::error("connect", &error);
         assert_eq!(finding.detail, "The server exited with code 1");
-        assert_eq!(finding.stderr, words[10..]);
+        assert_eq!(finding.stdout, ["usage"]);
+        assert_eq!(finding.stderr, lines[10..]);
         assert_eq!(finding.code, Some("CONNECT_FAILED"));
     }
 }

@@ -89,12 +89,9 @@ fn bridge(name: &str, declared: &Declared) -> Option<Finding> {
 /// What is odd about its values, and where its program is.
 async fn values_and_program(name: &str, config: &ServerConfig) -> Vec<Finding> {
     let (resolved, warnings) = resolve(&name.into(), config).await;
-    let odd = warnings.iter().map(|warning| {
-        let finding = Finding::warning("values", warning);
-        match warning.contains("is not set") {
-            true => finding.with_advice("export that variable, or write ${NAME:-default}"),
-            false => finding,
-        }
+    let odd = warnings.into_iter().map(|warning| Finding {
+        advice: warning.hint.map(str::to_owned),
+        ..Finding::warning("values", warning.text)
     });
     let mut findings: Vec<Finding> = odd.collect();
     match (resolved, &config.transport) {

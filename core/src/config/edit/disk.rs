@@ -96,7 +96,7 @@ pub(super) fn failed(path: &Path, done: &str, error: &io::Error) -> Error {
         _ if done == "found" => format!("The config file {shown} {}", in_words(error)),
         _ => format!("The config file {shown} cannot be {done}: {error}"),
     };
-    Error::new(ErrorKind::ConfigIo, text)
+    Error::new(ErrorKind::ConfigIo, text).caused_by(error)
 }
 
 /// The directory is what is locked: a lock file would be left behind, and the file itself is another after each change.

@@ -52,8 +52,7 @@ impl Place {
             cwd: Option<PathBuf>,
             host_env: Option<WrittenHostEnv>,
         }
-        let written: Written = serde_json::from_str(text).map_err(|error| {
-            let why = crate::redact::reason(&error);
+        let written: Written = crate::redact::from_json(text).map_err(|why| {
             let text = format!("The place of the config cannot be used: {why}");
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;

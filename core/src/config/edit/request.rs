@@ -23,8 +23,8 @@ impl EditRequest {
         definition: Option<&str>,
     ) -> Result<EditRequest> {
         let place = Place::from_json(place)?;
-        let definition = serde_json::from_str(definition.unwrap_or("null")).map_err(|error| {
-            let text = format!("The definition cannot be used: {}", redact::reason(&error));
+        let definition = redact::from_json(definition.unwrap_or("null")).map_err(|why| {
+            let text = format!("The definition cannot be used: {why}");
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;
         Ok(EditRequest { verb: verb.to_owned(), place, name: name.to_owned(), definition })

@@ -7,6 +7,7 @@ use super::{DEEPEST, Parsed, SyntaxError, at, too_deep};
 
 pub(super) fn parse(text: &str) -> Result<Parsed, SyntaxError> {
     let document = Document::parse(text).map_err(|error: TomlError| {
+        // toml_edit has no kind of error to ask for. Its words decide only how this one is said.
         let reason = match error.message() {
             "recursion limit" => "nested too deep".to_owned(),
             reason => reason.to_owned(),

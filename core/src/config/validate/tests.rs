@@ -1,6 +1,9 @@
-use super::super::Config;
-use super::*;
+use std::time::Duration;
+
 use serde_json::json;
+
+use super::super::{Config, HealthProbe, Isolate, KeepAlive, Limits};
+use super::*;
 
 fn problem(definition: Value) -> String {
     let error = server("n", definition, &mut Vec::new()).unwrap_err();

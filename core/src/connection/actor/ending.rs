@@ -1,39 +1,22 @@
-//! Owns how a link or an attempt ends: what belongs to it is dropped, its process or session is ended, and whatever has
-//! to be over before the next attempt is chained.
+//! Owns how an attempt or a link ends: it is dropped with its work, its process or session is ended, and whatever has to
+//! be over before the next attempt is chained.
 
 use std::future::Future;
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-use futures_util::future::Shared;
-
-use super::{Actor, Work};
+use super::Actor;
+use crate::completion::Completion;
 use crate::error::{Error, ErrorKind};
 use crate::runtime;
 use crate::session::Session;
 use crate::wire::Wire;
 
-/// The end of what was hung up on; the next attempt and whoever disconnects wait for the same one.
-pub(super) type Ending = Shared<Work<()>>;
-
-/// Nothing is left to end.
-pub(super) fn ended() -> Ending {
-    let work: Work<()> = Box::pin(std::future::ready(()));
-    work.shared()
-}
-
 impl Actor {
-    /// Ends whatever belongs to the link or the attempt that was.
-    pub(super) fn forget(&mut self) -> Option<Arc<Session>> {
+    /// Drops the attempt or the link; gives its session, which is still to be ended.
+    fn drop_link(&mut self) -> Option<Arc<Session>> {
         self.store_now();
-        self.early_news.clear();
-        self.refresh_at = None;
-        self.refresh = None;
-        self.refreshed_at = None;
-        self.probe = None;
-        self.health_watch = None;
         let attempt = self.attempt.take().map(|attempt| attempt.session);
-        let session = attempt.or(self.live.take().map(|live| live.session.clone()));
+        let session = attempt.or(self.link.take().map(|link| link.live.session.clone()));
         if let Some(session) = &session {
             session.announcements().end();
         }
@@ -41,27 +24,24 @@ impl Actor {
     }
 
     pub(super) fn let_go(&mut self) {
-        let Some(session) = self.forget() else { return };
+        let Some(session) = self.drop_link() else { return };
         let error = self.error.clone().unwrap_or_else(|| {
             Error::new(ErrorKind::ConnectionLost, "The server was shut down by us")
         });
-        match session.wire() {
-            // Every call is an exchange of its own, which ends by itself; the next session need not wait for it.
-            Some(Wire::Http(_)) => {
-                session.retire(error);
-                self.retired.retain(|session| session.strong_count() > 0);
-                self.retired.push(Arc::downgrade(&session));
-                runtime::spawn(async move {
-                    session.quiet().await;
-                    session.close().await;
-                });
-            }
-            _ => self.end_with(async move { session.end(error).await }),
+        if !session.wire().is_some_and(Wire::calls_end_alone) {
+            return self.end_with(async move { session.end(error).await });
         }
+        session.retire(error);
+        self.retired.retain(|session| session.strong_count() > 0);
+        self.retired.push(Arc::downgrade(&session));
+        runtime::spawn(async move {
+            session.quiet().await;
+            session.close().await;
+        });
     }
 
     pub(super) fn hang_up(&mut self) {
-        if let Some(session) = self.forget() {
+        if let Some(session) = self.drop_link() {
             self.end_with(async move { session.close().await });
         }
     }
@@ -77,11 +57,10 @@ impl Actor {
     /// Adds to what has to end before the next attempt.
     pub(super) fn end_with(&mut self, end: impl Future<Output = ()> + Send + 'static) {
         let (last, task) = (self.ending.clone(), runtime::spawn(end));
-        let work: Work<()> = Box::pin(async move {
+        self.ending = Completion::of(async move {
             drop(task.await);
             last.await;
         });
-        self.ending = work.shared();
         // Driven by itself: nobody may be waiting.
         runtime::spawn(self.ending.clone());
     }

@@ -1,17 +1,13 @@
-//! Owns what others learn: the askers their outcome, everybody what is published, the managers events and log lines.
+//! Owns what others learn: askers their outcome, everybody what is published, the managers events and log lines.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::{Published, Shared};
 use super::{Actor, Phase};
-use crate::catalog::Consult;
 use crate::error::{Error, ErrorKind};
-use crate::event::EventKind;
-use crate::status::State;
 use crate::subscribers::Severity;
 
-/// What is worth an event.
+/// What is emitted as an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Status,
@@ -25,7 +21,7 @@ impl Actor {
         let outcome = match (self.phase, &self.error) {
             (Phase::Dialing { .. }, _) => return,
             (Phase::Ready { .. }, _) => Ok(()),
-            (Phase::Closed, _) => Err(Error::new(ErrorKind::Closed, "The manager is closed")),
+            (Phase::Closed, _) => Err(Error::closed()),
             (_, Some(error)) => Err(error.clone()),
             (_, None) => {
                 let text = format!("Server \"{server}\" is disconnected");
@@ -40,65 +36,46 @@ impl Actor {
         }
     }
 
-    pub(super) fn state(&self) -> State {
-        match (self.phase, self.error.as_ref().map(Error::kind)) {
-            (Phase::Down { .. }, Some(ErrorKind::AuthRequired)) => State::NeedsAuth,
-            (Phase::Down { .. }, Some(ErrorKind::Untrusted)) => State::Blocked,
-            (phase, _) => phase.state(),
-        }
-    }
-
-    pub(super) fn publish(&mut self, tell: Change) {
+    /// Publishes where the connection stands, as its phase says; emits what changed.
+    pub(super) fn publish(&mut self, change: Change) {
         let before = self.shared.published.load_full();
-        let retry_at = match (self.phase, self.timer) {
-            (Phase::Waiting { .. }, Some((at, _))) => Some(at),
+        let retry_at = match (self.phase, &self.timer) {
+            (Phase::Waiting { .. }, Some(timer)) => Some(timer.due),
             _ => None,
         };
         let published = Arc::new(Published {
-            state: self.state(),
+            state: self.phase.state(),
             attempt: self.phase.attempts(),
             reason: self.phase.reason(),
             retry_at,
             restarts: self.ups.saturating_sub(1),
             error: self.error.clone(),
             tools: self.tools.clone(),
-            live: self.live.clone(),
+            live: self.link.as_ref().map(|link| link.live.clone()),
         });
         let Shared { subscribers, server, clock, changed, .. } = &*self.shared;
-        let status = (tell == Change::Status).then(|| published.status_event(clock));
-        let other_tools = !before.tools.is(&published.tools)
+        let status = (change == Change::Status).then(|| published.status_event(clock));
+        let other_tools = !before.tools.is_same(&published.tools)
             || (before.live.is_some() != published.live.is_some()
                 && !published.tools.list.is_empty());
-        let mask = self.live.as_ref().map(|live| live.session.mask()).unwrap_or_default();
+        let mask = published.mask();
         // Before anybody sees the tools: some may have to be kept back.
-        for view in subscribers.views() {
-            view.look(server, &self.tools, &mask, Consult::Later);
-        }
+        subscribers.review_tools(server, &self.tools, &mask);
         self.shared.published.store(published);
         subscribers.invalidate_catalogs();
         changed.send_replace(());
         if let Some(status) = status {
             subscribers.emit(server, status);
         }
-        if !other_tools {
-            return;
-        }
-        let mut lines = BTreeSet::new();
-        for view in subscribers.views() {
-            let drifts = view.look(server, &self.tools, &mask, Consult::Later);
-            lines.extend(view.tell(server, drifts));
-            let tool_count = view.tool_count(server, &self.tools, &mask);
-            view.events.emit(server, EventKind::ToolsChanged { tool_count });
-        }
-        for line in lines {
-            tracing::warn!(server = &**server, "{line}");
+        if other_tools {
+            subscribers.report_tools(server, &self.tools, &mask);
         }
     }
 
     /// Every decision to restart and every failed attempt is an error; a recovery is worth a line too.
-    pub(super) fn log(&self, before: Phase) {
+    pub(super) fn log_change(&self, before: Phase) {
         let Shared { subscribers, server, .. } = &*self.shared;
-        let words = self.error.as_ref().map_or("", Error::message);
+        let words = self.error.as_ref().map_or(String::new(), Error::message_with_output);
         let what = match before {
             Phase::Dialing { .. } => format!("attempt {} failed", before.attempts()),
             _ => "connection lost".to_owned(),
@@ -113,15 +90,15 @@ impl Actor {
                 let (reason, delay) = (reason.name(), delay.as_millis());
                 let line =
                     format!("{what} ({reason}): {words}; next attempt in {delay} ms [{code}]");
-                subscribers.say(Severity::Error, server, &line);
+                subscribers.log(Severity::Error, server, &line);
             }
             Phase::Down { reason, .. } => {
                 let reason = reason.name();
                 let line = format!("{what} ({reason}): {words}; no further attempt [{code}]");
-                subscribers.say(Severity::Error, server, &line);
+                subscribers.log(Severity::Error, server, &line);
             }
             Phase::Ready { .. } if matches!(before, Phase::Dialing { .. }) && self.ups > 1 => {
-                subscribers.say(Severity::Info, server, "connected again");
+                subscribers.log(Severity::Info, server, "connected again");
             }
             _ => {}
         }

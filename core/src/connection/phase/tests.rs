@@ -4,6 +4,7 @@ use super::Event::{
     Close, Held, Idled, Lost, Probed, Replaced, RetryDue, Stable, Start, Stop, Suspect, Wake,
 };
 use super::*;
+use crate::error::{Error, ErrorKind};
 
 mod model;
 mod walks;
@@ -36,7 +37,11 @@ impl Machine {
     }
 
     fn lost(&mut self) -> Vec<Effect> {
-        self.on(Lost { generation: self.last, reason: Reason::TransportExit })
+        self.lost_by(DownCause::Failed)
+    }
+
+    fn lost_by(&mut self, cause: DownCause) -> Vec<Effect> {
+        self.on(Lost { generation: self.last, reason: Reason::TransportExit, cause })
     }
 
     /// Delivers the timer that runs; gives how long it took.
@@ -114,7 +119,7 @@ fn late_news_of_an_old_attempt_is_ignored() {
     let before = machine.phase;
     for late in [
         Event::Dialed { generation: 1, outcome: Dialed::Failed },
-        Lost { generation: 1, reason: Reason::TransportExit },
+        Lost { generation: 1, reason: Reason::TransportExit, cause: DownCause::Failed },
         Held { generation: 1 },
         Stable { generation: 1 },
         Suspect { generation: 1 },
@@ -179,8 +184,39 @@ fn a_policy_at_its_end_gives_up_until_somebody_asks() {
 fn what_is_hopeless_is_not_tried_again() {
     let mut machine = Machine::new(RestartPolicy::relentless());
     machine.on(Start);
-    assert_eq!(machine.dialed(Dialed::Hopeless), [Effect::LetGo]);
+    let hopeless = Dialed::Hopeless { cause: DownCause::Failed };
+    assert_eq!(machine.dialed(hopeless), [Effect::LetGo]);
     assert_eq!((machine.phase.state(), machine.phase.timer()), (State::Failed, None));
+}
+
+#[test]
+fn the_state_of_what_is_down_follows_from_its_cause() {
+    for (kind, state) in [
+        (ErrorKind::ConfigInvalid, State::Failed),
+        (ErrorKind::AuthRequired, State::NeedsAuth),
+        (ErrorKind::Untrusted, State::Blocked),
+    ] {
+        let mut machine = Machine::new(RestartPolicy::relentless());
+        machine.on(Start);
+        machine.dialed(Dialed::failed(&Error::new(kind, "x")));
+        assert_eq!((machine.phase.state(), machine.phase.timer()), (state, None), "{kind:?}");
+        assert!(machine.phase.has_error() && !machine.phase.keeps_tools());
+
+        let mut machine = Machine::up(RestartPolicy::never());
+        machine.lost_by(DownCause::of(kind));
+        assert_eq!(machine.phase.state(), state, "{kind:?}, after a loss");
+        machine.on(Start);
+        machine.dialed(Dialed::Failed);
+        assert_eq!(machine.phase.state(), State::Failed, "the next attempt has its own cause");
+    }
+}
+
+#[test]
+fn an_error_says_what_the_next_attempt_can_cure() {
+    let outcome = |kind| Dialed::failed(&Error::new(kind, "x"));
+    assert_eq!(outcome(ErrorKind::ConnectFailed), Dialed::Failed);
+    assert_eq!(outcome(ErrorKind::AuthFailed), Dialed::Refused);
+    assert_eq!(outcome(ErrorKind::AuthRequired), Dialed::Hopeless { cause: DownCause::NeedsAuth });
 }
 
 #[test]

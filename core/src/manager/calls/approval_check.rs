@@ -1,5 +1,5 @@
 //! Owns asking a person before a call is sent: whom, for how long, and what the answer means.
-//! Invariant: one question a call, however often it is sent; whoever gives the call up takes the question back.
+//! Invariant: a call is asked about once, however often it is sent; cancelling the call withdraws the question.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,17 +13,19 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::super::server::Server;
-use super::super::{Inner, Manager, closed};
+use super::super::{Inner, Manager};
 use crate::approval::{ApprovalQuestion, Approver, AskFunction, OnApproval, Rule};
-use crate::call::{Arguments, CallOptions, OnQuestion, Waiter};
-use crate::catalog::{Catalog, Names, Naming, Offer, ServerTool, provider_of};
+use crate::call::{Arguments, OnQuestion};
+use crate::catalog::{Catalog, Names, Naming, Offer, provider_of};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::ProcessLocal;
+use crate::mailbox::Waiter;
 use crate::question::Question;
 use crate::runtime;
+use crate::tool::ServerTool;
 
-/// What stands between a call and its server, where a manager asks.
+/// The approval of one call, where its manager asks for approvals.
 pub(super) struct ApprovalCheck {
     approver: Approver,
     rule: Rule,
@@ -33,19 +35,22 @@ pub(super) struct ApprovalCheck {
     /// The tool's name in the catalog, where it is known before the server is.
     name: Option<String>,
     manager: Weak<Inner>,
-    left: Arc<Notify>,
-    passed: AtomicBool,
+    /// Signalled when the manager disconnects the server.
+    disconnected: Arc<Notify>,
+    approved: AtomicBool,
 }
 
-enum Said {
-    Yes,
-    No,
+/// What came of the question.
+enum Decision {
+    Approved,
+    Refused,
+    /// The callback failed.
     Failed,
 }
 
 impl Manager {
     /// The rule for the tools of a server, where somebody is asked about them.
-    pub(super) fn asks(&self, config: &ServerConfig) -> Option<(&OnApproval, Rule)> {
+    pub(super) fn approval_rule(&self, config: &ServerConfig) -> Option<(&OnApproval, Rule)> {
         let options = &self.0.options;
         let on_approval = options.on_approval.as_ref()?;
         Some((on_approval, Rule { policy: options.approval, wanted: config.requires_approval }))
@@ -53,81 +58,80 @@ impl Manager {
 
     pub(super) fn approval_check(
         &self,
-        known: &Server,
+        server: &Server,
         config: &ServerConfig,
-        options: &mut CallOptions,
+        on_question: Option<OnQuestion>,
     ) -> Option<Box<ApprovalCheck>> {
-        let (OnApproval(approver), rule) = self.asks(config)?;
+        let (OnApproval(approver), rule) = self.approval_rule(config)?;
         Some(Box::new(ApprovalCheck {
             approver: approver.clone(),
             rule,
             limit: self.0.options.approval_timeout,
-            on_question: options.on_question.take(),
-            provider: provider_of(&known.name, &known.declared.source.provider),
+            on_question,
+            provider: provider_of(&server.name, &server.declared.source.provider),
             name: None,
             manager: Arc::downgrade(&self.0),
-            left: known.left(),
-            passed: AtomicBool::new(false),
+            disconnected: server.left(),
+            approved: AtomicBool::new(false),
         }))
     }
 }
 
 impl ApprovalCheck {
-    /// Looks the tool's name up, on the thread of the caller: a naming function may belong to it.
-    pub(super) fn look_up(&mut self, manager: &Manager, tool: &ServerTool) {
+    /// Looks up the tool's name in the catalog. On the caller's thread, since a naming function may be called.
+    pub(super) fn look_up_name(&mut self, manager: &Manager, tool: &ServerTool) {
         self.name = name_in(&manager.catalog(), tool);
     }
 
-    /// Whether somebody has to be asked before a session that is up may have the call.
-    pub(super) fn is_closed_to(&self, tool: &ServerTool, offer: &Offer) -> bool {
-        let holds = || offer.trusts_hints(tool);
-        !self.has_passed() && self.rule.applies(tool, holds)
+    /// Whether a person has to be asked before a session that is up gets the call.
+    pub(super) fn is_due(&self, tool: &ServerTool, offer: &Offer) -> bool {
+        !self.is_approved() && self.rule.applies(tool, || offer.trusts_hints(tool))
     }
 
-    /// Whether the answer was yes.
-    pub(super) fn has_passed(&self) -> bool {
-        self.passed.load(Ordering::Relaxed)
+    pub(super) fn is_approved(&self) -> bool {
+        self.approved.load(Ordering::Relaxed)
     }
 
-    /// Asks, and waits for the answer; nothing else is the way through.
-    pub(super) async fn pass(
+    /// Asks, and waits for the answer; only an approval is no error.
+    pub(super) async fn wait(
         &self,
         tool: &ServerTool,
         arguments: &Arguments,
         waiter: &Waiter,
         total: Option<Duration>,
     ) -> Result<()> {
-        let left = self.left.notified();
+        let left = self.disconnected.notified();
         tokio::pin!(left);
-        // From here on nobody lets go of the server unheard.
+        // Before the check: a disconnect after it is noticed.
         left.as_mut().enable();
-        self.check_held(tool)?;
+        self.check_still_held(tool)?;
         let limit = total.unwrap_or(self.limit).min(self.limit);
-        let answer = self.put(self.question(tool, arguments)?, waiter);
-        let said = tokio::select! {
-            said = timeout(limit, answer) => said,
+        let decision = self.ask(self.question(tool, arguments)?, waiter);
+        let decision = tokio::select! {
+            decision = timeout(limit, decision) => decision,
             () = left => return Err(disconnected(tool)),
         };
-        match said {
-            Ok(Said::Yes) => {
-                self.check_held(tool)?;
-                self.passed.store(true, Ordering::Relaxed);
+        match decision {
+            Ok(Decision::Approved) => {
+                self.check_still_held(tool)?;
+                self.approved.store(true, Ordering::Relaxed);
                 Ok(())
             }
-            Ok(Said::No) => Err(refused(tool)),
-            Ok(Said::Failed) => Err(failed(tool)),
-            Err(_) if limit < self.limit => Err(late_for_the_call(tool)),
-            Err(_) => Err(late(tool)),
+            Ok(Decision::Refused) => Err(refused(tool)),
+            Ok(Decision::Failed) => Err(failed(tool)),
+            Err(_) if limit < self.limit => Err(call_timed_out(tool)),
+            Err(_) => Err(approval_timed_out(tool)),
         }
     }
 
-    fn check_held(&self, tool: &ServerTool) -> Result<()> {
-        let manager = self.manager.upgrade().ok_or_else(closed);
+    /// Fails when the manager does not hold the server any more, or does not offer the tool.
+    fn check_still_held(&self, tool: &ServerTool) -> Result<()> {
+        let manager = self.manager.upgrade().ok_or_else(Error::closed);
         let manager = manager.and_then(|manager| manager.check_open().map(|()| manager));
         let manager = manager.map_err(|error| error.with_executed(Executed::No))?;
         let servers = manager.servers.load();
         match servers.get(tool.server()) {
-            // What is offered may be something else since the question was put.
+            // The offer may have changed while the question was open.
             Some(server) if !server.was_left() => server.offer.check_settled_name(tool.raw_name()),
             _ => Err(disconnected(tool)),
         }
@@ -164,50 +168,50 @@ impl ApprovalCheck {
         name.unwrap_or_else(|| tool.raw_name().to_owned())
     }
 
-    fn put(
+    fn ask(
         &self,
         question: ApprovalQuestion,
         waiter: &Waiter,
-    ) -> Pin<Box<dyn Future<Output = Said> + Send>> {
+    ) -> Pin<Box<dyn Future<Output = Decision> + Send>> {
         match &self.approver {
             Approver::Function(ask) => Box::pin(ask_function(ask.clone(), question)),
             Approver::Caller => {
                 let server = question.server.clone();
                 let (question, answer) = Question::new("approval", &question);
                 match &self.on_question {
-                    Some(tell) => tell(question),
+                    Some(on_question) => on_question(question),
                     None => waiter.ask(question),
                 }
-                Box::pin(async move { read(&server, answer.await) })
+                Box::pin(async move { read_answer(&server, answer.await) })
             }
         }
     }
 }
 
-/// A task of its own: whoever panics in it has not approved. It ends with the question.
-async fn ask_function(ask: AskFunction, question: ApprovalQuestion) -> Said {
-    struct Asking(JoinHandle<bool>);
-    impl Drop for Asking {
+/// Asks in a task of its own: a panic in it is no approval. Withdrawing the question ends the task.
+async fn ask_function(ask: AskFunction, question: ApprovalQuestion) -> Decision {
+    struct AbortOnDrop(JoinHandle<bool>);
+    impl Drop for AbortOnDrop {
         fn drop(&mut self) {
             self.0.abort();
         }
     }
-    let mut asking = Asking(runtime::spawn(async move { ask(question).await }));
-    match (&mut asking.0).await {
-        Ok(true) => Said::Yes,
-        Ok(false) => Said::No,
+    let mut task = AbortOnDrop(runtime::spawn(async move { ask(question).await }));
+    match (&mut task.0).await {
+        Ok(true) => Decision::Approved,
+        Ok(false) => Decision::Refused,
         Err(_) => {
             tracing::warn!("The approval callback panicked: the call is not approved");
-            Said::Failed
+            Decision::Failed
         }
     }
 }
 
-/// `true` and `false` are answers; a text tells what went wrong, and null that somebody has told already.
-fn read(server: &str, answer: Option<String>) -> Said {
+/// Reads the answer of a host: `true` and `false` decide; a text tells what went wrong, null that it was logged already.
+fn read_answer(server: &str, answer: Option<String>) -> Decision {
     match answer.as_deref() {
-        Some("true") => Said::Yes,
-        Some("false") => Said::No,
+        Some("true") => Decision::Approved,
+        Some("false") => Decision::Refused,
         answer => {
             if let Some(problem) = answer.and_then(|json| serde_json::from_str::<String>(json).ok())
             {
@@ -216,7 +220,7 @@ fn read(server: &str, answer: Option<String>) -> Said {
                     "The approval callback failed, so the call is not approved: {problem}"
                 );
             }
-            Said::Failed
+            Decision::Failed
         }
     }
 }
@@ -242,13 +246,13 @@ fn failed(tool: &ServerTool) -> Error {
     not_sent(ErrorKind::NotApproved, tool, text).with_hint("the log says how it failed")
 }
 
-fn late(tool: &ServerTool) -> Error {
+fn approval_timed_out(tool: &ServerTool) -> Error {
     let text = format!("Nobody has approved the call of {} in time", named(tool));
     not_sent(ErrorKind::NotApproved, tool, text)
         .with_hint("the manager's approval timeout says how long an answer is waited for")
 }
 
-fn late_for_the_call(tool: &ServerTool) -> Error {
+fn call_timed_out(tool: &ServerTool) -> Error {
     let text = format!("Nobody has approved the call of {} within its time", named(tool));
     not_sent(ErrorKind::ToolTimeout, tool, text).with_hint("raise the call's total timeout")
 }

@@ -1,72 +1,72 @@
-//! Owns calls to a server about which somebody is being asked first: each waits for the answer, then goes on its way.
+//! Owns calls whose server waits for a decision about trust: each waits for it within its own time, then becomes a
+//! pending call.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
-use super::pending::PendingCall;
-use super::{CallHandle, Handle};
-use crate::call::Waiter;
+use super::handle::{CallHandle, Handle};
+use super::pending::{CallSpec, PendingCall};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::fork::ProcessLocal;
+use crate::mailbox::Waiter;
 use crate::runtime;
 use crate::sync::lock;
 
-/// A call and how far it has come.
-pub(super) struct AwaitingTrust(Mutex<Progressed>);
+/// A call that waits for the decision, or has started after it.
+pub(super) struct AwaitingTrust(Mutex<State>);
 
-enum Progressed {
+enum State {
     Waiting(Option<AbortHandle>),
-    Begun(CallHandle),
-    GivenUp,
+    Started(CallHandle),
+    Cancelled,
 }
 
-/// Begins the errand on the connection, once that is held; within the call's own time.
+/// Starts the call on the connection, once `held` gives that.
 pub(super) fn start(
     server: &str,
     held: impl Future<Output = Result<Arc<Connection>>> + Send + 'static,
-    deadline: Instant,
+    call: CallSpec,
     waiter: Waiter,
-    pending: impl FnOnce(Arc<Connection>) -> PendingCall + Send + 'static,
 ) -> CallHandle {
-    let awaiting_trust = Arc::new(AwaitingTrust(Mutex::new(Progressed::Waiting(None))));
-    let (mine, server) = (awaiting_trust.clone(), server.to_owned());
-    // Held until the task is noted: whoever gives up finds it.
-    let mut progressed = lock(&awaiting_trust.0);
+    let awaiting_trust = Arc::new(AwaitingTrust(Mutex::new(State::Waiting(None))));
+    let (shared, server) = (awaiting_trust.clone(), server.to_owned());
+    // Held until the task is noted, so that a cancellation finds it.
+    let mut state = lock(&awaiting_trust.0);
     let task = runtime::spawn(async move {
-        let held = timeout_at(deadline, held).await.unwrap_or_else(|_| Err(late(&server)));
-        let mut progressed = lock(&mine.0);
-        if let Progressed::GivenUp = *progressed {
+        let held = timeout_at(call.time_budget.deadline(), held).await;
+        let held = held.unwrap_or_else(|_| Err(timed_out(&server)));
+        let mut state = lock(&shared.0);
+        if let State::Cancelled = *state {
             return;
         }
         match held {
             Ok(connection) => {
                 connection.wake();
-                *progressed = Progressed::Begun(pending(connection).start(waiter));
+                *state = State::Started(PendingCall::new(connection, call).start(waiter));
             }
             Err(error) => waiter.finish(Err(error.with_executed(Executed::No))),
         }
     });
-    *progressed = Progressed::Waiting(Some(task.abort_handle()));
-    drop(progressed);
-    CallHandle(ProcessLocal::new(Handle::AwaitingTrust(awaiting_trust)))
+    *state = State::Waiting(Some(task.abort_handle()));
+    drop(state);
+    CallHandle::new(Handle::AwaitingTrust(awaiting_trust))
 }
 
 impl AwaitingTrust {
     pub(super) fn cancel(&self) {
-        let progressed = std::mem::replace(&mut *lock(&self.0), Progressed::GivenUp);
-        match progressed {
-            Progressed::Waiting(Some(task)) => task.abort(),
-            Progressed::Begun(call) => call.cancel(),
-            Progressed::Waiting(None) | Progressed::GivenUp => {}
+        let state = std::mem::replace(&mut *lock(&self.0), State::Cancelled);
+        match state {
+            State::Waiting(Some(task)) => task.abort(),
+            State::Started(call) => call.cancel(),
+            State::Waiting(None) | State::Cancelled => {}
         }
     }
 }
 
-fn late(server: &str) -> Error {
+fn timed_out(server: &str) -> Error {
     let text =
         format!("Nobody has said in time for the call whether server \"{server}\" is trusted");
     Error::new(ErrorKind::ToolTimeout, text).with_server(server)

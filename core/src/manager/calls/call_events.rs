@@ -1,5 +1,6 @@
-//! Owns telling of calls as events: their begin and end, where the manager was asked to tell, and their progress.
-//! Invariant: what was told as begun is told as ended, exactly once; nothing here is touched by a call that is not told.
+//! Owns the events of calls: start and end, where the manager's options want them, and progress.
+//! Invariant: a call that was emitted as started is emitted as finished, exactly once. A manager without these events does
+//! none of this.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -7,22 +8,21 @@ use std::time::Instant;
 
 use super::super::Manager;
 use super::{CallHandle, Handle, ToolRef};
-use crate::call::{Arguments, CallOptions, OnProgress, Progress, Resend, Waiter};
+use crate::call::{Arguments, CallOptions, OnProgress, Progress};
 use crate::error::{Error, Executed, Result};
-use crate::event::{CallPhase, EventKind};
-use crate::fork::ProcessLocal;
+use crate::event::{CallPhase, EventKind, EventLog};
+use crate::mailbox::{Waiter, WaiterProxy};
 use crate::question::Question;
 use crate::redact::{self, Mask};
 use crate::result::ToolResult;
-use crate::subscribers::View;
 use crate::sync::lock;
 
-/// How many characters of a server's words about progress an event keeps.
+/// How many characters of a progress message an event keeps.
 const MESSAGE: usize = 1000;
 
-/// A call under way that is told of. It stands in the place of the one who waits.
+/// A call under way with events; the proxy of the one who waits.
 pub(super) struct CallEvents {
-    view: Arc<View>,
+    events: Arc<EventLog>,
     server: String,
     tool: String,
     call: u64,
@@ -31,14 +31,14 @@ pub(super) struct CallEvents {
 }
 
 /// How a call ended.
-enum End<'a> {
+enum CallOutcome<'a> {
     Answered(&'a ToolResult),
     Failed(&'a Error),
     Cancelled,
 }
 
 impl Manager {
-    /// As `dispatch`, with events.
+    /// Does what `dispatch` does, with events.
     pub(super) fn dispatch_with_events(
         &self,
         tool: ToolRef<'_>,
@@ -49,70 +49,75 @@ impl Manager {
         self.check_open().map_err(|error| error.with_executed(Executed::No))?;
         let (server, raw_name) = match tool {
             ToolRef::Of { server, tool } => (server.to_owned(), tool.to_owned()),
-            ToolRef::Named(name) => match self.named(name) {
+            ToolRef::Named(name) => match self.find_named(name) {
                 Ok(tool) => (tool.server().to_owned(), tool.raw_name().to_owned()),
                 Err(_) => (String::new(), name.to_owned()),
             },
         };
         let call_events = Arc::new(CallEvents {
-            view: self.0.view.clone(),
+            events: self.0.sink.events.clone(),
             server,
             tool: raw_name,
             call: self.0.call_count.fetch_add(1, Ordering::Relaxed) + 1,
             began: Instant::now(),
             waiter: Mutex::new(Some(waiter)),
         });
-        let known = self.0.servers.load().get(&call_events.server).cloned();
-        call_events.tell_begin(&arguments, &known.map(|server| server.mask()).unwrap_or_default());
-        match self.send(tool, arguments, options, Waiter::Again(call_events.clone())) {
-            Ok(handle) => {
-                Ok(CallHandle(ProcessLocal::new(Handle::CallEvents(call_events, Box::new(handle)))))
-            }
+        let server = self.0.servers.load().get(&call_events.server).cloned();
+        let mask = server.map(|server| server.mask()).unwrap_or_default();
+        call_events.emit_started(&arguments, &mask);
+        match self.send(tool, arguments, options, Waiter::Proxy(call_events.clone())) {
+            Ok(handle) => Ok(CallHandle::new(Handle::CallEvents(call_events, Box::new(handle)))),
             Err(error) => {
-                call_events.tell_end(End::Failed(&error));
+                call_events.emit_finished(CallOutcome::Failed(&error));
                 Err(error)
             }
         }
     }
 
-    /// Tells the progress of a call as events too.
+    /// Emits an event for each progress before the callback hears of it.
     pub(super) fn progress_with_events(
         &self,
         server: &str,
         raw_name: &str,
         on_progress: OnProgress,
     ) -> OnProgress {
-        let (view, server, tool) = (self.0.view.clone(), server.to_owned(), raw_name.to_owned());
+        let events = self.0.sink.events.clone();
+        let (server, tool) = (server.to_owned(), raw_name.to_owned());
         Arc::new(move |progress| {
             let message = progress.message.as_deref().map(|text| redact::shortened(text, MESSAGE));
             let masked = Progress { message, ..progress };
-            view.events.emit(&server, EventKind::Progress { tool: tool.clone(), progress: masked });
+            events.emit(&server, EventKind::Progress { tool: tool.clone(), progress: masked });
             on_progress(progress);
         })
     }
 }
 
 impl CallEvents {
-    fn tell_begin(&self, arguments: &Arguments, mask: &Mask) {
+    fn emit_started(&self, arguments: &Arguments, mask: &Mask) {
         let arguments = Some(redact::arguments(arguments.json(), mask));
-        self.tell(CallPhase::Started, arguments, None);
+        self.emit(CallPhase::Started, arguments, None);
     }
 
-    fn tell_end(&self, end: End<'_>) {
-        self.tell(CallPhase::Finished, None, Some(end));
+    fn emit_finished(&self, outcome: CallOutcome<'_>) {
+        self.emit(CallPhase::Finished, None, Some(outcome));
     }
 
-    fn tell(&self, phase: CallPhase, arguments: Option<serde_json::Value>, end: Option<End<'_>>) {
+    fn emit(
+        &self,
+        phase: CallPhase,
+        arguments: Option<serde_json::Value>,
+        outcome: Option<CallOutcome<'_>>,
+    ) {
         let (mut is_error, mut error, mut cancelled) = (None, None, false);
-        let duration_ms = end.is_some().then(|| self.began.elapsed().as_secs_f64() * 1000.0);
-        match end {
-            Some(End::Answered(result)) => is_error = Some(result.is_error()),
-            Some(End::Failed(failure)) => error = Some(failure.clone()),
-            Some(End::Cancelled) => cancelled = true,
+        let duration_ms = outcome.is_some().then(|| self.began.elapsed().as_secs_f64() * 1000.0);
+        match outcome {
+            Some(CallOutcome::Answered(result)) => is_error = Some(result.is_error()),
+            Some(CallOutcome::Failed(failure)) => error = Some(failure.clone()),
+            Some(CallOutcome::Cancelled) => cancelled = true,
             None => {}
         }
         let (call, tool) = (self.call, self.tool.clone());
-        self.view.events.emit(
+        self.events.emit(
             &self.server,
             EventKind::Call {
                 phase,
@@ -127,19 +132,19 @@ impl CallEvents {
         );
     }
 
-    pub(super) fn cancelled(&self) {
+    pub(super) fn emit_cancelled(&self) {
         if lock(&self.waiter).take().is_some() {
-            self.tell_end(End::Cancelled);
+            self.emit_finished(CallOutcome::Cancelled);
         }
     }
 }
 
-impl Resend for CallEvents {
+impl WaiterProxy for CallEvents {
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
         let Some(waiter) = lock(&self.waiter).take() else { return };
-        self.tell_end(match &outcome {
-            Ok(result) => End::Answered(result),
-            Err(error) => End::Failed(error),
+        self.emit_finished(match &outcome {
+            Ok(result) => CallOutcome::Answered(result),
+            Err(error) => CallOutcome::Failed(error),
         });
         waiter.finish(outcome);
     }

@@ -1,7 +1,7 @@
 //! Owns calls that cannot simply be sent: the server is not up yet, is being restarted, or was lost before the call
-//! left. Each waits for a session (`waiting`) within its time (`time_budget`), goes out once, and is sent again only where no
+//! left. Each waits for a session (`waiting`) within its time (`time_budget`), is sent, and is sent again only where no
 //! tool can run twice.
-//! Invariant: of a call that may have run, nobody hears that it did not, whatever becomes of it after that.
+//! Invariant: a call that may have run is never reported as not run, whatever happens to it after that.
 
 mod time_budget;
 mod waiting;
@@ -17,49 +17,46 @@ pub(super) use self::time_budget::TimeBudget;
 
 use super::super::Manager;
 use super::approval_check::ApprovalCheck;
-use super::{CallHandle, Handle};
-use crate::call::{Arguments, CallOptions, OnProgress, Resend, Retry, Waiter};
-use crate::catalog::{Offer, ServerTool};
+use super::handle::{CallHandle, Handle};
+use crate::call::{Arguments, OnProgress, Retry};
+use crate::catalog::Offer;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::fork::ProcessLocal;
+use crate::mailbox::{Waiter, WaiterProxy};
 use crate::question::Question;
 use crate::result::{Presenter, ToolResult};
 use crate::runtime;
-use crate::session::{Content, OutgoingCall, Session, Unsent};
+use crate::session::{CallContent, OutgoingCall, Session, UnsentCall};
 use crate::sync::lock;
+use crate::tool::ServerTool;
 
-/// A call with everything that is needed to send it, and to send it again.
-pub(super) struct PendingCall {
-    connection: Arc<Connection>,
-    presenter: Arc<Presenter>,
-    offer: Arc<Offer>,
-    wanted: WantedTool,
-    arguments: Arguments,
-    meta: Option<Arguments>,
-    on_progress: Option<OnProgress>,
-    time_budget: TimeBudget,
-    retry: Retry,
-    restart_wait: Duration,
-    /// Who has to say yes, where a manager asks.
-    approval_check: Option<Box<ApprovalCheck>>,
-    /// Whether that comes before anything else.
-    asks_first: bool,
-    /// Who waits for its end, while it is under way.
-    waiter: Mutex<Option<Waiter>>,
-    /// The caller and the tool as it is now allow a second run.
-    repeatable: AtomicBool,
-    /// How it was lost, once it goes out again; there is no third time.
-    lost: OnceLock<Error>,
-}
-
-/// What holds for a call, by its options and its server's definition.
-pub(super) struct CallSettings {
+/// A call with everything that is needed to send it, but for the connection.
+pub(super) struct CallSpec {
     pub(super) presenter: Arc<Presenter>,
+    pub(super) offer: Arc<Offer>,
+    pub(super) wanted: WantedTool,
+    pub(super) arguments: Arguments,
+    pub(super) meta: Option<Arguments>,
+    pub(super) on_progress: Option<OnProgress>,
     pub(super) time_budget: TimeBudget,
     pub(super) retry: Retry,
     pub(super) restart_wait: Duration,
+    /// Set where the manager asks a person.
     pub(super) approval_check: Option<Box<ApprovalCheck>>,
+}
+
+/// A call that waits for a session, or is kept to be sent again.
+pub(super) struct PendingCall {
+    connection: Arc<Connection>,
+    spec: CallSpec,
+    /// The approval comes before anything else.
+    asks_first: bool,
+    /// Set while the call is sent.
+    waiter: Mutex<Option<Waiter>>,
+    /// The caller and the tool as it is now allow a second run.
+    repeatable: AtomicBool,
+    /// How it was lost, once it is sent again; there is no third time.
+    lost: OnceLock<Error>,
 }
 
 /// The tool that is meant, by its entry where one is known.
@@ -81,27 +78,10 @@ impl WantedTool {
 type LostSession = (Arc<Session>, Error);
 
 impl PendingCall {
-    pub(super) fn new(
-        connection: Arc<Connection>,
-        offer: Arc<Offer>,
-        wanted: WantedTool,
-        arguments: Arguments,
-        options: CallOptions,
-        CallSettings { presenter, time_budget, retry, restart_wait, approval_check }: CallSettings,
-    ) -> Self {
-        let CallOptions { meta, on_progress, .. } = options;
+    pub(super) fn new(connection: Arc<Connection>, spec: CallSpec) -> Self {
         PendingCall {
             connection,
-            presenter,
-            offer,
-            wanted,
-            arguments,
-            meta,
-            on_progress,
-            time_budget,
-            retry,
-            restart_wait,
-            approval_check,
+            spec,
             asks_first: false,
             waiter: Mutex::default(),
             repeatable: AtomicBool::new(false),
@@ -111,8 +91,8 @@ impl PendingCall {
 
     /// Asks about this tool before a session is waited for.
     pub(super) fn ask_first(mut self, manager: &Manager, tool: &ServerTool) -> Self {
-        if let Some(approval_check) = &mut self.approval_check {
-            approval_check.look_up(manager, tool);
+        if let Some(approval_check) = &mut self.spec.approval_check {
+            approval_check.look_up_name(manager, tool);
             self.asks_first = true;
         }
         self
@@ -140,7 +120,7 @@ impl PendingCall {
         waiter: Waiter,
     ) -> CallHandle {
         let call = self.into_task();
-        if let Err(Unsent { error, waiter, .. }) = call.send(session, tool, waiter) {
+        if let Err((waiter, error)) = call.send(session, tool, waiter) {
             if error.kind() == ErrorKind::ConnectionLost {
                 call.resume(waiter, Some((session.clone(), error)));
             } else {
@@ -151,48 +131,49 @@ impl PendingCall {
     }
 
     fn into_task(self) -> Arc<CallTask> {
-        let progressed = Mutex::new(Progressed::Waiting(None));
-        Arc::new(CallTask { progressed, pending: self })
+        Arc::new(CallTask { state: Mutex::new(TaskState::Waiting(None)), pending: self })
     }
 
     fn outgoing_call<'a>(&'a self, tool: &'a ServerTool) -> OutgoingCall<'a> {
         OutgoingCall {
             tool,
-            presenter: &self.presenter,
-            content: Content::Borrowed {
-                arguments: &self.arguments,
-                meta: self.meta.as_ref(),
-                on_progress: self.on_progress.clone(),
+            presenter: &self.spec.presenter,
+            content: CallContent::Borrowed {
+                arguments: &self.spec.arguments,
+                meta: self.spec.meta.as_ref(),
+                on_progress: self.spec.on_progress.clone(),
             },
         }
     }
 
-    async fn pass(
+    /// Waits for the approval. The time of a person counts for the call's total time only.
+    async fn wait_for_approval(
         &self,
         approval_check: &ApprovalCheck,
         tool: &ServerTool,
         waiter: &Waiter,
     ) -> Result<()> {
         let began = Instant::now();
-        approval_check.pass(tool, &self.arguments, waiter, self.time_budget.total(began)).await?;
-        self.time_budget.exclude(began.elapsed());
-        // A server is not idle whose call was just waited for.
+        let CallSpec { arguments, time_budget, .. } = &self.spec;
+        approval_check.wait(tool, arguments, waiter, time_budget.total_left(began)).await?;
+        time_budget.exclude(began.elapsed());
+        // A server is not idle while its call waits.
         self.connection.touch();
         Ok(())
     }
 
-    /// Whether it goes out again: no tool can run twice by it, and there is a session for it, this one or a next.
+    /// Whether the call is sent again: no tool can run twice by it, and this session or a next one can take it.
     fn may_resend(&self, error: &Error, session: &Session) -> bool {
         let harmless = match error.executed() {
-            // Who lives and did not take it will not take it the next time.
+            // A session that lives and did not take it will not take it the next time.
             Some(Executed::No) => session.is_over(),
             Some(Executed::Unknown) => self.repeatable.load(Ordering::Relaxed),
             _ => false,
         };
-        // Who asks for time is not to be asked at once.
-        let may_come_at_once = error.retry_after_ms().is_none();
+        // A server that asks for time is not asked again at once.
+        let wants_time = error.retry_after_ms().is_some();
         harmless
-            && may_come_at_once
+            && !wants_time
             && error.kind() == ErrorKind::ConnectionLost
             && self.lost.get().is_none()
     }
@@ -202,7 +183,7 @@ impl PendingCall {
         self.lost.get().filter(|lost| lost.executed() == Some(Executed::Unknown))
     }
 
-    /// What a caller hears whose call was not taken by any session.
+    /// The error of a call that no session took.
     fn not_taken(&self, error: Error) -> Error {
         match self.lost_unknown() {
             // It may have run: that outweighs why it could not be sent again.
@@ -212,60 +193,61 @@ impl PendingCall {
     }
 }
 
-/// An errand and how far it has come. One piece of memory, which the caller's thread made and mostly lets go of.
+/// A pending call and its state. One allocation, which the caller's thread makes and mostly frees.
 pub(super) struct CallTask {
-    progressed: Mutex<Progressed>,
+    state: Mutex<TaskState>,
     pending: PendingCall,
 }
 
-enum Progressed {
+enum TaskState {
     Sent(Arc<Session>, u64),
     Waiting(Option<AbortHandle>),
-    GivenUp,
+    Cancelled,
 }
 
 impl CallTask {
     fn handle(self: Arc<Self>) -> CallHandle {
-        CallHandle(ProcessLocal::new(Handle::CallTask(self)))
+        CallHandle::new(Handle::CallTask(self))
     }
 
     pub(super) fn cancel(&self) {
-        match std::mem::replace(&mut *lock(&self.progressed), Progressed::GivenUp) {
-            Progressed::Sent(session, id) => session.cancel(id),
-            Progressed::Waiting(Some(task)) => task.abort(),
-            Progressed::Waiting(None) | Progressed::GivenUp => {}
+        match std::mem::replace(&mut *lock(&self.state), TaskState::Cancelled) {
+            TaskState::Sent(session, id) => session.cancel(id),
+            TaskState::Waiting(Some(task)) => task.abort(),
+            TaskState::Waiting(None) | TaskState::Cancelled => {}
         }
     }
 
     fn resume(self: &Arc<Self>, waiter: Waiter, lost_session: Option<LostSession>) {
-        let mine = self.clone();
-        // Held until the task is noted: whoever gives up finds it.
-        let mut progressed = lock(&self.progressed);
-        if let Progressed::GivenUp = *progressed {
+        let running = self.clone();
+        // Held until the task is noted, so that a cancellation finds it.
+        let mut state = lock(&self.state);
+        if let TaskState::Cancelled = *state {
             return;
         }
-        let task = runtime::spawn(async move { mine.run(waiter, lost_session).await });
-        *progressed = Progressed::Waiting(Some(task.abort_handle()));
+        let task = runtime::spawn(async move { running.run(waiter, lost_session).await });
+        *state = TaskState::Waiting(Some(task.abort_handle()));
     }
 
     async fn run(self: Arc<Self>, mut waiter: Waiter, mut lost_session: Option<LostSession>) {
         let pending = &self.pending;
+        let spec = &pending.spec;
         if let (true, Some(approval_check), WantedTool::Known(tool)) =
-            (pending.asks_first, &pending.approval_check, &pending.wanted)
-            && !approval_check.has_passed()
-            && let Err(error) = pending.pass(approval_check, tool, &waiter).await
+            (pending.asks_first, &spec.approval_check, &spec.wanted)
+            && !approval_check.is_approved()
+            && let Err(error) = pending.wait_for_approval(approval_check, tool, &waiter).await
         {
             return waiter.finish(Err(error));
         }
         let mut restarting_until = None;
         loop {
-            let found = pending.session(lost_session.as_ref(), &mut restarting_until);
-            let found = timeout_at(pending.time_budget.deadline(), found).await;
-            // What was found when the time was over would only be sent to be given up.
+            let found = pending.find_session(lost_session.as_ref(), &mut restarting_until);
+            let found = timeout_at(spec.time_budget.deadline(), found).await;
+            // A session that is found too late would get a call that is given up at once.
             let found = found
                 .ok()
-                .filter(|found| found.is_err() || Instant::now() < pending.time_budget.deadline());
-            let (session, tool) = match found.unwrap_or_else(|| Err(pending.late())) {
+                .filter(|found| found.is_err() || Instant::now() < spec.time_budget.deadline());
+            let (session, tool) = match found.unwrap_or_else(|| Err(pending.timed_out())) {
                 Ok(found) => found,
                 Err(error) => return waiter.finish(Err(pending.not_taken(error))),
             };
@@ -273,68 +255,64 @@ impl CallTask {
             if let Some(lost) = pending.lost_unknown().filter(|_| !tool.is_repeatable()) {
                 return waiter.finish(Err(lost.clone()));
             }
-            if let Some(approval_check) = pending
-                .approval_check
-                .as_ref()
-                .filter(|approval_check| approval_check.is_closed_to(&tool, &pending.offer))
-            {
-                if let Err(error) = pending.pass(approval_check, &tool, &waiter).await {
+            let approval_check = spec.approval_check.as_ref();
+            if let Some(check) = approval_check.filter(|check| check.is_due(&tool, &spec.offer)) {
+                if let Err(error) = pending.wait_for_approval(check, &tool, &waiter).await {
                     return waiter.finish(Err(pending.not_taken(error)));
                 }
                 // The session may have ended meanwhile.
                 continue;
             }
-            let Err(Unsent { error, waiter: back, .. }) = self.send(&session, &tool, waiter) else {
-                return;
-            };
+            let Err((returned, error)) = self.send(&session, &tool, waiter) else { return };
             if error.kind() != ErrorKind::ConnectionLost {
-                return back.finish(Err(pending.not_taken(error)));
+                return returned.finish(Err(pending.not_taken(error)));
             }
-            (waiter, lost_session) = (back, Some((session, error)));
+            (waiter, lost_session) = (returned, Some((session, error)));
         }
     }
 
+    /// Sends the call on the session; the waiter comes back with the error when nothing was sent.
     fn send(
         self: &Arc<Self>,
         session: &Arc<Session>,
         tool: &Arc<ServerTool>,
         waiter: Waiter,
-    ) -> Result<(), Unsent> {
-        // Under the lock: whoever gives up, or is lost at once, sees the sent call.
-        let mut progressed = lock(&self.progressed);
-        if let Progressed::GivenUp = *progressed {
+    ) -> Result<(), (Waiter, Error)> {
+        // Held until the call is noted as sent, so that a cancellation or an immediate loss finds it.
+        let mut state = lock(&self.state);
+        if let TaskState::Cancelled = *state {
             return Ok(());
         }
         let pending = &self.pending;
-        let repeatable = pending.retry == Retry::Safe && tool.is_repeatable();
+        let repeatable = pending.spec.retry == Retry::Safe && tool.is_repeatable();
         pending.repeatable.store(repeatable, Ordering::Relaxed);
         *lock(&pending.waiter) = Some(waiter);
-        let limits = pending.time_budget.limits(Instant::now());
-        match session.call(pending.outgoing_call(tool), limits, Waiter::Again(self.clone())) {
+        let limits = pending.spec.time_budget.limits_left(Instant::now());
+        match session.call(pending.outgoing_call(tool), limits, Waiter::Proxy(self.clone())) {
             Ok(id) => {
-                *progressed = Progressed::Sent(session.clone(), id);
+                *state = TaskState::Sent(session.clone(), id);
                 Ok(())
             }
-            Err(Unsent { error, .. }) => match lock(&pending.waiter).take() {
-                Some(waiter) => Err(Unsent { error, waiter, request: None }),
+            Err(UnsentCall { error, .. }) => match lock(&pending.waiter).take() {
+                Some(waiter) => Err((waiter, error)),
                 None => Ok(()),
             },
         }
     }
 }
 
-impl Resend for CallTask {
+impl WaiterProxy for CallTask {
     fn ask(&self, question: Question) {
         if let Some(waiter) = &*lock(&self.pending.waiter) {
             waiter.ask(question);
         }
     }
 
-    fn heard(&self) {
-        self.pending.time_budget.heard(Instant::now());
+    fn note_progress(&self) {
+        self.pending.spec.time_budget.restart_idle(Instant::now());
     }
 
-    /// Stands in the caller's place, so that a lost call can be sent again before the caller hears of it.
+    /// Sends a lost call again before the caller hears of the loss.
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
         let pending = &self.pending;
         let Some(waiter) = lock(&pending.waiter).take() else { return };
@@ -342,14 +320,13 @@ impl Resend for CallTask {
             Err(error) => error,
             outcome => return waiter.finish(outcome),
         };
-        let session = match &*lock(&self.progressed) {
-            Progressed::Sent(session, _) => session.clone(),
-            // Given up meanwhile.
-            _ => return,
+        let session = match &*lock(&self.state) {
+            TaskState::Sent(session, _) => session.clone(),
+            TaskState::Waiting(_) | TaskState::Cancelled => return,
         };
         if pending.may_resend(&error, &session) {
             let _ = pending.lost.set(error.clone());
-            // One that lives takes it again; only the next one of a lost session is worth a wait.
+            // A session that lives takes it again; only after a lost session the next one is waited for.
             let lost_session = session.is_over().then_some((session, error));
             return self.resume(waiter, lost_session);
         }

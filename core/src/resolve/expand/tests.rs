@@ -26,7 +26,7 @@ fn with(scope: &Scope, lookup: LookupScope, text: &str) -> (Result<String>, Vec<
         ("CHAIN".to_owned(), "${A}".to_owned()),
     ]));
     let value = expander.expand(Field::new("args", lookup), text);
-    (value, warnings.into_lines())
+    (value, warnings.into_list().into_iter().map(|warning| warning.text).collect())
 }
 
 fn expanded(text: &str) -> String {

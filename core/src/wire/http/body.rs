@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::client::Response;
 use super::events::EventStream;
-use super::{content_encoding, content_type};
+use super::exchange::{content_encoding, content_type};
 use crate::error::RpcError;
 use crate::wire::{our_number, without_bom};
 

@@ -12,7 +12,6 @@ use super::client::{BodyError, Response};
 use super::events::EventStream;
 use super::refusal::Failure;
 use super::resume::NoStream;
-use crate::runtime;
 use crate::wire::Loss;
 
 /// The pause doubles this often while a server fails, or ends each stream at once.
@@ -20,16 +19,9 @@ const DOUBLINGS: u32 = 5;
 /// A stream that stood for less ended at once.
 const SHORT: Duration = Duration::from_secs(1);
 
-impl Link {
-    /// Opens the standing GET, where the server offers one.
-    pub(crate) fn listen(&self) {
-        let events = EventStream::new(self.message_limit);
-        let task = runtime::spawn(stand(self.me.clone(), events));
-        let _ = self.listener.set(task.abort_handle());
-    }
-}
-
-async fn stand(weak: Weak<Link>, mut events: EventStream) {
+/// Keeps the standing GET open, where the server offers one.
+pub(super) async fn stand(weak: Weak<Link>, message_limit: usize) {
+    let mut events = EventStream::new(message_limit);
     let mut stood = false;
     let mut hurry = true;
     let mut failures = 0;
@@ -62,7 +54,7 @@ async fn stand(weak: Weak<Link>, mut events: EventStream) {
             Err(NoStream::Lost(Failure { loss: Some(Loss::Expired), .. })) if !stood => return,
             Err(NoStream::Failing(failure)) => {
                 if failures == 0 {
-                    link.told(failure);
+                    link.report(failure);
                 }
                 failures += 1;
                 pause_after(&events, failures)
@@ -72,7 +64,7 @@ async fn stand(weak: Weak<Link>, mut events: EventStream) {
                 pause_after(&events, failures)
             }
             Err(NoStream::Lost(failure)) => {
-                link.told(failure);
+                link.report(failure);
                 return;
             }
             Err(NoStream::NotOffered) => return,

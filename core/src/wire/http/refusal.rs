@@ -1,6 +1,6 @@
 //! Owns what is said when it does not work: the error for whoever asked, and what it means for the whole link. What a
 //! status means is in `status`.
-//! What waits here is boxed, so that the calls that go well do not carry the room for it.
+//! What waits here is boxed, so that the calls that go well do not carry its memory.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::Link;
 use super::client::{BodyError, SendError};
 use crate::descriptors::{is_caused_by_shortage, shortage};
-use crate::error::{Error, ErrorKind, Executed};
+use crate::error::{Error, ErrorKind, Executed, ForeignError, Stage};
 use crate::resolve::Refused;
 use crate::wire::Loss;
 
@@ -64,15 +64,18 @@ impl Link {
     fn lost_by(&self, what: &str, error: &(dyn StdError + 'static)) -> Error {
         let cause = root_cause(error);
         let words = cause.to_string();
-        let lost = self.lost(&format!("{what}: {words}"));
+        let errno = cause.downcast_ref::<std::io::Error>().and_then(|it| it.raw_os_error());
+        let message = self.mask.text(&words).into_owned();
+        let lost =
+            self.lost(&format!("{what}: {words}")).caused_by(ForeignError { message, errno });
         // A certificate's names or a farewell may stand in it, but for the system's own words.
-        let by_system = cause.downcast_ref::<std::io::Error>().and_then(|it| it.raw_os_error());
-        if by_system.is_some() { lost } else { lost.quoting(&words) }
+        if errno.is_some() { lost } else { lost.quoting(&words) }
     }
 
     pub(super) async fn not_reached(&self, error: &SendError) -> Failure {
         if let Some(refused) = Refused::cause_of(error) {
-            let refused = refused.told(&self.server).with_executed(Executed::No);
+            let refused = refused.told(&self.server).with_stage(Stage::Dial);
+            let refused = refused.with_executed(Executed::No);
             return Failure::new(refused, Loss::Gone);
         }
         if error.is_unsent() && is_caused_by_shortage(error) {
@@ -86,7 +89,8 @@ impl Link {
             .lost_by("The server cannot be reached", error)
             .with_hint("is it running, and is the URL right?");
         if error.is_unsent() {
-            return Failure::new(lost.with_executed(Executed::No), Loss::Gone);
+            let lost = lost.with_stage(Stage::Dial).with_executed(Executed::No);
+            return Failure::new(lost, Loss::Gone);
         }
         // What left on a connection that the server was just closing gets no answer either, though the server is well.
         Failure::new(lost.with_executed(Executed::Unknown), Box::pin(self.look()).await)
@@ -110,7 +114,7 @@ impl Link {
         self.lost("The server ended its answer early").with_executed(Executed::Unknown)
     }
 
-    pub(super) fn odd(&self, what: &str) -> Error {
+    pub(super) fn unexpected(&self, what: &str) -> Error {
         self.error(ErrorKind::ProtocolError, &format!("The server {what}"))
             .with_executed(Executed::Unknown)
             .with_hint("is this the URL of an MCP server?")
@@ -121,8 +125,8 @@ impl Link {
         Error::new(ErrorKind::LimitExceeded, text).with_executed(Executed::Yes)
     }
 
-    pub(super) fn no_room(&self) -> Error {
-        let limit = size(self.room.limit());
+    pub(super) fn over_memory(&self) -> Error {
+        let limit = size(self.memory.limit());
         let text = format!("The server's answers that are not complete are over {limit}");
         Error::new(ErrorKind::LimitExceeded, text)
             .with_executed(Executed::Unknown)

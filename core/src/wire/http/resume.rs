@@ -6,17 +6,18 @@ use http::Method;
 use http::header::{HeaderName, HeaderValue};
 use tokio::time::sleep;
 
+use super::Link;
 use super::client::{BodyError, Response, SendError};
 use super::events::EventStream;
+use super::exchange::{EVENTS, Outgoing, content_type};
 use super::refusal::Failure;
-use super::{EVENTS, Link, Outgoing, content_type};
 use crate::error::{ErrorKind, Result};
 use crate::wire::Loss;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How often in a row a stream is taken up that says nothing new.
 const IN_VAIN: usize = 10;
-/// How much of a stream is read after its answer; `sweep` sees to the time.
+/// How much of a stream is read after its answer; `reaper` limits the time.
 const AFTER_ANSWER: usize = 1 << 20;
 
 /// How the reading of one stream ended.
@@ -117,7 +118,7 @@ impl Link {
         events: &mut EventStream,
         id: u64,
     ) -> Result<End, Failure> {
-        let mut share = self.room.share();
+        let mut reservation = self.memory.reserve();
         loop {
             let chunk = match response.chunk().await {
                 Ok(Some(chunk)) => chunk,
@@ -131,8 +132,8 @@ impl Link {
             if !self.waits_for(id) {
                 return Ok(End::Answered);
             }
-            if !share.set(events.kept()) {
-                return Err(self.no_room().into());
+            if !reservation.resize(events.kept()) {
+                return Err(self.over_memory().into());
             }
         }
     }

@@ -12,8 +12,9 @@ use tokio::time::timeout;
 
 use super::body::{Body, denies_session, rpc_error};
 use super::client::{Request, Response};
+use super::exchange::Sent;
 use super::refusal::Failure;
-use super::{ASIDE, Link, Sent};
+use super::{ASIDE, Link};
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::wire::Loss;
 
@@ -106,22 +107,26 @@ impl Link {
         let at_most = |executed| if is_unread { Executed::Unknown } else { executed };
         if status.is_redirection() {
             let redirected = self.redirected(head.location.as_deref());
+            let redirected = redirected.with_http_status(status.as_u16());
             return redirected.with_executed(at_most(executed_if_redirected(status))).into();
         }
         let rpc = rpc_error(body.words()).map(|rpc| self.masked(rpc));
-        let with_rpc = |kind, what: &str| match &rpc {
-            Some(rpc) => {
-                self.error(kind, &format!("{what}: {}", rpc.message)).with_rpc(rpc.clone())
-            }
-            None => self.error(kind, what),
+        let refused = |kind, what: &str| {
+            let refused = match &rpc {
+                Some(rpc) => {
+                    self.error(kind, &format!("{what}: {}", rpc.message)).with_rpc(rpc.clone())
+                }
+                None => self.error(kind, what),
+            };
+            refused.with_http_status(status.as_u16())
         };
         if with_session && head.denies_session(body.words()) {
-            let lost = with_rpc(ErrorKind::ConnectionLost, "The server has forgotten our session");
+            let lost = refused(ErrorKind::ConnectionLost, "The server has forgotten our session");
             let lost = lost.with_executed(at_most(Executed::No));
             return Failure::refused(lost, Some(Loss::Expired));
         }
         let (kind, executed) = meaning(status);
-        let mut error = with_rpc(kind, &format!("The server answered {status}"))
+        let mut error = refused(kind, &format!("The server answered {status}"))
             .with_executed(at_most(executed));
         if let Some(hint) = hint(status) {
             error = error.with_hint(hint);

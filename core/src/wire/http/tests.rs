@@ -12,12 +12,15 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{Link, SESSION_ID};
+use super::Link;
+use super::exchange::SESSION_ID;
+use crate::config::Limits;
 use crate::error::{Error, Executed};
 use crate::redact::{Mask, MaskBuilder};
 use crate::resolve::{Addresses, Target};
 use crate::sync::lock;
-use crate::wire::{Inbound, Loss, Unread};
+use crate::wire::transport::Transport;
+use crate::wire::{Flush, Inbound, Loss, Unread};
 
 /// What the server does with one request.
 enum Act {
@@ -230,7 +233,7 @@ impl Client {
             shown: url.to_owned(),
             mask,
         };
-        let limits = crate::config::Limits { message_bytes: 1 << 20, ..Default::default() };
+        let limits = Limits { message_bytes: 1 << 20, ..Default::default() };
         let link = Link::open(target, &limits).expect("a link");
         let (sender, told) = unbounded_channel();
         let recorder = Arc::new(Recorder {
@@ -251,7 +254,7 @@ impl Client {
 
     fn ask(&self, id: u64) {
         lock(&self.recorder.waiting).insert(id);
-        self.link.send(b"{}\n".to_vec(), Some(id));
+        self.link.send(b"{}\n".to_vec(), Some(id), Flush::Now).expect("a link takes all");
     }
 
     fn next(&mut self) -> Told {
@@ -353,7 +356,7 @@ fn an_answer_is_delivered_whatever_the_status_and_the_type() {
                 Answer(status("202 Accepted", "")),
             ]);
             let mut client = Client::with_session(&server.url);
-            client.link.speak("2025-06-18");
+            client.link.announce_version("2025-06-18");
             client.ask(1);
             assert_eq!(client.next(), Told::Message(answer), "{line} {headers}");
             until("the exchange is over", || lock(&client.link.under_way).is_empty());
@@ -379,7 +382,7 @@ fn a_sign_in_that_is_wanted_first_is_told_as_such() {
         let server = Scripted::start([Answer(response("401 Unauthorized", headers, body))]);
         let mut client = Client::of(&server.url);
         if greeted {
-            client.link.speak("2025-06-18");
+            client.link.announce_version("2025-06-18");
         }
         client.ask(1);
         assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::No)));
@@ -442,7 +445,7 @@ fn an_answer_by_the_name_of_another_type_is_delivered() {
             Answer(status("202 Accepted", "")),
         ]);
         let mut client = Client::with_session(&server.url);
-        client.link.speak("2025-06-18");
+        client.link.announce_version("2025-06-18");
         client.ask(1);
         assert_eq!(client.next(), Told::Message(answer_to(1)), "{headers}");
     }
@@ -457,7 +460,7 @@ fn a_redirect_that_brings_the_answer_is_not_followed() {
             Answer(response("200 OK", JSON, &answer_to(1))),
         ]);
         let mut client = Client::of(&server.url);
-        client.link.speak("2025-06-18");
+        client.link.announce_version("2025-06-18");
         client.ask(1);
         assert_eq!(client.next(), Told::Message(answer_to(1)), "{line}");
         until("the exchange is over", || lock(&client.link.under_way).is_empty());
@@ -495,7 +498,7 @@ fn what_a_redirect_that_is_not_followed_says_of_the_tool() {
         let headers = format!("{JSON}\r\n{location}");
         let server = Scripted::start([Answer(response(line, &headers, body))]);
         let mut client = Client::of(&server.url);
-        client.link.speak("2025-06-18");
+        client.link.announce_version("2025-06-18");
         client.ask(1);
         assert_eq!(client.next(), Told::Unanswered(1, Some(executed)), "{line} {body}");
     }
@@ -760,10 +763,11 @@ fn replies_that_the_server_does_not_take_are_limited() {
     let client = Client::of(&server.url);
     for id in 0..100 {
         let reply = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n");
-        assert_eq!(client.link.reply(reply.into_bytes()), id < 64);
+        let taken = client.link.send_reply(reply.into_bytes(), &Limits::default());
+        assert_eq!(taken, id < 64);
     }
     let notification = b"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n".to_vec();
-    client.link.send(notification, None);
+    client.link.send(notification, None, Flush::Now).expect("a link takes all");
     until("all are sent", || server.seen().len() >= 65);
     thread::sleep(Duration::from_millis(100));
     assert_eq!(server.seen().len(), 65);

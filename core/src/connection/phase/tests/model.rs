@@ -8,7 +8,7 @@ enum Place {
     Dialing,
     Up { doubtful: bool, time: Time },
     Waiting(Duration),
-    Down,
+    Down(DownCause),
     Stopped,
     Closed,
 }
@@ -54,7 +54,7 @@ impl Model {
             (Event::Close, _) => self.leave(Place::Closed),
             (Event::Stop, _) => self.leave(Place::Stopped),
             (Event::Start | Event::Wake, Place::Asleep) => self.dial_afresh(Reason::Startup),
-            (Event::Start, Place::Stopped | Place::Down) => self.dial_afresh(Reason::Manual),
+            (Event::Start, Place::Stopped | Place::Down(_)) => self.dial_afresh(Reason::Manual),
             (Event::Start, Place::Waiting(_)) => self.dial(Reason::Manual),
             (Event::RetryDue, Place::Waiting(_)) => {
                 self.dial(self.reason.expect("a wait has a reason"))
@@ -87,12 +87,18 @@ impl Model {
                     self.incurable += 1;
                     match self.incurable {
                         1 | 2 => self.fall(self.reason.expect("an attempt has a reason")),
-                        _ => self.let_go(Place::Down),
+                        _ => self.let_go(Place::Down(DownCause::Failed)),
                     }
                 }
-                Dialed::Hopeless => self.let_go(Place::Down),
+                Dialed::Hopeless { cause } => self.let_go(Place::Down(cause)),
             },
-            (Event::Lost { reason, .. }, Place::Up { .. }) => self.fall(reason),
+            (Event::Lost { reason, cause, .. }, Place::Up { .. }) => {
+                let effects = self.fall(reason);
+                if let Place::Down(down) = &mut self.place {
+                    *down = cause;
+                }
+                effects
+            }
             (Event::Expired { served, .. }, Place::Up { .. }) => {
                 if !served && self.rung > 0 {
                     return self.fall(Reason::SessionExpired);
@@ -171,7 +177,7 @@ impl Model {
                 self.rung += 1;
                 self.let_go(Place::Waiting(delay))
             }
-            None => self.let_go(Place::Down),
+            None => self.let_go(Place::Down(DownCause::Failed)),
         }
     }
 
@@ -225,6 +231,11 @@ impl Model {
         assert_eq!(phase.timer(), due, "the timer");
         assert_eq!(phase.state(), self.state(), "the state");
         assert_eq!(phase.reason(), self.reason, "the reason");
+        let is_under_way = matches!(self.place, Place::Dialing | Place::Waiting(_));
+        let is_down = matches!(self.place, Place::Down(_));
+        assert_eq!(phase.has_error(), is_under_way || is_down, "the error");
+        let is_ended = is_down || matches!(self.place, Place::Stopped | Place::Closed);
+        assert_eq!(phase.keeps_tools(), !is_ended, "the tools");
         let is_counting = !matches!(self.place, Place::Asleep | Place::Stopped | Place::Closed);
         assert_eq!(phase.attempts(), if is_counting { self.attempts } else { 0 }, "the attempts");
     }
@@ -236,7 +247,9 @@ impl Model {
             Place::Dialing | Place::Waiting(_) => State::Reconnecting,
             Place::Up { doubtful: false, .. } => State::Connected,
             Place::Up { doubtful: true, .. } => State::Degraded,
-            Place::Down => State::Failed,
+            Place::Down(DownCause::Failed) => State::Failed,
+            Place::Down(DownCause::NeedsAuth) => State::NeedsAuth,
+            Place::Down(DownCause::Untrusted) => State::Blocked,
             Place::Stopped | Place::Closed => State::Disconnected,
         }
     }

@@ -26,12 +26,20 @@ fn busy(seconds: u64) -> Dialed {
     Dialed::Busy { wait: Duration::from_secs(seconds) }
 }
 
+fn hopeless(cause: DownCause) -> Dialed {
+    Dialed::Hopeless { cause }
+}
+
+fn lost(generation: u64, cause: DownCause) -> Event {
+    Event::Lost { generation, reason: Reason::TransportExit, cause }
+}
+
 impl Step {
     fn random(rng: &mut Rng) -> Step {
         use Event::{Close, Replaced, RetryDue, Start, Stop, Wake};
         const PLAIN: [Event; 9] =
             [Start, Start, Start, Wake, RetryDue, RetryDue, Replaced, Stop, Close];
-        const NEWS: [fn(u64) -> Event; 18] = [
+        const NEWS: [fn(u64) -> Event; 21] = [
             |generation| Event::Dialed { generation, outcome: Dialed::Up },
             |generation| Event::Dialed { generation, outcome: Dialed::Up },
             |generation| Event::Dialed { generation, outcome: Dialed::Failed },
@@ -39,8 +47,11 @@ impl Step {
             |generation| Event::Dialed { generation, outcome: busy(100) },
             |generation| Event::Dialed { generation, outcome: Dialed::Refused },
             |generation| Event::Dialed { generation, outcome: Dialed::Incurable },
-            |generation| Event::Dialed { generation, outcome: Dialed::Hopeless },
-            |generation| Event::Lost { generation, reason: Reason::TransportExit },
+            |generation| Event::Dialed { generation, outcome: hopeless(DownCause::Failed) },
+            |generation| Event::Dialed { generation, outcome: hopeless(DownCause::NeedsAuth) },
+            |generation| Event::Dialed { generation, outcome: hopeless(DownCause::Untrusted) },
+            |generation| lost(generation, DownCause::Failed),
+            |generation| lost(generation, DownCause::Untrusted),
             |generation| Event::Expired { generation, served: true },
             |generation| Event::Expired { generation, served: false },
             |generation| Event::Held { generation },
@@ -202,7 +213,7 @@ fn every_order_of_events_keeps_the_promises() {
     }
     assert!(reached.phases.into_iter().eq(PHASES), "every phase is reached");
     assert!(reached.effects.into_iter().eq(EFFECTS), "every effect is reached");
-    assert_eq!(reached.states.len(), 7, "every state of a phase is reached: {:?}", reached.states);
+    assert_eq!(reached.states.len(), 9, "every state of a phase is reached: {:?}", reached.states);
     assert_eq!(reached.rows.len(), PHASES.len() * EVENTS, "every event came in every phase");
 }
 
@@ -223,7 +234,7 @@ fn a_dead_server_never_makes_it_spin() {
                 0 => vec![Event::Dialed { generation, outcome: Dialed::Failed }],
                 1 => vec![
                     Event::Dialed { generation, outcome: Dialed::Up },
-                    Event::Lost { generation, reason: Reason::TransportExit },
+                    lost(generation, DownCause::Failed),
                 ],
                 _ => vec![
                     Event::Dialed { generation, outcome: Dialed::Up },

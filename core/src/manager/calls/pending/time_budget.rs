@@ -1,5 +1,5 @@
-//! Owns how much time is left to a call, from its begin to its end, however often it waits and is sent.
-//! Invariant: the wall stands where it was put; only progress and a person's thinking move the other limit.
+//! Owns how much time is left to a call, over all waiting and sending.
+//! Invariant: the total limit never moves; progress and the time of an approval move the idle limit.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,11 +9,12 @@ use tokio::time::Instant;
 use crate::session::CallLimits;
 use crate::sync::lock;
 
+/// What is left of a call's idle and total time.
 pub(crate) struct TimeBudget {
     idle: Duration,
-    wall: Option<Instant>,
-    /// From when on the time without a word is counted.
-    quiet_since: Mutex<Instant>,
+    total_deadline: Option<Instant>,
+    /// From when on the idle time is counted.
+    idle_since: Mutex<Instant>,
 }
 
 impl TimeBudget {
@@ -21,40 +22,41 @@ impl TimeBudget {
     pub(crate) fn new(limits: CallLimits, now: Instant) -> Self {
         TimeBudget {
             idle: limits.idle,
-            wall: limits.total.map(|total| after(now, total)),
-            quiet_since: Mutex::new(now),
+            total_deadline: limits.total.map(|total| after(now, total)),
+            idle_since: Mutex::new(now),
         }
     }
 
-    /// The server has told of progress.
-    pub(super) fn heard(&self, now: Instant) {
-        *lock(&self.quiet_since) = now;
+    /// The server has told of progress: the idle time starts again.
+    pub(super) fn restart_idle(&self, now: Instant) {
+        *lock(&self.idle_since) = now;
     }
 
-    /// Somebody had to think for this long, which is nobody's silence.
-    pub(super) fn exclude(&self, thinking: Duration) {
-        let mut since = lock(&self.quiet_since);
-        *since = after(*since, thinking);
+    /// Leaves this time out of the idle time: a person was asked.
+    pub(super) fn exclude(&self, duration: Duration) {
+        let mut since = lock(&self.idle_since);
+        *since = after(*since, duration);
     }
 
+    /// When the first of both limits is reached.
     pub(crate) fn deadline(&self) -> Instant {
-        let silent = after(*lock(&self.quiet_since), self.idle);
-        self.wall.map_or(silent, |wall| wall.min(silent))
+        let idle = after(*lock(&self.idle_since), self.idle);
+        self.total_deadline.map_or(idle, |total| total.min(idle))
     }
 
-    /// What is left in all.
-    pub(super) fn total(&self, now: Instant) -> Option<Duration> {
-        self.wall.map(|wall| wall.saturating_duration_since(now))
+    /// How much of the total time is left.
+    pub(super) fn total_left(&self, now: Instant) -> Option<Duration> {
+        self.total_deadline.map(|total| total.saturating_duration_since(now))
     }
 
-    /// What holds for a request that is sent now.
-    pub(super) fn limits(&self, now: Instant) -> CallLimits {
+    /// The limits of a request that is sent now.
+    pub(super) fn limits_left(&self, now: Instant) -> CallLimits {
         let idle_left = self.deadline().saturating_duration_since(now);
-        CallLimits { idle: self.idle, idle_left, total: self.total(now) }
+        CallLimits { idle: self.idle, idle_left, total: self.total_left(now) }
     }
 }
 
-/// A time that cannot be told is far away.
+/// An instant that cannot be represented becomes one that is far away.
 fn after(start: Instant, duration: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(86_400 * 365);
     start.checked_add(duration).unwrap_or_else(|| start + FAR)
@@ -72,31 +74,31 @@ mod tests {
     }
 
     #[test]
-    fn both_limits_run_from_the_begin() {
+    fn both_limits_run_from_the_start() {
         let (time_budget, began) = time_budget(10 * SECOND, Some(15 * SECOND));
-        let CallLimits { idle, idle_left, total } = time_budget.limits(began + 4 * SECOND);
+        let CallLimits { idle, idle_left, total } = time_budget.limits_left(began + 4 * SECOND);
         assert_eq!([idle, idle_left, total.unwrap()], [10, 6, 11].map(|left| left * SECOND));
         assert_eq!(time_budget.deadline(), began + 10 * SECOND);
     }
 
     #[test]
-    fn progress_begins_the_silence_anew_and_leaves_the_wall() {
+    fn progress_restarts_the_idle_limit_and_leaves_the_total_limit() {
         let (time_budget, began) = time_budget(10 * SECOND, Some(25 * SECOND));
-        time_budget.heard(began + 9 * SECOND);
+        time_budget.restart_idle(began + 9 * SECOND);
         assert_eq!(time_budget.deadline(), began + 19 * SECOND);
-        time_budget.heard(began + 18 * SECOND);
+        time_budget.restart_idle(began + 18 * SECOND);
         assert_eq!(time_budget.deadline(), began + 25 * SECOND);
-        assert_eq!(time_budget.limits(began + 30 * SECOND).idle_left, Duration::ZERO);
+        assert_eq!(time_budget.limits_left(began + 30 * SECOND).idle_left, Duration::ZERO);
     }
 
     #[test]
-    fn thinking_is_no_silence_and_counts_for_the_wall() {
+    fn excluded_time_counts_for_the_total_limit_only() {
         let (endless, began) = time_budget(10 * SECOND, None);
         endless.exclude(11 * SECOND);
         assert_eq!(endless.deadline(), began + 21 * SECOND);
-        let (walled, began) = time_budget(10 * SECOND, Some(15 * SECOND));
-        walled.exclude(11 * SECOND);
-        assert_eq!(walled.deadline(), began + 15 * SECOND);
+        let (bounded, began) = time_budget(10 * SECOND, Some(15 * SECOND));
+        bounded.exclude(11 * SECOND);
+        assert_eq!(bounded.deadline(), began + 15 * SECOND);
     }
 
     #[test]

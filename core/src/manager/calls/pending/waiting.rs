@@ -1,19 +1,19 @@
-//! Owns the wait for a session that takes a call: while the server comes up or is restarted, as long as it is worth it.
+//! Owns the wait of a pending call for a session: while the server comes up or is restarted, within the restart wait.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::{find_tool, unavailable};
+use super::super::lookup::{find_tool, unavailable};
 use super::{LostSession, PendingCall};
-use crate::catalog::ServerTool;
 use crate::connection::{Connection, Published};
 use crate::error::{Error, ErrorKind, Executed, Restart, Result};
 use crate::session::Session;
 use crate::status::State;
+use crate::tool::ServerTool;
 
 impl PendingCall {
     /// A session that takes the call, or why there will be none in time.
-    pub(super) async fn session(
+    pub(super) async fn find_session(
         &self,
         lost_session: Option<&LostSession>,
         restarting_until: &mut Option<Duration>,
@@ -25,7 +25,7 @@ impl PendingCall {
             changes.mark_unchanged();
             {
                 let published = connection.published();
-                if let Some(found) = self.look(&published, lost_session, waited)? {
+                if let Some(found) = self.published_session(&published, lost_session, waited)? {
                     return Ok(found);
                 }
                 if self.is_restarting(&published) {
@@ -36,14 +36,15 @@ impl PendingCall {
             let until = *restarting_until;
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() {
-                    return Err(Error::new(ErrorKind::Closed, "The manager is closed"));
+                    return Err(Error::closed());
                 },
                 () = sleep_until(connection, until) => {}
             }
         }
     }
 
-    fn look(
+    /// The session that is up, unless it is the one that was lost; nothing while one may still come up.
+    fn published_session(
         &self,
         published: &Published,
         lost_session: Option<&LostSession>,
@@ -56,8 +57,8 @@ impl PendingCall {
             {
                 return Ok(None);
             }
-            let tool = find_tool(&published.tools, &server, self.wanted.raw_name())?;
-            self.offer.check_drift(tool, &published.tools, || published.mask())?;
+            let tool = find_tool(&published.tools, &server, self.spec.wanted.raw_name())?;
+            self.spec.offer.check_drift(tool, &published.tools, || published.mask())?;
             return Ok(Some((live.session.clone(), tool.clone())));
         }
         match published.state {
@@ -66,7 +67,7 @@ impl PendingCall {
                 self.connection.wake();
                 Ok(None)
             }
-            // Who waited for an attempt gets its error.
+            // A call that waited for an attempt gets its error.
             _ => match &published.error {
                 Some(error) if waited => Err(error.clone()),
                 error => Err(unavailable(&server, error.as_ref())),
@@ -87,7 +88,7 @@ impl PendingCall {
         restarting_until: &mut Option<Duration>,
     ) -> Result<()> {
         let now = self.connection.clock().now();
-        let until = *restarting_until.get_or_insert(now.saturating_add(self.restart_wait));
+        let until = *restarting_until.get_or_insert(now.saturating_add(self.spec.restart_wait));
         let restart = Restart {
             attempt: published.attempt,
             next_retry_ms: published.next_retry_ms(self.connection.clock()),
@@ -117,7 +118,7 @@ impl PendingCall {
     }
 
     /// Why a call whose time is over was not sent.
-    pub(super) fn late(&self) -> Error {
+    pub(super) fn timed_out(&self) -> Error {
         let text = format!("Server \"{}\" was not connected in time for the call", self.server());
         Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server())
     }

@@ -1,0 +1,257 @@
+//! Owns what one manager receives from its connections: its event log, its catalog's version, the tools that it offers,
+//! and what of them is reported and written. When that happens is left to `connection`.
+//! Invariant: a warning, a suspicion or a drift is reported once.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use super::{Cache, Offer, PinFile, PinKey, PinLookup};
+use crate::connection::Connection;
+use crate::event::{EventKind, EventLog, InjectionPlace};
+use crate::redact::Mask;
+use crate::runtime;
+use crate::subscribers::{Listing, Subscriber, Suspicion, ToolStore, WrittenFiles, log_event};
+use crate::sync::lock;
+use crate::tool::Tools;
+
+/// How many reported suspicions a manager remembers.
+const SUSPICIONS: usize = 1024;
+/// How many warnings about servers a manager keeps.
+const WARNINGS: usize = 1024;
+
+/// A manager, as its connections see it.
+pub(crate) struct ManagerSink {
+    pub(crate) events: Arc<EventLog>,
+    pub(crate) cache: Cache,
+    catalog_version: AtomicU64,
+    /// How many changes of tools its servers have announced.
+    announcements: AtomicU64,
+    /// What the manager offers of its servers' tools, by server.
+    offers: Mutex<HashMap<String, Arc<Offer>>>,
+    /// Warnings that came while connecting: server and line.
+    warnings: Mutex<Vec<(String, String)>>,
+    /// Suspicions that were reported, by server.
+    suspicions: Mutex<Vec<(String, Suspicion)>>,
+}
+
+impl ManagerSink {
+    pub(crate) fn new(cache: Cache) -> Arc<ManagerSink> {
+        Arc::new(ManagerSink {
+            events: Arc::default(),
+            cache,
+            catalog_version: AtomicU64::new(1),
+            announcements: AtomicU64::new(0),
+            offers: Mutex::default(),
+            warnings: Mutex::default(),
+            suspicions: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn set_offers(&self, offers: impl Iterator<Item = (String, Arc<Offer>)>) {
+        *lock(&self.offers) = offers.collect();
+    }
+
+    pub(crate) fn offer(&self, server: &str) -> Option<Arc<Offer>> {
+        lock(&self.offers).get(server).cloned()
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        lock(&self.warnings).iter().map(|(_, line)| line.clone()).collect()
+    }
+
+    /// Drops the warnings and suspicions of servers that are gone.
+    pub(crate) fn forget_warnings(&self, is_gone: impl Fn(&str) -> bool) {
+        lock(&self.warnings).retain(|(server, _)| !is_gone(server));
+        lock(&self.suspicions).retain(|(server, _)| !is_gone(server));
+    }
+
+    /// Changes with every invalidation of the catalog.
+    pub(crate) fn catalog_version(&self) -> u64 {
+        self.catalog_version.load(Ordering::Acquire)
+    }
+
+    /// How often a server announced a change of its tools.
+    pub(crate) fn announcements(&self) -> u64 {
+        self.announcements.load(Ordering::Acquire)
+    }
+
+    /// Emits how many of these tools the manager offers.
+    pub(crate) fn emit_tool_count(&self, server: &str, tools: &Tools, mask: &Mask) {
+        let tool_count = match self.offer(server) {
+            Some(offer) => offer.count(tools, || mask.clone()),
+            None => tools.list.len(),
+        };
+        self.events.emit(server, EventKind::ToolsChanged { tool_count });
+    }
+
+    /// Reports how the tools of a connection that the manager has joined, or has now from another source, differ from
+    /// what they were; they are written to the manager's cache too.
+    pub(crate) fn compare_tools(self: &Arc<Self>, connection: &Connection) {
+        let (server, published) = (connection.server().clone(), connection.published().clone());
+        let Some(offer) = self.offer(&server) else { return };
+        if offer.wants_pins()
+            && let Some(store) = self.clone().tool_store(&server)
+        {
+            connection.store_tools_in(store);
+        }
+        let mask = published.mask();
+        let drifts = offer.review(&published.tools, &mask, PinLookup::Later);
+        if let Some(line) = self.report_drift(&offer, drifts) {
+            tracing::warn!(server = &*server, "{line}");
+        }
+        if offer.wants_pins() {
+            let sink = self.clone();
+            runtime::handle().spawn_blocking(move || {
+                if let Some(line) = sink.compare_with_disk(&offer, &published.tools, &mask) {
+                    tracing::warn!(server = &*server, "{line}");
+                }
+            });
+        }
+    }
+
+    /// Reports how the tools differ from earlier sessions, if that was put off. Blocks.
+    fn compare_with_disk(&self, offer: &Offer, tools: &Tools, mask: &Mask) -> Option<String> {
+        if !offer.wants_pins() {
+            return None;
+        }
+        self.report_drift(offer, offer.review(tools, mask, PinLookup::Now))
+    }
+
+    fn report_drift(&self, offer: &Offer, drifts: Vec<super::Drift>) -> Option<String> {
+        let line = offer.report_drift(drifts, &self.events)?;
+        self.events.emit(offer.server(), log_event("warning", &line));
+        Some(line)
+    }
+}
+
+impl Subscriber for ManagerSink {
+    fn emit(&self, server: &str, kind: EventKind) {
+        self.events.emit(server, kind);
+    }
+
+    fn note_announcement(&self) {
+        self.announcements.fetch_add(1, Ordering::Release);
+    }
+
+    fn invalidate_catalog(&self) {
+        self.catalog_version.fetch_add(1, Ordering::Release);
+    }
+
+    fn warn_once(&self, server: &str, line: &str) -> bool {
+        let is_new = insert_new(&self.warnings, WARNINGS, (server.to_owned(), line.to_owned()));
+        if is_new {
+            self.events.emit(server, log_event("warning", line));
+        }
+        is_new
+    }
+
+    fn report_suspicion(&self, server: &str, suspicion: &Suspicion) -> bool {
+        let entry = (server.to_owned(), suspicion.clone());
+        let is_new = insert_new(&self.suspicions, SUSPICIONS, entry);
+        if is_new {
+            let Suspicion { tool, signals } = suspicion.clone();
+            let place = match tool {
+                Some(_) => InjectionPlace::Description,
+                None => InjectionPlace::Instructions,
+            };
+            self.events.emit(server, EventKind::Injection { place, tool, signals });
+        }
+        is_new
+    }
+
+    fn review_tools(&self, server: &str, tools: &Tools, mask: &Mask) {
+        if let Some(offer) = self.offer(server) {
+            offer.review(tools, mask, PinLookup::Later);
+        }
+    }
+
+    fn report_tools(&self, server: &str, tools: &Tools, mask: &Mask) -> Option<String> {
+        let line = self.offer(server).and_then(|offer| {
+            let drifts = offer.review(tools, mask, PinLookup::Later);
+            self.report_drift(&offer, drifts)
+        });
+        self.emit_tool_count(server, tools, mask);
+        line
+    }
+
+    fn load_pins(&self, server: &str) -> Option<Box<dyn FnOnce() + Send>> {
+        let offer = self.offer(server).filter(|offer| offer.needs_pins())?;
+        Some(Box::new(move || {
+            if offer.needs_pins() {
+                offer.review(&Tools::default(), &Mask::default(), PinLookup::Now);
+            }
+        }))
+    }
+
+    fn tool_store(self: Arc<Self>, server: &str) -> Option<Box<dyn ToolStore>> {
+        let offer = self.offer(server)?;
+        Some(Box::new(ManagerStore {
+            sink: Arc::downgrade(&self),
+            cache: self.cache.clone(),
+            key: offer.pin_key().clone(),
+            pin_file: offer.pin_file(),
+        }))
+    }
+}
+
+/// Adds an entry; false where it is there. The oldest entries go where there are too many: a server that always says
+/// something else must not fill the memory.
+fn insert_new<T: PartialEq>(entries: &Mutex<Vec<T>>, most: usize, entry: T) -> bool {
+    let mut entries = lock(entries);
+    if entries.contains(&entry) {
+        return false;
+    }
+    let excess = (entries.len() + 1).saturating_sub(most);
+    entries.drain(..excess);
+    entries.push(entry);
+    true
+}
+
+/// A manager's cache and pins of one server.
+struct ManagerStore {
+    sink: Weak<ManagerSink>,
+    cache: Cache,
+    key: PinKey,
+    pin_file: Option<PinFile>,
+}
+
+impl ManagerStore {
+    /// The manager and its offer, while it takes the server from the same source.
+    fn offer(&self, server: &str) -> Option<(Arc<ManagerSink>, Arc<Offer>)> {
+        let sink = self.sink.upgrade()?;
+        let offer = sink.offer(server).filter(|offer| *offer.pin_key() == self.key)?;
+        Some((sink, offer))
+    }
+}
+
+impl ToolStore for ManagerStore {
+    fn is_off(&self) -> bool {
+        self.cache.is_off()
+    }
+
+    fn report_drift(&self, Listing { server, tools, mask, .. }: &Listing) -> Option<String> {
+        let (sink, offer) = self.offer(server)?;
+        sink.compare_with_disk(&offer, tools, mask)
+    }
+
+    fn write(&self, listing: &Listing, written: &mut WrittenFiles) {
+        if let Some(file) = &self.pin_file {
+            let warned = self.offer(&listing.server).map(|(_, offer)| offer.warned());
+            let warned = warned.unwrap_or_default();
+            // Each manager's warnings are added, also to a file that was written for another one.
+            if written.is_first(file.path()) || !warned.is_empty() {
+                file.add(&listing.masked_entries, &warned);
+            }
+        }
+        if self.cache.directory().is_some_and(|directory| written.is_first(directory)) {
+            self.cache.store(
+                &listing.server,
+                &listing.fingerprint,
+                Some(&listing.protocol_version),
+                &listing.masked_entries,
+                listing.time_ms,
+            );
+        }
+    }
+}

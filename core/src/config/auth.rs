@@ -1,0 +1,41 @@
+//! Reads and writes how to sign in: an object that is kept as it is written. Nothing of it is printed.
+
+use serde_json::Value;
+
+use super::field::{Codec, Field, Row};
+use super::reader::Reader;
+use super::shape::{Object, Shape};
+use crate::error::Result;
+use crate::redact::Secret;
+
+/// The object `auth`.
+pub(super) struct Auth;
+
+impl Codec for Auth {
+    type Value = Option<Secret>;
+    const SHAPE: Shape = Shape::Object(&Object {
+        name: "ServerAuth",
+        about: "How we show a server who we are.",
+        rows: &[Row::of(&[
+            Field::new("type", Shape::Words(&["oauth", "bearer"]), "The kind of sign-in.")
+                .required(),
+            Field::new("credentialId", Shape::TEXT, "Which credentials, for `oauth`."),
+            Field::new("token", Shape::TEXT, "The token, for `bearer`."),
+            Field::new("tokenEnv", Shape::TEXT, "The variable that holds the token, for `bearer`."),
+        ])],
+        is_open: true,
+    });
+
+    fn read(reader: &mut Reader<'_>, key: &str, default: Option<Secret>) -> Result<Option<Secret>> {
+        match reader.take(key) {
+            None => Ok(default),
+            Some(Value::Object(auth)) => Ok(Some(Secret::new(Value::Object(auth).to_string()))),
+            Some(_) => Err(reader.error(&format!("\"{key}\" must be an object"))),
+        }
+    }
+
+    fn write(value: &Option<Secret>) -> Value {
+        let written = value.as_ref().and_then(|auth| serde_json::from_str(auth.expose()).ok());
+        written.unwrap_or_default()
+    }
+}

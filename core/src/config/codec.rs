@@ -1,0 +1,159 @@
+//! Reads and writes the plain kinds of values: switches, counts, times and words.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::field::Codec;
+use super::reader::Reader;
+use super::shape::Shape;
+use crate::error::Result;
+
+/// True or false.
+pub(super) struct Switch;
+
+impl Codec for Switch {
+    type Value = bool;
+    const SHAPE: Shape = Shape::Switch;
+
+    fn read(reader: &mut Reader<'_>, key: &str, default: bool) -> Result<bool> {
+        Ok(reader.switch(key, default))
+    }
+
+    fn write(value: &bool) -> Value {
+        (*value).into()
+    }
+}
+
+/// A whole number above 0.
+pub(super) struct Count;
+
+impl Codec for Count {
+    type Value = usize;
+    const SHAPE: Shape = Shape::Integer { least: 1 };
+
+    fn read(reader: &mut Reader<'_>, key: &str, default: usize) -> Result<usize> {
+        Ok(reader.count(key, &format!("{default} is used")).unwrap_or(default))
+    }
+
+    fn write(value: &usize) -> Value {
+        (*value).into()
+    }
+}
+
+/// A whole number above 0, or no bound.
+pub(super) struct Bound;
+
+impl Codec for Bound {
+    type Value = Option<usize>;
+    const SHAPE: Shape = Count::SHAPE;
+
+    fn read(reader: &mut Reader<'_>, key: &str, default: Option<usize>) -> Result<Option<usize>> {
+        Ok(reader.count(key, "there is no bound").or(default))
+    }
+
+    fn write(value: &Option<usize>) -> Value {
+        (*value).into()
+    }
+}
+
+/// A time above 0, in milliseconds.
+pub(super) struct Millis;
+
+impl Codec for Millis {
+    type Value = Duration;
+    const SHAPE: Shape = Shape::Integer { least: 1 };
+
+    fn read(reader: &mut Reader<'_>, key: &str, default: Duration) -> Result<Duration> {
+        let otherwise = format!("{} is used", millis(default));
+        Ok(reader.millis(key, &otherwise).unwrap_or(default))
+    }
+
+    fn write(value: &Duration) -> Value {
+        millis(*value).into()
+    }
+}
+
+/// A time above 0, in milliseconds, or off.
+pub(super) struct Interval;
+
+impl Codec for Interval {
+    type Value = Option<Duration>;
+    const SHAPE: Shape = Millis::SHAPE;
+
+    fn read(
+        reader: &mut Reader<'_>,
+        key: &str,
+        default: Option<Duration>,
+    ) -> Result<Option<Duration>> {
+        Ok(reader.millis(key, "it is off").or(default))
+    }
+
+    fn write(value: &Option<Duration>) -> Value {
+        value.map(millis).into()
+    }
+}
+
+pub(super) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A choice that is written as a word; `words!` declares one.
+pub(super) trait Word: Copy + PartialEq + 'static {
+    const NAMES: &'static [&'static str];
+    const ALL: &'static [Self];
+
+    fn word(self) -> &'static str;
+}
+
+/// One of the words of a choice.
+pub(super) struct OneOf<T>(PhantomData<T>);
+
+impl<T: Word> Codec for OneOf<T> {
+    type Value = T;
+    const SHAPE: Shape = Shape::Words(T::NAMES);
+
+    fn read(reader: &mut Reader<'_>, key: &str, default: T) -> Result<T> {
+        let Some(written) = reader.take(key) else { return Ok(default) };
+        let choice = T::ALL.iter().find(|choice| written == choice.word());
+        if choice.is_none() {
+            let names = T::NAMES.join(", ");
+            reader.warn_of(key, &format!("must be one of {names}; {} is used", default.word()));
+        }
+        Ok(choice.copied().unwrap_or(default))
+    }
+
+    fn write(value: &T) -> Value {
+        value.word().into()
+    }
+}
+
+/// Declares an enum whose variants are written as words.
+macro_rules! words {
+    ($(#[$about:meta])* pub enum $Enum:ident { $($(#[$each:meta])* $Variant:ident $word:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $Enum {
+            $($(#[$each])* $Variant,)*
+        }
+
+        impl $Enum {
+            /// The name used in configs.
+            pub fn name(self) -> &'static str {
+                match self { $($Enum::$Variant => $word,)* }
+            }
+        }
+
+        impl $crate::config::codec::Word for $Enum {
+            const NAMES: &'static [&'static str] = &[$($word,)*];
+            const ALL: &'static [Self] = &[$($Enum::$Variant,)*];
+
+            fn word(self) -> &'static str {
+                self.name()
+            }
+        }
+    };
+}
+
+pub(super) use words;

@@ -1,0 +1,62 @@
+//! Binds a definition to where it comes from.
+//! Invariant: what a project says never makes a server ask less for approval.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::enabled::REQUIRED;
+use super::{Level, Scope, ServerConfig, Source, Subject, validate};
+use crate::error::Result;
+
+/// A server as a source declares it.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    /// The definition, or what is wrong with it.
+    pub config: Result<ServerConfig>,
+    /// Whether its failure makes `connect_all` an error.
+    pub required: bool,
+    /// The source that won.
+    pub source: Source,
+    /// Sources further down that have the same name.
+    pub shadows: Vec<Source>,
+    /// The server that it only bridges to (`npx mcp-remote <url>`), reached directly.
+    pub direct: Option<ServerConfig>,
+    /// What the user is asked to trust, for a definition of a project.
+    pub subject: Option<Arc<Subject>>,
+}
+
+impl Declared {
+    /// Checks `definition` and binds it to where it comes from.
+    pub(crate) fn read(
+        name: &str,
+        definition: Value,
+        source: Source,
+        scope: Scope,
+        warnings: &mut Vec<String>,
+    ) -> Declared {
+        let required = definition[REQUIRED] == Value::Bool(true);
+        let mut config = validate::server(name, definition, warnings);
+        if let Ok(config) = &mut config {
+            if scope.level == Level::Project && !config.requires_approval {
+                config.requires_approval = true;
+                warnings.push(format!(
+                    "Server \"{name}\": a project cannot do without approval; \"requiresApproval\" stays true"
+                ));
+            }
+            config.scope = scope;
+        }
+        Declared::new(config, required, source)
+    }
+
+    pub(crate) fn new(config: Result<ServerConfig>, required: bool, source: Source) -> Self {
+        let (shadows, direct, subject) = (Vec::new(), None, None);
+        Declared { config, required, source, shadows, direct, subject }
+    }
+
+    /// The user's source that this definition takes the place of, where a project declares it.
+    pub(crate) fn replaced(&self) -> Option<&Source> {
+        let of_project = self.source.level == Level::Project;
+        self.shadows.iter().find(|shadow| of_project && shadow.level != Level::Project)
+    }
+}

@@ -1,0 +1,89 @@
+//! Makes what repeats the declared fields elsewhere: the shipped schema, the types of Python and TypeScript, the table in
+//! the docs. The tests fail while a committed file differs from it.
+
+use super::field::{Field, fields_of};
+use super::shape::{Object, Shape};
+
+mod docs;
+mod python;
+mod typescript;
+
+/// The description, with a remark where the field has no effect yet.
+fn described(field: &Field) -> String {
+    let remark = if field.is_planned { " Has no effect in this version." } else { "" };
+    format!("{}{remark}", field.about())
+}
+
+/// The fields that a new definition should use.
+fn current(object: &Object) -> impl Iterator<Item = &'static Field> {
+    fields_of(object.rows).filter(|field| !field.is_deprecated)
+}
+
+/// The object and those inside it, each once, inner ones first.
+fn with_inner_objects(object: &'static Object) -> Vec<&'static Object> {
+    let mut found = Vec::new();
+    for field in current(object) {
+        collect(&field.shape, &mut found);
+    }
+    found.push(object);
+    found
+}
+
+fn collect(shape: &Shape, found: &mut Vec<&'static Object>) {
+    match shape {
+        Shape::Object(object) => found.extend(with_inner_objects(object)),
+        Shape::List(inner) | Shape::ByName(inner) => collect(inner, found),
+        Shape::Either(shapes) => shapes.iter().for_each(|shape| collect(shape, found)),
+        _ => {}
+    }
+}
+
+/// Lines of at most `width` characters.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::document::DOCUMENT;
+    use crate::config::schema;
+    use crate::config::server::DEFINITION;
+    use crate::generated_file::{assert_file, assert_part};
+
+    #[test]
+    fn the_generated_schema_is_committed() {
+        assert_file("core/schema/mcpool.schema.json", &format!("{:#}\n", schema()));
+    }
+
+    #[test]
+    fn the_generated_python_types_are_committed() {
+        assert_file("python/mcpool/_server_config.py", &python::module(&DEFINITION));
+    }
+
+    #[test]
+    fn the_generated_typescript_types_are_committed() {
+        assert_file("node/lib/server-config.ts", &typescript::module(&DOCUMENT));
+    }
+
+    #[test]
+    fn the_generated_table_of_the_docs_is_committed() {
+        assert_part("docs/configuration.md", "fields", &docs::table(&DEFINITION));
+    }
+
+    #[test]
+    fn long_texts_are_wrapped_between_words() {
+        assert_eq!(wrapped("a bc def g", 4), ["a bc", "def", "g"]);
+        assert_eq!(wrapped("abcdef", 3), ["abcdef"]);
+    }
+}

@@ -1,0 +1,36 @@
+//! Reads and writes the version of the protocol that is spoken with a server.
+
+use rmcp::model::ProtocolVersion;
+use serde_json::Value;
+
+use super::field::Codec;
+use super::reader::Reader;
+use super::shape::Shape;
+use crate::error::Result;
+
+const AUTO: &str = "auto";
+
+/// A version that is known, or none: it is agreed on with the server.
+pub(super) struct ProtocolVersionChoice;
+
+impl Codec for ProtocolVersionChoice {
+    type Value = Option<String>;
+    const SHAPE: Shape = Shape::TEXT;
+
+    fn read(reader: &mut Reader<'_>, key: &str, default: Option<String>) -> Result<Option<String>> {
+        let Some(written) = reader.take(key).filter(|written| written != AUTO) else {
+            return Ok(default);
+        };
+        let known = ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str);
+        let version = written.as_str().filter(|written| known.clone().any(|it| it == *written));
+        if version.is_none() {
+            let versions = known.collect::<Vec<_>>().join(", ");
+            reader.warn_of(key, &format!("must be auto or one of {versions}; auto is used"));
+        }
+        Ok(version.map(str::to_owned))
+    }
+
+    fn write(value: &Option<String>) -> Value {
+        value.as_deref().unwrap_or(AUTO).into()
+    }
+}

@@ -1,0 +1,242 @@
+//! Declares, reads and writes how a server is reached: a program that is started, or an address that is dialled.
+//! Finding the program and looking up the address is `resolve`'s work.
+//! Invariant: printed, it shows nothing that may be secret.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::field::{Field, FieldGroup};
+use super::reader::Reader;
+use super::shape::Shape;
+use crate::error::Result;
+use crate::redact::{self, Secret};
+
+/// How a server is reached. Printed without what may be secret.
+#[derive(Clone, PartialEq)]
+pub enum Transport {
+    /// A child process that speaks over its standard input and output.
+    Stdio {
+        /// The program, looked up on `PATH`.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables set for it alone.
+        env: IndexMap<String, Secret>,
+        /// A file of further `NAME=value` lines; `env` wins over it.
+        env_file: Option<String>,
+        /// Its working directory.
+        cwd: Option<String>,
+    },
+    /// Streamable HTTP.
+    Http(Remote),
+    /// The older HTTP with server-sent events.
+    Sse(Remote),
+    /// WebSocket.
+    WebSocket(Remote),
+}
+
+/// Address and headers of a server on the network. Printed without what may be secret.
+#[derive(Clone, PartialEq)]
+pub struct Remote {
+    /// Where it is, as written.
+    pub url: String,
+    /// Headers sent with each request.
+    pub headers: IndexMap<String, Secret>,
+    /// What the references in its address and headers may name, before anything else is asked.
+    pub env: IndexMap<String, Secret>,
+}
+
+impl Transport {
+    /// The name used in configs and in status.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Transport::Stdio { .. } => STDIO,
+            Transport::Http(_) => HTTP,
+            Transport::Sse(_) => SSE,
+            Transport::WebSocket(_) => WEBSOCKET,
+        }
+    }
+}
+
+const STDIO: &str = "stdio";
+const HTTP: &str = "http";
+const SSE: &str = "sse";
+const WEBSOCKET: &str = "websocket";
+
+/// Every spelling of a transport that is in use, with its name.
+const TYPES: &[(&str, &str)] = &[
+    ("stdio", STDIO),
+    ("local", STDIO),
+    ("http", HTTP),
+    ("streamable-http", HTTP),
+    ("streamable_http", HTTP),
+    ("streamableHttp", HTTP),
+    ("remote", HTTP),
+    ("url", HTTP),
+    ("sse", SSE),
+    ("ws", WEBSOCKET),
+    ("websocket", WEBSOCKET),
+];
+
+/// The fields that decide what is started or dialled.
+pub(super) struct TransportFields;
+
+impl FieldGroup for TransportFields {
+    type Value = Transport;
+    const FIELDS: &'static [Field] = &[
+        Field::new(
+            "type",
+            Shape::Spellings {
+                usual: &[STDIO, HTTP, SSE, WEBSOCKET],
+                all: || TYPES.iter().map(|(spelling, _)| *spelling).collect(),
+            },
+            "How it is reached: `stdio` for a program, `http` (Streamable HTTP), `sse` (the older HTTP) or `websocket` \
+             for an address. Without it, a `command` means `stdio` and a `url` means `http`.",
+        ),
+        Field::new(
+            "command",
+            Shape::Text { least: 1 },
+            "The program to start, looked up on `PATH`.",
+        ),
+        Field::new("args", Shape::List(&Shape::LooseText), "Its arguments."),
+        Field::new("env", Shape::ByName(&Shape::LooseText), "Variables set for it alone."),
+        Field::new(
+            "envFile",
+            Shape::TEXT,
+            "A file of further `NAME=value` lines; `env` wins over it.",
+        ),
+        Field::new("cwd", Shape::TEXT, "Its working directory."),
+        Field::new("url", Shape::Text { least: 1 }, "Its address."),
+        Field::new("headers", Shape::ByName(&Shape::LooseText), "Headers sent with each request."),
+    ];
+
+    fn read(reader: &mut Reader<'_>) -> Result<Transport> {
+        if reader.has("command") && reader.has("url") {
+            return Err(reader.error(
+                "both \"command\" and \"url\" are set - server should be either stdio (command) OR http/sse (url), not both",
+            ));
+        }
+        let name = match reader.string("type")? {
+            Some(written) => match TYPES.iter().find(|(spelling, _)| *spelling == written) {
+                Some((_, name)) => *name,
+                None => return Err(reader.error(&format!("unknown server type \"{written}\""))),
+            },
+            None if reader.has("command") || !reader.has("url") => STDIO,
+            None => HTTP,
+        };
+        match name {
+            HTTP => Ok(Transport::Http(remote(reader, name, &["http", "https"])?)),
+            SSE => Ok(Transport::Sse(remote(reader, name, &["http", "https"])?)),
+            WEBSOCKET => Ok(Transport::WebSocket(remote(reader, name, &["ws", "wss"])?)),
+            _ => stdio(reader),
+        }
+    }
+
+    fn write(transport: &Transport, object: &mut Map<String, Value>) {
+        let mut put = |key: &str, value: Value| {
+            object.insert(key.to_owned(), value);
+        };
+        match transport {
+            Transport::Stdio { command, args, env, env_file, cwd } => {
+                put("command", command.as_str().into());
+                if !args.is_empty() {
+                    put("args", args.as_slice().into());
+                }
+                put_secrets(&mut put, "env", env);
+                for (key, path) in [("envFile", env_file), ("cwd", cwd)] {
+                    path.iter().for_each(|path| put(key, path.as_str().into()));
+                }
+            }
+            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+                if transport.name() != HTTP {
+                    put("type", transport.name().into());
+                }
+                put_secrets(&mut put, "env", &remote.env);
+                put("url", remote.url.as_str().into());
+                put_secrets(&mut put, "headers", &remote.headers);
+            }
+        }
+    }
+}
+
+fn put_secrets(put: &mut impl FnMut(&str, Value), key: &str, secrets: &IndexMap<String, Secret>) {
+    if !secrets.is_empty() {
+        let exposed = |(name, value): (&String, &Secret)| (name.clone(), value.expose().into());
+        put(key, Value::Object(secrets.iter().map(exposed).collect()));
+    }
+}
+
+fn stdio(reader: &mut Reader<'_>) -> Result<Transport> {
+    let Some(command) = reader.string("command")?.filter(|command| !command.is_empty()) else {
+        return Err(reader.error("stdio server requires \"command\" field"));
+    };
+    Ok(Transport::Stdio {
+        command,
+        args: reader.strings("args")?,
+        env: reader.secrets("env")?,
+        env_file: reader.string("envFile")?,
+        cwd: reader.string("cwd")?,
+    })
+}
+
+fn remote(reader: &mut Reader<'_>, kind: &str, schemes: &[&str]) -> Result<Remote> {
+    let Some(url) = reader.string("url")?.filter(|url| !url.is_empty()) else {
+        return Err(reader.error(&format!("{kind} server requires \"url\" field")));
+    };
+    // An address with references is checked once they are known.
+    let usable = url.contains("${")
+        || Url::parse(&url)
+            .is_ok_and(|parsed| schemes.contains(&parsed.scheme()) && parsed.has_host());
+    if !usable {
+        return Err(reader.error(&format!("\"url\" must be a {} URL", schemes.join("/"))));
+    }
+    Ok(Remote { url, headers: reader.secrets("headers")?, env: reader.secrets("env")? })
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Transport::Stdio { command, args, env, env_file, cwd } => f
+                .debug_struct("Stdio")
+                .field("command", &redact::text(command))
+                .field("args", &redact::args(args))
+                .field("env", env)
+                .field("env_file", env_file)
+                .field("cwd", cwd)
+                .finish(),
+            Transport::Http(remote) => f.debug_tuple("Http").field(remote).finish(),
+            Transport::Sse(remote) => f.debug_tuple("Sse").field(remote).finish(),
+            Transport::WebSocket(remote) => f.debug_tuple("WebSocket").field(remote).finish(),
+        }
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote")
+            .field("url", &redact::url(&self.url))
+            .field("headers", &self.headers)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::config::Config;
+
+    #[test]
+    fn no_definition_is_printed_with_its_secrets() {
+        let config = Config::from_value(json!({"mcpServers": {
+            "a": {"command": "x", "args": ["--key", "hunter2"], "env": {"A": "hunter2"}},
+            "b": {"url": "https://me:hunter2@h/?token=hunter2", "headers": {"A": "hunter2"}},
+        }}))
+        .unwrap();
+        let printed = format!("{config:?} {config:#?}");
+        assert!(!printed.contains("hunter2") && printed.contains("--key"), "{printed}");
+    }
+}

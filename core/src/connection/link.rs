@@ -1,0 +1,156 @@
+//! Owns what belongs to one attempt, or to one link that is up: its session and the work around it.
+//! Invariant: dropping it drops its work, so nothing of it outlives it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::dial::read_tools;
+use super::health_watch::{probe, watch_over};
+use super::phase::Event;
+use super::starts::StartRequest;
+use super::{Live, Shared};
+use crate::config::ServerConfig;
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::{Session, SessionEvent, list_tools};
+use crate::subscribers::ToolStore;
+use crate::tool::Tools;
+
+/// Changes of a tool list within this time after a refresh are fetched together.
+const COALESCE: Duration = Duration::from_millis(300);
+
+pub(super) type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// An attempt that is under way.
+pub(super) struct Attempt {
+    pub(super) session: Arc<Session>,
+    pub(super) start_request: Arc<StartRequest>,
+    pub(super) dial: Work<Result<(Live, Tools)>>,
+    /// What the session reported before the attempt was over.
+    pub(super) early_news: Vec<SessionEvent>,
+}
+
+/// A link that is up.
+pub(super) struct Link {
+    pub(super) live: Arc<Live>,
+    /// When it came up, by the clock.
+    pub(super) up_at: Duration,
+    probe: Option<Work<Result<()>>>,
+    health_watch: Option<Work<(Event, Option<Error>)>>,
+    refresh: Refresh,
+    pub(super) store: Option<PendingStore>,
+}
+
+/// The refresh of the tool list: when it is due, the one under way, and when the last one began.
+#[derive(Default)]
+struct Refresh {
+    due: Option<Instant>,
+    work: Option<Work<Result<Tools>>>,
+    began: Option<Instant>,
+}
+
+/// Tools that are to be written, and for whom: the managers may have let go by then.
+pub(super) struct PendingStore {
+    pub(super) due: Instant,
+    pub(super) stores: Vec<Box<dyn ToolStore>>,
+}
+
+/// What the work of a link came to.
+pub(super) enum LinkEvent {
+    Probed(Result<()>),
+    Watched(Event, Option<Error>),
+    RefreshDue,
+    Refreshed(Result<Tools>),
+    StoreDue,
+}
+
+impl Link {
+    pub(super) fn new(live: Live, up_at: Duration) -> Link {
+        let refresh = Refresh::default();
+        let live = Arc::new(live);
+        Link { live, up_at, probe: None, health_watch: None, refresh, store: None }
+    }
+
+    /// Waits for the next of its works to end. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> LinkEvent {
+        tokio::select! {
+            answer = finished(self.probe.as_mut()) => {
+                self.probe = None;
+                LinkEvent::Probed(answer)
+            }
+            (event, error) = finished(self.health_watch.as_mut()) => {
+                self.health_watch = None;
+                LinkEvent::Watched(event, error)
+            }
+            () = due(self.refresh.due) => LinkEvent::RefreshDue,
+            tools = finished(self.refresh.work.as_mut()) => {
+                self.refresh.work = None;
+                LinkEvent::Refreshed(tools)
+            }
+            () = due(self.store.as_ref().map(|store| store.due)) => LinkEvent::StoreDue,
+        }
+    }
+
+    pub(super) fn has_served(&self) -> bool {
+        self.live.session.has_served()
+    }
+
+    /// Pings and watches for idleness by the definition, from now on.
+    pub(super) fn watch_over(
+        &mut self,
+        generation: u64,
+        config: &ServerConfig,
+        shared: &Arc<Shared>,
+    ) {
+        self.health_watch = None;
+        if config.idle_shutdown.is_some() || config.ping_interval.is_some() {
+            let watch = watch_over(self.live.clone(), generation, config, shared.clone());
+            self.health_watch = Some(Box::pin(watch));
+        }
+    }
+
+    pub(super) fn begin_probe(&mut self, config: &ServerConfig, shared: &Shared) {
+        let session = self.live.session.clone();
+        self.probe = Some(Box::pin(probe(session, config.health_probe, shared.clock.clone())));
+    }
+
+    /// Refreshes at once, unless that was done a moment ago. One that is under way goes on; what it misses is asked for
+    /// after it.
+    pub(super) fn refresh_soon(&mut self) {
+        if self.refresh.work.is_none() {
+            let at = self.refresh.began.map_or_else(Instant::now, |began| began + COALESCE);
+            self.refresh.due.get_or_insert(at);
+        }
+    }
+
+    pub(super) fn begin_refresh(&mut self, config: &ServerConfig, shared: &Arc<Shared>) {
+        let (live, shared, limit) = (self.live.clone(), shared.clone(), config.timeout);
+        live.session.announcements().asked();
+        let work: Work<_> = Box::pin(async move {
+            let listed = timeout(limit, list_tools(&live.session, &live.greeting)).await;
+            match listed {
+                Ok(listed) => Ok(read_tools(&shared, listed?, &live.session).await),
+                Err(_) => Err(Error::new(ErrorKind::ToolTimeout, "tools/list was not answered")),
+            }
+        });
+        self.refresh = Refresh { due: None, work: Some(work), began: Some(Instant::now()) };
+    }
+}
+
+/// The end of the work, or never when there is none.
+pub(super) async fn finished<T>(work: Option<&mut Work<T>>) -> T {
+    match work {
+        Some(work) => work.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

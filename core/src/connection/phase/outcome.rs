@@ -1,0 +1,73 @@
+//! Owns what the errors of attempts and links mean for what follows: another attempt, a wait, or an end and its cause.
+
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind};
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::connection) enum Dialed {
+    Up,
+    Failed,
+    /// The server said how long to stay away.
+    Busy {
+        wait: Duration,
+    },
+    /// The server refused our credentials.
+    Refused,
+    /// The server cannot be spoken with; another attempt is not likely to help.
+    Incurable,
+    /// No further attempt can help.
+    Hopeless {
+        cause: DownCause,
+    },
+}
+
+impl Dialed {
+    /// What an attempt's error means for the next one.
+    pub(in crate::connection) fn failed(error: &Error) -> Dialed {
+        match error.kind() {
+            kind if is_hopeless(kind) => Dialed::Hopeless { cause: DownCause::of(kind) },
+            ErrorKind::AuthFailed => Dialed::Refused,
+            _ if error.is_incurable() => Dialed::Incurable,
+            _ => match error.retry_after_ms() {
+                Some(ms) => Dialed::Busy { wait: Duration::from_millis(ms) },
+                None => Dialed::Failed,
+            },
+        }
+    }
+}
+
+/// Whether no further attempt can help.
+fn is_hopeless(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConfigInvalid
+            | ErrorKind::ConfigIo
+            | ErrorKind::ConfigConflict
+            | ErrorKind::Untrusted
+            | ErrorKind::ServerDisabled
+            | ErrorKind::AuthRequired
+    )
+}
+
+/// What has to happen before a connection that is down can come up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::connection) enum DownCause {
+    /// Somebody asks for another attempt.
+    Failed,
+    /// The server wants a sign-in.
+    NeedsAuth,
+    /// Its source is trusted.
+    Untrusted,
+}
+
+impl DownCause {
+    pub(in crate::connection) fn of(kind: ErrorKind) -> DownCause {
+        match kind {
+            ErrorKind::AuthRequired => DownCause::NeedsAuth,
+            ErrorKind::Untrusted => DownCause::Untrusted,
+            _ => DownCause::Failed,
+        }
+    }
+}

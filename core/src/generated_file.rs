@@ -1,0 +1,30 @@
+//! Compares files that are made from declarations in the core with what is committed. Only tests use it.
+//! `MCPOOL_WRITE_GENERATED=1 cargo test -p mcpool --lib generated` writes them anew.
+
+use std::path::{Path, PathBuf};
+
+const WRITE: &str = "MCPOOL_WRITE_GENERATED";
+
+/// Fails unless the file holds this text; `path` begins at the root of the repository.
+pub(crate) fn assert_file(path: &str, text: &str) {
+    let file = place(path);
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::create_dir_all(file.parent().expect("a file")).expect("its directory");
+        std::fs::write(&file, text).expect("a file that can be written");
+    }
+    let committed = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(committed == text, "{path} is out of date: run the tests once with {WRITE}=1");
+}
+
+/// Fails unless the part of the file between the markers `<!-- name:begin -->` and `<!-- name:end -->` is this text.
+pub(crate) fn assert_part(path: &str, name: &str, text: &str) {
+    let whole = std::fs::read_to_string(place(path)).expect("a file with markers");
+    let (begin, end) = (format!("<!-- {name}:begin -->\n"), format!("<!-- {name}:end -->"));
+    let (before, rest) = whole.split_once(&begin).expect("a begin marker");
+    let (_, after) = rest.split_once(&end).expect("an end marker");
+    assert_file(path, &[before, &begin, text, &end, after].concat());
+}
+
+fn place(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}

@@ -1,0 +1,98 @@
+//! Owns what a caller keeps of a call under way: the handle that cancels it, and the future of its result.
+//! Invariant: a future that is dropped before its result cancels the call; in a forked child nothing is cancelled.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+
+use super::awaiting_trust::AwaitingTrust;
+use super::call_events::CallEvents;
+use super::pending::CallTask;
+use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::fork::ProcessLocal;
+use crate::result::ToolResult;
+use crate::session::Session;
+
+/// A call under way, to give up on.
+#[derive(Clone)]
+pub struct CallHandle(ProcessLocal<Handle>);
+
+#[derive(Clone)]
+pub(super) enum Handle {
+    /// Sent, and not kept by the manager.
+    Sent(Arc<Session>, u64),
+    /// Not sent yet, or kept to be sent again.
+    CallTask(Arc<CallTask>),
+    /// Waits for a decision about its server.
+    AwaitingTrust(Arc<AwaitingTrust>),
+    /// One of the others, with events.
+    CallEvents(Arc<CallEvents>, Box<CallHandle>),
+}
+
+impl CallHandle {
+    pub(super) fn new(handle: Handle) -> Self {
+        CallHandle(ProcessLocal::new(handle))
+    }
+
+    /// Nobody waits any more: the server is told, and no letter comes.
+    pub fn cancel(&self) {
+        if self.0.is_inherited() {
+            return;
+        }
+        match &*self.0 {
+            Handle::Sent(session, id) => session.cancel(*id),
+            Handle::CallTask(task) => task.cancel(),
+            Handle::AwaitingTrust(awaiting_trust) => awaiting_trust.cancel(),
+            Handle::CallEvents(call_events, call) => {
+                call_events.emit_cancelled();
+                call.cancel();
+            }
+        }
+    }
+}
+
+/// Waits for a call's result; cancels the call when dropped before.
+pub(super) struct CallFuture {
+    handle: Option<CallHandle>,
+    answer: oneshot::Receiver<Result<ToolResult>>,
+    failed: Option<Error>,
+}
+
+impl CallFuture {
+    pub(super) fn new(
+        sent: Result<CallHandle>,
+        answer: oneshot::Receiver<Result<ToolResult>>,
+    ) -> Self {
+        match sent {
+            Ok(handle) => CallFuture { handle: Some(handle), answer, failed: None },
+            Err(error) => CallFuture { handle: None, answer, failed: Some(error) },
+        }
+    }
+}
+
+impl Future for CallFuture {
+    type Output = Result<ToolResult>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(error) = self.failed.take() {
+            return Poll::Ready(Err(error));
+        }
+        let outcome = std::task::ready!(Pin::new(&mut self.answer).poll(context));
+        self.handle = None;
+        Poll::Ready(outcome.unwrap_or_else(|_| {
+            let gone = Error::new(ErrorKind::Closed, "The manager is gone");
+            Err(gone.with_executed(Executed::Unknown))
+        }))
+    }
+}
+
+impl Drop for CallFuture {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            handle.cancel();
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Owns finding what a call is meant for, and the errors of what is not there.
+
+use std::sync::Arc;
+
+use super::super::Manager;
+use crate::config::ServerConfig;
+use crate::connection::Published;
+use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::similar::did_you_mean;
+use crate::status::State;
+use crate::tool::{ServerTool, Tools};
+
+impl Manager {
+    /// The tool that has this name in the catalog.
+    pub(super) fn find_named(&self, name: &str) -> Result<Arc<ServerTool>> {
+        let catalog = self.catalog();
+        self.bearer(&catalog, name).ok_or_else(|| {
+            let names = catalog.tools().iter().map(|tool| tool.name.as_str());
+            no_such_tool(&format!("There is no tool \"{name}\""), name, names)
+        })
+    }
+
+    pub(super) fn no_such_server(&self, server: &str) -> Error {
+        let text = format!("There is no server \"{server}\"");
+        let error = Error::new(ErrorKind::ToolUnavailable, text).with_executed(Executed::No);
+        self.with_similar_server(error, server).with_server(server)
+    }
+}
+
+/// The tool that the server itself calls so.
+pub(super) fn find_tool<'a>(
+    tools: &'a Tools,
+    server: &str,
+    raw_name: &str,
+) -> Result<&'a Arc<ServerTool>> {
+    tools.get(raw_name).ok_or_else(|| {
+        let names = tools.list.iter().map(|tool| tool.raw_name());
+        let text = format!("Server \"{server}\" has no tool \"{raw_name}\"");
+        no_such_tool(&text, raw_name, names).quoting(raw_name).with_server(server)
+    })
+}
+
+/// Fails unless a server that is not up may come up by itself.
+pub(super) fn check_worth_waiting(
+    published: &Published,
+    config: &ServerConfig,
+    server: &str,
+) -> Result<()> {
+    let wakes_up = config.lazy || config.idle_shutdown.is_some();
+    match published.state {
+        State::Connecting | State::Reconnecting | State::Connected | State::Degraded => Ok(()),
+        State::Idle if wakes_up => Ok(()),
+        _ => Err(unavailable(server, published.error.as_ref())),
+    }
+}
+
+pub(super) fn unavailable(server: &str, error: Option<&Error>) -> Error {
+    // Connecting again would be refused again.
+    if let Some(error) = error.filter(|error| error.kind() == ErrorKind::Untrusted) {
+        return error.clone().with_executed(Executed::No);
+    }
+    let reason = error.map_or(String::new(), |error| format!(": {}", error.message()));
+    let text = format!("Server \"{server}\" is not connected{reason}");
+    let unavailable = Error::new(ErrorKind::ToolUnavailable, text)
+        .with_server(server)
+        .with_executed(Executed::No)
+        .with_hint("connect it with connect_all()");
+    match error {
+        Some(error) => unavailable.caused_by(error.clone()),
+        None => unavailable,
+    }
+}
+
+fn no_such_tool<'a>(text: &str, wanted: &str, names: impl Iterator<Item = &'a str>) -> Error {
+    let error = Error::new(ErrorKind::ToolRejected, text).with_executed(Executed::No);
+    match did_you_mean(wanted, names) {
+        Some(similar) => error.with_hint(format!("did you mean \"{similar}\"?")).quoting(similar),
+        None => error,
+    }
+}

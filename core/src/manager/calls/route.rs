@@ -1,0 +1,187 @@
+//! Owns which route a call takes: straight to a session that is up, or as a [`PendingCall`] that can wait, ask and be sent
+//! again.
+//! Invariant: a call that goes straight over a pipe allocates nothing for the other routes.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::super::Manager;
+use super::super::server::Server;
+use super::super::trust::Access;
+use super::awaiting_trust;
+use super::handle::{CallHandle, Handle};
+use super::lookup::{check_worth_waiting, find_tool, unavailable};
+use super::pending::{CallSpec, PendingCall, TimeBudget, WantedTool};
+use crate::call::{Arguments, CallOptions, Retry};
+use crate::config::ServerConfig;
+use crate::connection::{Connection, Live, Published};
+use crate::error::{ErrorKind, Result};
+use crate::mailbox::Waiter;
+use crate::runtime;
+use crate::session::{CallContent, CallLimits, CallRequest, OutgoingCall, UnsentCall};
+use crate::tool::ServerTool;
+use crate::wire::Wire;
+
+/// A call whose server is known and usable, and whose tool is offered by its name.
+pub(super) struct CheckedCall<'a> {
+    pub(super) manager: &'a Manager,
+    pub(super) server: &'a Server,
+    pub(super) config: &'a ServerConfig,
+    /// The server's own name of the tool.
+    pub(super) raw_name: &'a str,
+    pub(super) arguments: Arguments,
+    pub(super) options: CallOptions,
+    /// When the caller made it, unless that is now.
+    pub(super) began: Option<Instant>,
+}
+
+/// How a call gets to a server that is held.
+enum Route<'a> {
+    /// Sent at once, and given to the session.
+    Direct(&'a Live, &'a Arc<ServerTool>),
+    /// Sent at once, and kept to be sent again.
+    Tracked(&'a Live, &'a Arc<ServerTool>),
+    /// A person is asked about this tool first.
+    AskFirst(&'a Arc<ServerTool>),
+    /// The server is not up: its next session is waited for.
+    Wait,
+}
+
+impl CheckedCall<'_> {
+    /// Sends the call on the connection, or leaves it to a task.
+    pub(super) fn send(self, connection: &Arc<Connection>, waiter: Waiter) -> Result<CallHandle> {
+        let published = connection.published();
+        let route = self.route(&published)?;
+        if let Route::Direct(..) | Route::Tracked(..) = route
+            && self.config.idle_shutdown.is_some()
+        {
+            connection.touch();
+        }
+        match route {
+            Route::Direct(live, tool) => self.send_direct(connection, live, tool, waiter),
+            Route::Tracked(live, tool) => {
+                let wanted = WantedTool::Known(tool.clone());
+                Ok(self.into_pending(connection, wanted).send_now(&live.session, tool, waiter))
+            }
+            Route::AskFirst(tool) => {
+                let (manager, wanted) = (self.manager, WantedTool::Known(tool.clone()));
+                let pending = self.into_pending(connection, wanted);
+                Ok(pending.ask_first(manager, tool).start(waiter))
+            }
+            Route::Wait => {
+                let wanted = WantedTool::Named(self.raw_name.to_owned());
+                Ok(self.into_pending(connection, wanted).start(waiter))
+            }
+        }
+    }
+
+    fn route<'p>(&self, published: &'p Published) -> Result<Route<'p>> {
+        let (server, offer) = (&*self.server.name, &self.server.offer);
+        let Some(live) = &published.live else {
+            check_worth_waiting(published, self.config, server)?;
+            // Whether the server is started at all is a part of the question.
+            let listed = published.tools.get(self.raw_name);
+            return Ok(match listed.filter(|tool| self.needs_approval(tool, || false)) {
+                Some(tool) => Route::AskFirst(tool),
+                None => Route::Wait,
+            });
+        };
+        let tool = find_tool(&published.tools, server, self.raw_name)?;
+        offer.check_drift(tool, &published.tools, || published.mask())?;
+        if self.needs_approval(tool, || offer.trusts_hints(tool)) {
+            return Ok(Route::AskFirst(tool));
+        }
+        let is_tracked = live.session.wire().is_some_and(Wire::reports_unsent_later)
+            || (self.retry() == Retry::Safe && tool.is_repeatable());
+        Ok(if is_tracked { Route::Tracked(live, tool) } else { Route::Direct(live, tool) })
+    }
+
+    fn needs_approval(&self, tool: &ServerTool, trusts_hints: impl Fn() -> bool) -> bool {
+        let rule = self.manager.approval_rule(self.config);
+        rule.is_some_and(|(_, rule)| rule.applies(tool, trusts_hints))
+    }
+
+    /// Sends a call that nobody keeps. One that a lost pipe did not take becomes a pending call.
+    fn send_direct(
+        self,
+        connection: &Arc<Connection>,
+        live: &Live,
+        tool: &Arc<ServerTool>,
+        waiter: Waiter,
+    ) -> Result<CallHandle> {
+        let limits = self.limits();
+        let CheckedCall { manager, server, config, raw_name, arguments, options, began } = self;
+        let request = Box::new(CallRequest { arguments, options, sender: manager.0.me.clone() });
+        let (presenter, content) = (server.presenter(), CallContent::Owned(request));
+        match live.session.call(OutgoingCall { tool, presenter, content }, limits, waiter) {
+            Ok(id) => Ok(CallHandle::new(Handle::Sent(live.session.clone(), id))),
+            // The server is gone, and nobody has noticed yet.
+            Err(UnsentCall { error, waiter, request: Some(request) })
+                if error.kind() == ErrorKind::ConnectionLost =>
+            {
+                let CallRequest { arguments, options, .. } = *request;
+                let call =
+                    CheckedCall { manager, server, config, raw_name, arguments, options, began };
+                let pending = call.into_pending(connection, WantedTool::Known(tool.clone()));
+                Ok(pending.start_after_loss(waiter, (live.session.clone(), error)))
+            }
+            Err(UnsentCall { error, .. }) => Err(error),
+        }
+    }
+
+    /// Starts a server that was never asked for, where a call alone is reason enough, and leaves the call to a task.
+    pub(super) fn send_after_start(self, waiter: Waiter) -> Result<CallHandle> {
+        let (manager, server) = (self.manager, self.server);
+        if server.was_left() || !(self.config.lazy || server.was_refused()) {
+            return Err(unavailable(&server.name, None));
+        }
+        runtime::start()?;
+        let wanted = WantedTool::Named(self.raw_name.to_owned());
+        match manager.0.reach(server) {
+            Access::Granted(connection) => {
+                connection.wake();
+                Ok(self.into_pending(&connection, wanted).start(waiter))
+            }
+            Access::Pending(held) => {
+                Ok(awaiting_trust::start(&server.name, held, self.into_spec(wanted), waiter))
+            }
+            Access::Refused(error) => Err(error),
+        }
+    }
+
+    pub(super) fn into_pending(
+        self,
+        connection: &Arc<Connection>,
+        wanted: WantedTool,
+    ) -> PendingCall {
+        PendingCall::new(connection.clone(), self.into_spec(wanted))
+    }
+
+    fn into_spec(self, wanted: WantedTool) -> CallSpec {
+        let (limits, retry) = (self.limits(), self.retry());
+        let CheckedCall { manager, server, config, arguments, options, began, .. } = self;
+        let CallOptions { meta, on_progress, on_question, .. } = options;
+        CallSpec {
+            presenter: server.presenter().clone(),
+            offer: server.offer.clone(),
+            wanted,
+            arguments,
+            meta,
+            on_progress,
+            time_budget: TimeBudget::new(limits, began.unwrap_or_else(Instant::now)),
+            retry,
+            restart_wait: manager.0.options.restart_wait,
+            approval_check: manager.approval_check(server, config, on_question),
+        }
+    }
+
+    fn limits(&self) -> CallLimits {
+        let idle = self.options.timeout.unwrap_or(self.config.tool_timeout);
+        CallLimits::new(idle, self.options.max_total_timeout)
+    }
+
+    fn retry(&self) -> Retry {
+        self.options.retry.unwrap_or(self.manager.0.options.retry)
+    }
+}

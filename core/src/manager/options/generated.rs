@@ -1,0 +1,152 @@
+//! Owns what is generated from the tables of options: the Python types, the TypeScript types and the tables of
+//! `docs/options.md`. The files are committed; the test fails while they differ from the tables, and
+//! `MCPOOL_WRITE_GENERATED=1 cargo test -p mcpool --lib generated` writes them anew.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{ManagerOptions, WATCH};
+use crate::discover::DiscoverOptions;
+use crate::options::{Language, OptionInfo, OptionKind};
+use crate::pool::PoolOptions;
+
+mod python;
+mod typescript;
+
+const BEGIN: &str = "<!-- options:begin -->";
+const END: &str = "<!-- options:end -->";
+
+/// One group of options as users see them.
+struct Group {
+    /// The name of its type.
+    name: &'static str,
+    about: &'static str,
+    /// The type whose options it has too.
+    extends: Option<&'static str>,
+    options: Vec<OptionInfo>,
+}
+
+fn groups() -> [Group; 4] {
+    let is_watch = |option: &&OptionInfo| option.name == WATCH;
+    let own = |options: &[OptionInfo]| options.iter().filter(|it| !is_watch(it)).copied().collect();
+    [
+        Group {
+            name: "ManagerOptions",
+            about: "Options of a manager; the defaults are good.",
+            extends: None,
+            options: own(ManagerOptions::OPTIONS),
+        },
+        Group {
+            name: "FileOptions",
+            about: "Options of a manager on a config file.",
+            extends: Some("ManagerOptions"),
+            options: ManagerOptions::OPTIONS.iter().filter(is_watch).copied().collect(),
+        },
+        Group {
+            name: "DiscoverOptions",
+            about: "Options of discovery: where to look, and what to leave out.",
+            extends: None,
+            options: own(DiscoverOptions::OPTIONS),
+        },
+        Group {
+            name: "PoolOptions",
+            about: "Options of a pool; the defaults are good.",
+            extends: None,
+            options: own(PoolOptions::OPTIONS),
+        },
+    ]
+}
+
+fn tables() -> String {
+    let mut text = String::new();
+    for group in groups() {
+        text += &format!(
+            "\n## {}\n\n{}\n\n| option (Python, Node) | values | default | meaning |\n|---|---|---|---|\n",
+            group.name, group.about
+        );
+        text.extend(group.options.iter().map(row));
+    }
+    text + "\n"
+}
+
+fn row(option: &OptionInfo) -> String {
+    let [python, node] = [Language::Python, Language::Node].map(|it| option.name_in(it));
+    let names =
+        if python == node { format!("`{python}`") } else { format!("`{python}`, `{node}`") };
+    let words = |words: &[&str]| {
+        words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(", ")
+    };
+    let values = match (option.kind)() {
+        OptionKind::Flag => "true, false".to_owned(),
+        OptionKind::Count => "a whole number".to_owned(),
+        OptionKind::Time => "seconds, milliseconds".to_owned(),
+        OptionKind::TimeOrWords(some) => format!("seconds, milliseconds, or {}", words(some)),
+        OptionKind::Texts => "a list of texts".to_owned(),
+        OptionKind::Words(some) => words(some),
+        OptionKind::FlagOrWords(some) => format!("true, false, {}", words(some)),
+        OptionKind::Path => "a path".to_owned(),
+        OptionKind::PathOrFalse => "a path, false".to_owned(),
+        OptionKind::Declared(_, expected) => expected.to_owned(),
+    };
+    let default = match (option.default)() {
+        Value::Null => String::new(),
+        Value::Number(ms) if (option.kind)().is_time() => {
+            format!("{} s, {ms} ms", seconds(&Value::Number(ms.clone())))
+        }
+        other => format!("`{other}`"),
+    };
+    format!("| {names} | {values} | {default} | {} |\n", option.about)
+}
+
+/// Milliseconds as seconds, without needless digits.
+fn seconds(ms: &Value) -> f64 {
+    ms.as_f64().unwrap_or_default() / 1000.0
+}
+
+/// Text in lines of at most `width` characters.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is always one");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+fn at(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+/// The page with everything between the markers replaced.
+fn page(path: &str) -> String {
+    let page = std::fs::read_to_string(at(path)).unwrap();
+    let (head, rest) = page.split_once(BEGIN).expect("the page has a begin marker");
+    let (_, tail) = rest.split_once(END).expect("the page has an end marker");
+    format!("{head}{BEGIN}\n{}{END}{tail}", tables())
+}
+
+#[test]
+fn files_are_what_the_tables_say() {
+    let page_path = "docs/options.md";
+    let files = [
+        ("python/mcpool/_options.py", python::file(&groups())),
+        ("node/lib/options.ts", typescript::file(&groups())),
+        (page_path, page(page_path)),
+    ];
+    let writes = std::env::var_os("MCPOOL_WRITE_GENERATED").is_some();
+    for (path, text) in files {
+        if writes {
+            std::fs::write(at(path), &text).unwrap();
+        }
+        let found = std::fs::read_to_string(at(path)).unwrap_or_default();
+        assert!(found == text, "{path} is not what the tables say: set MCPOOL_WRITE_GENERATED=1");
+    }
+}

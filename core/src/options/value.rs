@@ -1,0 +1,251 @@
+//! Owns the values of options: how each type is read from JSON, what an error says that it must be, and how its default is
+//! written. Leaves the types that belong to one stage to that stage.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::de::{DeserializeOwned, Visitor};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
+use serde_json::Value;
+
+use super::Language;
+
+/// What the values of an option are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OptionKind {
+    /// True or false.
+    Flag,
+    /// A whole number, 0 or more.
+    Count,
+    /// A time: seconds in Python, milliseconds in JavaScript.
+    Time,
+    /// A time, or one of these words.
+    TimeOrWords(&'static [&'static str]),
+    /// A list of texts.
+    Texts,
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// True, false, or one of these words.
+    FlagOrWords(&'static [&'static str]),
+    /// A path.
+    Path,
+    /// A path, or false for none.
+    PathOrFalse,
+    /// A type that every language declares itself, under this name; the text says what its values are.
+    Declared(&'static str, &'static str),
+}
+
+impl OptionKind {
+    /// Whether its values have a unit.
+    pub fn is_time(self) -> bool {
+        matches!(self, OptionKind::Time | OptionKind::TimeOrWords(_))
+    }
+
+    /// What a value must be, for errors.
+    pub(crate) fn expected(self, language: Language) -> String {
+        let time = match language {
+            Language::Python => "a number of seconds",
+            Language::Node => "a number of milliseconds",
+        };
+        let quoted = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            match words.as_slice() {
+                [others @ .., last] if !others.is_empty() => {
+                    format!("{} or {last}", others.join(", "))
+                }
+                words => words.concat(),
+            }
+        };
+        match self {
+            OptionKind::Flag => "true or false".to_owned(),
+            OptionKind::Count => "a whole number, 0 or more".to_owned(),
+            OptionKind::Time => time.to_owned(),
+            OptionKind::TimeOrWords(words) => format!("{time} or {}", quoted(words)),
+            OptionKind::Texts => "a list of texts".to_owned(),
+            OptionKind::Words(words) => quoted(words),
+            OptionKind::FlagOrWords(words) => format!("true, false or {}", quoted(words)),
+            OptionKind::Path => "a path".to_owned(),
+            OptionKind::PathOrFalse => "a path or false".to_owned(),
+            OptionKind::Declared(_, expected) => expected.to_owned(),
+        }
+    }
+}
+
+/// A type that an option can have.
+pub(crate) trait OptionValue: Sized {
+    fn kind() -> OptionKind;
+
+    /// The value of this JSON, which is not null; the error says what it must be.
+    fn read(value: Value, language: Language) -> Result<Self, String> {
+        Self::from_value(&value, language).ok_or_else(|| Self::kind().expected(language))
+    }
+
+    fn from_value(value: &Value, language: Language) -> Option<Self>;
+
+    /// The JSON of a default, times in milliseconds; null for none.
+    fn to_json(&self) -> Value {
+        Value::Null
+    }
+}
+
+impl OptionValue for bool {
+    fn kind() -> OptionKind {
+        OptionKind::Flag
+    }
+
+    fn from_value(value: &Value, _: Language) -> Option<Self> {
+        value.as_bool()
+    }
+
+    fn to_json(&self) -> Value {
+        (*self).into()
+    }
+}
+
+impl OptionValue for usize {
+    fn kind() -> OptionKind {
+        OptionKind::Count
+    }
+
+    fn from_value(value: &Value, _: Language) -> Option<Self> {
+        value.as_u64().and_then(|count| count.try_into().ok())
+    }
+
+    fn to_json(&self) -> Value {
+        (*self).into()
+    }
+}
+
+impl OptionValue for Duration {
+    fn kind() -> OptionKind {
+        OptionKind::Time
+    }
+
+    fn from_value(value: &Value, language: Language) -> Option<Self> {
+        let number = value.as_f64()?;
+        let seconds = match language {
+            Language::Python => number,
+            Language::Node => number / 1000.0,
+        };
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    fn to_json(&self) -> Value {
+        u64::try_from(self.as_millis()).map_or(Value::Null, Value::from)
+    }
+}
+
+impl OptionValue for Vec<String> {
+    fn kind() -> OptionKind {
+        OptionKind::Texts
+    }
+
+    fn from_value(value: &Value, _: Language) -> Option<Self> {
+        Vec::deserialize(value).ok()
+    }
+}
+
+impl OptionValue for PathBuf {
+    fn kind() -> OptionKind {
+        OptionKind::Path
+    }
+
+    fn from_value(value: &Value, _: Language) -> Option<Self> {
+        value.as_str().map(PathBuf::from)
+    }
+}
+
+impl<T: OptionValue> OptionValue for Option<T> {
+    fn kind() -> OptionKind {
+        T::kind()
+    }
+
+    fn read(value: Value, language: Language) -> Result<Self, String> {
+        T::read(value, language).map(Some)
+    }
+
+    fn from_value(value: &Value, language: Language) -> Option<Self> {
+        T::from_value(value, language).map(Some)
+    }
+
+    fn to_json(&self) -> Value {
+        self.as_ref().map_or(Value::Null, T::to_json)
+    }
+}
+
+/// Makes enums without data options whose values are their words.
+macro_rules! word_options {
+    ($($type:ty),*) => {$(
+        impl $crate::options::OptionValue for $type {
+            fn kind() -> $crate::options::OptionKind {
+                $crate::options::OptionKind::Words($crate::options::words_of::<$type>())
+            }
+
+            fn from_value(
+                value: &serde_json::Value,
+                _: $crate::options::Language,
+            ) -> Option<Self> {
+                serde::Deserialize::deserialize(value).ok()
+            }
+
+            fn to_json(&self) -> serde_json::Value {
+                let is_it = |word: &&&str| {
+                    <$type as serde::Deserialize>::deserialize(serde_json::Value::from(**word))
+                        .is_ok_and(|value| value == *self)
+                };
+                $crate::options::words_of::<$type>().iter().find(is_it).copied().into()
+            }
+        }
+    )*};
+}
+pub(crate) use word_options;
+
+/// The words that an enum is written with, as its derived `Deserialize` knows them.
+pub(crate) fn words_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    match T::deserialize(AskForWords) {
+        Err(Words(words)) => words,
+        Ok(_) => &[],
+    }
+}
+
+struct AskForWords;
+
+#[derive(Debug)]
+struct Words(&'static [&'static str]);
+
+impl std::fmt::Display for Words {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
+}
+
+impl std::error::Error for Words {}
+
+impl serde::de::Error for Words {
+    fn custom<T: std::fmt::Display>(_: T) -> Self {
+        Words(&[])
+    }
+}
+
+impl<'de> Deserializer<'de> for AskForWords {
+    type Error = Words;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Words> {
+        Err(Words(&[]))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        words: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Words> {
+        Err(Words(words))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}

@@ -1,0 +1,103 @@
+//! Counts how the calls of a connection end, over all its sessions.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::error::ErrorKind;
+use crate::status::Calls;
+
+const STEPS_PER_OCTAVE: u64 = 8;
+
+/// Counts how calls end, over all sessions of a connection: a histogram of microseconds with eight steps per doubling
+/// gives quantiles within 9 %, in one kilobyte.
+#[derive(Default)]
+pub(crate) struct CallCounters {
+    ok: AtomicU64,
+    error: AtomicU64,
+    timeout: AtomicU64,
+    in_flight: AtomicU64,
+    /// Made by the first answer: most of many connections are idle.
+    latency: OnceLock<Box<Latency>>,
+}
+
+type Latency = [AtomicU32; 256];
+
+impl CallCounters {
+    pub(crate) fn begin(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A call that nobody waits for any more counts as nothing.
+    pub(crate) fn forget(&self) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The end of a call; `micros` when the server has answered.
+    pub(crate) fn end(&self, error: Option<ErrorKind>, micros: Option<u64>) {
+        self.forget();
+        let count = match error {
+            None => &self.ok,
+            Some(ErrorKind::ToolTimeout) => &self.timeout,
+            Some(_) => &self.error,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        if let Some(micros) = micros {
+            let latency = self.latency.get_or_init(|| Box::new([const { AtomicU32::new(0) }; 256]));
+            latency[bucket(micros)].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn calls(&self) -> Calls {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Calls {
+            ok: read(&self.ok),
+            error: read(&self.error),
+            timeout: read(&self.timeout),
+            in_flight: read(&self.in_flight),
+            p50_ms: self.quantile(0.50),
+            p99_ms: self.quantile(0.99),
+        }
+    }
+
+    /// The upper edge of the bucket in which the quantile lies, in milliseconds.
+    fn quantile(&self, quantile: f64) -> Option<f64> {
+        let latency = self.latency.get()?;
+        let counts = || latency.iter().map(|count| u64::from(count.load(Ordering::Relaxed)));
+        let wanted = (counts().sum::<u64>() as f64 * quantile).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let bucket = counts().position(|count| {
+            seen += count;
+            seen >= wanted
+        })? as u64;
+        let (octave, step) = (bucket / STEPS_PER_OCTAVE, bucket % STEPS_PER_OCTAVE);
+        Some((((STEPS_PER_OCTAVE + step + 1) << octave) as f64) / 1000.0)
+    }
+}
+
+fn bucket(micros: u64) -> usize {
+    let micros = micros.max(STEPS_PER_OCTAVE);
+    let octave = micros.ilog2() as u64;
+    let step = (micros >> (octave - 3)) - STEPS_PER_OCTAVE;
+    (((octave - 3) * STEPS_PER_OCTAVE + step) as usize).min(255)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_close_to_the_truth() {
+        let counters = CallCounters::default();
+        assert_eq!(counters.calls().p50_ms, None);
+        for micros in 1..=10_000 {
+            counters.begin();
+            counters.end(None, Some(micros));
+        }
+        let Calls { ok, in_flight, p50_ms, p99_ms, .. } = counters.calls();
+        assert_eq!((ok, in_flight), (10_000, 0));
+        assert!((4.6..=5.7).contains(&p50_ms.unwrap()), "{p50_ms:?}");
+        assert!((9.0..=11.3).contains(&p99_ms.unwrap()), "{p99_ms:?}");
+        counters.begin();
+        counters.end(None, Some(u64::MAX / 2));
+    }
+}

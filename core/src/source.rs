@@ -1,0 +1,40 @@
+//! Says where a definition comes from. What follows from that is for `config` and `trust`.
+
+use serde::{Deserialize, Serialize};
+
+/// Whose word a definition is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Handed over by the program, or in a file that it named.
+    #[default]
+    Explicit,
+    /// In the user's own files.
+    User,
+    /// In the files of a project, which others may have written.
+    Project,
+}
+
+/// Where a definition comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Source {
+    /// The product whose config it is; `file` for a file that was named, `code` for what was handed over.
+    pub provider: String,
+    /// The file.
+    pub path: Option<String>,
+    /// Whose word it is.
+    pub level: Level,
+}
+
+impl Source {
+    /// A definition that was handed over in code.
+    pub fn code() -> Self {
+        Source { provider: "code".to_owned(), path: None, level: Level::Explicit }
+    }
+
+    /// A definition in a file that was named.
+    pub fn file(path: &std::path::Path) -> Self {
+        let path = Some(path.display().to_string());
+        Source { provider: "file".to_owned(), path, level: Level::Explicit }
+    }
+}

@@ -1,0 +1,188 @@
+//! Owns one exchange: a message is posted, and what comes back for it is delivered, as JSON or as an event stream (`resume`).
+//! What another status than success means is left to `status`.
+//! Invariant: what comes back is delivered or becomes a failure, and the loss of a link is reported once.
+
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+
+use super::Link;
+use super::body::Body;
+use super::client::{Request, Response};
+use super::refusal::Failure;
+use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::sync::lock;
+use crate::wire::Loss;
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const BOTH_KINDS: HeaderValue =
+    HeaderValue::from_static("application/json, text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// What was sent, as far as its answer depends on it.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    /// Set when an answer is expected.
+    pub(super) id: Option<u64>,
+    /// The server's 404 then speaks of the session, not of the URL.
+    pub(super) with_session: bool,
+    /// It is the first word of a handshake.
+    pub(super) opening: bool,
+}
+
+/// A request that can be sent without holding the link.
+pub(super) struct Outgoing {
+    pub(super) request: Request,
+    pub(super) with_session: bool,
+    pub(super) opening: bool,
+}
+
+impl Link {
+    pub(super) fn request(&self, method: Method) -> Result<Request> {
+        match &*lock(&self.client) {
+            Some(client) => Ok(Request::new(client.clone(), method, self.url.clone())),
+            None => {
+                let text = "The connection was closed by us";
+                Err(Error::new(ErrorKind::ConnectionLost, text).with_executed(Executed::No))
+            }
+        }
+    }
+
+    pub(super) fn outgoing(&self, method: Method, accept: HeaderValue) -> Result<Outgoing> {
+        let mut headers = lock(&self.headers).clone();
+        headers.insert(ACCEPT, accept);
+        let with_session = headers.contains_key(SESSION_ID);
+        let opening = !headers.contains_key(PROTOCOL_VERSION);
+        let request = self.request(method)?.headers(headers);
+        Ok(Outgoing { request, with_session, opening })
+    }
+
+    /// Posts one message and delivers everything that comes back for it.
+    pub(super) async fn post(&self, message: Bytes, id: Option<u64>) -> Result<()> {
+        self.exchange(message, id).await.map_err(|failure| self.report(failure))
+    }
+
+    pub(super) async fn exchange(&self, message: Bytes, id: Option<u64>) -> Result<(), Failure> {
+        let Outgoing { request, with_session, opening } =
+            self.outgoing(Method::POST, BOTH_KINDS)?;
+        let sent = Sent { id, with_session, opening };
+        let mut request = request.header(CONTENT_TYPE, JSON).body(message);
+        let response = loop {
+            let response = match request.send_once().await {
+                Ok(response) => response,
+                Err(error) => return Err(self.not_reached(&error).await),
+            };
+            self.sockets.note(response.version());
+            if response.status().is_success() {
+                break response;
+            }
+            // Boxed for the sake of the calls that go well.
+            if !Box::pin(self.is_sent_on(&mut request, response, sent)).await? {
+                return Ok(());
+            }
+        };
+        let status = response.status();
+        let Some(id) = id else { return Ok(()) };
+        if opening && let Some(session) = response.headers().get(SESSION_ID) {
+            lock(&self.headers).insert(SESSION_ID, session.clone());
+        }
+        if let Some(encoding) = content_encoding(&response) {
+            let encoding = media_type(&String::from_utf8_lossy(encoding.as_bytes()));
+            let what = format!("sent an answer that is encoded as \"{encoding}\", unasked");
+            let hint = "let it answer without a Content-Encoding";
+            return Err(self.unexpected(&what).with_hint(hint).quoting(&encoding).into());
+        }
+        let kind = content_type(&response);
+        if kind.starts_with("text/event-stream") {
+            self.deliver_events(response, id).await
+        } else if kind.starts_with("application/json") && status != StatusCode::ACCEPTED {
+            let body = self.body(response).await?;
+            if let Some(inbound) = self.inbound() {
+                inbound.message_for(id, body);
+            }
+            Ok(())
+        } else {
+            // Whatever it is called: an answer is an answer.
+            let body = Box::pin(Body::read(response, Some(id), self.message_limit)).await;
+            if let (Body::Answer(answer), Some(inbound)) = (body, self.inbound()) {
+                inbound.message_for(id, answer);
+                return Ok(());
+            }
+            if status == StatusCode::ACCEPTED {
+                return Err(self.unexpected("accepted the request without an answer").into());
+            }
+            let kind = media_type(&kind);
+            let what = format!("answered with \"{kind}\" instead of JSON");
+            Err(self.unexpected(&what).quoting(&kind).into())
+        }
+    }
+
+    /// Reads the whole body of an answer, within the limits of a message and of the link.
+    async fn body(&self, mut response: Response) -> Result<Bytes, Failure> {
+        let mut reservation = self.memory.reserve();
+        let mut first: Option<Bytes> = None;
+        let mut whole: Vec<u8> = Vec::new();
+        loop {
+            let chunk = match response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return Ok(first.unwrap_or_else(|| whole.into())),
+                Err(error) => return Err(self.cut_off(&error).await),
+            };
+            let so_far = first.as_ref().map_or(whole.len(), Bytes::len);
+            if so_far + chunk.len() > self.message_limit {
+                return Err(self.over_limit().into());
+            }
+            if !reservation.resize(so_far + chunk.len()) {
+                return Err(self.over_memory().into());
+            }
+            if so_far == 0 {
+                first = Some(chunk);
+                continue;
+            }
+            if let Some(first) = first.take() {
+                let length = response.content_length().unwrap_or(0);
+                whole.reserve(length.min(self.message_limit as u64) as usize);
+                whole.extend_from_slice(&first);
+            }
+            whole.extend_from_slice(&chunk);
+        }
+    }
+
+    /// Tells the owner what a failure means for the whole link; gives the error of the request.
+    pub(super) fn report(&self, failure: Failure) -> Error {
+        let Failure { error, loss, .. } = failure;
+        if let (Some(loss), Some(inbound)) = (loss, self.inbound()) {
+            let is_known = match loss {
+                Loss::Doubtful => self.over.load(Ordering::Relaxed),
+                Loss::Gone | Loss::Expired => self.over.swap(true, Ordering::Relaxed),
+            };
+            if !is_known {
+                inbound.lost(error.clone(), loss);
+            }
+        }
+        error
+    }
+}
+
+/// How the body is encoded, if it is.
+pub(super) fn content_encoding(response: &Response) -> Option<&HeaderValue> {
+    response
+        .headers()
+        .get(CONTENT_ENCODING)
+        .filter(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+pub(super) fn content_type(response: &Response) -> String {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.unwrap_or("nothing").to_ascii_lowercase()
+}
+
+/// The part of a `Content-Type` that names the type, as far as it is worth telling.
+fn media_type(kind: &str) -> String {
+    const LONGEST: usize = 100;
+    kind.split(';').next().unwrap_or_default().trim().chars().take(LONGEST).collect()
+}

@@ -1,0 +1,121 @@
+//! Owns the lease of a pipe: while one host loop alone waits for the server's answers, that loop reads the pipe on its own
+//! thread, which saves a thread switch in each direction.
+//! Invariant: a pipe that has not ended is read by the I/O thread or is lent, never neither.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::{Pipe, io};
+use crate::mailbox::{LentReader, Mailbox};
+use crate::sync::lock;
+
+/// A lease ends when the loop has not read the pipe for this long.
+const LEASE_IDLE: Duration = Duration::from_millis(20);
+
+pub(super) struct Lease {
+    holder: Mutex<Option<Arc<Mailbox>>>,
+    /// The holder's id, to be read without the lock; 0 means none.
+    holder_id: AtomicU64,
+    last_read_ms: AtomicU64,
+    /// The I/O thread checks on it.
+    is_overseen: AtomicBool,
+    started: Instant,
+}
+
+impl Lease {
+    pub(super) fn new() -> Self {
+        Lease {
+            holder: Mutex::new(None),
+            holder_id: AtomicU64::new(0),
+            last_read_ms: AtomicU64::new(0),
+            is_overseen: AtomicBool::new(false),
+            started: Instant::now(),
+        }
+    }
+
+    /// Notes that the pipe is read.
+    pub(super) fn touch(&self) {
+        if self.is_lent() {
+            self.last_read_ms.store(self.now_ms(), Ordering::Relaxed);
+        }
+    }
+
+    fn is_lent(&self) -> bool {
+        self.holder_id.load(Ordering::Relaxed) != 0
+    }
+
+    fn is_idle(&self) -> bool {
+        let idle = self.now_ms().saturating_sub(self.last_read_ms.load(Ordering::Relaxed));
+        idle >= LEASE_IDLE.as_millis() as u64
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+}
+
+impl Pipe {
+    /// Lets `mailbox` read from now on.
+    pub(super) fn lend_to(&self, mailbox: &Arc<Mailbox>) {
+        let lease = &self.lease;
+        let holder_id = lease.holder_id.load(Ordering::Relaxed);
+        if holder_id == mailbox.id() || self.is_inherited() {
+            return;
+        }
+        if holder_id != 0 {
+            self.reclaim();
+        }
+        let mut holder = lock(&lease.holder);
+        if holder.is_some() || self.ended.load(Ordering::Acquire) {
+            return;
+        }
+        let Some(pipe) = self.me.upgrade() else { return };
+        io::thread().unwatch(self.stdout.as_fd());
+        if !mailbox.adopt(&pipe) {
+            return io::thread().watch_reads(self.slot, self.stdout.as_fd());
+        }
+        lease.holder_id.store(mailbox.id(), Ordering::Relaxed);
+        lease.touch();
+        *holder = Some(mailbox.clone());
+        drop(holder);
+        if !lease.is_overseen.swap(true, Ordering::AcqRel) {
+            io::thread().oversee(&pipe);
+        }
+    }
+
+    /// Gives reading back to the I/O thread.
+    pub(super) fn reclaim(&self) {
+        if !self.lease.is_lent() || self.is_inherited() {
+            return;
+        }
+        let mut holder = lock(&self.lease.holder);
+        let Some(mailbox) = holder.take() else { return };
+        self.lease.holder_id.store(0, Ordering::Relaxed);
+        mailbox.release(self);
+        if !self.ended.load(Ordering::Acquire) {
+            io::thread().watch_reads(self.slot, self.stdout.as_fd());
+        }
+    }
+
+    /// Ends a lease that is idle; tells the I/O thread whether it goes on.
+    pub(super) fn keep_lease(&self) -> bool {
+        if self.lease.is_lent() && !self.lease.is_idle() {
+            return true;
+        }
+        self.lease.is_overseen.store(false, Ordering::Release);
+        self.reclaim();
+        false
+    }
+}
+
+impl LentReader for Pipe {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.stdout.as_fd()
+    }
+
+    fn read_ready(&self) {
+        self.read_turn();
+    }
+}

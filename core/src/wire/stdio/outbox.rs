@@ -1,0 +1,221 @@
+//! Owns writing to a server's standard input: what the pipe does not take at once waits in a buffer, and the I/O thread
+//! writes it on.
+//! Invariant: lines leave whole and in order; once nobody reads, nothing more is written.
+
+use std::os::fd::AsFd;
+use std::sync::Weak;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::{Errno, ioctl_fionread};
+
+use super::super::Flush;
+use super::unread::{Positions, Unread};
+use super::{Pipe, io};
+use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::fork::LocalFd;
+use crate::process::{Closed, Exit};
+
+/// What a server may leave unread of our messages before calls are refused.
+const BACKLOG_LIMIT: usize = 64 << 20;
+/// Held back no longer than this: the server works on these calls while the host still makes others.
+const HOLD_BACK: usize = 4 << 10;
+/// How long a server that has closed its input is given to end, or to close its output as a process does that ends.
+const CLOSED_INPUT: Duration = Duration::from_millis(100);
+
+pub(super) struct Outbox {
+    pipe: Weak<Pipe>,
+    /// The pipe's place at the I/O thread.
+    slot: usize,
+    exit: Exit,
+    stdin: Option<LocalFd>,
+    buffer: Vec<u8>,
+    /// The pipe is full and the I/O thread will flush.
+    waiting: bool,
+    /// Nobody reads any more.
+    broken: bool,
+    /// How many bytes the pipe has taken.
+    written: u64,
+    positions: Positions,
+}
+
+impl Outbox {
+    pub(super) fn new(pipe: Weak<Pipe>, slot: usize, exit: Exit, stdin: LocalFd) -> Self {
+        let positions = Positions::new(capacity_of(&stdin));
+        Outbox {
+            pipe,
+            slot,
+            exit,
+            stdin: Some(stdin),
+            buffer: Vec::new(),
+            waiting: false,
+            broken: false,
+            written: 0,
+            positions,
+        }
+    }
+
+    /// Lets the I/O thread tell when nobody reads any more.
+    pub(super) fn watch(&self) {
+        if let Some(stdin) = &self.stdin {
+            io::thread().watch_input(self.slot, stdin.as_fd());
+        }
+    }
+
+    /// Sends one line; `id` is set when it is a request.
+    pub(super) fn send(&mut self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
+        let Some(stdin) = self.stdin.as_ref().filter(|_| !self.broken) else {
+            return Err(input_closed());
+        };
+        if self.buffer.is_empty() && flush == Flush::Now && !self.waiting {
+            match rustix::io::write(stdin, &message) {
+                Ok(count) if count == message.len() => self.written += count as u64,
+                Ok(count) => {
+                    self.written += count as u64;
+                    self.buffer.extend_from_slice(&message[count..]);
+                    self.wait_for_room();
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {
+                    self.buffer = message;
+                    self.wait_for_room();
+                }
+                Err(_) => {
+                    self.note_closed();
+                    return Err(input_closed());
+                }
+            }
+            self.note_position(id);
+            return Ok(());
+        }
+        if self.buffer.len() + message.len() > BACKLOG_LIMIT {
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                format!("The server has not read {} MiB of messages", BACKLOG_LIMIT >> 20),
+            )
+            .with_executed(Executed::No));
+        }
+        self.buffer.extend_from_slice(&message);
+        self.note_position(id);
+        if flush == Flush::Now || self.buffer.len() >= HOLD_BACK {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// How many bytes wait for the pipe.
+    pub(super) fn buffered(&self) -> usize {
+        self.buffer.len()
+    }
+
+    pub(super) fn flush(&mut self) {
+        if self.waiting || self.broken || self.buffer.is_empty() {
+            return;
+        }
+        let Some(stdin) = &self.stdin else { return };
+        match rustix::io::write(stdin, &self.buffer) {
+            Ok(count) => {
+                self.written += count as u64;
+                if count == self.buffer.len() {
+                    self.buffer.clear();
+                    self.buffer.shrink_to(64 << 10);
+                } else {
+                    self.buffer.drain(..count);
+                    self.wait_for_room();
+                }
+            }
+            Err(Errno::AGAIN | Errno::INTR) => self.wait_for_room(),
+            Err(_) => self.note_closed(),
+        }
+    }
+
+    /// The pipe takes bytes again, or nobody reads it any more.
+    pub(super) fn write_ready(&mut self) {
+        let Some(stdin) = &self.stdin else { return };
+        if !has_reader(stdin) {
+            return self.note_closed();
+        }
+        if std::mem::take(&mut self.waiting) {
+            self.flush();
+            if let (Some(stdin), false) = (&self.stdin, self.waiting) {
+                io::thread().watch_room(self.slot, stdin.as_fd(), false);
+            }
+        }
+    }
+
+    /// Which requests were never read, where that can be known: nobody reads any more.
+    pub(super) fn take_unread(&mut self) -> Option<Unread> {
+        if !cfg!(target_os = "linux") {
+            return None;
+        }
+        let stdin = self.stdin.as_ref().filter(|stdin| !has_reader(stdin))?;
+        let left = ioctl_fionread(stdin).ok()?;
+        // From now on nothing is written, so nothing can be both proved unread and sent.
+        self.broken = true;
+        let read = self.written.checked_sub(left)?;
+        Some(self.positions.unread(read))
+    }
+
+    pub(super) fn close(&mut self) {
+        if let Some(stdin) = self.stdin.take() {
+            if !self.waiting && !self.broken {
+                // What was kept back for a common write must not be lost by closing.
+                let _ = rustix::io::write(&stdin, &self.buffer);
+            }
+            io::thread().unwatch(stdin.as_fd());
+        }
+    }
+
+    /// Notes where a request ends, once the pipe or the buffer has its bytes.
+    fn note_position(&mut self, id: Option<u64>) {
+        if let Some(id) = id {
+            let end = self.written + self.buffer.len() as u64;
+            self.positions.note(id, end, self.written);
+        }
+    }
+
+    fn wait_for_room(&mut self) {
+        if let Some(stdin) = &self.stdin {
+            io::thread().watch_room(self.slot, stdin.as_fd(), true);
+            self.waiting = true;
+        }
+    }
+
+    /// Nobody reads any more. A process that ends is about to say so by its exit; one that lives on is lost as well.
+    fn note_closed(&mut self) {
+        if std::mem::replace(&mut self.broken, true) {
+            return;
+        }
+        if let Some(stdin) = &self.stdin {
+            io::thread().unwatch(stdin.as_fd());
+        }
+        let (pipe, exit) = (self.pipe.clone(), self.exit.clone());
+        crate::runtime::spawn(async move {
+            let _ = tokio::time::timeout(CLOSED_INPUT, exit.wait()).await;
+            if let Some(pipe) = pipe.upgrade() {
+                pipe.read_and_end(Closed::Input);
+            }
+        });
+    }
+}
+
+/// Whether anybody has the other end of the pipe open.
+fn has_reader(stdin: &LocalFd) -> bool {
+    let mut fds = [PollFd::new(stdin, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let polled = rustix::event::poll(&mut fds, Some(&now));
+    polled.is_err() || !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}
+
+/// What the pipe holds at most.
+fn capacity_of(stdin: &LocalFd) -> usize {
+    #[cfg(target_os = "linux")]
+    if let Ok(capacity) = rustix::pipe::fcntl_getpipe_size(stdin) {
+        return capacity;
+    }
+    let _ = stdin;
+    1 << 20
+}
+
+pub(super) fn input_closed() -> Error {
+    Error::new(ErrorKind::ConnectionLost, "The server closed its input").with_executed(Executed::No)
+}

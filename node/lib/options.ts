@@ -1,0 +1,138 @@
+// The options of managers, of discovery and of pools. Generated from the tables in `core`; not to be edited.
+import type { HostEnv } from './host-env.js';
+import type { Pool } from './pool.js';
+import type { OnApproval } from './questions.js';
+import type { Naming } from './tool.js';
+import type { Trust } from './trust.js';
+
+/** Options of a manager; the defaults are good. */
+export interface ManagerOptions {
+  /**
+   * How tools are named: "plain" gives mcp_server_tool, "letters" the same with digits replaced, "double"
+   * gives mcp__server__tool, "raw" gives server.tool. A function of server and tool gives any other name.
+   * Default: 'plain'.
+   */
+  naming?: Naming | undefined;
+  /**
+   * How many servers connect at the same time. The default is 64 remote ones, and as many programs as the
+   * machine can start.
+   */
+  connectConcurrency?: number | undefined;
+  /**
+   * How long `connectAll` waits for late servers whose tools are in the cache. In milliseconds. Default:
+   * 250.
+   */
+  gateMs?: number | undefined;
+  /** Whether `connectAll` waits for late servers whose tools are not in the cache. Default: 'wait'. */
+  pendingWithoutCache?: 'wait' | 'skip' | undefined;
+  /**
+   * How long a call waits for a server that is being restarted; 0 means not at all. In milliseconds.
+   * Default: 5000.
+   */
+  restartWaitMs?: number | undefined;
+  /**
+   * Which calls are sent again when their connection is lost. "safe" means those of read-only and idempotent
+   * tools. Default: 'never'.
+   */
+  retry?: 'never' | 'safe' | undefined;
+  /**
+   * Where tool lists are kept between runs. The default is $MCPOOL_CACHE_DIR, or the user's cache directory;
+   * false means nowhere.
+   */
+  cacheDir?: string | URL | false | undefined;
+  /**
+   * What a project's definitions may do. "stored" is what the user has trusted, "strict" the same for remote
+   * servers too, "all" trusts everything, "none" nothing. A function is asked about what the user has not
+   * trusted yet. Default: 'stored'.
+   */
+  trust?: Trust | undefined;
+  /**
+   * Whether a header or variable whose value is the name of a set variable gets that variable's value.
+   * Default: false.
+   */
+  bareEnvNames?: boolean | undefined;
+  /** Globs over raw and catalog names: only these tools are offered. */
+  enabledTools?: string[] | undefined;
+  /** Globs over raw and catalog names: these tools are not offered, even if they are enabled. */
+  disabledTools?: string[] | undefined;
+  /** What happens to a tool that is no longer as it was when it was first seen. Default: 'warn'. */
+  drift?: 'allow' | 'warn' | 'block' | undefined;
+  /**
+   * Which tools need a person's approval. "annotations" means those that are not read-only. Default:
+   * 'always'.
+   */
+  approval?: 'always' | 'annotations' | 'never' | undefined;
+  /**
+   * A function that is asked about each call that needs approval. Without it, such calls are sent unasked.
+   */
+  onApproval?: OnApproval | undefined;
+  /** How long a call waits for an approval. In milliseconds. Default: 300000. */
+  approvalTimeoutMs?: number | undefined;
+  /** Whether results for a model are marked as untrusted output of their tool. Default: true. */
+  wrap?: boolean | undefined;
+  /**
+   * What happens to the part of a result that is cut. "file" keeps the whole in a file that only the user
+   * can read. Default: 'none'.
+   */
+  spill?: 'none' | 'file' | undefined;
+  /** Whether the begin and the end of each call are events. Default: false. */
+  callEvents?: boolean | undefined;
+  /**
+   * Whether calls become spans and metrics where OpenTelemetry has a provider. "error_messages" adds the
+   * messages of errors, which may hold words of the server; otherwise spans have only their codes. Default:
+   * true.
+   */
+  telemetry?: boolean | 'error_messages' | undefined;
+  /** Environment, home and platform in place of the process's own. */
+  hostEnv?: HostEnv | undefined;
+  /** The pool whose connections are shared. The default is the pool of the process. */
+  pool?: Pool | undefined;
+}
+
+/** Options of a manager on a config file. */
+export interface FileOptions extends ManagerOptions {
+  /** Whether changes of the config files are applied as they happen. Default: false. */
+  watch?: boolean | undefined;
+}
+
+/** Options of discovery: where to look, and what to leave out. */
+export interface DiscoverOptions {
+  /** The project's directory. The default is the process's working directory. */
+  cwd?: string | URL | undefined;
+  /** Whether the project's own files count. Default: true. */
+  projectConfig?: boolean | undefined;
+  /** Names of servers that are off, whatever any file says. */
+  disabledServers?: string[] | undefined;
+  /** Names of the only servers that are on. The default is all. */
+  enabledServers?: string[] | undefined;
+  /** Globs over names and URLs of servers to leave out. */
+  exclude?: string[] | undefined;
+  /** Servers that the host integrates itself. They are left out, and their keys are in the result. */
+  native?: string[] | undefined;
+  /**
+   * What happens to a server that is only a bridge, npx mcp-remote with a URL. "offer" keeps it and tells
+   * the direct definition, "use" replaces it. Default: 'offer'.
+   */
+  mcpRemote?: 'offer' | 'use' | undefined;
+  /** Names of the only products whose files are read. The default is all. */
+  providers?: string[] | undefined;
+  /** Environment, home and platform in place of the process's own. */
+  hostEnv?: HostEnv | undefined;
+}
+
+/** Options of a pool; the defaults are good. */
+export interface PoolOptions {
+  /**
+   * How long a connection that no manager holds any more stays up. A server's own `keepAlive` wins. The
+   * default is not at all. In milliseconds.
+   */
+  keepAliveMs?: number | 'always' | undefined;
+  /**
+   * The clock of restarts and other waits. A "manual" one stands still until it is advanced; it is for
+   * tests. Default: 'system'.
+   */
+  clock?: 'system' | 'manual' | undefined;
+}
+
+/** Options of a manager that is made by discovery. */
+export interface DiscoverManagerOptions extends DiscoverOptions, FileOptions {}

@@ -1,0 +1,148 @@
+// The types of a config and of the definitions in it. Generated from the fields that
+// `core/src/config/server.rs` declares: change them there.
+
+/** How we show a server who we are. */
+export interface ServerAuth {
+  /** The kind of sign-in. */
+  type: 'oauth' | 'bearer';
+  /** Which credentials, for `oauth`. */
+  credentialId?: string;
+  /** The token, for `bearer`. */
+  token?: string;
+  /** The variable that holds the token, for `bearer`. */
+  tokenEnv?: string;
+  [field: string]: unknown;
+}
+
+/** When a server is tried again: after these milliseconds; `forever` repeats the last of them. */
+export interface RestartDelays {
+  /** The wait in milliseconds before each restart, in order. */
+  delays: number[];
+  /** Whether the last delay repeats for ever; else the server has failed once all are used up. */
+  forever?: boolean;
+}
+
+/** What is said of one tool of a server. */
+export interface ToolSwitch {
+  /** Whether the tool is offered. */
+  enabled?: boolean;
+}
+
+/** The bounds on what a server may cost us. */
+export interface Limits {
+  /** The longest line or body, in bytes. */
+  messageBytes?: number;
+  /** The deepest nesting of JSON. */
+  jsonDepth?: number;
+  /** How many requests of the server may be open. */
+  serverRequests?: number;
+  /** How many bytes of our replies may wait for a server that does not read. */
+  replyBytes?: number;
+  /**
+   * How many bytes of one text of the server are shown or kept: a name, instructions, the words of an error
+   * or a log.
+   */
+  textBytes?: number;
+  /** The longest definition of one tool, in bytes; a longer one is left out. */
+  toolBytes?: number;
+  /** How many bytes the definitions of all its tools may be. */
+  toolListBytes?: number;
+}
+
+/** One server: either a program (`command`) or an address (`url`). */
+export interface ServerConfig {
+  /**
+   * How it is reached: `stdio` for a program, `http` (Streamable HTTP), `sse` (the older HTTP) or `websocket`
+   * for an address. Without it, a `command` means `stdio` and a `url` means `http`.
+   */
+  type?: string;
+  /** The program to start, looked up on `PATH`. */
+  command?: string;
+  /** Its arguments. */
+  args?: string[];
+  /** Variables set for it alone. */
+  env?: Record<string, string>;
+  /** A file of further `NAME=value` lines; `env` wins over it. */
+  envFile?: string;
+  /** Its working directory. */
+  cwd?: string;
+  /** Its address. */
+  url?: string;
+  /** Headers sent with each request. */
+  headers?: Record<string, string>;
+  /** How to sign in. Has no effect in this version. */
+  auth?: ServerAuth;
+  /** Off means: listed, never started. */
+  enabled?: boolean;
+  /** The opposite of `enabled`. */
+  disabled?: boolean;
+  /** Whether its failure makes connecting all servers an error. */
+  required?: boolean;
+  /** Milliseconds for connect, handshake and the first tool list together. */
+  timeout?: number;
+  /** Milliseconds for one call. */
+  toolTimeout?: number;
+  /**
+   * Milliseconds for one request: at least one and a half times `toolTimeout`, and at least a second more.
+   */
+  requestTimeout?: number;
+  /** What of our environment its process inherits: a short list without secrets, all, or nothing. */
+  inheritEnv?: 'safe' | 'all' | 'none';
+  /** Whether its tools ask for approval. */
+  requiresApproval?: boolean;
+  /** One connection for all managers of the process. */
+  shared?: boolean;
+  /** Started by its first call instead of with the others. */
+  lazy?: boolean;
+  /**
+   * With `session`, each manager has a connection of its own although the server is shared: for servers that
+   * keep state.
+   */
+  isolate?: 'none' | 'session';
+  /**
+   * When it is tried again after a failure: relentless (the default of shared servers), bounded, once (the
+   * default of private ones), never, or the delays written out.
+   */
+  restart?: 'relentless' | 'bounded' | 'once' | 'never' | RestartDelays;
+  /** How it is asked whether it is alive. */
+  healthProbe?: 'auto' | 'ping' | 'listTools';
+  /** Milliseconds between questions whether it is alive; off without it. */
+  pingInterval?: number;
+  /** Milliseconds that the connection outlives its last manager, or `always`. */
+  keepAlive?: number | 'always';
+  /** Milliseconds without a call until it is stopped; the next call starts it again. Off without it. */
+  idleShutdown?: number;
+  /** How many calls may be under way at once; no bound without it. Has no effect in this version. */
+  maxConcurrency?: number;
+  /** How many characters of a result a model gets to see. */
+  maxResultChars?: number;
+  /**
+   * The version of the protocol to speak; `auto` agrees on one with the server. Has no effect in this
+   * version.
+   */
+  protocol?: string;
+  /** Globs of the only tools to offer; without the list, all. */
+  enabledTools?: string[];
+  /** Globs of tools not to offer; they win over `enabledTools`. */
+  disabledTools?: string[];
+  /** Tools by name, each on or off; or the list of `enabledTools`. */
+  tools?: Record<string, ToolSwitch> | string[];
+  /** Bounds on what it may cost; beyond one, the call concerned fails. */
+  limits?: Limits;
+  [field: string]: unknown;
+}
+
+/** MCP servers, and which of them are on. */
+export interface Config {
+  /** The place of this schema, for editors. */
+  $schema?: string;
+  /** The servers by name. */
+  mcpServers: Record<string, ServerConfig>;
+  /** Names of servers that are off, whatever their definition says. */
+  disabledServers?: string[];
+  /** Names of the only servers that are on; without it, all are. */
+  enabledServers?: string[];
+  /** Whether a header or variable whose value is the name of a set variable gets that variable's value. */
+  bareEnvNames?: boolean;
+  [field: string]: unknown;
+}

@@ -1,0 +1,105 @@
+"""What is told: events, and texts that look like orders to a model."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+from . import _native
+from ._errors import restore
+from ._loop import finish
+
+TYPE_CHECKING = False  # The words of the core, for type checkers only.
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    from ._native import NativeEvents
+
+    EventType: TypeAlias = Literal[
+        "status",
+        "tools_changed",
+        "tool_drift",
+        "call",
+        "progress",
+        "log",
+        "injection",
+        "auth_required",
+        "config_changed",
+        "lost",
+    ]
+    """What an event tells of."""
+    SignalKind: TypeAlias = Literal[
+        "ignore_previous",
+        "disregard_previous",
+        "fake_system_role",
+        "chat_template",
+        "bracketed_role",
+        "new_instructions",
+        "fake_authorisation",
+        "mode_switch",
+        "hidden_characters",
+        "wrapper_escape",
+    ]
+    """What a text that tries to give orders to a model looks like."""
+
+
+class Signal(NamedTuple):
+    """A text that looks as if it gave orders to a model; in the excerpt, hidden characters are visible."""
+
+    kind: SignalKind
+    excerpt: str
+
+
+class Event(NamedTuple):
+    """One thing that happened; `server` is empty when it concerns all, `data` holds what belongs to the type.
+
+    `status`: state, attempt and, where there is one, error, reason, next_retry_ms.
+    `tools_changed`: tool_count.
+    `log`: origin ("server" or "mcpool"), level, data and, where there is one, logger.
+    `config_changed`: added, removed, restarted, updated.
+    `tool_drift`: tool, pinned, fingerprint, blocked and changes, each with path, before and after.
+    `call` (only with call_events): phase ("started" or "finished"), call, tool; at the begin arguments,
+    at the end duration_ms and is_error, error, or cancelled.
+    `progress`: tool, progress, total, message.
+    `injection`: place ("result", "description" or "instructions"), tool, signals (kind and excerpt of each).
+    `auth_required`: error.
+    `lost`: count: how many events before this one the reader was too slow for.
+    """
+
+    seq: int
+    time_ms: int
+    server: str
+    type: EventType
+    data: dict[str, Any]
+
+
+class Events:
+    """A stream of events from the moment it was asked for; ends with the manager."""
+
+    def __init__(self, native: NativeEvents) -> None:
+        self._native = native
+        self._taken: deque[dict[str, Any]] = deque()
+
+    def __aiter__(self) -> Events:
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._taken:
+            # One wake-up for many events; waiting for it also lets the loop's other tasks have their turn.
+            if not await finish(_native.events_ready(self._native)):
+                raise StopAsyncIteration
+            self._taken.extend(self._native.take())
+        return read_event(self._taken.popleft())
+
+    @property
+    def lost(self) -> int:
+        """How many events this reader was too slow for."""
+        return self._native.lost()
+
+
+def read_event(fields: dict[str, Any]) -> Event:
+    data = dict(fields)
+    head = {name: data.pop(name) for name in ("seq", "time_ms", "server", "type")}
+    if data.get("error"):
+        data["error"] = restore(data["error"])
+    return Event(**head, data=data)

@@ -1,0 +1,281 @@
+"""The options of managers and of discovery. Generated from the tables in `core`; not to be edited."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
+    from typing import Any, Literal, TypedDict
+
+    from ._host_env import HostEnv
+    from ._native import Pool
+    from ._questions import OnApproval
+    from ._tool import Naming
+    from ._trust import Trust
+
+    class ManagerOptions(TypedDict, total=False):
+        """Options of a manager; the defaults are good."""
+
+        naming: Naming | None
+        """How tools are named: "plain" gives mcp_server_tool, "letters" the same with digits replaced,
+        "double" gives mcp__server__tool, "raw" gives server.tool. A function of server and tool gives
+        any other name. Default: "plain"."""
+        connect_concurrency: int | None
+        """How many servers connect at the same time. The default is 64 remote ones, and as many programs
+        as the machine can start."""
+        gate: float | None
+        """How long `connect_all` waits for late servers whose tools are in the cache. In seconds.
+        Default: 0.25."""
+        pending_without_cache: Literal["wait", "skip"] | None
+        """Whether `connect_all` waits for late servers whose tools are not in the cache. Default:
+        "wait"."""
+        restart_wait: float | None
+        """How long a call waits for a server that is being restarted; 0 means not at all. In seconds.
+        Default: 5.0."""
+        retry: Literal["never", "safe"] | None
+        """Which calls are sent again when their connection is lost. "safe" means those of read-only and
+        idempotent tools. Default: "never"."""
+        cache_dir: str | PathLike[str] | Literal[False] | None
+        """Where tool lists are kept between runs. The default is $MCPOOL_CACHE_DIR, or the user's cache
+        directory; false means nowhere."""
+        trust: Trust | None
+        """What a project's definitions may do. "stored" is what the user has trusted, "strict" the same
+        for remote servers too, "all" trusts everything, "none" nothing. A function is asked about
+        what the user has not trusted yet. Default: "stored"."""
+        bare_env_names: bool | None
+        """Whether a header or variable whose value is the name of a set variable gets that variable's
+        value. Default: False."""
+        enabled_tools: Sequence[str] | None
+        """Globs over raw and catalog names: only these tools are offered."""
+        disabled_tools: Sequence[str] | None
+        """Globs over raw and catalog names: these tools are not offered, even if they are enabled."""
+        drift: Literal["allow", "warn", "block"] | None
+        """What happens to a tool that is no longer as it was when it was first seen. Default: "warn"."""
+        approval: Literal["always", "annotations", "never"] | None
+        """Which tools need a person's approval. "annotations" means those that are not read-only.
+        Default: "always"."""
+        on_approval: OnApproval | None
+        """A function that is asked about each call that needs approval. Without it, such calls are sent
+        unasked."""
+        approval_timeout: float | None
+        """How long a call waits for an approval. In seconds. Default: 300.0."""
+        wrap: bool | None
+        """Whether results for a model are marked as untrusted output of their tool. Default: True."""
+        spill: Literal["none", "file"] | None
+        """What happens to the part of a result that is cut. "file" keeps the whole in a file that only
+        the user can read. Default: "none"."""
+        call_events: bool | None
+        """Whether the begin and the end of each call are events. Default: False."""
+        telemetry: bool | Literal["error_messages"] | None
+        """Whether calls become spans and metrics where OpenTelemetry has a provider. "error_messages"
+        adds the messages of errors, which may hold words of the server; otherwise spans have only
+        their codes. Default: True."""
+        host_env: HostEnv | None
+        """Environment, home and platform in place of the process's own."""
+        pool: Pool | None
+        """The pool whose connections are shared. The default is the pool of the process."""
+
+    class FileOptions(ManagerOptions, total=False):
+        """Options of a manager on a config file."""
+
+        watch: bool | None
+        """Whether changes of the config files are applied as they happen. Default: False."""
+
+    class DiscoverOptions(TypedDict, total=False):
+        """Options of discovery: where to look, and what to leave out."""
+
+        project_config: bool | None
+        """Whether the project's own files count. Default: True."""
+        disabled_servers: Sequence[str] | None
+        """Names of servers that are off, whatever any file says."""
+        enabled_servers: Sequence[str] | None
+        """Names of the only servers that are on. The default is all."""
+        exclude: Sequence[str] | None
+        """Globs over names and URLs of servers to leave out."""
+        native: Sequence[str] | None
+        """Servers that the host integrates itself. They are left out, and their keys are in the result."""
+        mcp_remote: Literal["offer", "use"] | None
+        """What happens to a server that is only a bridge, npx mcp-remote with a URL. "offer" keeps it
+        and tells the direct definition, "use" replaces it. Default: "offer"."""
+        providers: Sequence[str] | None
+        """Names of the only products whose files are read. The default is all."""
+        host_env: HostEnv | None
+        """Environment, home and platform in place of the process's own."""
+
+    class DiscoverManagerOptions(FileOptions, total=False):
+        """Options of a manager that is made by discovery."""
+
+        project_config: bool | None
+        """Whether the project's own files count. Default: True."""
+        disabled_servers: Sequence[str] | None
+        """Names of servers that are off, whatever any file says."""
+        enabled_servers: Sequence[str] | None
+        """Names of the only servers that are on. The default is all."""
+        exclude: Sequence[str] | None
+        """Globs over names and URLs of servers to leave out."""
+        native: Sequence[str] | None
+        """Servers that the host integrates itself. They are left out, and their keys are in the result."""
+        mcp_remote: Literal["offer", "use"] | None
+        """What happens to a server that is only a bridge, npx mcp-remote with a URL. "offer" keeps it
+        and tells the direct definition, "use" replaces it. Default: "offer"."""
+        providers: Sequence[str] | None
+        """Names of the only products whose files are read. The default is all."""
+
+
+if not TYPE_CHECKING:
+    # Never called: `show_keywords` shows their signatures in place of `**options`.
+
+    def manager(
+        self,
+        config: Mapping[str, Any] | str,
+        *,
+        naming: Naming | None = "plain",
+        connect_concurrency: int | None = None,
+        gate: float | None = 0.25,
+        pending_without_cache: Literal["wait", "skip"] | None = "wait",
+        restart_wait: float | None = 5.0,
+        retry: Literal["never", "safe"] | None = "never",
+        cache_dir: str | PathLike[str] | Literal[False] | None = None,
+        trust: Trust | None = "stored",
+        bare_env_names: bool | None = False,
+        enabled_tools: Sequence[str] | None = None,
+        disabled_tools: Sequence[str] | None = None,
+        drift: Literal["allow", "warn", "block"] | None = "warn",
+        approval: Literal["always", "annotations", "never"] | None = "always",
+        on_approval: OnApproval | None = None,
+        approval_timeout: float | None = 300.0,
+        wrap: bool | None = True,
+        spill: Literal["none", "file"] | None = "none",
+        call_events: bool | None = False,
+        telemetry: bool | Literal["error_messages"] | None = True,
+        host_env: HostEnv | None = None,
+        pool: Pool | None = None,
+    ):
+        """Options; all times are seconds.
+
+        `naming`: How tools are named: "plain" gives mcp_server_tool, "letters" the same with digits
+        replaced, "double" gives mcp__server__tool, "raw" gives server.tool. A function of server and tool
+        gives any other name.
+        `connect_concurrency`: How many servers connect at the same time. The default is 64 remote ones, and
+        as many programs as the machine can start.
+        `gate`: How long `connect_all` waits for late servers whose tools are in the cache.
+        `pending_without_cache`: Whether `connect_all` waits for late servers whose tools are not in the
+        cache.
+        `restart_wait`: How long a call waits for a server that is being restarted; 0 means not at all.
+        `retry`: Which calls are sent again when their connection is lost. "safe" means those of read-only
+        and idempotent tools.
+        `cache_dir`: Where tool lists are kept between runs. The default is $MCPOOL_CACHE_DIR, or the user's
+        cache directory; false means nowhere.
+        `trust`: What a project's definitions may do. "stored" is what the user has trusted, "strict" the
+        same for remote servers too, "all" trusts everything, "none" nothing. A function is asked about what
+        the user has not trusted yet.
+        `bare_env_names`: Whether a header or variable whose value is the name of a set variable gets that
+        variable's value.
+        `enabled_tools`: Globs over raw and catalog names: only these tools are offered.
+        `disabled_tools`: Globs over raw and catalog names: these tools are not offered, even if they are
+        enabled.
+        `drift`: What happens to a tool that is no longer as it was when it was first seen.
+        `approval`: Which tools need a person's approval. "annotations" means those that are not read-only.
+        `on_approval`: A function that is asked about each call that needs approval. Without it, such calls
+        are sent unasked.
+        `approval_timeout`: How long a call waits for an approval.
+        `wrap`: Whether results for a model are marked as untrusted output of their tool.
+        `spill`: What happens to the part of a result that is cut. "file" keeps the whole in a file that
+        only the user can read.
+        `call_events`: Whether the begin and the end of each call are events.
+        `telemetry`: Whether calls become spans and metrics where OpenTelemetry has a provider.
+        "error_messages" adds the messages of errors, which may hold words of the server; otherwise spans
+        have only their codes.
+        `host_env`: Environment, home and platform in place of the process's own.
+        `pool`: The pool whose connections are shared. The default is the pool of the process.
+        """
+
+    def manager_from_file(
+        cls,
+        path: str | PathLike[str],
+        *,
+        watch: bool | None = False,
+        naming: Naming | None = "plain",
+        connect_concurrency: int | None = None,
+        gate: float | None = 0.25,
+        pending_without_cache: Literal["wait", "skip"] | None = "wait",
+        restart_wait: float | None = 5.0,
+        retry: Literal["never", "safe"] | None = "never",
+        cache_dir: str | PathLike[str] | Literal[False] | None = None,
+        trust: Trust | None = "stored",
+        bare_env_names: bool | None = False,
+        enabled_tools: Sequence[str] | None = None,
+        disabled_tools: Sequence[str] | None = None,
+        drift: Literal["allow", "warn", "block"] | None = "warn",
+        approval: Literal["always", "annotations", "never"] | None = "always",
+        on_approval: OnApproval | None = None,
+        approval_timeout: float | None = 300.0,
+        wrap: bool | None = True,
+        spill: Literal["none", "file"] | None = "none",
+        call_events: bool | None = False,
+        telemetry: bool | Literal["error_messages"] | None = True,
+        host_env: HostEnv | None = None,
+        pool: Pool | None = None,
+    ): ...
+
+    def discover_manager(
+        cls,
+        cwd: str | PathLike[str] | None = None,
+        *,
+        project_config: bool | None = True,
+        disabled_servers: Sequence[str] | None = None,
+        enabled_servers: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        native: Sequence[str] | None = None,
+        mcp_remote: Literal["offer", "use"] | None = "offer",
+        providers: Sequence[str] | None = None,
+        watch: bool | None = False,
+        naming: Naming | None = "plain",
+        connect_concurrency: int | None = None,
+        gate: float | None = 0.25,
+        pending_without_cache: Literal["wait", "skip"] | None = "wait",
+        restart_wait: float | None = 5.0,
+        retry: Literal["never", "safe"] | None = "never",
+        cache_dir: str | PathLike[str] | Literal[False] | None = None,
+        trust: Trust | None = "stored",
+        bare_env_names: bool | None = False,
+        enabled_tools: Sequence[str] | None = None,
+        disabled_tools: Sequence[str] | None = None,
+        drift: Literal["allow", "warn", "block"] | None = "warn",
+        approval: Literal["always", "annotations", "never"] | None = "always",
+        on_approval: OnApproval | None = None,
+        approval_timeout: float | None = 300.0,
+        wrap: bool | None = True,
+        spill: Literal["none", "file"] | None = "none",
+        call_events: bool | None = False,
+        telemetry: bool | Literal["error_messages"] | None = True,
+        host_env: HostEnv | None = None,
+        pool: Pool | None = None,
+    ): ...
+
+    def discover(
+        cwd: str | PathLike[str] | None = None,
+        *,
+        project_config: bool | None = True,
+        disabled_servers: Sequence[str] | None = None,
+        enabled_servers: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        native: Sequence[str] | None = None,
+        mcp_remote: Literal["offer", "use"] | None = "offer",
+        providers: Sequence[str] | None = None,
+        host_env: HostEnv | None = None,
+    ):
+        """Options; all times are seconds.
+
+        `project_config`: Whether the project's own files count.
+        `disabled_servers`: Names of servers that are off, whatever any file says.
+        `enabled_servers`: Names of the only servers that are on. The default is all.
+        `exclude`: Globs over names and URLs of servers to leave out.
+        `native`: Servers that the host integrates itself. They are left out, and their keys are in the
+        result.
+        `mcp_remote`: What happens to a server that is only a bridge, npx mcp-remote with a URL. "offer"
+        keeps it and tells the direct definition, "use" replaces it.
+        `providers`: Names of the only products whose files are read. The default is all.
+        `host_env`: Environment, home and platform in place of the process's own.
+        """

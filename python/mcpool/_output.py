@@ -1,0 +1,108 @@
+"""What an agent gets of a call: text for its model, whatever happened, and the details behind it."""
+
+from __future__ import annotations
+
+from ._errors import McpoolError
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._events import Signal
+    from ._native import NativeManager, Tool, ToolResult
+    from ._result import Image
+
+
+class Named:
+    """A tool of which no more is known than the name by which it was called."""
+
+    __slots__ = ("_manager", "raw_name")
+
+    server = provider = ""
+
+    def __init__(self, manager: NativeManager, name: str) -> None:
+        self._manager = manager
+        self.raw_name = name
+
+    def failure_for_model(
+        self, code: str, message: str, hint: str | None, executed: str | None, by_server: bool
+    ) -> tuple[str, list[Signal]]:
+        return self._manager.failure_for_model(self.raw_name, code, message, hint, executed, by_server)
+
+
+class ToolOutput:
+    """How a call went, for an agent: `text` is what the model is given.
+
+    `result` is the whole result; where there is none, `error` says why.
+    """
+
+    __slots__ = ("_failure", "error", "provider", "result", "server", "tool")
+
+    server: str
+    """The server that was called."""
+    tool: str
+    """The server's name for the tool."""
+    provider: str
+    """Where the tool comes from, for people."""
+    result: ToolResult | None
+    error: McpoolError | None
+
+    def __init__(self, tool: Tool | Named, result: ToolResult | None, error: McpoolError | None) -> None:
+        self.server = tool.server
+        self.tool = tool.raw_name
+        self.provider = tool.provider
+        self.result = result
+        self.error = error
+        self._failure: Tool | Named | tuple[str, list[Signal]] = tool
+
+    @property
+    def text(self) -> str:
+        """What the model is given: the result as `for_model()` shows it, or why there is none."""
+        return self._told()[0] if self.result is None else self.result.for_model()
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the tool says that it failed, or there is no result."""
+        return self.result is None or self.result.is_error
+
+    @property
+    def content(self) -> list[dict[str, Any]]:
+        """The content blocks as the server sent them."""
+        return [] if self.result is None else self.result.content
+
+    @property
+    def structured(self) -> Any:
+        """The structured content, or None."""
+        return None if self.result is None else self.result.structured
+
+    @property
+    def model_images(self) -> list[Image]:
+        """The images to show to the model beside the text: of types that all providers take.
+
+        A failure has none, since some providers refuse an image beside an error.
+        """
+        return [] if self.result is None else self.result.model_images
+
+    @property
+    def signals(self) -> list[Signal]:
+        """What in the text looks as if it were written to give orders to a model."""
+        return list(self._told()[1]) if self.result is None else self.result.signals
+
+    def _told(self) -> tuple[str, list[Signal]]:
+        if not isinstance(self._failure, tuple):
+            error = self.error or McpoolError()
+            self._failure = self._failure.failure_for_model(
+                error.code, error.message, error.hint, error.executed, error.by_server
+            )
+        return self._failure
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<ToolOutput of {self.server}.{self.tool}{' (error)' if self.is_error else ''}>"
+
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.output(self)

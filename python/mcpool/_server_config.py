@@ -1,0 +1,136 @@
+"""What the definition of a server may say: words for type checkers and editors.
+
+Generated from the fields that `core/src/config/server.rs` declares: change them there.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+
+class ServerAuth(TypedDict, total=False):
+    """How we show a server who we are."""
+
+    type: Literal["oauth", "bearer"]
+    """The kind of sign-in."""
+    credentialId: str
+    """Which credentials, for `oauth`."""
+    token: str
+    """The token, for `bearer`."""
+    tokenEnv: str
+    """The variable that holds the token, for `bearer`."""
+
+
+class RestartDelays(TypedDict, total=False):
+    """When a server is tried again: after these milliseconds; `forever` repeats the last of them."""
+
+    delays: list[int]
+    """The wait in milliseconds before each restart, in order."""
+    forever: bool
+    """Whether the last delay repeats for ever; else the server has failed once all are used up."""
+
+
+class ToolSwitch(TypedDict, total=False):
+    """What is said of one tool of a server."""
+
+    enabled: bool
+    """Whether the tool is offered."""
+
+
+class Limits(TypedDict, total=False):
+    """The bounds on what a server may cost us."""
+
+    messageBytes: int
+    """The longest line or body, in bytes."""
+    jsonDepth: int
+    """The deepest nesting of JSON."""
+    serverRequests: int
+    """How many requests of the server may be open."""
+    replyBytes: int
+    """How many bytes of our replies may wait for a server that does not read."""
+    textBytes: int
+    """How many bytes of one text of the server are shown or kept: a name, instructions, the words of an error
+    or a log.
+    """
+    toolBytes: int
+    """The longest definition of one tool, in bytes; a longer one is left out."""
+    toolListBytes: int
+    """How many bytes the definitions of all its tools may be."""
+
+
+class ServerConfig(TypedDict, total=False):
+    """One server: either a program (`command`) or an address (`url`)."""
+
+    type: Literal["stdio", "http", "sse", "websocket"] | str
+    """How it is reached: `stdio` for a program, `http` (Streamable HTTP), `sse` (the older HTTP) or
+    `websocket` for an address. Without it, a `command` means `stdio` and a `url` means `http`.
+    """
+    command: str
+    """The program to start, looked up on `PATH`."""
+    args: list[str]
+    """Its arguments."""
+    env: dict[str, str]
+    """Variables set for it alone."""
+    envFile: str
+    """A file of further `NAME=value` lines; `env` wins over it."""
+    cwd: str
+    """Its working directory."""
+    url: str
+    """Its address."""
+    headers: dict[str, str]
+    """Headers sent with each request."""
+    auth: ServerAuth
+    """How to sign in. Has no effect in this version."""
+    enabled: bool
+    """Off means: listed, never started."""
+    disabled: bool
+    """The opposite of `enabled`."""
+    required: bool
+    """Whether its failure makes connecting all servers an error."""
+    timeout: int
+    """Milliseconds for connect, handshake and the first tool list together."""
+    toolTimeout: int
+    """Milliseconds for one call."""
+    requestTimeout: int
+    """Milliseconds for one request: at least one and a half times `toolTimeout`, and at least a second more.
+    """
+    inheritEnv: Literal["safe", "all", "none"]
+    """What of our environment its process inherits: a short list without secrets, all, or nothing."""
+    requiresApproval: bool
+    """Whether its tools ask for approval."""
+    shared: bool
+    """One connection for all managers of the process."""
+    lazy: bool
+    """Started by its first call instead of with the others."""
+    isolate: Literal["none", "session"]
+    """With `session`, each manager has a connection of its own although the server is shared: for servers
+    that keep state.
+    """
+    restart: Literal["relentless", "bounded", "once", "never"] | RestartDelays
+    """When it is tried again after a failure: relentless (the default of shared servers), bounded, once (the
+    default of private ones), never, or the delays written out.
+    """
+    healthProbe: Literal["auto", "ping", "listTools"]
+    """How it is asked whether it is alive."""
+    pingInterval: int
+    """Milliseconds between questions whether it is alive; off without it."""
+    keepAlive: int | Literal["always"]
+    """Milliseconds that the connection outlives its last manager, or `always`."""
+    idleShutdown: int
+    """Milliseconds without a call until it is stopped; the next call starts it again. Off without it."""
+    maxConcurrency: int
+    """How many calls may be under way at once; no bound without it. Has no effect in this version."""
+    maxResultChars: int
+    """How many characters of a result a model gets to see."""
+    protocol: str
+    """The version of the protocol to speak; `auto` agrees on one with the server. Has no effect in this
+    version.
+    """
+    enabledTools: list[str]
+    """Globs of the only tools to offer; without the list, all."""
+    disabledTools: list[str]
+    """Globs of tools not to offer; they win over `enabledTools`."""
+    tools: dict[str, ToolSwitch] | list[str]
+    """Tools by name, each on or off; or the list of `enabledTools`."""
+    limits: Limits
+    """Bounds on what it may cost; beyond one, the call concerned fails."""

@@ -1,0 +1,117 @@
+"""How servers are, and how connecting and reloading them went."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ._errors import McpoolError, restore
+
+TYPE_CHECKING = False  # The words of the core, for type checkers only.
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
+
+    ServerState: TypeAlias = Literal[
+        "idle",
+        "connecting",
+        "connected",
+        "degraded",
+        "reconnecting",
+        "failed",
+        "disabled",
+        "blocked",
+        "needs_auth",
+        "disconnected",
+    ]
+    """Where a server stands."""
+    Reason: TypeAlias = Literal["startup", "transport-exit", "probe-failure", "session-expired", "manual"]
+    """Why an attempt to connect was made or is due."""
+
+
+class Calls(NamedTuple):
+    """How a server's calls ended, over all restarts. A tool that says is_error has answered: that is ok."""
+
+    ok: int = 0
+    error: int = 0
+    timeout: int = 0
+    in_flight: int = 0
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+
+
+class Source(NamedTuple):
+    """Where a server's definition comes from."""
+
+    provider: str
+    path: str | None
+    level: str
+
+
+class ServerStatus(NamedTuple):
+    """What can be said of a server without touching it."""
+
+    name: str
+    state: ServerState
+    transport: str | None
+    tool_count: int
+    error: McpoolError | None
+    connected_since_ms: int | None
+    attempt: int
+    reason: Reason | None
+    next_retry_ms: int | None
+    restarts: int
+    refs: int
+    pid: int | None
+    protocol_version: str | None
+    server_name: str | None
+    server_version: str | None
+    instructions: str | None
+    source: Source
+    calls: Calls
+
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.status([self])
+
+
+class ConnectReport(NamedTuple):
+    """How a connect_all went."""
+
+    connected: list[str]
+    deferred: list[str]
+    pending: list[str]
+    failed: dict[str, McpoolError]
+    blocked: list[str]
+    disabled: list[str]
+    durations_ms: dict[str, float]
+
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.report(self)
+
+
+class ReloadReport(NamedTuple):
+    """What a reload changed; `connect` says how connecting the added and restarted servers went."""
+
+    added: list[str]
+    removed: list[str]
+    restarted: list[str]
+    updated: list[str]
+    unchanged: list[str]
+    connect: ConnectReport
+
+
+def server_status(fields: dict[str, Any]) -> ServerStatus:
+    error = restore(fields["error"]) if fields["error"] else None
+    parts = {"error": error, "source": Source(**fields["source"]), "calls": Calls(**fields["calls"])}
+    return ServerStatus(**{**fields, **parts})
+
+
+def connect_report(fields: dict[str, Any]) -> ConnectReport:
+    failed = {name: restore(error) for name, error in fields["failed"].items()}
+    return ConnectReport(**{**fields, "failed": failed})
+
+
+def reload_report(fields: dict[str, Any]) -> ReloadReport:
+    return ReloadReport(**{**fields, "connect": connect_report(fields["connect"])})

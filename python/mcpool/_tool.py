@@ -1,0 +1,104 @@
+"""The list that `get_tools` gives, and calling a tool for an agent."""
+
+from __future__ import annotations
+
+from sys import modules
+
+from ._calls import begin_span
+from ._errors import McpoolError
+from ._loop import give_up
+from ._native import Tool, block_call_for, call_for
+from ._output import ToolOutput
+
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Literal, SupportsIndex, TypeAlias, overload
+
+    from ._calls import Progress, Retry
+
+    Naming: TypeAlias = Literal["plain", "letters", "double", "raw"] | Callable[[str, str], str]
+    """How tools are named: a style, or a function of server and raw tool name."""
+
+
+class ToolList(list[Tool]):
+    """A list of tools; a notebook shows it, and any part of it, as a table that can be searched."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, at: SupportsIndex, /) -> Tool: ...
+        @overload
+        def __getitem__(self, at: slice, /) -> ToolList: ...
+
+    def __getitem__(self, at: SupportsIndex | slice, /) -> Tool | ToolList:
+        found = list.__getitem__(self, at)
+        return ToolList(found) if isinstance(found, list) else found
+
+    def _repr_html_(self) -> str:
+        from . import _html
+
+        return _html.tool_list(self)
+
+
+async def execute(
+    self: Tool,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    timeout: float | None = None,
+    max_total_timeout: float | None = None,
+    retry: Retry | None = None,
+    on_progress: Callable[[Progress], object] | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> ToolOutput:
+    """Calls it for an agent: a failure is told in the output's text, and only cancellation is raised.
+
+    The options are those of `Manager.call_tool`.
+    """
+    future = None
+    try:
+        if "opentelemetry" in modules and (span := begin_span(self._telemetry)):
+            result = await span.follow(
+                call_for, (self, arguments, timeout, max_total_timeout, retry, on_progress), meta
+            )
+            return ToolOutput(self, result, None)
+        future = call_for(self, arguments, timeout, max_total_timeout, retry, on_progress, meta)
+        return ToolOutput(self, await future, None)
+    except McpoolError as error:
+        return ToolOutput(self, None, error)
+    except BaseException:
+        if future is not None:
+            give_up(future)
+        raise
+
+
+def execute_blocking(
+    self: Tool,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    timeout: float | None = None,
+    max_total_timeout: float | None = None,
+    retry: Retry | None = None,
+    meta: Mapping[str, Any] | None = None,
+) -> ToolOutput:
+    """The same for a thread without an event loop; it waits, and Ctrl-C works while it does."""
+    try:
+        if "opentelemetry" in modules and (span := begin_span(self._telemetry)):
+            result = span.run(block_call_for, (self, arguments, timeout, max_total_timeout, retry), meta)
+            return ToolOutput(self, result, None)
+        result = block_call_for(self, arguments, timeout, max_total_timeout, retry, meta)
+        return ToolOutput(self, result, None)
+    except McpoolError as error:
+        return ToolOutput(self, None, error)
+
+
+def _give(function: Callable[..., object]) -> None:
+    """Makes the function a method of every tool, whichever manager it comes from."""
+    function.__qualname__ = f"Tool.{function.__name__}"
+    setattr(Tool, function.__name__, function)
+
+
+_give(execute)
+_give(execute_blocking)

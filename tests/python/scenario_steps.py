@@ -1,0 +1,40 @@
+"""Which steps a scenario may have, and which keys a step takes: `tests/scenario-steps.json`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fixture_server import ROOT
+
+TABLE = json.loads((ROOT / "tests" / "scenario-steps.json").read_text())
+
+
+def check_scenario(scenario: dict[str, Any]) -> None:
+    """Refuses unknown steps, unknown keys and missing keys, before the first step runs."""
+    rule = TABLE["scenario"]
+    check_keys("the scenario", scenario, rule["required"], rule["optional"])
+    for step in scenario["steps"]:
+        check_step(step)
+
+
+def is_without_manager(step: dict[str, Any]) -> bool:
+    """Whether a step is about no manager."""
+    return bool(TABLE["steps"][step["do"]].get("without_manager", False))
+
+
+def check_step(step: dict[str, Any]) -> None:
+    rule = TABLE["steps"].get(step["do"])
+    assert rule is not None, f"there is no step {step['do']!r}"
+    options = TABLE["call_options"] if rule.get("is_call") else []
+    optional = [*rule.get("optional", []), *options, *TABLE["every_step"]]
+    check_keys(step["do"], step, rule.get("required", []), optional)
+    for inner in [*([step["step"]] if "step" in step else []), *step.get("steps", [])]:
+        check_step(inner)
+
+
+def check_keys(what: str, given: dict[str, Any], required: list[str], optional: list[str]) -> None:
+    unknown = given.keys() - {*required, *optional}
+    assert not unknown, f"{what}: unknown keys {unknown}"
+    missing = set(required) - given.keys()
+    assert not missing, f"{what} needs {missing}"
