@@ -140,6 +140,9 @@ export interface ForModel {
   signals: string
 }
 
+/** JSON of the images of a result, given its JSON. */
+export declare function images(json: string): string
+
 /** What a letter's text is. The generated declarations bring it to TypeScript. */
 export declare enum LetterKind {
   /** A call's result, as the server wrote it; the key is done. */
@@ -152,17 +155,15 @@ export declare enum LetterKind {
   Progress = 3,
   /** A question with its number. */
   Question = 4,
-  /** The server and tool of the result that follows. */
-  Tool = 5,
+  /** A handle on the origin of the results from here on. */
+  Origin = 5,
 }
-
-/** How many places the table of those who wait has at most; the low bits of a key are its place. */
-export declare const PLACES: number
-/** JSON of the images of a result, given its JSON. */
-export declare function images(json: string): string
 
 /** JSON of those that a model is shown. */
 export declare function modelImages(json: string): string
+
+/** How many places the table of those who wait has at most; the low bits of a key are its place. */
+export declare const PLACES: number
 
 /** The text of a result, given its JSON. */
 export declare function renderText(json: string): string
