@@ -1,6 +1,6 @@
-//! Owns the command line: its words, its exit codes, and which command does the work. pip, npm and cargo start this
-//! one; each command has a file of its own, `screen` writes for all of them, `work` connects and closes.
-//! Invariant: a command never writes by itself, never exits by itself, and leaves no server behind.
+//! Owns the command line: its commands, its exit codes and how they are dispatched. pip, npm and cargo start this one
+//! entry point. Each command has its own file; `screen` writes for all of them, `work` connects and closes.
+//! Invariant: a command never writes by itself, never exits by itself, and leaves no server running.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -45,7 +45,7 @@ use terminal::tame;
 const OK: i32 = 0;
 const FAILED: i32 = 1;
 const USAGE: i32 = 2;
-/// An end by a signal has this and the signal's number for its exit code.
+/// Added to the signal's number for the exit code of an interrupted command.
 const SIGNALLED: i32 = 128;
 
 const EXAMPLES: &str = "\
@@ -118,12 +118,12 @@ enum Command {
     DemoServer,
 }
 
-/// Why a command ended before its end.
+/// Why a command was aborted.
 enum Failure {
-    /// The words on the command line, whatever the servers do.
+    /// Wrong arguments.
     Usage(Box<clap::Error>),
     Error(Error),
-    /// The number of the signal that asked us to end.
+    /// The number of the signal that interrupted it.
     Interrupted(i32),
 }
 
@@ -133,14 +133,14 @@ impl From<Error> for Failure {
     }
 }
 
-/// The exit code, or why there was no regular end.
+/// The exit code, or why the command was aborted.
 type Ended = Result<i32, Failure>;
 
-/// Runs the command line with words that may be no text.
-pub fn run_os(args: Vec<OsString>, restart: Vec<String>) -> i32 {
-    // Replaced characters would name another file, or end up in a config.
+/// Runs the command line with arguments that may not be UTF-8.
+pub fn run_os(args: Vec<OsString>, relaunch: Vec<String>) -> i32 {
+    // A lossy conversion would name another file, or end up in a config.
     match args.into_iter().map(OsString::into_string).collect() {
-        Ok(args) => run(args, restart),
+        Ok(args) => run(args, relaunch),
         Err(_) => {
             let _ = writeln!(std::io::stderr(), "error: an argument is not UTF-8");
             USAGE
@@ -148,15 +148,15 @@ pub fn run_os(args: Vec<OsString>, restart: Vec<String>) -> i32 {
     }
 }
 
-/// Runs the command line and gives its exit code. `args` come without the program's name; `restart` is the program,
-/// with leading arguments, that starts this same command line again.
-pub fn run(args: Vec<String>, restart: Vec<String>) -> i32 {
+/// Runs the command line and returns its exit code. `args` exclude the program's name. `relaunch` is the program, with
+/// leading arguments, that starts this same command line again.
+pub fn run(args: Vec<String>, relaunch: Vec<String>) -> i32 {
     logs::to_stderr_if_asked();
     let for_programs = args.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     let words = std::iter::once("mcpool".to_owned()).chain(args);
     let line = match CommandLine::try_parse_from(words) {
         Ok(line) => line,
-        Err(error) => return tell_usage(&error, Screen::new(for_programs)),
+        Err(error) => return print_usage(&error, Screen::new(for_programs)),
     };
     let mut screen = Screen::new(line.json);
     let ended = match line.command {
@@ -173,13 +173,13 @@ pub fn run(args: Vec<String>, restart: Vec<String>) -> i32 {
         Command::Discover(discover) => discover.run(&mut screen),
         Command::Doctor(doctor) => doctor.run(&mut screen),
         Command::Schema(schema) => schema.run(&mut screen),
-        Command::Demo => demo::run(&restart, &mut screen),
+        Command::Demo => demo::run(&relaunch, &mut screen),
         Command::Completions(completions) => completions.run(&mut screen),
         Command::DemoServer => return demo_server::serve(),
     };
     let code = match ended {
         Ok(code) => code,
-        Err(Failure::Usage(error)) => return tell_usage(&error, screen),
+        Err(Failure::Usage(error)) => return print_usage(&error, screen),
         Err(Failure::Interrupted(signal)) => SIGNALLED + signal,
         Err(Failure::Error(error)) => {
             screen.fail(&error);
@@ -190,18 +190,18 @@ pub fn run(args: Vec<String>, restart: Vec<String>) -> i32 {
 }
 
 /// Help and version come this way too, with exit code 0.
-fn tell_usage(error: &clap::Error, mut screen: Screen) -> i32 {
+fn print_usage(error: &clap::Error, mut screen: Screen) -> i32 {
     if error.use_stderr() && screen.is_for_programs() {
         screen.misuse(&error.render().to_string());
         return screen.close(error.exit_code());
     }
-    // A closed pipe has had enough.
+    // A closed pipe is no failure.
     let _ = error.print();
     error.exit_code()
 }
 
-/// A mistake in the words of `command` that only shows once their meaning is known.
-fn misused(command: &str, problem: &str) -> Failure {
+/// A usage error of `command` that clap cannot see by itself.
+fn usage_error(command: &str, problem: &str) -> Failure {
     let mut line = CommandLine::command();
     line.build();
     let command = line.find_subcommand_mut(command).expect("it is in the list above");

@@ -1,6 +1,5 @@
-//! Owns the time that supervision goes by: delays of a restart ladder, idle limits, the age of a cache.
-//! A manual clock stands still until it is advanced, so that an hour of waiting can be tried out in no time.
-//! How long a peer may take to answer is measured in real time, elsewhere.
+//! Owns the time for supervision: restart delays, idle limits, the age of a cache. A manual clock moves only when it is
+//! advanced, so that tests need not wait. Limits on a peer's answers use real time and are elsewhere.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,45 +9,45 @@ use tokio::sync::watch;
 
 use crate::time::now_ms;
 
-/// The system's clock, or one that only moves when told to.
+/// The system's clock, or a manual one for tests.
 #[derive(Clone, Debug)]
 pub struct Clock {
     began: Instant,
     began_ms: u64,
-    /// How far a manual clock has come.
-    hand: Option<Arc<watch::Sender<Duration>>>,
+    /// The time of a manual clock.
+    manual_time: Option<Arc<watch::Sender<Duration>>>,
 }
 
 impl Clock {
     /// Real time.
     pub fn system() -> Self {
-        Clock { began: Instant::now(), began_ms: now_ms(), hand: None }
+        Clock { began: Instant::now(), began_ms: now_ms(), manual_time: None }
     }
 
     /// A clock that stands still until [`Clock::advance`].
     pub fn manual() -> Self {
-        let hand = Some(Arc::new(watch::Sender::new(Duration::ZERO)));
-        Clock { hand, ..Clock::system() }
+        let manual_time = Some(Arc::new(watch::Sender::new(Duration::ZERO)));
+        Clock { manual_time, ..Clock::system() }
     }
 
-    /// Moves a manual clock on; what is due by then happens. The system's clock does not listen.
+    /// Advances a manual clock; timers that are due fire. Does nothing to the system's clock.
     pub fn advance(&self, by: Duration) {
-        if let Some(hand) = &self.hand {
-            hand.send_modify(|now| *now += by);
+        if let Some(manual_time) = &self.manual_time {
+            manual_time.send_modify(|now| *now += by);
         }
     }
 
-    /// Since the clock was made.
+    /// Time since the clock was created.
     pub(crate) fn now(&self) -> Duration {
-        match &self.hand {
-            Some(hand) => *hand.borrow(),
+        match &self.manual_time {
+            Some(manual_time) => *manual_time.borrow(),
             None => self.began.elapsed(),
         }
     }
 
-    /// How long ago this time was; a manual clock is never late.
+    /// How long ago this time was; zero for a manual clock.
     pub(crate) fn late_for(&self, at: Duration) -> Duration {
-        match &self.hand {
+        match &self.manual_time {
             Some(_) => Duration::ZERO,
             None => self.now().saturating_sub(at),
         }
@@ -64,11 +63,11 @@ impl Clock {
     }
 
     pub(crate) fn sleep_until(&self, at: Duration) -> impl Future<Output = ()> + Send + use<> {
-        let (hand, began) = (self.hand.clone(), self.began);
+        let (manual_time, began) = (self.manual_time.clone(), self.began);
         async move {
-            match (hand, began.checked_add(at)) {
-                (Some(hand), _) => {
-                    let _ = hand.subscribe().wait_for(|now| *now >= at).await;
+            match (manual_time, began.checked_add(at)) {
+                (Some(manual_time), _) => {
+                    let _ = manual_time.subscribe().wait_for(|now| *now >= at).await;
                 }
                 (None, Some(at)) => tokio::time::sleep_until(at.into()).await,
                 (None, None) => std::future::pending().await,

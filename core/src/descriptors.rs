@@ -1,5 +1,5 @@
-//! Owns telling our own shortage of descriptors from a server's failure: the one is cured by a higher limit here, the
-//! other by looking after the server.
+//! Owns telling our own shortage of file descriptors from a server's failure: the cure for the one is a higher limit
+//! here, for the other a look at the server.
 
 use std::error::Error as StdError;
 use std::fmt::Display;
@@ -10,20 +10,21 @@ use rustix::io::Errno;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// What one attempt may need at once: pipes, a command that prints a value, certificates.
-const ATTEMPT: usize = 16;
+/// The most descriptors that one attempt needs at once: pipes, a command that prints a value, certificates.
+const PER_ATTEMPT: usize = 16;
 
-/// Fails unless there are enough for an attempt. Short of them halfway, a file would be taken for unreadable or a
-/// value for missing, and the server would be started without it.
+/// Fails unless there are enough descriptors for an attempt. Otherwise a shortage halfway would look like an unreadable
+/// file or a missing value, and the server would start without it.
 pub(crate) fn check_room(server: &str) -> Result<()> {
     check_room_for(format_args!("\"{server}\""))
 }
 
-/// The same for something that is no server's.
+/// Like [`check_room`], for work that belongs to no server.
 pub(crate) fn check_room_for(what: impl Display) -> Result<()> {
     let room = || -> io::Result<Vec<File>> {
         let first = File::open("/dev/null")?;
-        let mut taken = (1..ATTEMPT).map(|_| first.try_clone()).collect::<io::Result<Vec<_>>>()?;
+        let mut taken =
+            (1..PER_ATTEMPT).map(|_| first.try_clone()).collect::<io::Result<Vec<_>>>()?;
         taken.push(first);
         Ok(taken)
     };
@@ -33,13 +34,13 @@ pub(crate) fn check_room_for(what: impl Display) -> Result<()> {
     }
 }
 
-/// Whether the process, or the system as a whole, has no descriptor left.
+/// Whether the process or the system has no descriptor left.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error()))
 }
 
-/// The same of an error that may only have been caused by one.
+/// Whether a shortage caused this error.
 pub(crate) fn is_caused_by_shortage(error: &(dyn StdError + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -48,7 +49,7 @@ pub(crate) fn is_caused_by_shortage(error: &(dyn StdError + 'static)) -> bool {
             _ => cause = error.source(),
         }
     }
-    // The system's resolver says only that it found nothing.
+    // The system's resolver reports a shortage as an unknown host.
     File::open("/dev/null").is_err_and(|error| is_shortage(&error))
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn shortage(server: &str) -> Error {
     shortage_for(format_args!("\"{server}\""))
 }
 
-/// The system refuses something that is no server's: a descriptor, a thread or memory.
+/// The error if the system refuses a descriptor, a thread or memory for work that belongs to no server.
 pub(crate) fn refused(what: &str, error: &io::Error) -> Error {
     match is_shortage(error) {
         true => shortage_for(what),

@@ -1,6 +1,6 @@
-//! Owns finding the servers that the user already has: every product's config files, in order of priority, brought to
-//! one model. It reads files and starts nothing; what values mean is `resolve`'s work.
-//! Invariant: one bad file is a warning that names it, and everything else loads.
+//! Owns discovery: reads every product's config files, in order of priority, into one model. It starts nothing;
+//! `resolve` interprets values.
+//! Invariant: a bad file is a warning that names it, and everything else loads.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -17,53 +17,53 @@ use crate::redact::{self, Secret};
 
 mod bridge;
 mod choice;
+mod locations;
 mod names;
 mod native;
 mod normalise;
 mod options;
-mod places;
 mod providers;
 mod reading;
 #[cfg(test)]
 mod tests;
 
+use locations::SearchRoots;
 pub use options::{DiscoverOptions, McpRemote};
-use places::SearchRoots;
 use providers::{PROVIDERS, Provider};
 use reading::Reader;
 
-/// The file that stands for the project when nothing could be read.
+/// The file that is named when a project cannot be read at all.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
 
-/// What was found.
+/// The result of discovery.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Discovery {
     /// The servers, each with its source and what it shadows; and the warnings.
     pub config: Config,
-    /// Keys of the servers that the host integrates by itself, by the names it gave.
+    /// Keys of the servers that the host integrates itself, by the names it gave.
     pub native: IndexMap<String, Vec<Secret>>,
     /// Servers that were left out, and why.
     pub left_out: Vec<LeftOut>,
-    /// Every file that was there, in order of priority.
+    /// Every file that exists, in order of priority.
     pub files: Vec<FoundFile>,
     /// Why nothing could be found at all.
     pub errors: Vec<DiscoveryError>,
 }
 
-/// A server that is in a file and not in the result.
+/// A server that a file declares and that was left out.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct LeftOut {
     /// Its name.
     pub name: String,
-    /// The glob that matched, or the native integration that takes its place.
+    /// The matching glob, or the native integration that replaces it.
     pub why: String,
-    /// Where it is.
+    /// Where it is declared.
     pub source: Source,
 }
 
-/// A config file that is there.
+/// A config file that exists.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct FoundFile {
@@ -71,13 +71,13 @@ pub struct FoundFile {
     pub provider: String,
     /// Where it is.
     pub path: String,
-    /// Whose word it is.
+    /// Whether it belongs to the user, the project or the system.
     pub level: Level,
     /// How many servers it declares.
     pub servers: usize,
     /// Why it could not be used.
     pub problem: Option<String>,
-    /// Nothing stands in it.
+    /// The file is empty.
     #[serde(skip)]
     pub(crate) is_empty: bool,
 }
@@ -92,23 +92,23 @@ pub struct DiscoveryError {
     pub error: Error,
 }
 
-/// The names of all products whose files are looked for, in order of priority.
+/// The names of all products that are searched, in order of priority.
 pub fn providers() -> impl Iterator<Item = &'static str> {
     PROVIDERS.iter().map(|provider| provider.name)
 }
 
-/// What the fingerprint of a file's lists of servers begins with.
+/// The prefix of the fingerprint of a file's server lists.
 pub(crate) const LISTS: &str = "lists-";
 
-/// Which entries of a project the user trusts; `crate::trust` knows.
+/// Which entries of a project the user trusts; implemented by `crate::trust`.
 pub(crate) trait TrustView {
-    /// A hash of all that a project brings with a definition.
+    /// A hash of everything that a project brings with a definition.
     fn fingerprint(&self, config: &ServerConfig) -> String;
-    /// Whether the user trusts this.
+    /// Whether the user trusts the subject.
     fn trusts(&self, subject: &Subject) -> bool;
 }
 
-/// Looks for the servers that are configured on this machine. Reads files, starts nothing, never fails as a whole.
+/// Finds the servers configured on this machine. Reads files, starts nothing, never fails as a whole.
 pub(crate) fn discover_with(options: &DiscoverOptions, trust: &dyn TrustView) -> Discovery {
     discover_under(options, trust, Path::new("/etc"))
 }
@@ -143,7 +143,7 @@ fn discover_under(options: &DiscoverOptions, trust: &dyn TrustView, system: &Pat
     discovery
 }
 
-/// Every file that would be read if it were there, and every directory whose files would be.
+/// Every file and directory that discovery would read if it existed.
 pub(crate) fn candidates(options: &DiscoverOptions) -> Vec<PathBuf> {
     let Ok(project) = project_directory(options.cwd.as_deref()) else { return Vec::new() };
     let system = Path::new("/etc");
@@ -152,12 +152,13 @@ pub(crate) fn candidates(options: &DiscoverOptions) -> Vec<PathBuf> {
         options.providers.is_empty() || options.providers.iter().any(|wanted| wanted == name)
     };
     let providers = PROVIDERS.iter().filter(|provider| wanted(provider.name));
-    let places = providers.flat_map(|provider| provider.places.iter());
-    let places = places.filter(|place| options.project_config || place.level != Level::Project);
-    places.flat_map(|place| roots.followed(place)).collect()
+    let locations = providers.flat_map(|provider| provider.locations.iter());
+    let locations =
+        locations.filter(|location| options.project_config || location.level != Level::Project);
+    locations.flat_map(|location| roots.watched_paths(location)).collect()
 }
 
-/// The project's directory, absolute; an error when it cannot be read.
+/// The project's directory, absolute; an error if it cannot be read.
 fn project_directory(cwd: Option<&Path>) -> Result<PathBuf> {
     let given = cwd.unwrap_or(Path::new("."));
     let absolute = match cwd {
@@ -174,12 +175,12 @@ fn project_directory(cwd: Option<&Path>) -> Result<PathBuf> {
 }
 
 impl Discovery {
-    /// The facts for programs and people; values that may be secret are starred. What `native` found is not in it.
+    /// The result as JSON, for programs and people. Secrets are redacted; keys of `native` are left out.
     pub fn report(&self) -> Value {
         let shown = |config: Option<&ServerConfig>| {
             config.map_or(Value::Null, |config| redact::definition(config.to_value()))
         };
-        // Definitions are moved into their places: `json!` would copy each of them once a level.
+        // Definitions are moved: `json!` would copy each once for every level.
         let server = |(name, declared): (&String, &Declared)| {
             let config = declared.config.as_ref();
             object([
@@ -217,8 +218,7 @@ impl Discovery {
 }
 
 impl Discovery {
-    /// The report, and in it the keys of the servers that the host integrates by itself: for a language that puts them
-    /// under lock again.
+    /// The report with the keys of natively integrated servers, for a host language that wraps them as secrets again.
     pub fn report_with_keys(&self) -> Value {
         let exposed = |keys: &Vec<Secret>| keys.iter().map(|key| json!(key.expose())).collect();
         let keys = self.native.iter().map(|(name, keys)| (name.clone(), exposed(keys)));
@@ -232,7 +232,7 @@ fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// One entry as the product at this place of the table would mean it.
+/// One entry, normalised with the product at this index of the table.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn normalised(
     entry: serde_json::Map<String, Value>,

@@ -1,5 +1,5 @@
-//! Owns what mcpool tells while it works: events with a sequence number, a time and a server.
-//! A slow reader loses the oldest events and is told how many; nobody else waits for it.
+//! Owns events: each has a sequence number, a time and a server. A slow reader loses the oldest events and learns how
+//! many; nobody waits for it.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,18 +17,18 @@ mod queue;
 
 use queue::Queue;
 
-/// How many events are handed over at once.
+/// The most events that are delivered at once.
 const BATCH: usize = 256;
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Event {
-    /// Counts up by one for each event of a manager.
+    /// Increases by one with each event of a manager.
     pub seq: u64,
     /// Milliseconds since the Unix epoch.
     pub time_ms: u64,
-    /// The server concerned; empty when all are.
+    /// The server it is about; empty for all servers.
     pub server: String,
     /// What happened.
     #[serde(flatten)]
@@ -40,34 +40,34 @@ pub struct Event {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A server changed its state.
+    /// A server's state changed.
     Status {
         /// The new state.
         state: State,
-        /// What went wrong, if anything did.
+        /// What went wrong, if anything.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<crate::Error>,
-        /// Why an attempt is made or due.
+        /// Why an attempt is made or scheduled.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<Reason>,
-        /// How many attempts there have been since it was last stable.
+        /// Attempts since the server was last stable.
         attempt: u32,
-        /// When the next attempt is due by itself, in milliseconds from now.
+        /// When the next automatic attempt is due, in milliseconds from now.
         #[serde(skip_serializing_if = "Option::is_none")]
         next_retry_ms: Option<u64>,
     },
     /// A server's tools in the catalog changed, or became live or deferred.
     ToolsChanged {
-        /// How many it has now.
+        /// How many tools it has now.
         tool_count: usize,
     },
-    /// The server sent a log message, or mcpool has something to say of it.
+    /// The server sent a log message, or mcpool logged something about it.
     Log {
-        /// Who speaks.
+        /// Who logged it.
         origin: LogOrigin,
-        /// Its severity, as the server names it.
+        /// The severity, as the server names it.
         level: String,
-        /// Which part of the server speaks.
+        /// The part of the server that logged it.
         #[serde(skip_serializing_if = "Option::is_none")]
         logger: Option<String>,
         /// The message.
@@ -77,82 +77,82 @@ pub enum EventKind {
     ConfigChanged {
         /// New servers.
         added: Vec<String>,
-        /// Servers that are gone.
+        /// Removed servers.
         removed: Vec<String>,
         /// Servers that were replaced by another definition of the same name.
         restarted: Vec<String>,
-        /// Servers whose settings changed while they ran on.
+        /// Servers whose settings changed while they kept running.
         updated: Vec<String>,
     },
-    /// A tool is no longer as it was when it was first seen.
+    /// A tool differs from when it was first seen.
     ToolDrift {
-        /// The server's name for it.
+        /// The tool's name on its server.
         tool: String,
-        /// What it was: the fingerprint.
+        /// The pinned fingerprint.
         pinned: String,
-        /// What it is: the fingerprint.
+        /// The current fingerprint.
         fingerprint: String,
-        /// What is different, part by part.
+        /// The differences, one for each part.
         changes: Vec<DriftChange>,
-        /// Whether it is kept from agents for it.
+        /// Whether the tool is blocked for it.
         blocked: bool,
     },
-    /// A call was begun, or has ended. Only where the manager was asked to tell.
+    /// A call started or finished. Only sent if the manager's options ask for it.
     Call {
-        /// Which of the two.
+        /// Started or finished.
         phase: CallPhase,
-        /// Counts the calls of a manager; the same at begin and end.
+        /// The number of the call in its manager; the same for both events.
         call: u64,
-        /// The server's name for the tool.
+        /// The tool's name on its server.
         tool: String,
-        /// What it was called with, at the begin, without what looks secret.
+        /// The redacted arguments, when the call starts.
         #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<serde_json::Value>,
-        /// How long it took, at the end.
+        /// The duration, when the call finishes.
         #[serde(skip_serializing_if = "Option::is_none")]
         duration_ms: Option<f64>,
-        /// Whether the tool says that it failed, where it has answered.
+        /// Whether the tool reports a failure, if it answered.
         #[serde(skip_serializing_if = "Option::is_none")]
         is_error: Option<bool>,
         /// Why there is no answer.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<crate::Error>,
-        /// The caller gave it up: there is neither an answer nor an error.
+        /// The caller cancelled the call: there is neither an answer nor an error.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         cancelled: bool,
     },
-    /// A call that asked for progress has made some.
+    /// A call with a progress callback made progress.
     Progress {
-        /// The server's name for the tool.
+        /// The tool's name on its server.
         tool: String,
-        /// How far it has come.
+        /// The progress so far.
         #[serde(flatten)]
         progress: crate::Progress,
     },
-    /// A text from a server tries to give orders to a model.
+    /// A server's text tries to give instructions to a model.
     Injection {
-        /// Where it stands.
+        /// Which text it is.
         place: InjectionPlace,
-        /// The server's name for the tool; none for a server's instructions.
+        /// The tool's name on its server; `None` for a server's instructions.
         #[serde(skip_serializing_if = "Option::is_none")]
         tool: Option<String>,
         /// What was found.
         signals: Vec<Signal>,
     },
-    /// A server wants to know who we are.
+    /// A server requires authentication.
     AuthRequired {
-        /// What it said.
+        /// The server's answer.
         error: crate::Error,
     },
-    /// This reader was too slow for events that came before; `seq` is the number of the last of them.
+    /// This reader was too slow and lost events; `seq` is the number of the last lost one.
     Lost {
-        /// How many they were.
+        /// How many events were lost.
         count: u64,
     },
 }
 
 impl EventKind {
-    /// Every type of event: what `type` says.
+    /// Every event type: the values of `type`.
     pub const TYPES: &'static [&'static str] = &[
         "status",
         "tools_changed",
@@ -166,7 +166,7 @@ impl EventKind {
         "lost",
     ];
 
-    /// The type: one of [`EventKind::TYPES`].
+    /// The event's type, one of [`EventKind::TYPES`].
     pub fn name(&self) -> &'static str {
         match self {
             EventKind::Status { .. } => "status",
@@ -183,49 +183,49 @@ impl EventKind {
     }
 }
 
-/// One part of a tool that is different.
+/// One changed part of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct DriftChange {
     /// A JSON pointer into the tool's entry, such as `/inputSchema/properties/path`.
     pub path: String,
-    /// What stood there.
+    /// The previous value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<serde_json::Value>,
-    /// What stands there now.
+    /// The new value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<serde_json::Value>,
 }
 
-/// How far a call has come.
+/// The phase of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallPhase {
-    /// It was handed in.
+    /// The call was submitted.
     Started,
-    /// It has ended, however it did.
+    /// The call ended, with any outcome.
     Finished,
 }
 
-/// Which text of a server is meant.
+/// The kind of a server's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InjectionPlace {
-    /// What a tool answered.
+    /// A tool's result.
     Result,
-    /// What a tool says of itself, its schema included.
+    /// A tool's description or schema.
     Description,
-    /// What a server says of itself.
+    /// A server's instructions.
     Instructions,
 }
 
-/// Who speaks in a log event.
+/// Who wrote a log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogOrigin {
     /// The server, by `notifications/message`.
     Server,
-    /// This library, of the server.
+    /// This library, about the server.
     Mcpool,
 }
 
@@ -236,13 +236,13 @@ pub(crate) struct EventLog(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
-    news: Notify,
+    changed: Notify,
 }
 
 impl Shared {
     fn emit(&self, server: &str, kind: EventKind) {
         lock(&self.queue).push(server, kind);
-        self.news.notify_waiters();
+        self.changed.notify_waiters();
     }
 }
 
@@ -256,10 +256,10 @@ impl EventLog {
         Events { shared: ProcessLocal::new(self.0.clone()), id, lost: AtomicU64::new(0) }
     }
 
-    /// Every stream ends after the events that were sent.
+    /// Every stream ends after the events that were already sent.
     pub(crate) fn close(&self) {
         lock(&self.0.queue).close();
-        self.0.news.notify_waiters();
+        self.0.changed.notify_waiters();
     }
 }
 
@@ -269,7 +269,7 @@ impl Drop for EventLog {
     }
 }
 
-/// A stream of events from the moment it was asked for.
+/// A stream of the events since it was created.
 pub struct Events {
     shared: ProcessLocal<Arc<Shared>>,
     id: u64,
@@ -277,56 +277,56 @@ pub struct Events {
 }
 
 impl Events {
-    /// The next event; `None` when the manager is gone. Who asks at the same time gets different events.
+    /// The next event; `None` when the manager is gone. Concurrent callers get different events.
     pub async fn next(&self) -> Option<Event> {
         while self.ready().await {
-            if let Some(event) = self.take_most(1).pop() {
+            if let Some(event) = self.take_up_to(1).pop() {
                 return Some(event);
             }
         }
         None
     }
 
-    /// Waits until there is something to [`Events::take`]; false when the manager is gone. Nothing is lost by giving it up.
+    /// Waits until [`Events::take`] has events; false when the manager is gone. Cancelling it loses nothing.
     pub async fn ready(&self) -> bool {
-        // Nothing will happen here to what belongs to the parent of a forked process.
+        // Events of a parent process never arrive in a forked child.
         if self.shared.is_inherited() {
             return false;
         }
         loop {
-            let mut told = pin!(self.shared.news.notified());
-            // From here on, what happens is not missed.
-            told.as_mut().enable();
+            let mut notified = pin!(self.shared.changed.notified());
+            // Registered before the check, so that no event is missed in between.
+            notified.as_mut().enable();
             {
                 let queue = lock(&self.shared.queue);
-                if queue.has_news(self.id) {
+                if queue.has_events(self.id) {
                     return true;
                 }
                 if queue.is_closed() {
                     return false;
                 }
             }
-            told.await;
+            notified.await;
         }
     }
 
-    /// What has happened since, some hundreds at most; empty when it is all read.
+    /// The events since the last call, a few hundred at most; empty if there are none.
     pub fn take(&self) -> Vec<Event> {
-        self.take_most(BATCH)
+        self.take_up_to(BATCH)
     }
 
-    fn take_most(&self, most: usize) -> Vec<Event> {
+    fn take_up_to(&self, limit: usize) -> Vec<Event> {
         if self.shared.is_inherited() {
             return Vec::new();
         }
-        let (lost, events) = lock(&self.shared.queue).take(self.id, most);
+        let (lost, events) = lock(&self.shared.queue).take(self.id, limit);
         if let Some(Event { kind: EventKind::Lost { count }, .. }) = lost {
             self.lost.fetch_add(count, Ordering::Relaxed);
         }
         lost.into_iter().chain(events.into_iter().map(Arc::unwrap_or_clone)).collect()
     }
 
-    /// How many events this reader was too slow for.
+    /// How many events this reader has lost.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -348,12 +348,12 @@ mod tests {
     async fn a_slow_reader_loses_the_oldest_and_is_told() {
         let log = EventLog::default();
         let events = log.subscribe();
-        for _ in 0..queue::EVENTS + 10 {
+        for _ in 0..queue::MAX_EVENTS + 10 {
             log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
         }
-        let told = events.next().await.unwrap();
-        assert!(matches!(told.kind, EventKind::Lost { count: 10 }), "{told:?}");
-        assert_eq!((told.seq, events.lost()), (10, 10));
+        let read = events.next().await.unwrap();
+        assert!(matches!(read.kind, EventKind::Lost { count: 10 }), "{read:?}");
+        assert_eq!((read.seq, events.lost()), (10, 10));
         assert_eq!(events.next().await.unwrap().seq, 11);
     }
 
@@ -372,7 +372,7 @@ mod tests {
         }
     }
 
-    /// One event of each type. A new type has to be added here, to the list and to the languages.
+    /// One event of each type. A new type must be added here, to the list and to the languages.
     fn one_of_each() -> Vec<EventKind> {
         let (tool, none) = (String::new, Vec::new);
         let error = crate::Error::new(crate::ErrorKind::AuthRequired, "");

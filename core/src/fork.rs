@@ -1,6 +1,6 @@
-//! Owns what `fork()` means for us: memory is copied, threads are not, and a lock that another thread held is held for
-//! ever. So every process makes its statics for itself, and lets go of what it inherited without touching it.
-//! Invariant: nothing here waits for a lock of the parent's, and no value of the parent's is dropped in a child.
+//! Owns fork safety. A fork copies memory but not threads, and a lock that another thread held stays locked. So each
+//! process creates its own statics and leaks what it inherited.
+//! Invariant: nothing here waits for a lock of the parent, and no value of the parent is dropped in a child.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -16,29 +16,29 @@ pub(crate) use descriptors::LocalFd;
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 
-/// How many forks lie between the first process and this one, at least; another number means another process.
+/// Changes with every fork: another number means another process. It may grow by more than one.
 pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// From here on forks are noticed.
+/// Counts forks from now on.
 fn watch_forks() {
     static WATCHED: AtomicBool = AtomicBool::new(false);
     if !WATCHED.load(Ordering::Acquire) {
-        // Two threads may both come here, since a child might wait for ever for the one that is first in a `Once`: then
-        // a fork counts twice, which is as good.
-        // SAFETY: the function is `extern "C"`, stays loaded, and does only what is allowed in a forked child.
-        unsafe { libc::pthread_atfork(None, None, Some(begin_child)) };
+        // Not a `Once`: a forked child could wait forever for the thread inside it. Two threads may both register the
+        // handler; then a fork counts twice, which is harmless.
+        // SAFETY: the function is `extern "C"`, stays loaded, and is async-signal-safe.
+        unsafe { libc::pthread_atfork(None, None, Some(on_fork)) };
         WATCHED.store(true, Ordering::Release);
     }
 }
 
-extern "C" fn begin_child() {
+extern "C" fn on_fork() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     descriptors::close_inherited();
 }
 
-/// The process in which something was made.
+/// Identifies the process that created a value.
 #[derive(Clone, Copy)]
 pub(crate) struct ForkGeneration(u64);
 
@@ -48,14 +48,14 @@ impl ForkGeneration {
         ForkGeneration(generation())
     }
 
-    /// Whether that was a process from which this one was forked.
+    /// Whether the value was created by a process that this one was forked from.
     pub(crate) fn is_inherited(self) -> bool {
         self.0 != generation()
     }
 }
 
-/// A value that only the process that made it drops: elsewhere, that could take locks of threads that are not there,
-/// wake tasks, or end what is not ours.
+/// A value that only its own process drops. In a forked child, dropping it could take locks of threads that do not
+/// exist, wake tasks, or end the parent's resources.
 #[derive(Clone)]
 pub(crate) struct ProcessLocal<T> {
     value: ManuallyDrop<T>,
@@ -67,7 +67,7 @@ impl<T> ProcessLocal<T> {
         ProcessLocal { value: ManuallyDrop::new(value), made_in: ForkGeneration::current() }
     }
 
-    /// Whether it came into this process by a fork.
+    /// Whether the value was inherited by a fork.
     pub(crate) fn is_inherited(&self) -> bool {
         self.made_in.is_inherited()
     }
@@ -84,54 +84,54 @@ impl<T> Deref for ProcessLocal<T> {
 impl<T> Drop for ProcessLocal<T> {
     fn drop(&mut self) {
         if !self.is_inherited() {
-            // SAFETY: nobody sees the value after this.
+            // SAFETY: the value is not used afterwards.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }
     }
 }
 
-/// A static that every process makes on first use.
+/// A static that each process creates on first use.
 pub(crate) struct PerProcess<T: Send + Sync + 'static> {
     init: fn() -> T,
-    /// Null, or a leaked place; a new one takes its place in each process that uses it.
-    place: AtomicPtr<Place<T>>,
+    /// Null, or a leaked slot; each process that uses it installs a new one.
+    slot: AtomicPtr<Slot<T>>,
 }
 
-struct Place<T> {
+struct Slot<T> {
     generation: u64,
     value: OnceLock<T>,
 }
 
 impl<T: Send + Sync + 'static> PerProcess<T> {
     pub(crate) const fn new(init: fn() -> T) -> Self {
-        PerProcess { init, place: AtomicPtr::new(std::ptr::null_mut()) }
+        PerProcess { init, slot: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// This process's own; the first use makes it.
+    /// This process's value; the first use creates it.
     pub(crate) fn get(&'static self) -> &'static T {
-        self.made().unwrap_or_else(|| self.make())
+        self.created().unwrap_or_else(|| self.create())
     }
 
-    /// This process's own, if it has been made.
-    pub(crate) fn made(&'static self) -> Option<&'static T> {
-        let place = in_this_process(self.place.load(Ordering::Acquire), generation())?;
-        place.value.get()
+    /// This process's value, if it exists.
+    pub(crate) fn created(&'static self) -> Option<&'static T> {
+        let slot = in_this_process(self.slot.load(Ordering::Acquire), generation())?;
+        slot.value.get()
     }
 
     #[cold]
-    fn make(&'static self) -> &'static T {
+    fn create(&'static self) -> &'static T {
         let ForkGeneration(generation) = ForkGeneration::current();
-        let mut seen = self.place.load(Ordering::Acquire);
+        let mut seen = self.slot.load(Ordering::Acquire);
         loop {
-            if let Some(place) = in_this_process(seen, generation) {
-                return place.value.get_or_init(self.init);
+            if let Some(slot) = in_this_process(seen, generation) {
+                return slot.value.get_or_init(self.init);
             }
-            let fresh = Box::into_raw(Box::new(Place { generation, value: OnceLock::new() }));
+            let fresh = Box::into_raw(Box::new(Slot { generation, value: OnceLock::new() }));
             let order = (Ordering::AcqRel, Ordering::Acquire);
-            seen = match self.place.compare_exchange(seen, fresh, order.0, order.1) {
+            seen = match self.slot.compare_exchange(seen, fresh, order.0, order.1) {
                 Ok(_) => fresh,
                 Err(other) => {
-                    // SAFETY: it was made above and nobody else has seen it.
+                    // SAFETY: it was created above and never published.
                     drop(unsafe { Box::from_raw(fresh) });
                     other
                 }
@@ -140,7 +140,7 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
     }
 }
 
-/// A static that every process starts on first use, as far as the system allows: it is tried again after a refusal.
+/// A static that each process starts on first use. Starting can fail and is retried on the next use.
 pub(crate) struct Startable<T: Send + Sync + 'static> {
     start: fn() -> Result<T>,
     starting: PerProcess<Starting<T>>,
@@ -158,7 +158,7 @@ impl<T: Send + Sync + 'static> Startable<T> {
         Startable { start, starting }
     }
 
-    /// This process's own; the first use starts it.
+    /// This process's value; the first use starts it.
     pub(crate) fn get(&'static self) -> Result<&'static T> {
         let starting = self.starting.get();
         if let Some(started) = starting.started.get() {
@@ -175,8 +175,8 @@ impl<T: Send + Sync + 'static> Startable<T> {
     }
 }
 
-/// A static that is the same in every process, and is computed on first use. Nobody waits for anybody: threads that come
-/// at the same time each compute it, one of the values stays, and a forked child uses its parent's if that was ready.
+/// A static with the same value in every process, computed on first use. It never blocks: concurrent threads each
+/// compute it and one value stays; a forked child uses its parent's value if that was ready.
 pub(crate) struct Computed<T: Send + Sync + 'static> {
     compute: fn() -> T,
     /// Null, or leaked.
@@ -194,7 +194,7 @@ impl<T: Send + Sync + 'static> Deref for Computed<T> {
 
     fn deref(&self) -> &T {
         let ready = self.value.load(Ordering::Acquire);
-        // SAFETY: a pointer that was published is never freed.
+        // SAFETY: a published pointer is never freed.
         if let Some(value) = unsafe { ready.as_ref() } {
             return value;
         }
@@ -204,7 +204,7 @@ impl<T: Send + Sync + 'static> Deref for Computed<T> {
             // SAFETY: as above; it is published now.
             Ok(_) => unsafe { &*fresh },
             Err(other) => {
-                // SAFETY: the first was made above and nobody else has seen it; the other was published.
+                // SAFETY: the first was created above and never published; the other is published.
                 unsafe {
                     drop(Box::from_raw(fresh));
                     &*other
@@ -214,10 +214,10 @@ impl<T: Send + Sync + 'static> Deref for Computed<T> {
     }
 }
 
-fn in_this_process<T>(place: *const Place<T>, generation: u64) -> Option<&'static Place<T>> {
-    // SAFETY: a pointer that was published is never freed.
-    let place = unsafe { place.as_ref() }?;
-    (place.generation == generation).then_some(place)
+fn in_this_process<T>(slot: *const Slot<T>, generation: u64) -> Option<&'static Slot<T>> {
+    // SAFETY: a published pointer is never freed.
+    let slot = unsafe { slot.as_ref() }?;
+    (slot.generation == generation).then_some(slot)
 }
 
 #[cfg(test)]
@@ -228,8 +228,8 @@ mod tests {
     use crate::error::{Error, ErrorKind};
 
     /// Whether `holds` is true in a forked child.
-    fn in_a_child(holds: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child runs only what is given, and leaves without unwinding into the test harness.
+    fn holds_in_child(holds: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child runs only the closure and exits without unwinding into the test harness.
         match unsafe { libc::fork() } {
             0 => {
                 let held = std::panic::catch_unwind(std::panic::AssertUnwindSafe(holds));
@@ -248,8 +248,8 @@ mod tests {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         static VALUE: PerProcess<usize> =
             PerProcess::new(|| MADE.fetch_add(1, Ordering::Relaxed) + 1);
-        assert_eq!((VALUE.made(), VALUE.get(), VALUE.get()), (None, &1, &1));
-        assert!(in_a_child(|| (VALUE.made(), VALUE.get(), VALUE.get()) == (None, &2, &2)));
+        assert_eq!((VALUE.created(), VALUE.get(), VALUE.get()), (None, &1, &1));
+        assert!(holds_in_child(|| (VALUE.created(), VALUE.get(), VALUE.get()) == (None, &2, &2)));
         assert_eq!((VALUE.get(), MADE.load(Ordering::Relaxed)), (&1, 1));
     }
 
@@ -263,7 +263,7 @@ mod tests {
             });
         assert!(VALUE.get().is_err());
         assert_eq!((VALUE.get().unwrap(), VALUE.get().unwrap()), (&1, &1));
-        assert!(in_a_child(|| VALUE.get().is_ok_and(|made| *made == 2)));
+        assert!(holds_in_child(|| VALUE.get().is_ok_and(|created| *created == 2)));
     }
 
     #[test]
@@ -284,9 +284,9 @@ mod tests {
         while !BEGUN.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
-        let made = in_a_child(|| !*VALUE.get());
+        let created = holds_in_child(|| !*VALUE.get());
         DONE.store(true, Ordering::Release);
-        assert!(made && maker.unwrap().join().unwrap() && *VALUE.get());
+        assert!(created && maker.unwrap().join().unwrap() && *VALUE.get());
     }
 
     #[test]
@@ -307,13 +307,13 @@ mod tests {
         while !BEGUN.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
-        assert!(in_a_child(|| *VALUE == 1 && MADE.load(Ordering::Relaxed) == 1));
+        assert!(holds_in_child(|| *VALUE == 1 && MADE.load(Ordering::Relaxed) == 1));
         DONE.store(true, Ordering::Release);
         assert_eq!((maker.unwrap().join().unwrap(), *VALUE), (1, 1));
-        assert!(in_a_child(|| *VALUE == 1 && MADE.load(Ordering::Relaxed) == 1));
+        assert!(holds_in_child(|| *VALUE == 1 && MADE.load(Ordering::Relaxed) == 1));
     }
 
-    /// Statics that a thread may wait for: a child waits for ever when that thread was not forked along.
+    /// A blocking static would make a child wait forever for a thread that was not forked with it.
     #[test]
     fn no_static_makes_a_child_wait_for_a_thread_of_its_parent() {
         let mut left = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
@@ -340,9 +340,9 @@ mod tests {
     fn only_the_process_that_made_a_value_drops_it() {
         let value = std::sync::Arc::new(());
         let local = ProcessLocal::new(value.clone());
-        assert!(in_a_child(|| {
+        assert!(holds_in_child(|| {
             let inherited = local.is_inherited();
-            // SAFETY: this process leaves without using it again.
+            // SAFETY: this process exits without using it again.
             drop(unsafe { std::ptr::read(&local) });
             inherited && std::sync::Arc::strong_count(&value) == 2
         }));

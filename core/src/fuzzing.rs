@@ -1,6 +1,6 @@
-//! Owns what must hold of any input at all: one function per promise, for the fuzzer (`fuzz/`) and, with random inputs,
-//! for the tests. Not a part of the interface.
-//! Invariant: a promise that is broken is a panic, and nothing here starts a program.
+//! Owns the properties that hold for any input: one function for each, for the fuzzer (`fuzz/`) and, with random
+//! inputs, for the tests. Not part of the API.
+//! Invariant: a violated property panics, and nothing here starts a program.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -13,33 +13,33 @@ use crate::config::syntax::{Syntax, translate};
 use crate::config::{Config, Level, Scope};
 use crate::discover::{DiscoverOptions, normalised};
 use crate::host_env::HostEnv;
-use crate::redact::{self, Cut, Given};
+use crate::redact::{self, Cut, MaskBuilder};
 use crate::resolve::{Sent, expanded};
 use crate::trust::discover;
 
 #[cfg(test)]
 mod tests;
 
-/// A value that looks like nothing: it must be found by where it stands.
+/// Does not look like a secret, so it must be found by its position.
 const SECRET: &str = "swordfish";
 
-/// JSON with comments, and what it means.
+/// JSON with comments.
 pub fn parse_json(data: &[u8]) {
-    parses(data, Format::Json);
+    check_round_trip(data, Format::Json);
 }
 
 /// YAML.
 pub fn parse_yaml(data: &[u8]) {
-    parses(data, Format::Yaml);
+    check_round_trip(data, Format::Yaml);
 }
 
 /// TOML.
 pub fn parse_toml(data: &[u8]) {
-    parses(data, Format::Toml);
+    check_round_trip(data, Format::Toml);
 }
 
-/// What was read can be written and read again; what cannot be read is told with a place inside the text.
-fn parses(data: &[u8], format: Format) {
+/// A parsed document can be written and parsed again; an error has a position inside the text.
+fn check_round_trip(data: &[u8], format: Format) {
     let text = String::from_utf8_lossy(data);
     match parse(&text, format) {
         Ok(parsed) => {
@@ -51,7 +51,7 @@ fn parses(data: &[u8], format: Format) {
     }
 }
 
-/// The last digit of a fraction may change on the way.
+/// The last digit of a fraction may change in a round trip.
 fn without_fractions(value: Value) -> Value {
     match value {
         Value::Number(number) if number.is_f64() => Value::Null,
@@ -63,8 +63,7 @@ fn without_fractions(value: Value) -> Value {
     }
 }
 
-/// A file of any shape: a server that is added and taken out again leaves what the file said before, and no comment is
-/// lost on the way in.
+/// For any file: adding a server and removing it again restores the content, and adding loses no comment.
 pub fn edit(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let name = "a-new_server.1";
@@ -76,7 +75,7 @@ pub fn edit(data: &[u8]) {
         assert!(comments(&with) >= comments(&text), "{text:?} became {with:?}");
         if let Some(without) = edited(&with, format, name, None) {
             let mut after = parse(&without, format).expect("what we wrote").value;
-            // The place for servers may be new.
+            // Adding may create the container of servers.
             if let (Some(after), Some(before)) = (after.as_object_mut(), before.as_object()) {
                 after.retain(|key, value| before.contains_key(key) || *value != json!({}));
             }
@@ -86,7 +85,7 @@ pub fn edit(data: &[u8]) {
     }
 }
 
-/// A definition, good or bad: what is accepted has a canonical form that means the same.
+/// For any definition: an accepted one has a canonical form with the same meaning.
 pub fn validate(data: &[u8]) {
     let Ok(definition) = serde_json::from_slice::<Value>(data) else { return };
     let read = |definition: &Value| {
@@ -105,7 +104,7 @@ pub fn validate(data: &[u8]) {
     assert_eq!(again.fingerprint(), config.fingerprint());
 }
 
-/// Files of other products in a home: discovery never fails, and what it says holds no secret.
+/// For any product's files: discovery never fails, and its report contains no secret.
 pub fn normalise(data: &[u8]) {
     let Some((&which, rest)) = data.split_first() else { return };
     let text = String::from_utf8_lossy(rest);
@@ -119,7 +118,7 @@ pub fn normalise(data: &[u8]) {
     }
 }
 
-/// Every object inside of a document, near enough to the top to be a server.
+/// All objects of a document that are near enough to the top to be servers.
 fn entries(value: &Value) -> Vec<Map<String, Value>> {
     let mut found = Vec::new();
     let mut level = vec![value];
@@ -139,7 +138,7 @@ fn entries(value: &Value) -> Vec<Map<String, Value>> {
     found
 }
 
-/// The whole of discovery, over one file of a home.
+/// All of discovery over one file in a home directory.
 pub fn find(data: &[u8]) {
     const FILES: &[&str] = &[
         ".claude.json",
@@ -176,8 +175,8 @@ pub fn find(data: &[u8]) {
     found.report();
 }
 
-/// References of any shape in a host environment that mean harm: what is looked up is never followed, the result is bounded, and a
-/// project's address and headers hold nothing of the environment.
+/// For any references in a hostile environment: looked-up values are not expanded again, the result is bounded, and a
+/// project's URL and headers contain nothing of the environment.
 pub fn expand(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let hostile = "${A}${B:-${A}}$${A}${file:/etc/hostname}";
@@ -201,7 +200,7 @@ pub fn expand(data: &[u8]) {
     }
 }
 
-/// Any text in any syntax; what a product takes literally comes out of expansion as it was written.
+/// For any text in any syntax: what a product takes literally is unchanged after expansion.
 pub fn translate_any(data: &[u8]) {
     let Some((bits, rest)) = data.split_first_chunk::<4>() else { return };
     let text = String::from_utf8_lossy(rest);
@@ -215,7 +214,7 @@ pub fn translate_any(data: &[u8]) {
     }
 }
 
-/// A secret in any of its places, among words of any kind, is not shown.
+/// A secret in any position, among any words, is not shown.
 pub fn redact_any(data: &[u8]) {
     let text = String::from_utf8_lossy(data).replace(SECRET, "");
     let mut words = text.split('\n').map(str::to_owned);
@@ -244,11 +243,11 @@ pub fn redact_any(data: &[u8]) {
     redact::text(&text);
     redact::url(&text);
     redact::args(std::slice::from_ref(&text));
-    let mut given = Given::default();
-    given.value(&value);
-    given.header("Authorization", &text);
-    given.args(&args);
-    let mask = given.mask();
+    let mut values = MaskBuilder::default();
+    values.value(&value);
+    values.header("Authorization", &text);
+    values.args(&args);
+    let mask = values.build();
     let said = format!("{text}{value}{text}");
     assert!(!mask.text(&said).contains(&value));
     mask.fragment(&said);
@@ -260,12 +259,12 @@ pub fn redact_any(data: &[u8]) {
         let shown: Value = serde_json::from_slice(&shown).expect("JSON as before");
         assert!(!shown["n"].to_string().contains(&form), "{value:?} as {form:?} in a tool");
     }
-    if let Some(open) = mask.open_from(&said) {
+    if let Some(open) = mask.unfinished_from(&said) {
         mask.part(&said, open, Cut { start: true, end: true });
     }
 }
 
-/// How a server may repeat a value.
+/// The forms in which a server may repeat a value.
 fn forms(value: &str) -> Vec<String> {
     use base64::Engine;
     use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

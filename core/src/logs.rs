@@ -1,6 +1,6 @@
-//! Owns the way of log records to those who cannot subscribe to `tracing` themselves: a host language, which reads them,
-//! and a user who sets `MCPOOL_LOG`, who gets them on stderr. A Rust program uses a subscriber of its own instead.
-//! Invariant: a record that nobody wants is never formatted, and whoever logs never waits for a reader.
+//! Owns log records for those who cannot subscribe to `tracing`: a host language, which reads them, and a user who sets
+//! `MCPOOL_LOG`, who gets them on stderr. A Rust program uses its own subscriber instead.
+//! Invariant: a record that nobody wants is never formatted, and logging never waits for a reader.
 
 use std::process;
 use std::sync::Arc;
@@ -25,9 +25,10 @@ pub(crate) use visible::visible;
 
 use crate::fork::Computed;
 
-static SINKS: Computed<Arc<Sinks>> = Computed::new(|| Arc::new(Sinks::new(stderr::asked_level())));
+static SINKS: Computed<Arc<Sinks>> =
+    Computed::new(|| Arc::new(Sinks::new(stderr::requested_level())));
 
-/// Installed on first use. A subscriber that the program has installed before stays, and gets the records.
+/// Installed on first use. A subscriber that the program installed before stays and gets the records.
 fn sinks() -> &'static Arc<Sinks> {
     static INSTALLED: AtomicBool = AtomicBool::new(false);
     if !INSTALLED.swap(true, Ordering::Relaxed) {
@@ -36,18 +37,19 @@ fn sinks() -> &'static Arc<Sinks> {
     &SINKS
 }
 
-/// Writes the records to stderr from now on, when the environment variable `MCPOOL_LOG` asks for that.
+/// Writes records to stderr from now on, if the environment variable `MCPOOL_LOG` is set.
 pub fn to_stderr_if_asked() {
-    if stderr::asked().is_some() {
+    if stderr::requested().is_some() {
         sinks();
     }
 }
 
-/// The host language's end: records wait here until they are read. A slow reader loses the oldest and is told how many.
+/// The host language's reader. Records wait here until they are read; a slow reader loses the oldest and learns how
+/// many.
 pub struct LogReader(Arc<Queue>);
 
 impl LogReader {
-    /// Who asks first in this process gets the reader, nobody else does. It gets nothing before its level is set.
+    /// Only the first caller in this process gets the reader. It receives nothing before its level is set.
     pub fn claim() -> Option<LogReader> {
         static OWNER: AtomicU32 = AtomicU32::new(0);
         let us = process::id();
@@ -59,19 +61,19 @@ impl LogReader {
         Some(LogReader(queue))
     }
 
-    /// Records above this level are no longer made.
+    /// Records above this level are no longer created.
     pub fn set_level(&self, level: LevelFilter) {
         if self.0.set_level(level) {
             rebuild_interest_cache();
         }
     }
 
-    /// What has come, as soon as something has; nothing when `limit` has passed. `None` after the last record.
+    /// Waits up to `limit` for records. `None` after the last record of a closed reader.
     pub fn next_batch(&self, limit: Duration) -> Option<Vec<LogRecord>> {
         self.0.take(limit)
     }
 
-    /// Nothing new comes; what waits can still be read.
+    /// Accepts no new records; waiting ones can still be read.
     pub fn close(&self) {
         self.0.close();
         rebuild_interest_cache();

@@ -1,5 +1,5 @@
-//! Owns whether what lies on the disk is the user's own word: files and directories that nobody else could have put
-//! there or changed. A link in the last place is never followed.
+//! Owns checking that files and directories on disk are the user's own: nobody else could have written or replaced
+//! them. A symbolic link as the last component is never followed.
 
 use std::fs::{DirBuilder, File, Metadata, Permissions};
 use std::io;
@@ -12,17 +12,17 @@ const ROOT: u32 = 0;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
-/// Makes the directory and those above it as far as they are missing, for the user alone.
+/// Creates the directory and its missing parents, accessible to the user only.
 pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// Whose word counts: ours, and root's, who could change it anyway.
+/// The user whose files are accepted; root's are too, since root could change them anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct User(u32);
 
 impl User {
-    /// The one we run as.
+    /// The user this process runs as.
     pub(crate) fn current() -> Self {
         User(rustix::process::geteuid().as_raw())
     }
@@ -32,18 +32,17 @@ impl User {
         User(id)
     }
 
-    /// The directory, if nobody else can put something into it in our name: each of its files is still to be looked at.
+    /// Opens the directory if nobody else can create files in our name there. Each file must still be checked.
     pub(crate) fn open_directory(self, path: &Path) -> io::Result<File> {
         if let Some(above) = path.parent() {
-            self.check(&std::fs::metadata(above)?).map_err(|why| told(above, why))?;
+            self.check(&std::fs::metadata(above)?).map_err(|why| path_error(above, why))?;
         }
         let directory = open(path)?;
-        self.check(&directory.metadata()?).map_err(|why| told(path, why))?;
+        self.check(&directory.metadata()?).map_err(|why| path_error(path, why))?;
         Ok(directory)
     }
 
-    /// A file of that directory, if it is one and nobody else can have written it. Opening it does not wait for the
-    /// writer of a pipe.
+    /// Opens a regular file of that directory if nobody else can have written it. Does not block on a named pipe.
     pub(crate) fn open_file(self, directory: &File, name: &Path) -> io::Result<(File, Metadata)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(directory, name, flags, Mode::empty())?);
@@ -55,11 +54,11 @@ impl User {
         Ok((file, about))
     }
 
-    /// Makes the directory, or sees to it that the one that is there is ours alone.
+    /// Creates the directory, or makes the existing one private.
     pub(crate) fn own_directory(self, path: &Path) -> io::Result<()> {
         if let Some(above) = path.parent() {
             make_private(above)?;
-            self.check(&std::fs::metadata(above)?).map_err(|why| told(above, why))?;
+            self.check(&std::fs::metadata(above)?).map_err(|why| path_error(above, why))?;
         }
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -68,7 +67,7 @@ impl User {
         let directory = open(path)?;
         let about = directory.metadata()?;
         if about.uid() != self.0 {
-            return Err(told(path, "it belongs to another user"));
+            return Err(path_error(path, "it belongs to another user"));
         }
         if about.mode() & 0o077 != 0 {
             directory.set_permissions(Permissions::from_mode(0o700))?;
@@ -77,16 +76,16 @@ impl User {
     }
 
     fn check(self, about: &Metadata) -> Result<(), &'static str> {
-        match distrust(self.0, about.uid(), about.mode(), about.is_dir()) {
+        match rejection(self.0, about.uid(), about.mode(), about.is_dir()) {
             Some(why) => Err(why),
             None => Ok(()),
         }
     }
 }
 
-/// Why what `owner` has with this mode is not the word of `user`.
-fn distrust(user: u32, owner: u32, mode: u32, is_directory: bool) -> Option<&'static str> {
-    // In a sticky directory others can add something, which is then theirs, but touch nothing of ours.
+/// Why a file or directory with this owner and mode is not accepted for `user`.
+fn rejection(user: u32, owner: u32, mode: u32, is_directory: bool) -> Option<&'static str> {
+    // In a sticky directory others can add their own files, but cannot change ours.
     let is_guarded = is_directory && mode & STICKY != 0;
     if owner != user && owner != ROOT {
         Some("it belongs to another user")
@@ -102,7 +101,7 @@ fn open(directory: &Path) -> io::Result<File> {
     Ok(File::from(rustix::fs::open(directory, flags, Mode::empty())?))
 }
 
-fn told(path: &Path, why: &str) -> io::Error {
+fn path_error(path: &Path, why: &str) -> io::Error {
     io::Error::other(format!("{}: {why}", path.display()))
 }
 
@@ -115,10 +114,10 @@ mod tests {
         const US: u32 = 1000;
         let theirs = Some("it belongs to another user");
         for (owner, believed) in [(US, None), (ROOT, None), (1001, theirs), (65534, theirs)] {
-            assert_eq!(distrust(US, owner, 0o100_600, false), believed, "{owner}");
-            assert_eq!(distrust(US, owner, 0o040_755, true), believed, "{owner}");
+            assert_eq!(rejection(US, owner, 0o100_600, false), believed, "{owner}");
+            assert_eq!(rejection(US, owner, 0o040_755, true), believed, "{owner}");
         }
-        assert_eq!(distrust(ROOT, US, 0o100_600, false), theirs, "root believes no other either");
+        assert_eq!(rejection(ROOT, US, 0o100_600, false), theirs, "root believes no other either");
     }
 
     #[test]
@@ -133,8 +132,8 @@ mod tests {
             (0o040_777, true, open),
             (0o041_777, true, None),
         ] {
-            assert_eq!(distrust(1000, 1000, mode, is_directory), believed, "{mode:o}");
-            assert_eq!(distrust(1000, ROOT, mode, is_directory), believed, "{mode:o}");
+            assert_eq!(rejection(1000, 1000, mode, is_directory), believed, "{mode:o}");
+            assert_eq!(rejection(1000, ROOT, mode, is_directory), believed, "{mode:o}");
         }
     }
 }

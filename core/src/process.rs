@@ -1,5 +1,5 @@
-//! Owns child processes: starting one in a session of its own, its last words on stderr, its exit, and the end of its
-//! whole tree.
+//! Owns child processes: starting one in its own session, keeping the end of its stderr, its exit, and ending its whole
+//! process group.
 //! Invariant: no process that was started here outlives its owner.
 
 use std::ffi::OsString;
@@ -34,35 +34,35 @@ mod stdout;
 
 pub(crate) use activity::Activity;
 use child::Child;
-use guardian::{discharge, enlist, is_enlisted, leave_to_start};
+use guardian::{is_registered, permit_to_start, register, unregister};
 pub(crate) use run_command::{RunError, run_command};
 pub(crate) use spawn::Program;
 use spawn::spawn;
-use stderr::Tail;
+use stderr::StderrTail;
 use stderr_log::{PAUSE, StderrLog};
-use stdout::Printed;
+use stdout::StrayOutput;
 
-/// How long each step of asking a tree to end may take.
-const STEP: Duration = Duration::from_secs(1);
-/// How long a server that has closed its output is given to end: on a busy machine its exit is seen much later.
+/// The limit for each step of ending a process group.
+const END_STEP_LIMIT: Duration = Duration::from_secs(1);
+/// How long a server that closed its output may take to exit: on a busy machine the exit is seen much later.
 const EXIT_WAIT: Duration = Duration::from_secs(1);
-/// How long a dying server's last words are waited for.
-const LAST_WORDS: Duration = Duration::from_millis(200);
-/// The longest that [`Process::exit_report`] takes.
-pub(crate) const EXIT_REPORT: Duration = EXIT_WAIT.saturating_add(LAST_WORDS);
-/// A large result then needs few turns; the kernel allots the memory only when it is used.
+/// How long the rest of a dead server's stderr is waited for.
+const STDERR_WAIT: Duration = Duration::from_millis(200);
+/// The longest time that [`Process::exit_report`] takes.
+pub(crate) const EXIT_REPORT: Duration = EXIT_WAIT.saturating_add(STDERR_WAIT);
+/// A large result then needs few reads; the kernel allocates the memory only when it is used.
 const PIPE_SIZE: usize = 1 << 20;
 
-/// What to start.
+/// A program to start.
 pub(crate) struct Launch {
-    /// Whose process it is.
+    /// The server it is started for.
     pub(crate) server: Arc<str>,
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
-    /// The child's whole environment.
+    /// The child's complete environment.
     pub(crate) env: Vec<(OsString, OsString)>,
     pub(crate) cwd: Option<PathBuf>,
-    /// What it was given and may repeat.
+    /// Hides the values that the server was given.
     pub(crate) mask: Mask,
 }
 
@@ -70,27 +70,27 @@ pub(crate) struct Process {
     group: Pid,
     mask: Mask,
     exit: Exit,
-    tail: Arc<Mutex<Tail>>,
-    /// Nothing more is kept once the server has connected.
-    printed: Arc<Mutex<Option<Printed>>>,
+    tail: Arc<Mutex<StderrTail>>,
+    /// `None` once the server has connected.
+    printed: Arc<Mutex<Option<StrayOutput>>>,
     stderr_done: watch::Receiver<bool>,
 }
 
-/// Which of its ends a server has closed.
+/// Which of its pipes a server has closed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Closed {
     Input,
     Output,
 }
 
-/// Tells when and how a process ended.
+/// Resolves when the process has exited.
 #[derive(Clone)]
 pub(crate) struct Exit(watch::Receiver<Option<ExitStatus>>);
 
 impl Exit {
     pub(crate) async fn wait(&self) -> Option<ExitStatus> {
         let mut receiver = self.0.clone();
-        // The sender goes only with the runtime.
+        // The sender is dropped only with the runtime.
         receiver.wait_for(Option::is_some).await.ok().and_then(|status| *status)
     }
 
@@ -100,34 +100,34 @@ impl Exit {
 }
 
 impl Process {
-    /// Starts the program; gives its standard input and output, ready for non-blocking use.
+    /// Starts the program; returns its stdin and stdout, ready for non-blocking I/O.
     pub(crate) fn start(launch: Launch) -> Result<(Process, LocalFd, LocalFd)> {
         let mask = launch.mask.clone();
         let program = mask.text(&launch.program.display().to_string()).into_owned();
         let (server, cwd) = (launch.server.clone(), launch.cwd.clone());
-        let of = server.clone();
+        let server_name = server.clone();
         let cannot_start = |error| match is_shortage(&error) {
-            true => shortage(&of),
+            true => shortage(&server_name),
             false => cannot_start(&program, cwd.as_ref(), &mask, error),
         };
         let (stdin, stdout, mut stderr, theirs) = pipes().map_err(cannot_start)?;
-        let leave = leave_to_start().ok_or_else(|| {
+        let permit = permit_to_start().ok_or_else(|| {
             let text = format!("\"{program}\" is not started: this process is ending");
             Error::new(ErrorKind::ConnectFailed, text)
         })?;
         let group = spawn(&launch.into(), theirs).map_err(cannot_start)?;
-        enlist(group);
-        drop(leave);
+        register(group);
+        drop(permit);
         let mut child = Child::watch(group).map_err(|error| {
-            discharge(group);
+            unregister(group);
             cannot_start(error)
         })?;
 
-        let tail = Arc::new(Mutex::new(Tail::new(mask.clone())));
+        let tail = Arc::new(Mutex::new(StderrTail::new(mask.clone())));
         let (done, stderr_done) = watch::channel(false);
-        let (shared, words) = (tail.clone(), mask.clone());
+        let (shared, stderr_mask) = (tail.clone(), mask.clone());
         runtime::spawn(async move {
-            let mut log = StderrLog::new(server, words);
+            let mut log = StderrLog::new(server, stderr_mask);
             let mut chunk = vec![0; 4096];
             loop {
                 let pause = if log.is_waiting() { PAUSE } else { Duration::MAX };
@@ -142,13 +142,13 @@ impl Process {
             }
             let _ = done.send(true);
         });
-        let (told, exit) = watch::channel(None);
+        let (exit_sender, exit) = watch::channel(None);
         runtime::spawn(async move {
-            let _ = told.send(Some(child.wait().await));
-            end_rest_of(group).await;
-            discharge(group);
+            let _ = exit_sender.send(Some(child.wait().await));
+            end_remaining_group(group).await;
+            unregister(group);
         });
-        let printed = Arc::new(Mutex::new(Some(Printed::new(mask.clone()))));
+        let printed = Arc::new(Mutex::new(Some(StrayOutput::new(mask.clone()))));
         let process = Process { group, mask, exit: Exit(exit), tail, printed, stderr_done };
         Ok((process, stdin, stdout))
     }
@@ -165,7 +165,7 @@ impl Process {
         self.exit.clone()
     }
 
-    /// Keeps a line of stdout that is no message.
+    /// Keeps a line of stdout that is not a message.
     pub(crate) fn printed(&self, line: &[u8]) {
         if let Some(printed) = &mut *lock(&self.printed) {
             printed.push(line);
@@ -176,17 +176,17 @@ impl Process {
         *lock(&self.printed) = None;
     }
 
-    /// The error of a connection that ended with its process: exit code or signal, what was printed in place of
-    /// messages, and the last lines of stderr.
+    /// The error of a connection that ended with its process: exit code or signal, stray lines of stdout, and the last
+    /// lines of stderr.
     pub(crate) fn exit_report(&self, closed: Closed) -> impl Future<Output = Error> + Send + use<> {
         let (exit, mut done) = (self.exit.clone(), self.stderr_done.clone());
         let (printed, tail) = (self.printed.clone(), self.tail.clone());
         async move {
-            // Whoever closes its input alone is not about to end.
+            // A server that closes only its input is not about to exit.
             let wait = if closed == Closed::Input { Duration::ZERO } else { EXIT_WAIT };
             let status = tokio::time::timeout(wait, exit.wait()).await.ok().flatten();
             if status.is_some() || closed == Closed::Output {
-                let _ = tokio::time::timeout(LAST_WORDS, done.wait_for(|done| *done)).await;
+                let _ = tokio::time::timeout(STDERR_WAIT, done.wait_for(|done| *done)).await;
             }
             let exit_code = status.and_then(|status| status.code());
             let signal = status.and_then(|status| status.signal());
@@ -207,7 +207,7 @@ impl Process {
         with_output(error, &self.printed, &self.tail)
     }
 
-    /// Resolves when the leader has ended and what was left of its group has too; at once while the leader lives. Bounded.
+    /// Resolves when the rest of the group has ended too, or at once while the leader lives. Bounded.
     pub(crate) fn rest_ended(&self) -> impl Future<Output = ()> + Send + use<> {
         let (group, exit) = (self.group, self.exit.clone());
         async move {
@@ -217,19 +217,23 @@ impl Process {
         }
     }
 
-    /// Waits for the tree to end by itself (its input is closed by now), then asks, then forces. Bounded.
+    /// Waits for the group to end by itself (its input is closed by now), then sends SIGTERM, then SIGKILL. Bounded.
     pub(crate) async fn end(&self) {
         end_tree(self.group, self.exit.clone()).await;
     }
 
-    /// The same without waiting; for drops.
+    /// Like [`Process::end`], without waiting; for `Drop`.
     pub(crate) fn end_in_background(&self) {
         runtime::spawn(end_tree(self.group, self.exit.clone()));
     }
 }
 
-fn with_output(error: Error, printed: &Mutex<Option<Printed>>, tail: &Mutex<Tail>) -> Error {
-    let stdout = lock(printed).as_ref().and_then(Printed::text);
+fn with_output(
+    error: Error,
+    printed: &Mutex<Option<StrayOutput>>,
+    tail: &Mutex<StderrTail>,
+) -> Error {
+    let stdout = lock(printed).as_ref().and_then(StrayOutput::text);
     error.with_stdout(stdout).with_stderr(lock(tail).text())
 }
 
@@ -238,28 +242,28 @@ async fn end_tree(group: Pid, exit: Exit) {
         if let Some(signal) = signal {
             signal_group(group, signal);
         }
-        if tokio::time::timeout(STEP, exit.wait()).await.is_ok() {
+        if tokio::time::timeout(END_STEP_LIMIT, exit.wait()).await.is_ok() {
             break;
         }
     }
     group_ended(group).await;
 }
 
-/// The leader is gone; the task that saw it go ends whatever is left of its group.
+/// Waits for the rest of the group, which the task that saw the leader exit ends.
 async fn group_ended(group: Pid) {
-    let deadline = Instant::now() + 2 * STEP;
-    while is_enlisted(group) && Instant::now() < deadline {
+    let deadline = Instant::now() + 2 * END_STEP_LIMIT;
+    while is_registered(group) && Instant::now() < deadline {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }
 
 /// Ends grandchildren that outlived the leader.
-async fn end_rest_of(group: Pid) {
+async fn end_remaining_group(group: Pid) {
     for signal in [Signal::TERM, Signal::KILL] {
         if !signal_group(group, signal) {
             return;
         }
-        let deadline = Instant::now() + STEP;
+        let deadline = Instant::now() + END_STEP_LIMIT;
         while Instant::now() < deadline {
             if rustix::process::test_kill_process_group(group).is_err() {
                 return;
@@ -269,12 +273,12 @@ async fn end_rest_of(group: Pid) {
     }
 }
 
-/// Whether there was anybody to signal.
+/// Returns whether there was a process to signal.
 fn signal_group(group: Pid, signal: Signal) -> bool {
     rustix::process::kill_process_group(group, signal).is_ok()
 }
 
-/// Our ends of standard input, output and error, and the child's.
+/// Our ends of stdin, stdout and stderr, and the child's.
 type Pipes = (LocalFd, LocalFd, pipe::Receiver, spawn::Stdio);
 
 fn pipes() -> std::io::Result<Pipes> {
@@ -286,14 +290,14 @@ fn pipes() -> std::io::Result<Pipes> {
         let flags = rustix::fs::fcntl_getfl(fd)?;
         rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?;
     }
-    // A user over the system's share of pipe memory keeps the small size.
+    // A user over the system's limit of pipe memory keeps the default size.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&stdout_ours, PIPE_SIZE);
     let (stderr_ours, stderr_theirs) = receiver()?;
     Ok((stdin_ours, stdout_ours, stderr_ours, [stdin_theirs, stdout_theirs, stderr_theirs]))
 }
 
-/// A pipe to be read by a task.
+/// A pipe that a task reads.
 fn receiver() -> std::io::Result<(pipe::Receiver, OwnedFd)> {
     let (ours, theirs) = cloexec_pipe()?;
     Ok((pipe::Receiver::from_owned_fd(ours)?, theirs))

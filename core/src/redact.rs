@@ -1,18 +1,18 @@
-//! Owns what must not be shown: secret values are a type that prints as stars (`Secret`), a definition is shown without
-//! the values that may be secret (`shown`), what a server says is told without the values it was given (`mask`),
-//! and what is wrong with JSON of ours without the value in question (`json`).
-//! Invariant: the only way to a [`Secret`]'s text is [`Secret::expose`], called where the value leaves for its
-//! server, is written to the user's own file, or goes into a hash.
+//! Owns redaction: `Secret` is a value that prints as stars, `shown` redacts definitions, `mask` hides the values that
+//! a server was given in the text that the server sends, `json` describes what is wrong with our JSON without the
+//! offending value.
+//! Invariant: [`Secret::expose`] is the only access to a [`Secret`]'s text. It is called where the value is sent to its
+//! server, written to the user's own file, or hashed.
 
 use std::fmt;
 
 mod arguments;
 mod find;
 mod forms;
-mod given;
 mod json;
 mod literals;
 mod mask;
+mod mask_builder;
 mod names;
 mod needles;
 mod reference;
@@ -20,9 +20,9 @@ mod shown;
 mod view;
 
 pub(crate) use arguments::{arguments, shortened};
-pub(crate) use given::Given;
 pub(crate) use json::{from_json, from_value};
 pub(crate) use mask::Mask;
+pub(crate) use mask_builder::MaskBuilder;
 pub(crate) use names::is_secret_key;
 pub(crate) use needles::Cut;
 pub(crate) use shown::{args, definition, text, url};
@@ -34,7 +34,7 @@ const STARS: &str = "***";
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes the value into custody.
+    /// Wraps a secret value.
     pub fn new(value: impl Into<String>) -> Self {
         Secret(value.into())
     }

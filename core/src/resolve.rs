@@ -1,6 +1,6 @@
-//! Owns the step from a written definition to something that can be started or dialled: references are replaced, the
-//! child's environment is made, the URL is checked, the headers are bound.
-//! Invariant: what a definition may read follows from where it was written; what is odd is told without its value.
+//! Owns the step from a written definition to something that can be started or dialled: references are expanded, the
+//! child's environment is built, the URL is checked, the headers are bound.
+//! Invariant: what a definition may read depends on where it was written; warnings show no values.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -33,48 +33,49 @@ mod warnings;
 pub(crate) use addresses::{Addresses, Refused};
 use command::{CommandRequest, command_of, without_escape};
 use environment::{find_program, inherited};
-use expand::{Expander, Field, Reach, path_in, unescaped};
+use expand::{Expander, Field, LookupScope, path_in, unescaped};
 use files::Files;
-pub(crate) use files::{BroughtFile, trust_fingerprint};
+pub(crate) use files::{ReferencedFile, trust_fingerprint};
 use headers::{bind_headers, is_framing};
 pub(crate) use target::Target;
 pub(crate) use warnings::Warning;
 use warnings::Warnings;
 
-/// Texts beyond this size are worked on where nobody else waits.
-const SMALL: usize = 64 << 10;
+/// Larger texts are expanded off the runtime's worker.
+const SMALL_TEXT: usize = 64 << 10;
 
-/// A server, ready to be reached.
+/// A server that is ready to be started or dialled.
 pub(crate) enum Resolved {
     Stdio(Launch),
     Http(Target),
 }
 
-/// The files that a definition makes part of what is run: its variables, its `envFile`, the files that its values name.
-/// Nothing is run for it. A definition that cannot be resolved brings what it named before the mistake.
-pub(crate) fn brought(config: &ServerConfig) -> Vec<BroughtFile> {
+/// The files that become part of what is run: the variables file, the `envFile`, and files that values reference. Runs
+/// nothing. A definition that cannot be resolved has the files that were named before the error.
+pub(crate) fn referenced_files(config: &ServerConfig) -> Vec<ReferencedFile> {
     let Transport::Stdio { command, args, env, env_file, cwd } = &config.transport else {
         return Vec::new();
     };
     let mut warnings = Warnings::new("");
-    let mut values = Values::new(&config.scope, Said::new(), &mut warnings);
+    let mut values = Values::new(&config.scope, CommandOutputs::new(), &mut warnings);
     let _ = values.stdio("", &config.scope, Stdio { command, args, env, env_file, cwd });
-    values.expander.take_files().into_brought()
+    values.expander.take_files().into_referenced()
 }
 
-/// What commands said, by field and entry.
-type Said = HashMap<(&'static str, String), Secret>;
+/// The outputs of commands, by field and entry.
+type CommandOutputs = HashMap<(&'static str, String), Secret>;
 
-/// Makes the server reachable; tells also what was odd about its values. Dropping the future ends what it started.
+/// Resolves a server; also returns the warnings about its values. Dropping the future ends the commands that it
+/// started.
 pub(crate) async fn resolve(
     server: &Arc<str>,
     config: &ServerConfig,
 ) -> (Result<Resolved>, Vec<Warning>) {
     let mut warnings = Warnings::new(server);
-    let said = ask_commands(config, &mut warnings).await;
+    let outputs = run_commands(config, &mut warnings).await;
     let (server, config, takes_time) = (server.clone(), config.clone(), takes_time(config));
     let work = move || {
-        let bound = bind(&server, &config, said, &mut warnings);
+        let bound = bind(&server, &config, outputs, &mut warnings);
         let bound = bound.map_err(|error| error.with_server(&server));
         (bound, warnings.into_list())
     };
@@ -87,7 +88,7 @@ pub(crate) async fn resolve(
     })
 }
 
-/// Every text of a definition that may hold references.
+/// All texts of a definition that may contain references.
 fn texts(config: &ServerConfig) -> Vec<&str> {
     match &config.transport {
         Transport::Stdio { command, args, env, env_file, cwd } => {
@@ -102,18 +103,18 @@ fn texts(config: &ServerConfig) -> Vec<&str> {
     }
 }
 
-/// Whether files are read, or much is to be done.
+/// Whether resolving reads files or expands much text.
 fn takes_time(config: &ServerConfig) -> bool {
     let env_file = matches!(&config.transport, Transport::Stdio { env_file: Some(_), .. });
     let texts = texts(config);
     env_file
         || config.scope.variables.is_some()
         || texts.iter().any(|text| text.contains("${file:"))
-        || texts.iter().map(|text| text.len()).sum::<usize>() > SMALL
+        || texts.iter().map(|text| text.len()).sum::<usize>() > SMALL_TEXT
 }
 
-/// Runs the commands among the values, all at once.
-async fn ask_commands(config: &ServerConfig, warnings: &mut Warnings) -> Said {
+/// Runs the commands among the values concurrently.
+async fn run_commands(config: &ServerConfig, warnings: &mut Warnings) -> CommandOutputs {
     let none = IndexMap::new();
     let (env, headers) = match &config.transport {
         Transport::Stdio { env, .. } => (env, &none),
@@ -136,32 +137,32 @@ async fn ask_commands(config: &ServerConfig, warnings: &mut Warnings) -> Said {
                 "\"{field}.{name}\" is left out: commands of a project are not run before it is trusted"
             ));
         }
-        return Said::new();
+        return CommandOutputs::new();
     }
     let runs = commands.into_iter().map(|(entry, command)| {
         let request = CommandRequest::new(&command, scope);
-        async move { (entry, request.ask().await) }
+        async move { (entry, request.output().await) }
     });
-    let mut said = Said::new();
+    let mut outputs = CommandOutputs::new();
     for ((field, name), outcome) in join_all(runs).await {
         match outcome {
-            Ok(value) => drop(said.insert((field, name), value)),
+            Ok(value) => drop(outputs.insert((field, name), value)),
             Err(silence) => {
                 warnings.push(&format!("\"{field}.{name}\" is left out: {}", silence.text()));
             }
         }
     }
-    said
+    outputs
 }
 
 fn bind(
     server: &Arc<str>,
     config: &ServerConfig,
-    said: Said,
+    outputs: CommandOutputs,
     warnings: &mut Warnings,
 ) -> Result<Resolved> {
     let scope = &config.scope;
-    let mut values = Values::new(scope, said, warnings);
+    let mut values = Values::new(scope, outputs, warnings);
     match &config.transport {
         Transport::Stdio { command, args, env, env_file, cwd } => {
             let written = Stdio { command, args, env, env_file, cwd };
@@ -180,15 +181,15 @@ fn bind(
     }
 }
 
-/// What the trusted fingerprint of a definition begins with that its file switches off. The user's own list may switch
-/// it on all the same.
+/// The prefix of the trusted fingerprint of a definition that its file disables. The user's own list may still enable
+/// it.
 pub(crate) const SWITCHED_OFF: &str = "off-";
 
-/// Whether the files that were read are those that the user trusts. They may have changed since the manager decided, and
-/// a restart reads them again.
+/// Checks that the files that were read are those that the user trusts. They may have changed since the manager
+/// decided, and a restart reads them again.
 fn check_trusted(server: &str, config: &ServerConfig, files: Files) -> Result<()> {
     let ScopeTrust::As(trusted) = &config.scope.trusted else { return Ok(()) };
-    let files = files.into_brought();
+    let files = files.into_referenced();
     if trusted.trim_start_matches(SWITCHED_OFF) == trust_fingerprint(config, &files) {
         return Ok(());
     }
@@ -201,7 +202,7 @@ fn check_trusted(server: &str, config: &ServerConfig, files: Files) -> Result<()
         .with_hint("look at it with \"mcpool trust\", then reload"))
 }
 
-/// What the scope's file of variables says; a file that is not there says nothing.
+/// The variables of the scope's file; empty if the file does not exist.
 fn variables(scope: &Scope, files: &mut Files, warnings: &mut Warnings) -> HashMap<String, String> {
     let Some(path) = &scope.variables else { return HashMap::new() };
     match files.read(path).and_then(|text| env_file::entries(&text)) {
@@ -225,10 +226,10 @@ struct Stdio<'a> {
 
 struct Values<'a> {
     expander: Expander<'a>,
-    said: Said,
+    outputs: CommandOutputs,
 }
 
-/// A program's definition with its references replaced.
+/// A stdio definition with its references expanded.
 struct ExpandedStdio {
     command: String,
     args: Vec<String>,
@@ -238,16 +239,16 @@ struct ExpandedStdio {
 }
 
 impl<'a> Values<'a> {
-    fn new(scope: &'a Scope, said: Said, warnings: &'a mut Warnings) -> Self {
+    fn new(scope: &'a Scope, outputs: CommandOutputs, warnings: &'a mut Warnings) -> Self {
         let mut files = Files::default();
         let variables = variables(scope, &mut files, warnings);
-        Values { expander: Expander::new(scope, variables, files, warnings), said }
+        Values { expander: Expander::new(scope, variables, files, warnings), outputs }
     }
 
     fn stdio(&mut self, server: &str, scope: &Scope, written: Stdio<'_>) -> Result<ExpandedStdio> {
-        let own = self.entries(Field::new("env", Reach::Outside), written.env)?;
+        let own = self.entries(Field::new("env", LookupScope::Outside), written.env)?;
         self.expander.set_own(own.clone());
-        let plain = |name| Field::new(name, Reach::All);
+        let plain = |name| Field::new(name, LookupScope::All);
         let command = self.expander.expand(plain("command"), written.command)?;
         if command.is_empty() {
             let text = format!("Server \"{server}\": stdio server requires \"command\" field");
@@ -281,12 +282,12 @@ impl<'a> Values<'a> {
         let (scope, command_as_written) = (&config.scope, written.command);
         let ExpandedStdio { command, args, cwd, own, from_file } =
             self.stdio(server, scope, written)?;
-        let mut given = self.expander.take_given();
-        given.args(&args);
-        own.iter().for_each(|(name, value)| given.variable(name, value));
-        from_file.iter().for_each(|(name, value)| given.variable(name, value));
+        let mut values = self.expander.take_mask_builder();
+        values.args(&args);
+        own.iter().for_each(|(name, value)| values.variable(name, value));
+        from_file.iter().for_each(|(name, value)| values.variable(name, value));
         let mut env = inherited(config.inherit_env, scope);
-        given.inherited(&env);
+        values.inherited(&env);
         env.extend(from_file.into_iter().map(|(name, value)| (name.into(), value.into())));
         env.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
         let program = if command.contains('/') {
@@ -301,7 +302,7 @@ impl<'a> Values<'a> {
                     .with_hint("is it installed, and on the PATH that the server gets?")
             })?
         };
-        Ok(Launch { server: server.clone(), program, args, env, cwd, mask: given.mask() })
+        Ok(Launch { server: server.clone(), program, args, env, cwd, mask: values.build() })
     }
 
     fn target(
@@ -314,12 +315,12 @@ impl<'a> Values<'a> {
         let own = match scope.level {
             Level::Project => self.literal_entries(&remote.env),
             Level::Explicit | Level::User => {
-                self.entries(Field::new("env", Reach::Outside), &remote.env)?
+                self.entries(Field::new("env", LookupScope::Outside), &remote.env)?
             }
         };
         self.expander.set_own(own.clone());
-        let reach = self.expander.reach_of_the_sent();
-        let url = self.expander.expand(Field::new("url", reach), &remote.url)?;
+        let lookup = self.expander.sent_lookup();
+        let url = self.expander.expand(Field::new("url", lookup), &remote.url)?;
         let url = Url::parse(&url).ok();
         let url = url.filter(|url| schemes.contains(&url.scheme()) && url.has_host());
         let url = url.ok_or_else(|| {
@@ -328,19 +329,19 @@ impl<'a> Values<'a> {
             Error::new(ErrorKind::ConfigInvalid, text)
         })?;
         let headers = self.sent_headers(&remote.headers);
-        let headers = self.entries(Field::new("headers", reach), &headers)?;
-        let mut given = self.expander.take_given();
-        given.url(&url);
-        own.iter().for_each(|(name, value)| given.variable(name, value));
-        headers.iter().for_each(|(name, value)| given.header(name, value));
-        let mask = given.mask();
+        let headers = self.entries(Field::new("headers", lookup), &headers)?;
+        let mut values = self.expander.take_mask_builder();
+        values.url(&url);
+        own.iter().for_each(|(name, value)| values.variable(name, value));
+        headers.iter().for_each(|(name, value)| values.header(name, value));
+        let mask = values.build();
         let shown = mask.text(&redact::url(&remote.url)).into_owned();
         let (server, headers) = (server.clone(), bind_headers(headers)?);
         let addresses = Addresses::open_to(scope);
         Ok(Target { server, url, addresses, headers, shown, mask })
     }
 
-    /// The headers without those that are ours alone.
+    /// The headers without those that only we may set.
     fn sent_headers(&mut self, written: &IndexMap<String, Secret>) -> IndexMap<String, Secret> {
         let mut sent = written.clone();
         sent.retain(|name, _| {
@@ -353,7 +354,7 @@ impl<'a> Values<'a> {
         sent
     }
 
-    /// Variables or headers: commands by what they said, bare names by what they name, the rest by its references.
+    /// Variables or headers: the outputs of commands, the values of bare names, and expanded references.
     fn entries(
         &mut self,
         field: Field<'_>,
@@ -363,11 +364,11 @@ impl<'a> Values<'a> {
         for (name, value) in written {
             let (field, value) = (field.entry(name), value.expose());
             let value = if command_of(value).is_some() {
-                match self.said(field.name, name) {
-                    Some(said) => said,
+                match self.command_output(field.name, name) {
+                    Some(outputs) => outputs,
                     None => continue,
                 }
-            } else if let Some(value) = self.expander.bare(field, value) {
+            } else if let Some(value) = self.expander.bare_name_value(field, value) {
                 value
             } else {
                 self.expander.expand(field, without_escape(value))?
@@ -377,11 +378,11 @@ impl<'a> Values<'a> {
         Ok(entries)
     }
 
-    /// The variables of a project's remote server: nothing but commands is followed.
+    /// The variables of a project's remote server: only commands are evaluated.
     fn literal_entries(&mut self, written: &IndexMap<String, Secret>) -> IndexMap<String, String> {
         let literal = |(name, value): (&String, &Secret)| {
             let value = match command_of(value.expose()) {
-                Some(_) => self.said("env", name)?,
+                Some(_) => self.command_output("env", name)?,
                 None => unescaped(without_escape(value.expose())),
             };
             Some((name.clone(), value))
@@ -389,14 +390,14 @@ impl<'a> Values<'a> {
         written.iter().filter_map(literal).collect()
     }
 
-    /// What a command said is a secret, whatever it is called.
-    fn said(&mut self, field: &'static str, name: &str) -> Option<String> {
-        let said = self.said.get(&(field, name.to_owned()))?.expose().to_owned();
-        self.expander.give_secret(&said);
-        Some(said)
+    /// A command's output is always treated as secret.
+    fn command_output(&mut self, field: &'static str, name: &str) -> Option<String> {
+        let outputs = self.outputs.get(&(field, name.to_owned()))?.expose().to_owned();
+        self.expander.add_secret(&outputs);
+        Some(outputs)
     }
 
-    /// A path as it is meant; an empty one is none.
+    /// An expanded path; `None` if it is empty.
     fn path(
         &mut self,
         field: Field<'_>,
@@ -409,8 +410,8 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Where the relative entries of `PATH` begin. The user's own definitions have no such place without a `cwd`: it would
-/// be whichever project we were started in.
+/// The base of relative entries of `PATH`. The user's own definitions have none without a `cwd`: it would be whichever
+/// project we were started in.
 fn search_base(scope: &Scope, cwd: &Option<PathBuf>) -> Option<PathBuf> {
     match scope.level {
         Level::User => cwd.clone(),
@@ -418,7 +419,7 @@ fn search_base(scope: &Scope, cwd: &Option<PathBuf>) -> Option<PathBuf> {
     }
 }
 
-/// Told by its name as written: that has no values in it.
+/// Names the file as written, which contains no values.
 fn unreadable_env_file(written: &str, problem: &text_file::Problem) -> Error {
     let (shown, why) = (redact::text(written), problem.text());
     Error::new(ErrorKind::ConfigIo, format!("The env file \"{shown}\" cannot be read: {why}"))
@@ -428,14 +429,14 @@ fn invalid(what: &str) -> Error {
     Error::new(ErrorKind::ConfigInvalid, format!("The definition cannot be used: {what}"))
 }
 
-/// Whether a value leaves for another machine.
+/// Whether a value is sent to another machine.
 #[cfg(any(test, fuzzing))]
 pub(crate) enum Sent {
     Yes,
     No,
 }
 
-/// One value with its references replaced.
+/// One value with its references expanded.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn expanded(
     text: &str,
@@ -445,11 +446,11 @@ pub(crate) fn expanded(
 ) -> Result<String> {
     let mut warnings = Warnings::new("n");
     let mut expander = Expander::new(scope, variables, Files::default(), &mut warnings);
-    let reach = match sent {
-        Sent::Yes => expander.reach_of_the_sent(),
-        Sent::No => Reach::All,
+    let lookup = match sent {
+        Sent::Yes => expander.sent_lookup(),
+        Sent::No => LookupScope::All,
     };
-    expander.expand(Field::new("args", reach), text)
+    expander.expand(Field::new("args", lookup), text)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Owns a call's result: the server's JSON as it came, and views of it that are made when asked for.
-//! Invariant: nothing is parsed before somebody looks, and what came is what [`ToolResult::json`] shows.
+//! Owns a call's result: the server's JSON, and views of it that are made on demand.
+//! Invariant: nothing is parsed before it is asked for, and [`ToolResult::json`] is exactly what came.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,18 +26,18 @@ pub use present::{Failure, ForModel, Origin};
 pub use spill::Spill;
 pub(crate) use spill::SpillDir;
 
-/// What a tool answered. Cheap to clone.
+/// A tool's result. Cheap to clone.
 #[derive(Clone)]
 pub struct ToolResult(Arc<Answer>);
 
 struct Answer {
     json: Bytes,
-    /// What is known of where it comes from.
+    /// The server and tool it comes from, if known.
     origin: Option<Origin>,
     for_model: OnceLock<ForModel>,
 }
 
-/// The parts of a result, still raw. What is odd in one of them, or beside them, hides none of the others.
+/// The parts of a result, still raw. A malformed part hides none of the others.
 #[derive(Default)]
 struct Parts<'a> {
     content: Option<&'a RawValue>,
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Parts<'de> {
             ) -> Result<Parts<'de>, A::Error> {
                 let mut parts = Parts::default();
                 while let Some((LossyString(name), value)) = fields.next_entry::<_, &RawValue>()? {
-                    // Written twice, the last one counts, as it does to most who read JSON.
+                    // The last of duplicate fields counts, as in most JSON parsers.
                     match &*name {
                         "content" => parts.content = Some(value),
                         "structuredContent" => parts.structured = Some(value),
@@ -82,30 +82,30 @@ impl ToolResult {
     /// # Safety
     /// `json` is UTF-8.
     pub(crate) unsafe fn from_utf8_unchecked(json: Bytes, origin: Origin) -> Self {
-        ToolResult::around(json, Some(origin))
+        ToolResult::with_origin(json, Some(origin))
     }
 
-    /// A result from what [`ToolResult::json`] gave, of nobody knows which tool.
+    /// A result from the text of [`ToolResult::json`], without a known tool.
     pub fn from_json(json: String) -> Self {
-        ToolResult::around(json.into(), None)
+        ToolResult::with_origin(json.into(), None)
     }
 
-    /// The same of a tool that is known: see [`Origin::result`].
+    /// A result of a known tool: see [`Origin::result`].
     fn of(json: String, origin: Origin) -> Self {
-        ToolResult::around(json.into(), Some(origin))
+        ToolResult::with_origin(json.into(), Some(origin))
     }
 
-    fn around(json: Bytes, origin: Option<Origin>) -> Self {
+    fn with_origin(json: Bytes, origin: Option<Origin>) -> Self {
         ToolResult(Arc::new(Answer { json, origin, for_model: OnceLock::new() }))
     }
 
     /// The whole result as the server wrote it.
     pub fn json(&self) -> &str {
-        // SAFETY: all constructors see to it.
+        // SAFETY: all constructors guarantee UTF-8.
         unsafe { std::str::from_utf8_unchecked(&self.0.json) }
     }
 
-    /// The server that answered and its name for the tool, where that is known.
+    /// The server and its name for the tool, if known.
     pub fn tool(&self) -> Option<(&str, &str)> {
         let origin = self.origin()?;
         Some((&origin.presenter.server, &origin.tool))
@@ -128,17 +128,17 @@ impl ToolResult {
             .unwrap_or_default()
     }
 
-    /// The structured content, parsed. Whether it is what the tool's output schema promised is left to the caller.
+    /// The structured content, parsed. It is not validated against the tool's output schema.
     pub fn structured(&self) -> Option<Value> {
         serde_json::from_str(self.parts().structured?.get()).ok()
     }
 
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports a failure.
     pub fn is_error(&self) -> bool {
         self.parts().is_error
     }
 
-    /// The result as text: text blocks as they are, others by kind, structured-only results as JSON.
+    /// The result as text: text blocks as they are, other blocks by kind, structured-only results as JSON.
     pub fn text(&self) -> String {
         if let Some(text) = render::plain_text(&self.0.json) {
             return text;
@@ -151,13 +151,13 @@ impl ToolResult {
         )
     }
 
-    /// The text to give to a model: cut to the server's `maxResultChars`, looked through for orders to the model, and
-    /// marked as the untrusted output of its tool.
+    /// The text for a model: cut to the server's `maxResultChars`, scanned for instructions to the model, and wrapped
+    /// as untrusted output of its tool.
     pub fn for_model(&self) -> &str {
         &self.presented().text
     }
 
-    /// What in the text for a model looks as if it were written to give orders to it.
+    /// The signals found in the text for a model.
     pub fn signals(&self) -> &[Signal] {
         &self.presented().signals
     }

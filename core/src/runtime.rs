@@ -1,7 +1,7 @@
-//! Owns the one tokio runtime of the process: one worker, started on first use, never by loading the library.
-//! Calls over pipes do not pass through it; for HTTP a second worker only cost wake-ups (a fifth of a call's CPU).
-//! Whoever may be the first to need it starts it, and fails where the system has nothing to start it with; what comes after
-//! finds it running. Futures that mcpool returns only wait on channels, so callers may poll them from any executor.
+//! Owns the process's one tokio runtime: one worker, started on first use, never by loading the library. Calls over
+//! pipes do not pass through it; for HTTP a second worker only added wake-ups (a fifth of a call's CPU). The first user
+//! starts it and gets an error if the system refuses; later users find it running. Futures that mcpool returns only
+//! wait on channels, so any executor may poll them.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -20,20 +20,20 @@ thread_local! {
 
 static RUNTIME: Startable<Runtime> = Startable::new(|| {
     const WHAT: &str = "mcpool's own work";
-    // Where another crate has switched tokio's signals on, tokio panics for want of a descriptor.
+    // If another crate enables tokio's signals, tokio panics without a free descriptor.
     check_room_for(WHAT)?;
     Builder::new_multi_thread()
         .worker_threads(1)
         .thread_name("mcpool")
         .on_thread_start(|| OWN_THREAD.set(true))
-        // For names of hosts and for the cache; neither is urgent.
+        // For DNS lookups and the cache; neither is urgent.
         .max_blocking_threads(8)
         .enable_all()
         .build()
         .map_err(|error| refused(WHAT, &error))
 });
 
-/// Starts the runtime, unless it runs already. Every way into the core does so before it needs one.
+/// Starts the runtime if it is not running. Every entry point of the core calls this first.
 pub fn start() -> Result<()> {
     RUNTIME.get().map(drop)
 }
@@ -46,12 +46,12 @@ pub(crate) fn handle() -> &'static Handle {
     }
 }
 
-/// Whether the runtime's work waits while this thread does.
+/// Whether this is a thread of the runtime, which must not block.
 pub(crate) fn is_own_thread() -> bool {
     OWN_THREAD.get()
 }
 
-/// Runs `future` on the pool's own runtime. Panics where that cannot start, which [`start`] tells.
+/// Spawns `future` on mcpool's runtime. Panics if that cannot start; [`start`] returns the error instead.
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
@@ -60,31 +60,31 @@ where
     handle().spawn(future)
 }
 
-/// Runs work that waits for the disk, or for another process's lock on it, on a thread of its own: the runtime's few
-/// blocking threads are what connections find their hosts and their caches on.
+/// Runs blocking work (disk, file locks) on its own thread: the runtime's few blocking threads are for DNS lookups and
+/// caches.
 pub async fn unblock<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    // Whoever waits for the work needs it, and should not hear of a failure when the work was done.
+    // Checked first: the caller needs the runtime, and must not get an error after the work was done.
     start()?;
-    let (tell, told) = tokio::sync::oneshot::channel();
+    let (sender, receiver) = tokio::sync::oneshot::channel();
     let thread = std::thread::Builder::new().name("mcpool-disk".to_owned());
-    let ended = match thread.spawn(move || drop(tell.send(work()))) {
-        Ok(_) => told.await.ok(),
+    let ended = match thread.spawn(move || drop(sender.send(work()))) {
+        Ok(_) => receiver.await.ok(),
         Err(_) => None,
     };
     ended.unwrap_or_else(|| Err(Error::new(ErrorKind::Closed, "The work could not be done")))
 }
 
-/// From so many bytes on, reading what a server sent is no work for the worker that serves all connections.
-const LONG: usize = 64 << 10;
+/// From this size on, parsing a server's message is moved off the worker that serves all connections.
+const LONG_MESSAGE: usize = 64 << 10;
 
-/// Reads so many bytes that a server sent: here, or on a thread of its own where they are many.
+/// Parses a server's message of `bytes` bytes: here, or on a blocking thread if they are many.
 pub(crate) async fn read_off_worker<T: Send + 'static>(
     bytes: usize,
     read: impl FnOnce() -> T + Send + 'static,
 ) -> T {
-    if bytes < LONG {
+    if bytes < LONG_MESSAGE {
         return read();
     }
     match handle().spawn_blocking(read).await {
@@ -93,7 +93,8 @@ pub(crate) async fn read_off_worker<T: Send + 'static>(
     }
 }
 
-/// Runs a verb that is told to `tell`. Where the runtime cannot start, that is what the verb says without it, or why not.
+/// Spawns a verb whose result goes to `tell`. If the runtime cannot start, `tell` gets the result without it, or the
+/// error.
 pub(crate) fn spawn_verb<T: Send + 'static>(
     verb: impl Future<Output = Result<T>> + Send + 'static,
     tell: impl FnOnce(Result<T>) + Send + 'static,
@@ -107,12 +108,12 @@ pub(crate) fn spawn_verb<T: Send + 'static>(
     }
 }
 
-/// Blocks this thread until `future` is done; for the command line and other plain threads. Panics as [`spawn`] does.
+/// Blocks this thread until `future` is done; for the command line and other plain threads. Panics like [`spawn`].
 pub fn block_on<F: Future>(future: F) -> F::Output {
     handle().block_on(future)
 }
 
-/// How many tasks have not ended; for tests that look for what was left behind.
+/// The number of unfinished tasks, for tests that look for leaks.
 #[doc(hidden)]
 pub fn alive_tasks() -> usize {
     handle().metrics().num_alive_tasks()

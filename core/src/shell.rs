@@ -1,24 +1,26 @@
-//! Owns commands that people copy from advice into a shell. Names, paths and URLs in them may have been chosen by
-//! whoever wrote a project's files.
-//! Invariant: what is pasted has exactly the words that were meant, on one line.
+//! Owns the commands in hints that people paste into a shell. Names, paths and URLs in them may come from a hostile
+//! project.
+//! Invariant: a pasted command has exactly the intended words, on one line.
 
 use std::borrow::Cow;
 
-/// One word. What cannot be pasted as it is, such as the end of a line, is not pasted at all.
+/// Quotes one word. Characters that cannot be pasted, such as line ends, are removed.
 pub(crate) fn quote(word: &str) -> String {
-    let tame: String =
-        word.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect();
-    // Only a NUL is refused, and there is none left.
+    let tame: String = word
+        .chars()
+        .map(|c| if is_unpasteable(c) { char::REPLACEMENT_CHARACTER } else { c })
+        .collect();
+    // Only NUL is refused, and it was removed above.
     shlex::try_quote(&tame).map_or_else(|_| "''".to_owned(), Cow::into_owned)
 }
 
 #[cfg(any(feature = "cli", test))]
-/// A command with its arguments.
+/// Quotes a command with its arguments.
 pub(crate) fn join<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// A path, which no program takes for an option.
+/// Quotes a path so that no program takes it for an option.
 pub(crate) fn path(path: &str) -> String {
     if is_option(path) { quote(&format!("./{path}")) } else { quote(path) }
 }
@@ -38,8 +40,8 @@ pub(crate) fn is_option(word: &str) -> bool {
     word.starts_with('-')
 }
 
-/// Ends a line, or makes a terminal or a reader see another text than is there.
-fn steers(c: char) -> bool {
+/// Whether a character ends the line, or makes a terminal display another text.
+fn is_unpasteable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -82,7 +84,7 @@ mod tests {
     fn what_steers_a_terminal_is_not_pasted() {
         for word in ["a\nid\n", "a\rid", "a\0b", "a\u{1b}[201~id", "a\u{202e}b", "a\u{9b}b"] {
             let quoted = quote(word);
-            assert!(!quoted.chars().any(steers), "{quoted:?}");
+            assert!(!quoted.chars().any(is_unpasteable), "{quoted:?}");
             assert_eq!(shlex::split(&quoted).unwrap().len(), 1, "{quoted:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Owns the time of day: now, and as text.
+//! Owns the time of day, as milliseconds and as text.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,19 +10,19 @@ pub(crate) fn now_ms() -> u64 {
 }
 
 #[cfg(any(feature = "cli", test))]
-/// So many milliseconds after the Unix epoch, in UTC, to the second, as RFC 3339 writes it.
+/// A Unix time in milliseconds as RFC 3339 in UTC, to the second.
 pub(crate) fn rfc3339(time_ms: u64) -> String {
     format!("{}Z", date_and_time(time_ms / 1_000))
 }
 
-/// The same to the millisecond.
+/// Like [`rfc3339`], to the millisecond.
 pub(crate) fn rfc3339_millis(time_ms: u64) -> String {
     format!("{}.{:03}Z", date_and_time(time_ms / 1_000), time_ms % 1_000)
 }
 
 fn date_and_time(seconds: u64) -> String {
     let (days, rest) = (seconds / DAY, seconds % DAY);
-    // Years that begin in March have their odd day last; 719 468 days lie between 0000-03-01 and 1970-01-01.
+    // With years that begin in March the leap day is the last; 719 468 days lie between 0000-03-01 and 1970-01-01.
     let day_of_era = (days + 719_468) % 146_097;
     let year_of_era =
         (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

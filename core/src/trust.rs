@@ -1,6 +1,6 @@
-//! Owns what the definitions of a project may do: the rule, and the user's word, kept with the fingerprint of what was
-//! shown.
-//! Invariant: a definition that changed is a definition that nobody has trusted.
+//! Owns what a project's definitions may do: the trust rule, and the user's decisions, stored with a fingerprint of
+//! what was shown.
+//! Invariant: a changed definition is not trusted.
 
 use std::cell::Cell;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::config::{
 use crate::discover::{DiscoverOptions, Discovery, TrustView, discover_with};
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::HostEnv;
-use crate::resolve::{BroughtFile, SWITCHED_OFF, brought, trust_fingerprint};
+use crate::resolve::{ReferencedFile, SWITCHED_OFF, referenced_files, trust_fingerprint};
 use crate::shell;
 use crate::similar::did_you_mean;
 
@@ -28,26 +28,26 @@ mod store;
 pub use request::TrustRequest;
 pub(crate) use store::Store;
 
-/// The file, the directory that holds it, and two more up to the project's: no product keeps its file deeper.
-const DEPTH: usize = 4;
-/// How much is read of all the files that a project's definitions bring, in one discovery.
-const MOST_BROUGHT: usize = 8 << 20;
-/// What each of them counts besides its length.
-const ONE_FILE: usize = 4 << 10;
+/// The levels from a file up to its project's directory: no product keeps its file deeper.
+const MAX_DEPTH: usize = 4;
+/// The most bytes of files that are read for fingerprints in one discovery.
+const MAX_READ: usize = 8 << 20;
+/// The cost of each file besides its length.
+const FILE_COST: usize = 4 << 10;
 
 /// Who decides what a project's definitions may do.
 #[derive(Clone, Default)]
 pub enum Trust {
-    /// The user, by `mcpool trust`. Remote servers that nobody has trusted are dialled at public addresses.
+    /// The user, by `mcpool trust`. Untrusted remote servers are dialled at public addresses only.
     #[default]
     Stored,
-    /// The user, by `mcpool trust`, about every server, whatever its transport.
+    /// The user, by `mcpool trust`, for every server and every transport.
     Strict,
     /// Every definition is trusted.
     All,
     /// Nothing of a project is started or dialled, whatever is stored.
     None,
-    /// The store, and for what it does not know this function.
+    /// The store, and this function for what the store does not know.
     Ask(TrustCallback),
 }
 
@@ -55,27 +55,27 @@ pub enum Trust {
 pub type TrustCallback =
     Arc<dyn Fn(TrustQuestion) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
-/// What a project's file says and what comes with it, whole: what is trusted is what its fingerprint is made of. Printed
-/// without what the project wrote, which may be a secret; whoever asks a person shows the fields.
+/// A project's definition with everything that its fingerprint covers. Its `Debug` output omits what the project wrote,
+/// which may be secret; use the fields to show it to a person.
 #[derive(Clone, Serialize)]
 pub struct TrustQuestion {
-    /// The server; empty for the file's lists of servers that are on or off.
+    /// The server; empty for the file's lists of enabled and disabled servers.
     pub server: String,
     /// The file that declares it.
     pub path: String,
-    /// The fingerprint of the definition and of the files that it brings.
+    /// The fingerprint of the definition and its files.
     pub fingerprint: String,
-    /// The definition as the project wrote it. Nothing is starred: it is what would be run or reached.
+    /// The definition as the project wrote it, unredacted: it is what would be run or dialled.
     pub definition: Value,
     /// The files that become part of what is run.
     pub files: Vec<QuestionFile>,
-    /// Servers of the user that it would replace or switch off.
+    /// The user's servers that it would replace or disable.
     pub replaces: Vec<Replaced>,
     /// Whether the user trusts it already.
     pub trusted: bool,
-    /// Where the file is, for the store.
+    /// The file's location in the store.
     #[serde(skip)]
-    place: PathBuf,
+    stored_path: PathBuf,
 }
 
 impl fmt::Debug for TrustQuestion {
@@ -88,18 +88,18 @@ impl fmt::Debug for TrustQuestion {
     }
 }
 
-/// A file that becomes part of what is run: variables, an `envFile`, what a value refers to.
+/// A file that becomes part of what is run: variables, an `envFile`, or a file that a value references.
 #[derive(Clone, Serialize)]
 pub struct QuestionFile {
     /// Where it is.
     pub path: String,
-    /// Its content; absent when it cannot be read, or is not the project's to show.
+    /// Its content; `None` if it cannot be read or must not be shown.
     pub text: Option<String>,
-    /// Whether it lies outside of what came with the project, which only names it: its content may be the user's.
+    /// Whether it lies outside of the project, which only names it: its content may be the user's.
     pub outside: bool,
 }
 
-/// A server of the user that a project's definition would replace or switch off.
+/// A server of the user that a project's definition would replace or disable.
 #[derive(Clone, Debug, Serialize)]
 pub struct Replaced {
     /// Its name.
@@ -109,8 +109,8 @@ pub struct Replaced {
 }
 
 impl TrustQuestion {
-    /// Reads the files that the entry brings; waits for the disk. The fingerprint is that of what was read here, so that
-    /// what is shown is what an answer is about.
+    /// Reads the entry's files; blocks on the disk. The fingerprint covers exactly what was read here, so that an
+    /// answer is about what was shown.
     pub(crate) fn of(entry: &ProjectEntry) -> TrustQuestion {
         let subject = &entry.subject;
         let mut question = TrustQuestion::about(subject, &entry.definition, entry.config.as_ref());
@@ -122,13 +122,13 @@ impl TrustQuestion {
         question
     }
 
-    /// The same for a definition that replaces nothing.
+    /// A question about a definition that replaces nothing.
     pub(crate) fn about(
         subject: &Subject,
         definition: &Value,
         config: Option<&ServerConfig>,
     ) -> TrustQuestion {
-        let files = config.map(brought).unwrap_or_default();
+        let files = config.map(referenced_files).unwrap_or_default();
         let fingerprint = match config {
             Some(config) => fingerprint_of(config, &files),
             None => subject.fingerprint.clone(),
@@ -148,18 +148,18 @@ impl TrustQuestion {
             files: shown.collect(),
             replaces: Vec::new(),
             trusted: false,
-            place: place_of(Path::new(&subject.path), &subject.project),
+            stored_path: stored_path(Path::new(&subject.path), &subject.project),
         }
     }
 
     #[cfg(feature = "cli")]
-    /// Whether it is about a file's lists of servers that are on or off.
+    /// Whether it is about a file's lists of enabled and disabled servers.
     pub(crate) fn is_about_lists(&self) -> bool {
         self.fingerprint.starts_with(crate::discover::LISTS)
     }
 }
 
-/// What came with the project: the outermost repository around its directory, below the user's home.
+/// The extent of the project: the outermost repository around its directory, below the user's home.
 fn repository_root(subject: &Subject, config: Option<&ServerConfig>) -> PathBuf {
     let project = physical(&subject.project);
     let home = config.and_then(|config| config.scope.host_env.home()).map(|it| physical(&it));
@@ -170,12 +170,12 @@ fn repository_root(subject: &Subject, config: Option<&ServerConfig>) -> PathBuf 
     above.filter(is_clone).last().unwrap_or(&project).to_owned()
 }
 
-fn fingerprint_of(config: &ServerConfig, files: &[BroughtFile]) -> String {
+fn fingerprint_of(config: &ServerConfig, files: &[ReferencedFile]) -> String {
     let off = if config.enabled { "" } else { SWITCHED_OFF };
     format!("{off}{}", trust_fingerprint(config, files))
 }
 
-/// A definition that the user trusts.
+/// A trusted definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trusted {
     /// The file that declares it.
@@ -191,14 +191,14 @@ pub struct Trusted {
 pub(crate) enum Permit {
     /// Everything: the user wrote or trusts it.
     Full,
-    /// It is dialled, at a public address, with nothing of the user, and its commands are not run.
+    /// Only dialled, at public addresses, without the user's values and without running its commands.
     Restricted,
-    /// It is neither started nor dialled.
+    /// Neither started nor dialled.
     Refused,
 }
 
-/// The rule of trust: what may be done with a definition, by the policy and by whether the user trusts it. Whoever
-/// starts, dials or shows a server asks here.
+/// The trust rule: what may be done with a definition, given the policy and whether the user trusts it. Every start,
+/// dial and display asks here.
 pub(crate) fn permit(policy: &Trust, trusted: bool, declared: &Declared) -> Permit {
     if declared.source.level != Level::Project {
         return Permit::Full;
@@ -217,14 +217,14 @@ pub(crate) fn permit(policy: &Trust, trusted: bool, declared: &Declared) -> Perm
 }
 
 #[cfg(feature = "cli")]
-/// What may be done with a declared server by what the user has stored, as it was when its config was found.
+/// What the stored trust permits for a declared server, as of discovery.
 pub(crate) fn stored_permit(config: &crate::config::Config, declared: &Declared) -> Permit {
     let is_it = |entry: &&ProjectEntry| Some(&entry.subject) == declared.subject.as_ref();
     let trusted = config.project.iter().find(is_it).is_some_and(|entry| entry.trusted);
     permit(&Trust::Stored, trusted, declared)
 }
 
-/// Why a server is not started or dialled.
+/// The error for a server that is not started or dialled.
 pub(crate) fn untrusted(subject: &Subject, config: Option<&ServerConfig>) -> Error {
     let Subject { path, server, .. } = subject;
     let text = match config.map(|config| &config.transport) {
@@ -238,33 +238,33 @@ pub(crate) fn untrusted(subject: &Subject, config: Option<&ServerConfig>) -> Err
         .with_hint(format!("mcpool trust {}", shell::path(path)))
 }
 
-/// Makes fingerprints, and reads no more for them than a bound: a file may declare thousands of servers that each bring
-/// a large file. What is beyond it has a fingerprint that nothing is ever compared with.
+/// Computes fingerprints within a read limit: a file may declare thousands of servers that each bring a large file.
+/// Beyond the limit, the fingerprint matches nothing.
 #[derive(Default)]
 pub(crate) struct Fingerprints {
     read: Cell<usize>,
 }
 
 impl Fingerprints {
-    pub(crate) fn of(&self, config: &ServerConfig) -> String {
-        if self.read.get() > MOST_BROUGHT {
+    pub(crate) fn compute(&self, config: &ServerConfig) -> String {
+        if self.read.get() > MAX_READ {
             return format!("not read: {}", config.fingerprint());
         }
-        let files = brought(config);
-        let read = |file: &BroughtFile| ONE_FILE + file.text.as_ref().map_or(0, String::len);
+        let files = referenced_files(config);
+        let read = |file: &ReferencedFile| FILE_COST + file.text.as_ref().map_or(0, String::len);
         self.read.set(self.read.get() + files.iter().map(read).sum::<usize>());
         fingerprint_of(config, &files)
     }
 }
 
-/// What the user has stored.
+/// The user's stored trust.
 pub(crate) struct StoredTrust {
     store: Store,
     fingerprints: Fingerprints,
 }
 
 impl StoredTrust {
-    /// A store that cannot be read trusts nothing; the error says why.
+    /// An unreadable store trusts nothing; the error says why.
     pub(crate) fn load(host_env: &HostEnv) -> (StoredTrust, Option<Error>) {
         let (store, problem) = match Store::load(host_env) {
             Ok(store) => (store, None),
@@ -276,17 +276,17 @@ impl StoredTrust {
 
 impl TrustView for StoredTrust {
     fn fingerprint(&self, config: &ServerConfig) -> String {
-        self.fingerprints.of(config)
+        self.fingerprints.compute(config)
     }
 
     fn trusts(&self, subject: &Subject) -> bool {
-        let place = place_of(Path::new(&subject.path), &subject.project);
-        self.store.trusts(&place, &subject.server, &subject.fingerprint)
+        let stored_path = stored_path(Path::new(&subject.path), &subject.project);
+        self.store.trusts(&stored_path, &subject.server, &subject.fingerprint)
     }
 }
 
-/// Looks for the servers that are configured on this machine. Reads files, starts nothing, never fails as a whole. What
-/// a project says counts as far as the user trusts it.
+/// Finds the servers configured on this machine. Reads files, starts nothing, never fails as a whole. A project's
+/// entries count as far as the user trusts them.
 pub fn discover(options: &DiscoverOptions) -> Discovery {
     let (stored, problem) = StoredTrust::load(&options.host_env);
     let mut found = discover_with(options, &stored);
@@ -294,21 +294,21 @@ pub fn discover(options: &DiscoverOptions) -> Discovery {
     found
 }
 
-/// Everything that a project's config file says now and that can be trusted, or that all files of a project's directory
-/// say; trusted already or not.
+/// Everything that a project's config file, or all files of a project's directory, declare now and that can be trusted,
+/// including what is trusted already.
 pub fn questions(path: &Path, host_env: &HostEnv) -> Result<Vec<TrustQuestion>> {
     Ok(project_entries(path, host_env)?.iter().map(TrustQuestion::of).collect())
 }
 
-/// Trusts what a project's config file declares now, or what all files of a project's directory do; gives what is
-/// trusted. With names, only these; no names at all are nobody.
+/// Trusts what a project's config file, or all files of a project's directory, declare now; returns what is trusted.
+/// `servers` limits it to these names; an empty list means none.
 pub fn trust(path: &Path, only: Option<&[String]>, host_env: &HostEnv) -> Result<Vec<Trusted>> {
     let questions = questions(path, host_env)?;
-    trust_these(&chosen(path, questions, only)?, host_env)
+    trust_these(&select_questions(path, questions, only)?, host_env)
 }
 
-/// Those of the named servers; all when none are named.
-pub(crate) fn chosen(
+/// The questions about the named servers; all if no names are given.
+pub(crate) fn select_questions(
     path: &Path,
     mut questions: Vec<TrustQuestion>,
     only: Option<&[String]>,
@@ -327,10 +327,10 @@ pub(crate) fn chosen(
     Ok(questions)
 }
 
-/// Trusts what was asked about, as it was asked: the files are not read again.
+/// Trusts exactly what the questions show: the files are not read again.
 pub fn trust_these(questions: &[TrustQuestion], host_env: &HostEnv) -> Result<Vec<Trusted>> {
     let trusted = questions.iter().map(|question| Trusted {
-        path: question.place.display().to_string(),
+        path: question.stored_path.display().to_string(),
         server: question.server.clone(),
         fingerprint: question.fingerprint.clone(),
     });
@@ -339,16 +339,16 @@ pub fn trust_these(questions: &[TrustQuestion], host_env: &HostEnv) -> Result<Ve
     Ok(trusted)
 }
 
-/// Takes trust in a file's definitions back, or in those of all files below a directory; gives what was trusted. With
-/// names, only these; no names at all are nobody.
+/// Revokes trust in a file's definitions, or in those of all files below a directory; returns what was trusted.
+/// `servers` limits it to these names; an empty list means none.
 pub fn untrust(path: &Path, only: Option<&[String]>, host_env: &HostEnv) -> Result<Vec<Trusted>> {
-    let path = &named(path);
-    // Any directory above may be the project's; a file is in one.
-    let projects = path.ancestors().take(DEPTH).skip(usize::from(!path.is_dir()));
-    let places: Vec<PathBuf> = projects.map(|project| place_of(path, project)).collect();
+    let path = &user_path(path);
+    // Any ancestor may be the project's directory; for a file, start at its parent.
+    let projects = path.ancestors().take(MAX_DEPTH).skip(usize::from(!path.is_dir()));
+    let places: Vec<PathBuf> = projects.map(|project| stored_path(path, project)).collect();
     let is_meant = |one: &Trusted| {
         let file = Path::new(&one.path);
-        let is_there = places.iter().any(|place| file.starts_with(place));
+        let is_there = places.iter().any(|stored_path| file.starts_with(stored_path));
         is_there && only.is_none_or(|only| only.contains(&one.server))
     };
     let mut taken = Vec::new();
@@ -361,17 +361,17 @@ pub fn trusted(host_env: &HostEnv) -> Result<Vec<Trusted>> {
     Ok(Store::load(host_env)?.all())
 }
 
-/// Where a project's file is. Links on the way to the project are followed, links inside it are not: a project that
-/// links to a file of another one is still itself, and nobody has trusted what the same words mean there.
-pub(crate) fn place_of(file: &Path, project: &Path) -> PathBuf {
+/// The location of a project's file. Links on the way to the project are resolved, links inside it are not: a link to
+/// another project's file is a file of this project, and the same text means something else here.
+pub(crate) fn stored_path(file: &Path, project: &Path) -> PathBuf {
     match file.strip_prefix(project) {
         Ok(inside) => physical(project).join(inside),
         Err(_) => physical(file),
     }
 }
 
-/// The path that the user means, in the words of the user as long as these say where it is.
-fn named(path: &Path) -> PathBuf {
+/// The absolute path that the user names, unresolved where that is unambiguous.
+fn user_path(path: &Path) -> PathBuf {
     let goes_up = path.components().any(|part| part == Component::ParentDir);
     match std::path::absolute(path) {
         Ok(absolute) if !goes_up => absolute,
@@ -379,9 +379,9 @@ fn named(path: &Path) -> PathBuf {
     }
 }
 
-/// What discovery finds in the project's files at this place.
+/// The entries that discovery finds in the project's files at this path.
 fn project_entries(path: &Path, host_env: &HostEnv) -> Result<Vec<ProjectEntry>> {
-    let wanted = named(path);
+    let wanted = user_path(path);
     if !wanted.exists() {
         let text = format!("{} does not exist", path.display());
         return Err(Error::new(ErrorKind::ConfigIo, text)
@@ -391,15 +391,15 @@ fn project_entries(path: &Path, host_env: &HostEnv) -> Result<Vec<ProjectEntry>>
         let file = Path::new(file);
         file == wanted || (wanted.is_dir() && file.starts_with(&wanted))
     };
-    // From above: in the directory of a product's file, another product may take it for its own.
-    let above: Vec<&Path> = wanted.ancestors().take(DEPTH).collect();
+    // From the top: seen from inside a product's directory, another product may claim the file.
+    let above: Vec<&Path> = wanted.ancestors().take(MAX_DEPTH).collect();
     for directory in above.into_iter().rev().filter(|directory| directory.is_dir()) {
         let (cwd, host_env) = (Some(directory.to_owned()), host_env.clone());
         let found = discover(&DiscoverOptions { cwd, host_env, ..Default::default() });
         let files = found.files.into_iter();
         let mut files = files.filter(|file| file.level == Level::Project && is_meant(&file.path));
         let Some(first) = files.next() else { continue };
-        // Of a directory, one bad file is not the others' fault.
+        // For a directory, one bad file does not affect the others.
         if let Some(problem) = first.problem.filter(|_| !wanted.is_dir()) {
             return Err(Error::new(ErrorKind::ConfigInvalid, problem));
         }

@@ -1,4 +1,4 @@
-//! Hazard: advice is pasted into a shell, and whoever wrote a project's files chose the names in it.
+//! Hazard: hints are pasted into a shell, and a hostile project may have chosen the names in them.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ mod support;
 
 use support::{Home, write};
 
-/// Directories as somebody may name them who wants to have them pasted.
+/// Directory names that would do harm when pasted.
 const HOSTILE: &[&str] =
     &["'; touch pwned; '", "$(touch pwned)", "`touch pwned`", "a b\ntouch pwned\n"];
 
@@ -18,7 +18,7 @@ fn words(command: &str) -> Vec<String> {
     shlex::split(command).unwrap_or_else(|| panic!("no command line: {command}"))
 }
 
-/// The words that are pasted for this one.
+/// The pasted words for this name.
 fn pasted(word: &str) -> String {
     word.replace('\n', "\u{fffd}")
 }
@@ -32,7 +32,7 @@ fn advice(report: &Value, server: &str, check: &str) -> String {
     finding.unwrap_or_else(|| panic!("{report}"))["advice"].as_str().unwrap().to_owned()
 }
 
-/// What follows the colon of an advice.
+/// The text after a hint's colon.
 fn command(advice: &str) -> Vec<String> {
     let start =
         advice.find("mcpool ").or(advice.find("chmod ")).unwrap_or_else(|| panic!("{advice}"));
@@ -89,7 +89,7 @@ fn names_and_urls_of_a_users_file_are_words_too() {
     let remote = json!({"command": "npx", "args": ["-y", "mcp-remote", url]});
     let servers = json!({"b": remote, "-off": {"command": "x", "enabled": false}});
     write(&home.own(), servers);
-    // Nothing is started.
+    // Starts nothing.
     let ran = home.command(&["doctor", "--json"]).env("PATH", "/nowhere").output().unwrap();
     let report = support::Ran::from(ran).json();
     assert_eq!(command(&advice(&report, "-off", "definition")), ["mcpool", "enable", "--", "-off"]);

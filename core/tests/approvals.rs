@@ -1,4 +1,4 @@
-//! Hazard: a call goes out that nobody approved, or a question outlives its call, holds up others or is put twice.
+//! Hazard: a call is sent without approval, or a question outlives its call, blocks others or is asked twice.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn asking(on_approval: OnApproval) -> ManagerOptions {
     apart().on_approval(on_approval)
 }
 
-/// Says yes, but not before it may: tells the first that it was asked, and waits for the second.
+/// Approves late: notifies the first when it is asked, and waits for the second.
 fn late_yes() -> (OnApproval, Arc<Notify>, Arc<Notify>) {
     let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (tell, gate) = (asked.clone(), go.clone());
@@ -43,7 +43,7 @@ fn ran(journal: &Journal, tool: &str) -> usize {
     journal.entries().iter().filter(ran).count()
 }
 
-/// Counts those that are alive.
+/// Counts the live ones.
 struct Alive(Arc<AtomicUsize>);
 
 impl Alive {
@@ -182,7 +182,7 @@ async fn a_call_waits_for_the_server_only_after_the_yes() {
         manager.call_tool("s", "sleep", Arguments::new(&json!({"ms": ms})).unwrap(), options)
     };
     assert_eq!(sleep(0, limits(1000, 60_000)).await.unwrap().text(), "slept");
-    // What is left of the whole is what the server has.
+    // The server gets the rest of the total limit.
     let late = sleep(60_000, limits(60_000, 2200)).await.unwrap_err();
     assert_eq!((late.code(), late.executed()), ("TOOL_TIMEOUT", Some(Executed::Unknown)));
     manager.close().await;
@@ -301,14 +301,14 @@ async fn a_tool_that_is_read_only_no_longer_is_not_sent_again_nor_asked_about() 
     let pid = rustix::process::Pid::from_raw(manager.status()[0].pid.unwrap() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let error = waiting.await.unwrap_err();
-    // It may have run the first time, and nobody says any more that twice does no harm.
+    // It may have run the first time, and nobody confirms any more that a second run is harmless.
     assert_eq!((error.code(), error.executed()), ("CONNECTION_LOST", Some(Executed::Unknown)));
     assert_eq!(asked.load(Ordering::SeqCst), 0);
     assert_eq!(journal.entries().iter().filter(|entry| received(entry)).count(), 1);
     manager.close().await;
 }
 
-/// The calls that events tell of, until none is open.
+/// The calls in the events, until none is open.
 async fn told(manager: &Manager, work: impl Future<Output = ()>) -> Vec<(CallPhase, u64, bool)> {
     let events = manager.events();
     work.await;
@@ -333,7 +333,7 @@ async fn every_call_that_began_is_told_as_ended_once() {
             tokio::spawn(async move {
                 let arguments = Arguments::new(&json!({"ms": number % 4})).unwrap();
                 let sleep = manager.call_tool("s", "sleep", arguments, CallOptions::default());
-                // Some are given up at about the time at which they end.
+                // Some are cancelled at about the time at which they finish.
                 let limit = Duration::from_millis(if number % 2 == 0 { 60_000 } else { 2 });
                 let _ = tokio::time::timeout(limit, sleep).await;
             })

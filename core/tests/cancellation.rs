@@ -1,4 +1,4 @@
-//! Hazard: a call that nobody waits for goes on at the server, leaks its entry, or harms its neighbours.
+//! Hazard: a cancelled call continues at the server, leaks its entry, or affects other calls.
 
 mod common;
 

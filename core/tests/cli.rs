@@ -1,4 +1,4 @@
-//! The command line, run as users run it: the real binary, with its own demo server behind the configs.
+//! The command line as users run it: the real binary, with its own demo server in the configs.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ fn mcpool(args: &[&str]) -> Ran {
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(MCPOOL);
     command.args(args).stdin(Stdio::null());
-    // Nothing of whoever runs the tests.
+    // Isolated from the home of whoever runs the tests.
     let home = concat!(env!("CARGO_TARGET_TMPDIR"), "/cli-home");
     std::fs::create_dir_all(home).unwrap();
     command.current_dir(home).env_clear().env("HOME", home);
@@ -27,7 +27,7 @@ fn command(args: &[&str]) -> Command {
     command
 }
 
-/// A command that works with the config of this test.
+/// A command with this test's config.
 fn with_config(config: &ConfigFile, args: &[&str]) -> Ran {
     let (command, rest) = args.split_first().unwrap();
     mcpool(&[&[command, "--config", config.path()], rest].concat())
@@ -42,7 +42,7 @@ impl ConfigFile {
         ConfigFile(path)
     }
 
-    /// The demo server, and whatever the test wants beside it.
+    /// The demo server, and the test's other servers.
     fn with_demo(test: &str, others: Value) -> Self {
         let mut servers = json!({"demo": {"command": MCPOOL, "args": ["demo-server"]}});
         servers.as_object_mut().unwrap().extend(others.as_object().unwrap().clone());
@@ -300,7 +300,7 @@ fn wrong_usage_is_json_too_when_json_is_asked_for() {
         assert_eq!(ran.json()["error"]["code"], "USAGE", "{args:?}");
     }
     assert!(mcpool(&["tols", "--json"]).out.contains("'tools'"));
-    // Behind the dashes it is somebody else's word.
+    // After the dashes it belongs to the server's command.
     assert_eq!(mcpool(&["add", "--", "x", "--json"]).out, "");
 }
 

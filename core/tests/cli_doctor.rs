@@ -1,4 +1,4 @@
-//! `mcpool doctor` finds what is wrong, says what to do, and leaves nothing behind.
+//! `mcpool doctor` finds problems, says what to do, and leaves nothing behind.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ fn verdict<'a>(report: &'a Value, server: &str) -> &'a Value {
     servers.iter().find(|it| it["name"] == server).unwrap_or_else(|| panic!("{server}: {report}"))
 }
 
-/// The first finding that is not fine.
+/// The first finding that is a problem.
 fn finding<'a>(report: &'a Value, server: &str) -> &'a Value {
     let findings = verdict(report, server)["findings"].as_array().unwrap();
     findings.iter().find(|it| it["verdict"] != "ok").unwrap_or(&Value::Null)
@@ -142,7 +142,7 @@ fn a_projects_address_on_this_machine_is_not_dialled_before_trust() {
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let proxy = url.trim_end_matches("/mcp");
-    // A proxy would dial where nobody can look, so what has no trust goes past it.
+    // A proxy would dial unchecked addresses, so untrusted servers bypass it.
     let servers = json!({"here": {"url": url}, "name": {"url": "http://no-such-host.invalid/mcp"}});
     write(&home.project(".mcp.json"), servers);
     let doctor = || -> Ran {

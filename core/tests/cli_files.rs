@@ -1,4 +1,4 @@
-//! The command line and the files of a user: finding servers, changing files, trusting a project, and no secret shown.
+//! The command line and a user's files: finding servers, editing files, trusting a project, and showing no secret.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -150,7 +150,7 @@ fn another_products_file_is_never_changed_unasked() {
     let ran = home.run(&["enable", "off"]);
     assert_eq!(ran.code, 1);
     assert!(ran.err.contains("--file"), "{}", ran.err);
-    // A list of the project is no word of that product's file.
+    // A list in the project's file does not speak for that product's file.
     let list = home.project(".mcpool/mcp.json");
     std::fs::create_dir_all(list.parent().unwrap()).unwrap();
     std::fs::write(&list, r#"{"disabledServers": ["demo"]}"#).unwrap();
@@ -246,7 +246,7 @@ fn a_projects_program_starts_only_when_its_file_is_trusted() {
     assert!(ran.out.contains("greet"), "{}{}", ran.out, ran.err);
     let list = home.run(&["trust", "--list", "--json"]).json();
     assert_eq!(list["trusted"][0]["server"], "demo");
-    // Another definition of the same name is asked for again.
+    // A changed definition of the same name is asked about again.
     let mut changed = demo();
     changed["args"] = json!(["demo-server", "--help"]);
     write(&file, json!({"demo": changed}));
@@ -313,7 +313,7 @@ fn what_is_trusted_is_what_was_shown() {
     write(&file, json!({"demo": demo()}));
     assert_eq!(home.run(&["trust", ".mcp.json", "--fingerprint", fingerprints[0]]).code, 0);
     assert!(home.run(&["tools"]).out.contains("greet"));
-    // Everything that --all trusts is among what was listed.
+    // Everything that --all trusts was listed before.
     write(&file, json!({"demo": demo(), "off": {"command": "later", "disabled": true}}));
     let all = home.run(&["trust", "--all", "--json"]).json()["trusted"].clone();
     for one in all.as_array().unwrap() {

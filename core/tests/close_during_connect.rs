@@ -1,4 +1,4 @@
-//! Hazard: closing while servers are still starting leaves processes, hangs, or answers nobody.
+//! Hazard: closing while servers are still starting leaves processes, hangs, or leaves callers without an answer.
 
 mod common;
 

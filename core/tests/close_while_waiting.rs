@@ -1,5 +1,5 @@
-//! Hazard: closing while a restart, a probe or a stubborn process is waited for takes as long as that, or leaves it
-//! running, or answers nobody.
+//! Hazard: closing during a restart delay, a probe or the end of a stubborn process takes as long as that, leaves the
+//! process running, or leaves callers without an answer.
 
 mod common;
 
@@ -42,7 +42,7 @@ impl Host {
         self.manager.call_tool("s", "echo", text, options)
     }
 
-    /// Closes; gives how long that took.
+    /// Closes; returns how long it took.
     async fn close(&self) -> Duration {
         let began = Instant::now();
         self.manager.close().await;

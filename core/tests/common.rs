@@ -1,4 +1,4 @@
-//! What the tests share: the fixture server, its journal, and looking at processes.
+//! Shared by the tests: the fixture server, its journal, and inspecting processes.
 #![allow(dead_code)]
 
 use std::io::{BufRead, BufReader};
@@ -28,7 +28,7 @@ pub(crate) fn stdio(knobs: &[&str]) -> Value {
     json!({"command": fixture(), "args": args})
 }
 
-/// A manager on a pool of its own, without a cache: tests of one process do not meet.
+/// A manager on its own pool, without a cache, so that tests in one process are independent.
 pub(crate) fn manager(servers: Value) -> Manager {
     let config = Config::from_value(json!({"mcpServers": servers})).expect("a valid config");
     Manager::new(config, apart())
@@ -48,11 +48,11 @@ pub(crate) async fn call(
     manager.call_tool("s", tool, arguments, CallOptions::default()).await
 }
 
-/// A fixture over HTTP that ends with this value.
+/// A fixture over HTTP that is ended on drop.
 pub(crate) struct Web(Child);
 
 impl Web {
-    /// Starts it with these knobs; gives its URL too.
+    /// Starts it with these knobs; returns its URL too.
     pub(crate) fn start<'a>(knobs: impl IntoIterator<Item = &'a str>) -> (Web, String) {
         let mut child = Command::new(fixture())
             .arg("http")
@@ -82,7 +82,7 @@ pub(crate) fn read_journal(file: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// The words of all files in a directory and below.
+/// The content of all files in a directory, recursively.
 pub(crate) fn texts(dir: &Path) -> String {
     let entries = std::fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path());
     let text = |path: PathBuf| match path.is_dir() {
@@ -92,7 +92,7 @@ pub(crate) fn texts(dir: &Path) -> String {
     entries.map(text).collect()
 }
 
-/// A file that is gone with the test.
+/// A file that is removed with the test.
 pub(crate) struct Journal(PathBuf);
 
 impl Journal {
@@ -121,7 +121,7 @@ impl Drop for Journal {
     }
 }
 
-/// A zombie that waits for its parent is no process any more.
+/// A zombie that waits for its parent does not count.
 pub(crate) fn lives(pid: i64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')')

@@ -1,5 +1,5 @@
-//! Hazard: many processes change one config file at once, and some are killed while they do. Nobody's work is lost, the
-//! file is always the old one or the new one, and nothing stays locked or littered.
+//! Hazard: many processes edit one config file at once, and some are killed meanwhile. No change is lost, the file is
+//! always the old or the new one, and no lock or temporary file is left.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("mcp.toml", "# head\nother = 1 # tail\n\n# first\n[mcpServers.first]\ncommand = 'x'\n"),
 ];
 
-/// This same test in another process, as a writer.
+/// Runs this same test in another process, as a writer.
 fn writer(test: &str, file: &Path, number: usize) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])

@@ -1,5 +1,5 @@
-//! Hazard: whatever stands where a config file should be, reading it ends in a config or in an error that names the file;
-//! it never blocks, and no error shows what is in the file.
+//! Hazard: reading whatever is at a config file's path ends in a config or in an error that names the file. It never
+//! blocks, and no error shows the file's content.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ fn a_file_that_may_not_be_read_is_told() {
     let room = room();
     let path = written(room.path(), "a.json", "{\"mcpServers\": {}}");
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o000)).unwrap();
-    // The superuser may read everything.
+    // Root may read everything.
     match Config::from_file(&path) {
         Ok(_) => assert!(std::fs::read(&path).is_ok()),
         Err(error) => {

@@ -1,5 +1,5 @@
-//! Promise: the schema that ships says what a config may be. What is documented fits it, what is written canonically fits
-//! it, and what it does not know is what the validator warns of.
+//! Promise: the shipped schema describes valid configs. Documented examples and canonical forms conform to it, and the
+//! validator warns about what it does not know.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use mcpool::Config;
 use mcpool::config::schema;
 use serde_json::{Value, json};
 
-/// Why `value` does not fit `schema`. Knows the words that our schema uses and fails on any other.
+/// Why `value` does not conform to `schema`. Supports the keywords that our schema uses and fails on any other.
 fn misfit(value: &Value, schema: &Value, path: &str) -> Option<String> {
     let Value::Object(words) = schema else {
         return (*schema == json!(false)).then(|| format!("{path}: not allowed"));
@@ -92,7 +92,7 @@ fn the_shipped_file_is_this_schema() {
     assert_eq!(shipped, schema());
 }
 
-/// Every definition inside of a scenario, wherever it stands.
+/// Every definition inside a scenario.
 fn definitions(value: &Value, found: &mut Vec<Value>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| definitions(item, found)),
@@ -153,7 +153,7 @@ fn what_the_files_of_every_product_become_fits() {
     assert!(found > 100, "{found}");
 }
 
-/// The blocks of a page that are written in this language.
+/// A page's code blocks in this language.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let fence = format!("```{language}\n");
     let opened = page.split(&*fence).skip(1);

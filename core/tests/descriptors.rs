@@ -1,4 +1,4 @@
-//! Hazard: a server gets hold of what its host has open, or of the terminal that the host runs in.
+//! Hazard: a server inherits its host's descriptors or its controlling terminal.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use common::{Journal, fixture, lives, stdio, until};
 use serde_json::{Value, json};
 
-/// Where a careless host has its descriptors; what is above them has to be closed as well.
+/// Descriptor numbers of a careless host; higher ones must be closed too.
 const SECRET: i32 = 8;
 const LISTENER: i32 = 9;
 const FAR: i32 = 700;
@@ -22,7 +22,7 @@ const FAR: i32 = 700;
 fn terminal() -> (OwnedFd, OwnedFd) {
     let (mut ours, mut theirs) = (-1, -1);
     let (name, settings, size) = (std::ptr::null_mut(), std::ptr::null(), std::ptr::null());
-    // SAFETY: both numbers are written when it succeeds, and nobody else owns them.
+    // SAFETY: both numbers are written on success, and nobody else owns them.
     unsafe {
         let opened = libc::openpty(&mut ours, &mut theirs, name, settings, size);
         assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
@@ -30,7 +30,7 @@ fn terminal() -> (OwnedFd, OwnedFd) {
     }
 }
 
-/// The command line as a host that leads the session of a terminal and has left open what anybody inherits.
+/// The command line, run by a host that leads a terminal's session and has inheritable descriptors open.
 fn careless_host(config: &Path, terminal: OwnedFd) -> Child {
     let mut secret = tempfile::tempfile().unwrap();
     secret.write_all(b"secret").unwrap();
@@ -51,7 +51,7 @@ fn careless_host(config: &Path, terminal: OwnedFd) -> Child {
     host.spawn().unwrap()
 }
 
-/// What the kernel knows of a process: parent, session and terminal.
+/// A process's parent, session and terminal, from the kernel.
 fn stat(pid: i64) -> Option<[i64; 3]> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();

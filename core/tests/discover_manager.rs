@@ -1,4 +1,4 @@
-//! Hazard: a manager that was made by discovery loses track of the files it came from.
+//! Hazard: a manager created by discovery loses track of its files.
 
 mod common;
 
@@ -117,7 +117,7 @@ async fn a_file_that_cannot_be_read_brings_nothing_to_light() {
     assert_eq!(manager.reload().await.unwrap().unchanged, ["a"]);
     assert!(is_up(&manager, &["a"]));
 
-    // What stands before it counts all the same.
+    // Files with higher precedence still count.
     site.write(
         site.project.join(".mcpool/mcp.json"),
         json!({"a": {"command": "x", "enabled": false}}),

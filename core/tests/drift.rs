@@ -1,4 +1,4 @@
-//! Hazard: what tools were is compared with what they are where both hold secrets, or while managers come and go.
+//! Hazard: drift is compared wrongly where tools contain secrets, or while managers come and go.
 
 mod common;
 
@@ -26,7 +26,7 @@ impl Room {
         texts(&self.0.join("cache"))
     }
 
-    /// Every file of pins.
+    /// Every pin file.
     fn pin_files(&self) -> Vec<PathBuf> {
         std::fs::read_dir(self.0.join("cache/pins/explicit"))
             .unwrap()
@@ -34,7 +34,7 @@ impl Room {
             .collect()
     }
 
-    /// A manager whose server is defined in other words each time.
+    /// A manager whose server has another definition each time.
     fn version(&self, version: &str, options: Value) -> Manager {
         let tools = self.0.join("tools.json");
         let mut server = stdio(&["--tools-file", tools.to_str().unwrap()]);
@@ -73,7 +73,7 @@ impl Drop for Room {
     }
 }
 
-/// Connects, and gives all that was told until the tool `x` was said to have drifted.
+/// Connects; returns all events until the tool `x` has drifted.
 async fn told(manager: &Manager) -> String {
     let events = manager.events();
     manager.connect_all().await.unwrap();
@@ -194,7 +194,7 @@ async fn pins_that_cannot_be_read_open_nothing_until_everything_is_accepted() {
     assert_eq!(files.len(), 1, "{files:?}");
     std::fs::write(&files[0], "torn").unwrap();
     room.list(json!([{"name": "x", "annotations": {"readOnlyHint": true}}]));
-    // A manager that lets changes pass offers the tools, says so, and leaves the file as it is.
+    // A manager that allows changes offers the tools, reports the drift, and leaves the file as it is.
     let manager = room.version("2", json!({"approval": "annotations"}));
     let events = manager.events();
     manager.connect_all().await.unwrap();

@@ -1,4 +1,4 @@
-//! Hazard: events are lost to a reader that reads as fast as it can, or lost without a word.
+//! Hazard: events are lost to a reader that reads as fast as it can, or are lost without a `lost` event.
 
 mod common;
 
@@ -57,7 +57,7 @@ async fn an_eager_reader_hears_of_every_call_of_many_callers() {
     every_call_is_told(32).await;
 }
 
-/// As a host loop that is busy elsewhere: it comes back for all that was told meanwhile.
+/// Like a busy host loop: it returns for all events at once.
 #[tokio::test]
 async fn a_reader_that_comes_late_takes_all_of_it_in_batches() {
     let config = Config::from_value(json!({"mcpServers": {"s": stdio(&[])}})).unwrap();

@@ -1,4 +1,4 @@
-//! Hazard: one server's variables reach another's child, also when many start at the same moment.
+//! Hazard: one server's variables reach another server's process, especially when many start at once.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn host_env() -> HostEnv {
     HostEnv::new(Some(env), None, None)
 }
 
-/// Everything that a server finds in its environment.
+/// A server's complete environment.
 async fn environment(manager: &Manager, server: &str) -> BTreeMap<String, String> {
     let none = Arguments::new(&json!({})).unwrap();
     let options = CallOptions::default();

@@ -1,4 +1,4 @@
-//! Hazard: a value that cannot be found stops everything, or says more than its name.
+//! Hazard: a missing value stops everything, or its warning shows more than its name.
 
 mod common;
 

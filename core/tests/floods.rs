@@ -1,4 +1,4 @@
-//! Hazard: a server that never stops writing keeps its own end, or other servers, waiting.
+//! Hazard: a server that never stops writing delays its own end, or blocks other servers.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::{PATIENCE, Web, manager, until};
 use mcpool::{Arguments, CallOptions, Manager, State};
 use serde_json::{Map, Value, json};
 
-/// A server that answers the handshake and then does what `rest` says.
+/// A server that answers the handshake and then runs `rest`.
 fn shell(rest: &str) -> Value {
     let answer = |id: u32, result: &str| {
         format!(r#"printf '%s\n' '{{"jsonrpc":"2.0","id":{id},"result":{result}}}'"#)
@@ -54,7 +54,7 @@ async fn a_server_that_closes_its_input_and_writes_on_is_lost() {
 
 #[tokio::test]
 async fn what_a_dead_server_left_behind_may_write_on() {
-    // The one that ends is the server; its child keeps the pipe, in a session that is not ours to end.
+    // The server exits; its child keeps the pipe open, in another session that we must not end.
     let manager = manager(json!({"a": shell("setsid yes '' & exit 3")}));
     manager.connect_all().await.unwrap();
     until("its loss", || manager.status()[0].state != State::Connected).await;

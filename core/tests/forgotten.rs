@@ -1,5 +1,4 @@
-//! Hazard: a manager that is dropped without being closed leaves servers, tasks or descriptors behind, or leaves a
-//! caller waiting.
+//! Hazard: a manager that is dropped without `close` leaks servers, tasks or descriptors, or leaves a caller waiting.
 
 mod common;
 
@@ -10,7 +9,7 @@ use mcpool::{Arguments, CallOptions, Config, KeepAlive, Manager, Pool, PoolOptio
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// The tests of this file count what the whole process holds, so each is alone.
+/// These tests count resources of the whole process, so they run one at a time.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 struct Before {
@@ -23,7 +22,7 @@ struct Before {
 impl Before {
     async fn new(name: &str) -> Before {
         let alone = ALONE.lock().await;
-        // Whatever stays for the life of the process is there from now on.
+        // Resources that live as long as the process exist from now on.
         let (web, url) = Web::start([]);
         let warm = manager(json!({"s": stdio(&[]), "web": {"url": url}}));
         warm.connect_all().await.unwrap();

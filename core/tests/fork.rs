@@ -1,4 +1,4 @@
-//! Hazard: a forked child uses, ends or keeps what belongs to its parent.
+//! Hazard: a forked child uses, ends or keeps its parent's resources.
 
 mod common;
 #[path = "fork/forked.rs"]
@@ -26,9 +26,9 @@ fn echo(manager: &Manager, text: &str) {
     assert_eq!(result.text(), text);
 }
 
-/// What a garbage collector does in a child, with the last handle that there is.
+/// Like a garbage collector in the child that drops the last handle.
 fn drop_inherited(manager: &Manager) {
-    // SAFETY: a child has its own copy of it, and leaves without using it again.
+    // SAFETY: the child has its own copy and exits without using it again.
     drop(unsafe { std::ptr::read(manager) });
 }
 

@@ -1,5 +1,5 @@
-//! Hazard: a child that is forked while its parent does something for the first time waits for ever for the thread that
-//! did it. A file of its own: that moment comes once in a process.
+//! Hazard: a child that is forked during its parent's first use of something waits forever for the thread that
+//! initialises it. A separate file: a first use happens once per process.
 
 mod common;
 #[path = "fork/forked.rs"]
@@ -48,7 +48,7 @@ fn child(journal: &Journal) -> i32 {
     assert!(!answer.expect("an answer").for_model().is_empty());
     block_on(own.close());
     drop(own);
-    // A task that hangs outlives the bound of closing.
+    // A hanging task outlives the limit of `close`.
     block_on(until("the end of all tasks", || alive_tasks() == 0));
     0
 }

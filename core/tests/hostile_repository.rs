@@ -1,5 +1,5 @@
 //! Hazard: a cloned repository does something that the user has not allowed, through any product's project file, by any
-//! command or verb. `tests/hostile/repository.json` has the traps.
+//! command or method. `tests/hostile/repository.json` has the traps.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ mod repository;
 use common::apart;
 use repository::{Kind, World, entries, text_of};
 
-/// A command that takes longer hangs.
+/// A command that takes longer counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 struct Ran {
@@ -29,7 +29,7 @@ struct Ran {
     all: String,
 }
 
-/// Runs a command in the project, and checks at once that it set nothing off.
+/// Runs a command in the project and checks that it triggered nothing.
 fn run(world: &World, words: &[&str]) -> Ran {
     let ran = run_unchecked(world, words);
     check(world, &format!("mcpool {}", words.join(" ")), &ran.all);
@@ -50,7 +50,7 @@ fn run_unchecked(world: &World, words: &[&str]) -> Ran {
     Ran { out, all }
 }
 
-/// Takes down what went off and what was shown since the last look.
+/// Records what was triggered and shown since the last check.
 fn check(world: &World, what: &str, said: &str) {
     for trap in world.sprung() {
         world.hole(&trap, &format!("{what} set off {trap}"));
@@ -67,7 +67,7 @@ fn check_secrets(world: &World, what: &str, said: &str) {
     }
 }
 
-/// The commands by what `mcpool --help` says.
+/// The commands that `mcpool --help` lists.
 fn commands(world: &World) -> Vec<String> {
     let help = run(world, &["--help"]).out;
     let section = help.split("Commands:\n").nth(1).expect("commands");
@@ -75,7 +75,7 @@ fn commands(world: &World) -> Vec<String> {
     lines.map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
 }
 
-/// The words to try a command with. A new one needs words here.
+/// Arguments to try a command with. A new command needs an entry here.
 fn lines_of(command: &str, theirs: &[(String, String)]) -> Vec<Vec<String>> {
     let mut lines: Vec<&[&str]> = match command {
         "list" | "status" | "discover" | "doctor" | "demo" => vec![&[]],
@@ -118,14 +118,14 @@ fn lines_of(command: &str, theirs: &[(String, String)]) -> Vec<Vec<String>> {
             "tools" | "doctor" if at % 4 == 0 => &[],
             _ => continue,
         };
-        // Narrowed, because many are read again for each.
+        // Limited to one product, because all files are read again for each.
         let line = [&[name.as_str()][..], words, &["--provider", provider]].concat();
         lines.push(owned(&line));
     }
     lines
 }
 
-/// Servers of the repository by product, so that every trap and every file is among them.
+/// Servers of the repository by product, covering every trap and every file.
 fn some_of_theirs(world: &World) -> Vec<(String, String)> {
     let mut names = Vec::new();
     let traps: Vec<&String> = entries(&world.description["traps"]).map(|(trap, _)| trap).collect();
@@ -146,7 +146,7 @@ fn find(document: &Value, name: &str) -> Value {
     all.find(|server| server["name"] == name).cloned().unwrap_or_default()
 }
 
-/// The user's servers are there, by the user's definitions, and can be called.
+/// The user's servers exist with the user's definitions, and can be called.
 fn check_users(world: &World, case: &str) {
     let listed = serde_json::from_str::<Value>(&run(world, &["list", "--json"]).out).unwrap();
     let status = serde_json::from_str::<Value>(&run(world, &["status", "--json"]).out).unwrap();
@@ -166,14 +166,14 @@ fn every_product_has_a_hostile_file() {
     let described: BTreeSet<&str> =
         entries(&world.description["products"]).map(|(product, _)| product.as_str()).collect();
     assert_eq!(described, providers().collect(), "tests/hostile/repository.json: \"products\"");
-    // And every file is found, as one of its product.
+    // And discovery finds every file as one of its product.
     let world = World::new(Kind::Traps);
     let found = discover(&options(&world));
     for file in &world.files {
         let path = world.project().join(&file.path).display().to_string();
         let of_it = found.files.iter().find(|it| it.path == path && it.provider == file.provider);
         let of_it = of_it.unwrap_or_else(|| panic!("{path} is not found"));
-        // What a product takes for a part of itself is none of its servers.
+        // Built-in entries of a product are not servers.
         let is_here = |source: &mcpool::Source| source.path.as_ref() == Some(&path);
         let parts = found.left_out.iter().filter(|it| is_here(&it.source)).count();
         let expected = (world.traps(file).len(), None);
@@ -189,7 +189,7 @@ fn no_command_sets_off_anything_in_a_clone() {
         for (at, line) in lines_of(&command, &theirs).iter().enumerate() {
             let mut words = vec![command.as_str()];
             words.extend(line.iter().map(String::as_str));
-            // Both ways of writing; in turn, where there are many.
+            // Both notations; alternating where there are many.
             if at < 6 || at % 2 == 0 {
                 run(&world, &words);
             }
@@ -267,7 +267,7 @@ fn options(world: &World) -> DiscoverOptions {
         .native(vec!["exa".to_owned()])
 }
 
-/// Every policy that trusts nothing here, and what a callback was asked.
+/// Every policy that trusts nothing here, and the questions that a callback got.
 fn policies(asked: &Arc<Mutex<String>>) -> Vec<(&'static str, Trust)> {
     type Answer = std::pin::Pin<Box<dyn Future<Output = bool> + Send>>;
     let asked = asked.clone();
@@ -353,7 +353,7 @@ fn is_users(world: &World, server: &str) -> bool {
     server.starts_with("own-") || world.texts("users").iter().any(|name| name == server)
 }
 
-/// The user's servers are up, nobody else is.
+/// Only the user's servers are connected.
 fn check_states(world: &World, manager: &Manager, what: &str) {
     let discovery = manager.discovery().unwrap();
     for status in manager.status() {
@@ -367,7 +367,7 @@ fn check_states(world: &World, manager: &Manager, what: &str) {
     }
 }
 
-/// The traps work: otherwise that nothing happens would mean nothing.
+/// The traps work: otherwise their silence would prove nothing.
 #[test]
 fn what_is_trusted_does_go_off() {
     let world = World::new(Kind::Traps);
@@ -387,7 +387,8 @@ fn what_is_trusted_does_go_off() {
         }
     }
     assert!(silent.is_empty(), "nothing was heard of {silent:#?}");
-    // Also then headers and URLs of a project have nothing of the user's environment, nor choose the host.
+    // Even then a project's headers and URLs contain nothing of the user's environment, and it does not choose the
+    // host.
     let sent = world.listener.heard().join("\n");
     check_secrets(&world, "what was sent", &sent);
     assert!(!sent.contains("chosen.example"), "{sent}");

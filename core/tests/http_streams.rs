@@ -1,4 +1,4 @@
-//! Event streams end when the server likes: answers and notifications arrive all the same.
+//! Event streams may end at any time: answers and notifications still arrive.
 
 mod common;
 

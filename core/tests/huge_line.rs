@@ -1,4 +1,4 @@
-//! Hazard: an answer without end fills our memory, or takes the connection down with it.
+//! Hazard: an endless answer fills our memory or breaks the connection.
 
 mod common;
 

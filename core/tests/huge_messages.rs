@@ -1,5 +1,5 @@
-//! Hazard: a message that is long, or has millions of small parts, costs many times its length in memory, is kept whole, or
-//! takes the connection down, whatever kind of message it is.
+//! Hazard: a message of any kind that is long, or has millions of small parts, takes many times its length in memory,
+//! is kept whole, or breaks the connection.
 
 mod common;
 
@@ -11,12 +11,12 @@ use mcpool::{Arguments, CallOptions, Config, Manager};
 use serde_json::{Value, json};
 
 const MESSAGE: usize = 2 << 20;
-/// The message itself, the buffers that it grew in and one copy, beside what starting a server takes.
+/// The message, its growing buffers and one copy, besides what starting a server takes.
 const COST: usize = 5 * MESSAGE + (16 << 20);
-/// What may be kept of one text, the notice that it was cut included.
+/// The most that is kept of one text, including the notice of the cut.
 const TEXT: usize = (64 << 10) + 200;
 
-/// JSON values of about the length of a message, each of another kind.
+/// JSON values of about a message's length, each of another kind.
 fn values() -> Vec<(&'static str, String)> {
     let mut keys = String::from("{\"k\":0");
     for at in 0.. {
@@ -53,9 +53,9 @@ fn log(data: &str) -> String {
     notification("\"notifications/message\"", &format!(r#"{{"level":"info","data":{data}}}"#))
 }
 
-/// How much more memory than `before` there was in use at the worst of `work`.
+/// The peak memory during `work`, relative to `before`.
 async fn peak<T>(before: usize, work: impl Future<Output = T>) -> (usize, T) {
-    // The peak so far is forgotten.
+    // Resets the peak.
     std::fs::write("/proc/self/clear_refs", "5").expect("Linux");
     let done = work.await;
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
@@ -64,7 +64,7 @@ async fn peak<T>(before: usize, work: impl Future<Output = T>) -> (usize, T) {
     ((kib << 10).saturating_sub(before), done)
 }
 
-/// Whoever measures a process does it alone in it.
+/// Memory is measured for the whole process, so these tests run one at a time.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 struct Place {
@@ -80,7 +80,7 @@ impl Place {
         self.directory.path().join(method.replace('/', "-"))
     }
 
-    /// The fixture, whose answers to these methods are in files of this place.
+    /// The fixture, with its answers to these methods in files of this directory.
     fn server(&self) -> Value {
         let knobs = ["initialize", "tools/list", "tools/call"]
             .map(|method| format!("{method}={}", self.file(method).display()));
@@ -92,7 +92,7 @@ impl Place {
         Manager::new(Config::from_value(config).expect("a valid config"), apart())
     }
 
-    /// Keeps an answer for later, so that it is not in the memory that is measured.
+    /// Writes an answer to a file, so that it is not in the measured memory.
     fn keep(&self, number: usize, lines: &[String]) -> PathBuf {
         let file = self.directory.path().join(format!("answer-{number}"));
         std::fs::write(&file, lines.join("\n")).expect("the file is written");

@@ -1,4 +1,4 @@
-//! Hazard: a server repeats its secrets encoded, in pieces, or in what it offers to agents.
+//! Hazard: a server repeats its secrets encoded, in pieces, or in its tools.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What an error says of a server that wrote these lines to stderr and ended.
+/// The error for a server that wrote these lines to stderr and exited.
 async fn last_words(lines: &[&str]) -> String {
     let stderr = lines.iter().flat_map(|line| ["--stderr", line]);
     let knobs: Vec<&str> = stderr.chain(["--exit-at", "start:3"]).collect();
@@ -109,7 +109,7 @@ async fn what_a_server_offers_holds_none_of_its_secrets() {
     }
     assert!(seen.contains(r#""type":"object""#), "{seen}");
 
-    // The server is called by its own name for the tool.
+    // The call uses the server's own name for the tool.
     let _ = call(&manager, of.raw_name(), json!({})).await;
     let asked = |entry: &Value| entry.to_string().contains(&format!("reveal_{SECRET}"));
     assert!(journal.entries().iter().any(asked), "{:?}", journal.entries());

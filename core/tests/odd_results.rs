@@ -1,5 +1,5 @@
-//! Hazard: a result that is odd, huge, deep or not what its tool promised costs the call, the text for the model, or
-//! the time and memory of whoever looks at it.
+//! Hazard: a malformed, huge, deeply nested or unexpected result breaks the call or the text for the model, or costs
+//! its reader time and memory.
 
 mod common;
 

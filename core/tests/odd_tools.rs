@@ -1,4 +1,4 @@
-//! Hazard: what servers call their tools and how they describe them breaks the list, a call, or the reader of a warning.
+//! Hazard: tool names and descriptions break the list, a call, or the text of a warning.
 
 mod common;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 struct Listing(PathBuf);
 
 impl Listing {
-    /// A manager on a server that lists these entries beside its own tools.
+    /// A manager on a server that lists these entries besides its own tools.
     async fn of(name: &str, entries: &[String]) -> (Manager, Listing) {
         let name = format!("mcpool-odd-{name}-{}.json", std::process::id());
         let file = std::env::temp_dir().join(name);

@@ -1,4 +1,4 @@
-//! Hazard: a server's children outlive it, or its own end is not the end.
+//! Hazard: a server's children outlive it, or the server survives its own end.
 
 mod common;
 

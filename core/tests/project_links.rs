@@ -1,5 +1,5 @@
-//! Hazard: a repository brings its config file, or the directory of it, as a link that leads out of the project. What is
-//! there is not ours to write, whoever asks for a change.
+//! Hazard: a repository has its config file, or the file's directory, as a link that leads out of the project. The
+//! target must not be written, whoever asks for the edit.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const TEXT: &str =
     "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}, \"disabledServers\": [\"b\"]}\n";
 
-/// A project beside what is not of it.
+/// A project, and files outside of it.
 struct World(TempDir);
 
 impl World {
@@ -39,7 +39,7 @@ impl World {
         Place { scope: EditScope::Project, cwd: Some(self.at("project")), ..Place::default() }
     }
 
-    /// Whatever is not the project's, with what is in it.
+    /// Everything outside of the project, with its content.
     fn outside(&self) -> Vec<(PathBuf, String)> {
         fn walk(directory: &Path, found: &mut Vec<(PathBuf, String)>) {
             for entry in std::fs::read_dir(directory).unwrap().flatten() {
@@ -57,7 +57,7 @@ impl World {
     }
 }
 
-/// Links that lead out: the link, where it leads, and the one among them that is to blame.
+/// Links that lead out: the link, its target, and the link that the error names.
 const LEAVING: &[(&[(&str, &str)], &str)] = &[
     (&[("project/.mcpool/mcp.json", "../../home/mcp.json")], "project/.mcpool/mcp.json"),
     (&[("project/.mcpool/mcp.json", "../../home/new.json")], "project/.mcpool/mcp.json"),

@@ -1,5 +1,5 @@
-//! Every product's files, as that product writes them, against what discovery makes of them: `tests/configs`.
-//! `MCPOOL_BLESS=1` writes the goldens anew; then read them.
+//! Every product's files, in that product's format, against what discovery reads from them: `tests/configs`.
+//! `MCPOOL_BLESS=1` rewrites the goldens; then review them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ fn compare(case: &Path) -> Result<(), Failed> {
     Err(text.into())
 }
 
-/// Lays the files out under a fresh home and project and tells what is found there.
+/// Writes the files into a fresh home and project, and returns what is found.
 fn on_platform(case: &Path, files: &Path, platform: Platform) -> Result<Value, Failed> {
     let directory = tempfile::tempdir()?;
     let root = directory.path().canonicalize()?;
@@ -92,7 +92,7 @@ fn on_platform(case: &Path, files: &Path, platform: Platform) -> Result<Value, F
         DiscoverOptions::from_json(&Value::Object(written).to_string(), Language::Python)?;
     options.cwd = Some(project.clone());
     options.host_env = HostEnv::new(Some(env), Some(home.clone()), Some(platform));
-    // Where everything is trusted, everything counts as it is written.
+    // With full trust, everything counts as written.
     let trusting = ManagerOptions::default().trust(Trust::All);
     let manager = mcpool::host::runtime::block_on(Manager::discover(options, trusting))?;
     let found = told(&manager.discovery().expect("it was made by discovery"), &root);
@@ -125,7 +125,7 @@ fn lay_out(from: &Path, to: &Path, placed: &dyn Fn(&str) -> String) -> Result<()
     Ok(())
 }
 
-/// The report, with definitions as they are: the values are made up, and the translation is what is tested.
+/// The report with unredacted definitions: the values are made up, and the translation is under test.
 fn told(discovery: &Discovery, root: &Path) -> Value {
     let mut report = discovery.report();
     for server in report["servers"].as_array_mut().into_iter().flatten() {
@@ -148,7 +148,7 @@ fn told(discovery: &Discovery, root: &Path) -> Value {
         (name.clone(), keys.iter().map(|key| json!(key.expose())).collect::<Vec<_>>().into())
     });
     report["native"] = Value::Object(native.collect());
-    // What the machine itself has in /etc is no part of a fixture.
+    // Files in the machine's own /etc are not part of a fixture.
     let root = root.to_string_lossy();
     let ours = |path: &Value| path.as_str().is_none_or(|path| path.starts_with(&*root));
     for (list, path) in

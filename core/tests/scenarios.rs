@@ -1,4 +1,4 @@
-//! Runs every file of `tests/scenarios` against the Rust face. The words of the files are explained there.
+//! Runs every file of `tests/scenarios` against the Rust API. Their README explains the steps.
 
 use std::path::{Path, PathBuf};
 

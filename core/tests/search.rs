@@ -1,4 +1,4 @@
-//! Five hundred tools of real servers, fifty needs in other words than theirs: the right tool is among the first five.
+//! Five hundred tools of real servers, and fifty needs in other words: the right tool is among the first five.
 
 #![allow(clippy::print_stderr, reason = "the misses are what one wants to see")]
 
@@ -15,7 +15,7 @@ mod common;
 #[derive(Deserialize)]
 struct Query {
     query: String,
-    /// `server.tool`, each as good as the other.
+    /// `server.tool`; any of them is right.
     right: Vec<String>,
 }
 

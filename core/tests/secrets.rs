@@ -1,6 +1,5 @@
-//! A secret of a definition is nowhere but with its server: not in errors, logs, events, status, files and prints,
-//! whatever goes wrong and whatever the server repeats, in the descriptions of its tools too. What a tool answers is the
-//! server's own word and is not looked at.
+//! A definition's secret reaches only its server. It is not in errors, logs, events, status, files or output, whatever
+//! fails and whatever the server repeats, including its tools' descriptions. Results of tools are not masked.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -55,7 +54,7 @@ async fn no_secret_is_in_anything_that_is_said_of_a_server() {
         if let Err(error) = manager.wait_for(server, Some(Duration::from_millis(50))).await {
             error_of(&mut heard, server, &error);
         }
-        // What another server was given is no secret of this one.
+        // Another server's value is no secret here.
         let secret = if server == "works" { "it is swordfish-work" } else { "nothing" };
         for (tool, arguments) in [
             ("log", json!({"level": "info", "text": secret})),
@@ -132,7 +131,7 @@ fn no_secret_is_in_what_the_command_line_says() {
             output.status.code().is_some_and(|code| expected.contains(&code)),
             "{args:?}: {text}"
         );
-        // The question of trust shows what the project wrote, and nothing of the user.
+        // The trust question shows what the project wrote, and nothing of the user.
         let text = match args[0] {
             "trust" => ["project", "agent", "query"]
                 .iter()
@@ -192,7 +191,7 @@ fn no_secret_is_in_what_the_command_line_says() {
         run(&["list", "--config", own.to_str().unwrap()], &[0]);
         run(&["remove", "one"], &[0]);
         run(&["remove", "two"], &[0]);
-        // Wrong usage must not repeat what was written.
+        // A usage error must not repeat what was written.
         run(&["add", "x", "--token", "swordfish-x", "--", "run"], &[2]);
         run(&["add", "x", "--header", "swordfish without a colon", "--url", "https://h/"], &[2]);
         run(&["add", "x", "--env", "swordfish", "--", "run"], &[2]);

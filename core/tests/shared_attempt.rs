@@ -1,4 +1,4 @@
-//! Hazard: many who connect at once start a server more than once.
+//! Hazard: concurrent connects start a server more than once.
 
 mod common;
 
@@ -33,7 +33,7 @@ impl Crowd {
             .collect();
         let config = Config::from_value(json!({"mcpServers": servers})).unwrap();
         let pool = Pool::new(PoolOptions::default());
-        // The cache stands in for nobody here, however slow the machine is.
+        // Long enough that no cached tools are used, even on a slow machine.
         let gate = Duration::from_secs(60);
         let options = apart().pool(pool).gate(gate);
         let managers =
@@ -45,7 +45,7 @@ impl Crowd {
         self.journals.iter().map(|journal| journal.pids().len()).collect()
     }
 
-    /// Everybody connects at once.
+    /// All connect at once.
     async fn connect(&self) {
         let tasks: Vec<_> =
             (0..TASKS).map(|n| tokio::spawn(self.managers[n % MANAGERS].connect_all())).collect();

@@ -13,10 +13,10 @@ use mcpool::{Arguments, CallOptions, Error, Executed, Manager, ServerStatus, Sta
 use serde_json::json;
 use tokio::sync::Mutex;
 
-/// The limit is one for all tests of the process.
+/// The limit applies to all tests of the process.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-/// Every descriptor that this process could still open.
+/// Holds every descriptor that this process could still open.
 struct Taken {
     files: Vec<File>,
     limit: libc::rlimit,
@@ -27,7 +27,7 @@ impl Taken {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: it only writes to its argument.
         assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
-        // Few are quickly taken.
+        // A low limit is reached quickly.
         set_limit(libc::rlimit { rlim_cur: descriptors() as u64 + 20, ..limit });
         let files = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
         Taken { files, limit }
@@ -103,7 +103,7 @@ async fn our_own_shortage_of_descriptors_is_told_as_ours() {
         let status = status(&manager, server);
         assert_eq!((status.state, status.restarts), (State::Connected, 0), "{server}");
     }
-    // None at all, and enough for a part of the work.
+    // None at all, and enough for part of the work.
     for free in [0, 5] {
         taken.files.truncate(taken.files.len() - free);
         for server in late {
@@ -124,7 +124,7 @@ async fn our_own_shortage_of_descriptors_is_told_as_ours() {
 
 const FRESH: &str = "MCPOOL_TEST_SHORTAGE_FRESH";
 
-/// Only a process that has done nothing yet shows what its first verb does.
+/// A fresh process shows what the first method does.
 #[test]
 fn the_first_verb_of_a_process_without_descriptors_fails_and_the_next_works() {
     let name = "the_first_verb_of_a_process_without_descriptors_fails_and_the_next_works";
@@ -148,7 +148,7 @@ fn begin_in_a_shortage() {
     let arguments = || Arguments::new(&json!({"text": "x"})).unwrap();
     let call = || manager.call_tool("lazy", "echo", arguments(), CallOptions::default());
     let follow = || Manager::open(&file, apart().watch(true));
-    // Waits without a descriptor of its own.
+    // Waits without its own descriptor.
     let here = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let check = |error: Error| {
         assert_eq!(error.code(), "LIMIT_EXCEEDED", "{error:?}");
@@ -166,7 +166,7 @@ fn begin_in_a_shortage() {
     here.block_on(unused.close());
     assert!(here.block_on(events.next()).is_none(), "whoever reads events is told of the end");
 
-    // Enough for a part of the work.
+    // Enough for part of the work.
     for _ in 1..8 {
         taken.files.pop();
         check(here.block_on(manager.connect("s")).expect_err("too few"));

@@ -1,4 +1,4 @@
-//! Hazard: sockets outlive the connection that they were opened for, or pile up while it lives.
+//! Hazard: sockets outlive their connection, or accumulate while it lives.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -12,7 +12,7 @@ use common::{Journal, Web, call, manager, until};
 use mcpool::{Arguments, CallOptions, Executed, Manager};
 use serde_json::json;
 
-/// How many sockets of this process lead to the port of `url`.
+/// The number of this process's sockets to the port of `url`.
 fn sockets(url: &str) -> usize {
     let port: u16 = url.rsplit(':').next().unwrap().split('/').next().unwrap().parse().unwrap();
     let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -80,8 +80,7 @@ async fn calls_beyond_the_sockets_of_a_server_wait_for_one() {
     call_at_once(&manager, "s", 400, 100).await;
     watch.abort();
     let most = most.load(Ordering::Relaxed);
-    // A hundred are in use. As many may still be opened for calls that then found one that was given back, and some
-    // are idle.
+    // A hundred are in use. As many may be opened for calls that then reuse a returned one, and some are idle.
     assert!((2..=240).contains(&most), "{most} sockets");
     manager.close().await;
 }
@@ -130,7 +129,7 @@ async fn idle_sockets_do_not_pile_up() {
     for _ in 0..30 {
         call_at_once(&manager, "s", 150, 1).await;
     }
-    // As many as calls may use, and the standing stream.
+    // As many as calls may use, and the GET stream.
     until("no more are kept", || sockets(&url) <= 101).await;
     call(&manager, "sleep", json!({"ms": 0})).await.unwrap();
     manager.close().await;

@@ -1,4 +1,4 @@
-//! Hazard: many programs started at once leave each other no time to get ready, or one that hangs keeps the others waiting.
+//! Hazard: many programs that start at once starve each other, or a hanging one blocks the others.
 
 mod common;
 
@@ -69,7 +69,7 @@ async fn the_time_in_the_queue_does_not_count() {
     let knobs = ["--burn", "1500", "--journal", journal.path()];
     let mut servers: Map<_, _> =
         (0..places()).map(|n| (format!("burning{n}"), stdio(&knobs))).collect();
-    // Less than any of the others needs, by whatever is left of the machine.
+    // Less than any other needs, however busy the machine is.
     let mut server = stdio(&[]);
     server["timeout"] = json!(1200);
     server["restart"] = json!("never");

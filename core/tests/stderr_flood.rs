@@ -1,4 +1,4 @@
-//! Hazard: a server that writes to stderr without end blocks itself, or fills our memory.
+//! Hazard: a server that writes to stderr endlessly blocks itself or fills our memory.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Hazard: an answer that came while this process was stopped is thrown away, because its time is over.
+//! Hazard: an answer that arrived while this process was stopped is discarded, because its time limit has passed.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,7 +10,7 @@ use common::{Journal, Web, fixture, until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than any limit of the servers here.
+/// Longer than any limit of these servers.
 const STOPPED: Duration = Duration::from_millis(2000);
 const ROUNDS: usize = 4;
 
@@ -56,7 +56,7 @@ fn count(journal: &Journal, method: &str) -> usize {
     journal.entries().iter().filter(|entry| entry["method"] == method).count()
 }
 
-/// What becomes of a call whose host is stopped when the server has got this message, and goes on after all limits.
+/// The outcome of a call whose host is stopped when the server gets this message, and continues after all limits.
 async fn stopped_at(method: &str, definition: Value, journal: &Journal) -> Output {
     let before = count(journal, method);
     let host = Host::start(&definition, 200);
@@ -116,7 +116,7 @@ async fn a_server_that_answered_while_we_were_stopped_is_not_restarted() {
     for _ in 0..2 {
         let before = count(&journal, "ping");
         until("a ping has come", || count(&journal, "ping") > before).await;
-        // Longer than a sign of life may take.
+        // Longer than the limit of a health probe.
         host.stop_for(Duration::from_millis(3500)).await;
     }
     check(&host.end(), 0);

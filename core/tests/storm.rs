@@ -1,4 +1,4 @@
-//! Hazard: under load and while servers die, freeze and come back, a call is lost or runs twice, or something leaks.
+//! Hazard: under load, while servers die, freeze and recover, a call is lost or runs twice, or something leaks.
 
 mod common;
 #[path = "storm/plan.rs"]

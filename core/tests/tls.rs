@@ -1,4 +1,4 @@
-//! Hazard: a server behind TLS is not reached although its authority is trusted, or is reached although it is not.
+//! Hazard: a server with a trusted certificate is not reached over TLS, or one with an untrusted certificate is.
 
 mod common;
 
@@ -41,7 +41,7 @@ impl Authority {
     }
 }
 
-/// Takes TLS off and passes the rest on; gives the URL to dial.
+/// Terminates TLS and forwards the rest; returns the URL to dial.
 async fn behind_tls(authority: &Authority, plain: SocketAddr) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://localhost:{}/mcp", listener.local_addr().unwrap().port());

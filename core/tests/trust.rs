@@ -1,4 +1,4 @@
-//! Hazard: a cloned repository starts programs, or reads our keys, before anybody has agreed to it.
+//! Hazard: a cloned repository starts programs or reads our keys before the user has agreed.
 
 mod common;
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-/// A home and a cloned project in it, which declares one program and what else is asked for.
+/// A home with a cloned project, which declares one program and further content.
 struct Site {
     _dir: TempDir,
     project: PathBuf,
@@ -72,7 +72,7 @@ async fn call(manager: &Manager, server: &str) -> mcpool::Result<String> {
     Ok(manager.call_tool(server, "echo", arguments, options).await?.text().to_string())
 }
 
-/// Counts the questions and answers each by `answer`, when it may.
+/// Counts the questions and answers each with `answer`, once it may.
 fn asking(answer: bool, gate: Option<Arc<Notify>>) -> (Trust, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = asked.clone();
@@ -202,7 +202,7 @@ async fn a_link_to_a_trusted_file_borrows_no_trust() {
     let manager = Manager::discover(discover, apart()).await.unwrap();
     assert_eq!(manager.connect_all().await.unwrap().blocked, ["s"]);
 
-    // By its own name it can be trusted like any other file, and taken back.
+    // By its own path it can be trusted and revoked like any other file.
     let link = clone.join(".mcp.json");
     assert_eq!(site.trust(&link, None).unwrap().len(), 1);
     let report = manager.connect_all().await.unwrap();
@@ -284,12 +284,12 @@ async fn an_open_question_holds_up_nobody_else_and_a_late_yes_connects() {
     let pending_without_cache = PendingWithoutCache::Skip;
     let manager =
         site.with(apart().trust(trust).pending_without_cache(pending_without_cache)).await;
-    // However slow the machine is, only the open question is late when the gate closes.
+    // Even on a slow machine, only the open question is late when the gate closes.
     manager.connect("mine").await.unwrap();
     let report = manager.connect_all().await.unwrap();
     assert_eq!((report.connected, report.pending), (vec!["mine".to_owned()], vec!["s".to_owned()]));
     assert_eq!(manager.connect("s").await.unwrap_err().code(), "UNTRUSTED");
-    // The product's "timeout" is the call's as well: with more, it is the question that ends first.
+    // The product's "timeout" also limits the call: with a longer one, the question ends first.
     let options = CallOptions::default().timeout(Duration::from_secs(60));
     let arguments = Arguments::new(&json!({"text": "hi"})).unwrap();
     let refused = manager.call_tool("s", "echo", arguments, options).await.unwrap_err();
@@ -404,7 +404,7 @@ async fn a_projects_remote_server_gets_nothing_of_ours_but_what_a_trusted_comman
     let server =
         json!({"url": format!("{url}?k=${{TOKEN}}"), "headers": headers, "env": {"MINE": "own"}});
     let site = Site::new(json!({}));
-    // In our own file, because others do not know commands.
+    // In mcpool's own file, because others do not support commands.
     let file = site.project.join(".mcpool/mcp.json");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, json!({"mcpServers": {"s": server}}).to_string()).unwrap();
@@ -437,7 +437,7 @@ async fn a_yes_is_to_what_was_shown() {
     std::fs::write(&vars, "WHAT=hostile").unwrap();
     let (trust, asked) = asking(true, None);
     let manager = site.manager(trust).await;
-    // Shown it would be harmless, and as it was found it is not.
+    // When it would be shown the file is harmless, but when it was found it was not.
     std::fs::write(&vars, "WHAT=harmless").unwrap();
     assert_eq!(manager.connect_all().await.unwrap().blocked, ["s"]);
     assert_eq!(asked.load(Ordering::SeqCst), 0);

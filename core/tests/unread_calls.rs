@@ -1,5 +1,5 @@
-//! Hazard: a call that a dying server never read is lost or runs twice. Also meant for a release build, which is fast
-//! enough to write into the pipe of a server whose end nobody has seen yet.
+//! Hazard: a call that a dying server never read is lost or runs twice. Also run as a release build, which is fast
+//! enough to write into the pipe of a server whose end is not noticed yet.
 
 mod common;
 
@@ -33,11 +33,11 @@ impl Killed {
 
     fn signal(&self, signal: i32) {
         let pid = self.manager.status()[0].pid.expect("it is up");
-        // SAFETY: it is the server that this test has started, and mcpool has not buried it yet.
+        // SAFETY: this test started the server, and mcpool has not reaped it yet.
         unsafe { libc::kill(pid as i32, signal) };
     }
 
-    /// From now on nothing is read.
+    /// Nothing is read from now on.
     async fn stop(&self) {
         self.signal(libc::SIGSTOP);
         let pid = self.manager.status()[0].pid.expect("it is up");
@@ -79,7 +79,7 @@ async fn a_call_right_after_the_death_of_its_server_goes_to_the_next() {
     for round in 0..ROUNDS {
         let pid = killed.manager.status()[0].pid.expect("it is up");
         killed.signal(libc::SIGKILL);
-        // Until then its last read may still take in what is written.
+        // Until then its last read may still receive what is written.
         while common::lives(pid.into()) {
             std::thread::yield_now();
         }
@@ -222,7 +222,7 @@ async fn nothing_is_proved_while_somebody_may_still_read() {
         let answer = call.await;
         for entry in killed.journal.entries().iter().filter(|entry| entry["event"] == "heir") {
             let pid = entry["pid"].as_i64().unwrap() as i32;
-            // SAFETY: the server that this test has started has started it; it ends by itself only after minutes.
+            // SAFETY: the server that this test started has started it; it ends by itself only after minutes.
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
         if goes_on {

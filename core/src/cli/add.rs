@@ -1,5 +1,4 @@
-//! Owns `mcpool add`: from words on the command line to a definition in a file. What a definition may say and how
-//! files are changed is `config`'s.
+//! Owns `mcpool add`: turns arguments into a definition in a config file. Leaves validation and file edits to `config`.
 
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Map, Value, json};
@@ -8,7 +7,7 @@ use super::place::PlaceArgs;
 use super::screen::Screen;
 use super::shown::{self, quoted, short};
 use super::terminal::Tint;
-use super::{Ended, OK, misused};
+use super::{Ended, OK, usage_error};
 use crate::config::{self, Config, EditScope};
 use crate::redact;
 use crate::shell;
@@ -33,7 +32,7 @@ pub(super) struct Add {
     url: Option<String>,
     /// How it is reached; by default http for a URL, websocket for a ws:// URL
     #[arg(long, value_enum)]
-    transport: Option<Kind>,
+    transport: Option<TransportArg>,
     /// A header of each request; may be repeated
     #[arg(long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
@@ -60,7 +59,7 @@ pub(super) struct Add {
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Kind {
+enum TransportArg {
     Stdio,
     Http,
     Sse,
@@ -70,8 +69,8 @@ enum Kind {
 
 impl Add {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
-        let definition = self.definition().map_err(|problem| misused("add", &problem))?;
-        let place = self.place.chosen_or_own()?;
+        let definition = self.definition().map_err(|problem| usage_error("add", &problem))?;
+        let place = self.place.selected_or_user_file()?;
         let edited = config::add(&place, &self.name, definition.clone())?;
         let (name, path) = (&self.name, edited.path.display().to_string());
         let shown = canonical(name, definition);
@@ -89,7 +88,7 @@ impl Add {
         let next = match self.url {
             None if project => format!("mcpool trust {}", quoted(&path)),
             _ => match &place.file {
-                // Discovery would not look there.
+                // Discovery does not read a file that was named explicitly.
                 Some(_) => shell::mcpool("test", name, &format!("--config {}", quoted(&path))),
                 None => shell::mcpool("test", name, ""),
             },
@@ -98,19 +97,19 @@ impl Add {
         Ok(OK)
     }
 
-    /// The definition that the words mean, or what is wrong with them.
+    /// Builds the definition from the arguments, or says what is wrong with them.
     fn definition(&self) -> Result<Value, String> {
         let mut fields = Map::new();
         match (&self.url, self.command.split_first()) {
             (Some(_), Some(_)) => {
                 return Err("Use either --url or -- <command...>, not both.".to_owned());
             }
-            (Some(url), None) => self.remote(url, &mut fields)?,
+            (Some(url), None) => self.remote_fields(url, &mut fields)?,
             (None, _) if self.token.is_some() => {
                 return Err("--token requires --url (HTTP/SSE transport).".to_owned());
             }
             (None, None) => return Err("Use either --url or -- <command...>.".to_owned()),
-            (None, Some((program, args))) => self.stdio(program, args, &mut fields)?,
+            (None, Some((program, args))) => self.stdio_fields(program, args, &mut fields)?,
         }
         if let Some(timeout) = self.timeout {
             fields.insert("timeout".to_owned(), json!(timeout));
@@ -121,19 +120,19 @@ impl Add {
         Ok(Value::Object(fields))
     }
 
-    fn remote(&self, url: &str, fields: &mut Map<String, Value>) -> Result<(), String> {
+    fn remote_fields(&self, url: &str, fields: &mut Map<String, Value>) -> Result<(), String> {
         if !self.env.is_empty() || self.cwd.is_some() {
             return Err("--env and --cwd are for -- <command...>, not for --url.".to_owned());
         }
         let socket = ["ws://", "wss://"].iter().any(|scheme| url.starts_with(scheme));
         let kind = match self.transport {
-            Some(Kind::Stdio) => {
+            Some(TransportArg::Stdio) => {
                 return Err("--transport stdio requires -- <command...>.".to_owned());
             }
-            Some(Kind::Sse) => "sse",
-            Some(Kind::Websocket) => "websocket",
+            Some(TransportArg::Sse) => "sse",
+            Some(TransportArg::Websocket) => "websocket",
             None if socket => "websocket",
-            Some(Kind::Http) | None => "http",
+            Some(TransportArg::Http) | None => "http",
         };
         let mut headers = Map::new();
         for header in &self.headers {
@@ -154,7 +153,7 @@ impl Add {
         Ok(())
     }
 
-    fn stdio(
+    fn stdio_fields(
         &self,
         program: &str,
         args: &[String],
@@ -163,7 +162,7 @@ impl Add {
         if !self.headers.is_empty() {
             return Err("--header requires --url (HTTP/SSE transport).".to_owned());
         }
-        if self.transport.is_some_and(|kind| kind != Kind::Stdio) {
+        if self.transport.is_some_and(|kind| kind != TransportArg::Stdio) {
             return Err("--transport http, sse and websocket require --url.".to_owned());
         }
         fields.insert("command".to_owned(), json!(program));
@@ -185,7 +184,7 @@ impl Add {
     }
 }
 
-/// The definition as the file has it now, fit to be shown.
+/// The definition in canonical form, redacted.
 fn canonical(name: &str, definition: Value) -> Value {
     let read = Config::from_value(json!({"mcpServers": {name: definition}})).ok();
     let config = read.and_then(|mut read| read.servers.shift_remove(name)?.config.ok());

@@ -1,4 +1,4 @@
-//! Owns `mcpool call`: one tool of one server, and its answer.
+//! Owns `mcpool call`: calls one tool of one server and prints its result.
 
 use std::io::Read;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use clap::{Args, value_parser};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::connect::{connect_needed, not_connected};
-use super::pairs::{Pair, object};
+use super::connect::{connect_required, not_connected};
+use super::pairs::{Pair, build_object};
 use super::screen::Screen;
 use super::sources::Sources;
 use super::work::with_manager;
-use super::{Ended, FAILED, Failure, OK, misused};
+use super::{Ended, FAILED, Failure, OK, usage_error};
 use crate::call::{Arguments, CallOptions};
 use crate::manager::{Manager, ManagerOptions};
 
@@ -67,25 +67,25 @@ impl FromStr for Word {
     }
 }
 
-/// What the tool gets.
-enum Given {
+/// The tool's arguments as given on the command line.
+enum ToolArguments {
     Whole(Arguments),
     Pairs(Vec<Pair>),
 }
 
 impl Call {
     pub(super) fn run(mut self, screen: &mut Screen) -> Ended {
-        let given = self.given()?;
+        let given = self.parse_arguments()?;
         let found = self.sources.find()?;
         let (config, options) = (found.config.clone(), ManagerOptions::default());
         with_manager(config, options, screen, async |manager, screen| {
-            let connected = connect_needed(manager, &found.config, &self.server, screen).await;
+            let connected = connect_required(manager, &found.config, &self.server, screen).await;
             if let Err(error) = connected {
                 return not_connected(&self.server, error, screen);
             }
             let arguments = match given {
-                Given::Whole(arguments) => arguments,
-                Given::Pairs(pairs) => self.typed(&pairs, manager)?,
+                ToolArguments::Whole(arguments) => arguments,
+                ToolArguments::Pairs(pairs) => self.typed_arguments(&pairs, manager)?,
             };
             let timeout = self.timeout.map(|ms| Duration::from_millis(ms.into()));
             let options = CallOptions { timeout, ..CallOptions::default() };
@@ -96,9 +96,9 @@ impl Call {
         })
     }
 
-    fn given(&mut self) -> Result<Given, Failure> {
+    fn parse_arguments(&mut self) -> Result<ToolArguments, Failure> {
         if let Some(text) = &self.args {
-            return read_object(text).map(Given::Whole);
+            return read_args_option(text).map(ToolArguments::Whole);
         }
         let mut pairs = Vec::new();
         let alone = self.words.len() == 1;
@@ -106,43 +106,42 @@ impl Call {
             match word {
                 Word::Pair(pair) => pairs.push(pair),
                 Word::Object(text) if alone => {
-                    return whole(text, "the arguments").map(Given::Whole);
+                    return parse_object(text, "the arguments").map(ToolArguments::Whole);
                 }
                 Word::Object(_) => {
                     let problem = "a JSON object has all arguments: nothing may stand beside it";
-                    return Err(misused("call", problem));
+                    return Err(usage_error("call", problem));
                 }
             }
         }
-        Ok(Given::Pairs(pairs))
+        Ok(ToolArguments::Pairs(pairs))
     }
 
-    fn typed(&self, pairs: &[Pair], manager: &Manager) -> Result<Arguments, Failure> {
+    fn typed_arguments(&self, pairs: &[Pair], manager: &Manager) -> Result<Arguments, Failure> {
         let catalog = manager.get_tools();
         let mut tools = catalog.tools().iter().map(|tool| &tool.of);
         let tool = tools.find(|of| of.server() == self.server && of.raw_name() == self.tool);
-        // Without the tool nothing is sent anyway, and the call says so.
+        // An unknown tool is reported by the call itself.
         let schema = tool.and_then(|tool| serde_json::from_str(&tool.input_schema()).ok());
-        let json = object(pairs, &schema.unwrap_or(Value::Null))
-            .map_err(|problem| misused("call", &problem))?;
+        let json = build_object(pairs, &schema.unwrap_or(Value::Null))
+            .map_err(|problem| usage_error("call", &problem))?;
         Ok(Arguments::from_json(json)?)
     }
 }
 
-/// The value of `--args`.
-fn read_object(text: &str) -> Result<Arguments, Failure> {
+/// Reads the value of `--args`.
+fn read_args_option(text: &str) -> Result<Arguments, Failure> {
     let mut json = text.as_bytes().to_vec();
     if text == "-" {
         json.clear();
-        std::io::stdin()
-            .lock()
-            .read_to_end(&mut json)
-            .map_err(|error| misused("call", &format!("standard input cannot be read: {error}")))?;
+        std::io::stdin().lock().read_to_end(&mut json).map_err(|error| {
+            usage_error("call", &format!("standard input cannot be read: {error}"))
+        })?;
     }
-    whole(json, "--args")
+    parse_object(json, "--args")
 }
 
-fn whole(json: impl Into<Vec<u8>>, named: &str) -> Result<Arguments, Failure> {
+fn parse_object(json: impl Into<Vec<u8>>, named: &str) -> Result<Arguments, Failure> {
     Arguments::from_json(json.into())
-        .map_err(|error| misused("call", &format!("{named}: {}", error.message())))
+        .map_err(|error| usage_error("call", &format!("{named}: {}", error.message())))
 }

@@ -1,9 +1,9 @@
-//! Owns connecting for a look: one server or all of them, and who did not make it.
+//! Owns connecting one server or all of them for one command, and reporting those that failed.
 
 use indexmap::IndexMap;
 
 use super::advice::advised;
-use super::progress::shown_while;
+use super::progress::with_progress;
 use super::screen::Screen;
 use super::sources::Found;
 use super::terminal::Tint;
@@ -14,15 +14,15 @@ use crate::manager::{ConnectReport, Manager};
 use crate::status::{ServerStatus, State};
 
 pub(super) struct Connected {
-    /// Of the servers that were asked for.
+    /// Statuses of the requested servers.
     pub(super) statuses: Vec<ServerStatus>,
     pub(super) failed: IndexMap<String, Error>,
-    /// Servers whose source is not trusted, and how that is said.
+    /// Servers whose source is not trusted, each with the error to show.
     pub(super) blocked: IndexMap<String, Error>,
-    /// Servers that are only remembered.
+    /// Servers whose tools come from the cache.
     pub(super) deferred: Vec<String>,
-    /// The one server that was asked for, or one that the config requires, is not up.
-    pub(super) misses_wanted: bool,
+    /// The requested server, or one that the config requires, is not connected.
+    pub(super) is_required_missing: bool,
 }
 
 impl Connected {
@@ -37,17 +37,17 @@ pub(super) async fn connect(
     only: Option<&str>,
     screen: &Screen,
 ) -> Result<Connected, Failure> {
-    found.tell_oddities(screen);
+    found.print_warnings(screen);
     let config = &found.config;
     let outcome = match only {
         Some(server) => connect_one(manager, config, server, screen).await,
         None => {
-            let servers = startable(config);
-            shown_while(manager, &servers, screen, manager.connect_all()).await
+            let servers = enabled_servers(config);
+            with_progress(manager, &servers, screen, manager.connect_all()).await
         }
     };
-    tell_values(manager, config, screen);
-    let misses_wanted = outcome.is_err();
+    print_value_warnings(manager, config, screen);
+    let is_required_missing = outcome.is_err();
     let report = match (only, outcome) {
         (_, Ok(report)) => report,
         (None, Err(_)) => ConnectReport::default(),
@@ -61,21 +61,21 @@ pub(super) async fn connect(
     };
     let asked = |status: &ServerStatus| only.is_none_or(|server| status.name == server);
     let statuses: Vec<ServerStatus> = manager.status().into_iter().filter(asked).collect();
-    let mut troubles = report.failed;
-    // When a required server is missing there is no report; what went wrong is in the statuses. Of blocked servers
-    // the report has the names alone.
+    let mut errors = report.failed;
+    // Without a report (a required server is missing), the errors are in the statuses. For blocked servers, the report
+    // has only names.
     for status in &statuses {
-        let told = misses_wanted || status.state == State::Blocked;
-        if let (true, Some(error)) = (told, &status.error) {
-            troubles.entry(status.name.clone()).or_insert_with(|| error.clone());
+        let is_reported = is_required_missing || status.state == State::Blocked;
+        if let (true, Some(error)) = (is_reported, &status.error) {
+            errors.entry(status.name.clone()).or_insert_with(|| error.clone());
         }
     }
-    let troubles = troubles.into_iter().map(|(name, error)| {
+    let errors = errors.into_iter().map(|(name, error)| {
         let error = advised(&name, config.servers.get(&name), error);
         (name, error)
     });
     let (blocked, failed): (IndexMap<_, _>, IndexMap<_, _>) =
-        troubles.partition(|(_, error)| error.kind() == ErrorKind::Untrusted);
+        errors.partition(|(_, error)| error.kind() == ErrorKind::Untrusted);
     for (server, error) in &failed {
         screen.trouble(&failed_to_connect(server), error);
     }
@@ -83,25 +83,25 @@ pub(super) async fn connect(
         screen.note(Tint::Yellow, &format!("Blocked \"{server}\":"), error.message());
         screen.hint(error);
     }
-    Ok(Connected { statuses, failed, blocked, deferred: report.deferred, misses_wanted })
+    Ok(Connected { statuses, failed, blocked, deferred: report.deferred, is_required_missing })
 }
 
-/// Tells what was odd about values that were looked up while connecting.
-fn tell_values(manager: &Manager, config: &Config, screen: &Screen) {
+/// Prints warnings about values that were looked up while connecting.
+fn print_value_warnings(manager: &Manager, config: &Config, screen: &Screen) {
     for warning in manager.warnings().iter().skip(config.warnings.len()) {
         screen.note(Tint::Yellow, "Warning:", warning);
     }
 }
 
-/// Connects the server that is needed and waits for it; tells what was odd about it.
-pub(super) async fn connect_needed(
+/// Connects the server, waits for it and prints its warnings.
+pub(super) async fn connect_required(
     manager: &Manager,
     config: &Config,
     server: &str,
     screen: &Screen,
 ) -> crate::error::Result<()> {
     let connected = connect_one(manager, config, server, screen).await;
-    tell_values(manager, config, screen);
+    print_value_warnings(manager, config, screen);
     connected.map(drop)
 }
 
@@ -112,12 +112,12 @@ async fn connect_one(
     screen: &Screen,
 ) -> crate::error::Result<ConnectReport> {
     let servers = [server.to_owned()];
-    let connected = shown_while(manager, &servers, screen, manager.connect(server)).await;
+    let connected = with_progress(manager, &servers, screen, manager.connect(server)).await;
     let report = || ConnectReport { connected: servers.into(), ..ConnectReport::default() };
     connected.map(|()| report()).map_err(|error| advised(server, config.servers.get(server), error))
 }
 
-/// Ends a command that needs the server. A name that nobody has is not the server's failure.
+/// Ends a command that needs the server. An unknown name is a usage error, not a failure of the server.
 pub(super) fn not_connected(server: &str, error: Error, screen: &mut Screen) -> Ended {
     if error.kind() == ErrorKind::ServerNotFound {
         return Err(error.into());
@@ -130,7 +130,7 @@ pub(super) fn failed_to_connect(server: &str) -> String {
     format!("Failed to connect to \"{server}\":")
 }
 
-fn startable(config: &Config) -> Vec<String> {
+fn enabled_servers(config: &Config) -> Vec<String> {
     let usable = |(name, declared): (&String, &crate::config::Declared)| {
         let on = declared.config.as_ref().is_ok_and(|config| config.enabled);
         on.then(|| name.clone())

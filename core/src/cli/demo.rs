@@ -1,4 +1,4 @@
-//! Owns `mcpool demo`: the whole way of a connection, shown with the server that ships inside.
+//! Owns `mcpool demo`: walks through a whole connection with the built-in demo server.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use super::screen::Screen;
 use super::status::{self, in_ms};
 use super::table::Cell;
 use super::terminal::Tint;
-use super::tools::Listed;
+use super::tools::ToolJson;
 use super::work::with_manager;
 use super::{Ended, Failure, OK};
 use crate::call::{Arguments, CallOptions};
@@ -22,13 +22,13 @@ use crate::status::State;
 const SERVER: &str = "demo";
 const INDENT: &str = "   ";
 
-pub(super) fn run(restart: &[String], screen: &mut Screen) -> Ended {
-    let mut words = restart.iter().map(String::as_str).chain(["demo-server"]);
+pub(super) fn run(relaunch: &[String], screen: &mut Screen) -> Ended {
+    let mut words = relaunch.iter().map(String::as_str).chain(["demo-server"]);
     let (command, args) = (words.next(), words.collect::<Vec<_>>());
-    // The program is our own: whatever let this process run must reach it too, such as a PYTHONPATH.
+    // The child is this same program, so it needs the same environment, such as PYTHONPATH.
     let definition = json!({"command": command, "args": args, "inheritEnv": "all"});
     let config = Config::from_value(json!({"mcpServers": {SERVER: definition}}))?;
-    // What is only shown leaves nothing behind, in the cache either.
+    // The demo leaves nothing behind, not even in the cache.
     let options = ManagerOptions { cache_dir: CacheDir::Off, ..ManagerOptions::default() };
     with_manager(config, options, screen, tour)
 }
@@ -77,7 +77,7 @@ fn tools(manager: &Manager, screen: &mut Screen) -> Value {
         .iter()
         .map(|tool| vec![Cell::new(Tint::Bold, &tool.name), Cell::plain(tool.of.description())]);
     screen.table(INDENT, &["NAME", "DESCRIPTION"], rows.collect());
-    json!(catalog.tools().iter().map(Listed::new).collect::<Vec<_>>())
+    json!(catalog.tools().iter().map(ToolJson::new).collect::<Vec<_>>())
 }
 
 async fn call(
@@ -115,11 +115,11 @@ async fn recover(manager: &Manager, screen: &mut Screen) -> Result<Value, Failur
     heading(screen, "Kill the server, and call it at once");
     let killed = manager.status().first().and_then(|status| status.pid);
     let started = Instant::now();
-    let mut news = manager.events();
+    let mut events = manager.events();
     if let Some(pid) = killed.and_then(|pid| Pid::from_raw(pid as i32)) {
         let _ = rustix::process::kill_process(pid, Signal::KILL);
     }
-    until_lost(&mut news).await;
+    wait_until_lost(&mut events).await;
     let sent = Arguments::new(&json!({"name": "Grace"}))?;
     let result = manager.call_tool(SERVER, "greet", sent, CallOptions::default()).await?;
     let ms = ms_since(started);
@@ -130,9 +130,9 @@ async fn recover(manager: &Manager, screen: &mut Screen) -> Result<Value, Failur
     Ok(json!({"killed": killed, "text": result.text(), "restarts": restarts, "ms": ms}))
 }
 
-/// A call that leaves before the end is noticed would be lost with the server.
-async fn until_lost(news: &mut Events) {
-    while let Some(event) = news.next().await {
+/// Waits until the loss is noticed: a call that is sent earlier would be lost with the server.
+async fn wait_until_lost(events: &mut Events) {
+    while let Some(event) = events.next().await {
         if let EventKind::Status { state: State::Reconnecting, .. } = event.kind {
             return;
         }

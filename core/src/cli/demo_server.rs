@@ -1,5 +1,5 @@
-//! Owns the small MCP server behind `mcpool demo`: JSON-RPC lines on standard input and output, one at a time, until
-//! the input ends. It shares no code with the client, so that the demo shows a real conversation.
+//! Owns the small MCP server behind `mcpool demo`: JSON-RPC lines over stdio, one at a time, until the input ends. It
+//! shares no code with the client, so that the demo shows a real conversation.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Write};
@@ -17,7 +17,7 @@ const INVALID_PARAMS: i64 = -32602;
 
 type Answer = Result<Value, (i64, String)>;
 
-/// Serves until the input ends; gives the exit code.
+/// Serves until the input ends; returns the exit code.
 pub(super) fn serve() -> i32 {
     let mut output = io::stdout().lock();
     for line in io::stdin().lock().split(b'\n') {
@@ -30,7 +30,7 @@ pub(super) fn serve() -> i32 {
     super::OK
 }
 
-/// The line to send back; notifications and blank lines get none.
+/// The response line; notifications and blank lines have none.
 fn reply(line: &[u8]) -> Option<Value> {
     if line.trim_ascii().is_empty() {
         return None;
@@ -113,7 +113,7 @@ fn call(tool: &str, arguments: &Value) -> Answer {
         },
         "now" => text(time::rfc3339(now_ms())),
         "roll" => match arguments.get("sides").map_or(Some(6), Value::as_u64) {
-            // Each state hashes nothing to another random number.
+            // Each `RandomState` has random keys, so hashing nothing gives a random number.
             Some(sides @ 2..) => text((RandomState::new().hash_one(()) % sides + 1).to_string()),
             _ => mistake("sides must be a whole number above 1"),
         },
@@ -130,7 +130,7 @@ fn text(text: String) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-/// A mistake that a model can correct is a result, not an error of the protocol.
+/// A mistake that a model can correct is a result, not a protocol error.
 fn mistake(what: &str) -> Value {
     json!({"content": [{"type": "text", "text": what}], "isError": true})
 }

@@ -1,10 +1,10 @@
-//! Owns `mcpool discover`: which files are there, what each brings, which of them wins and why.
+//! Owns `mcpool discover`: lists the config files, their servers, and which file wins and why.
 
 use clap::Args;
 
 use super::screen::Screen;
 use super::shown::{Row, origin, reach, short, without_place};
-use super::sources::Around;
+use super::sources::DiscoveryArgs;
 use super::table::Cell;
 use super::terminal::Tint;
 use super::{Ended, FAILED, OK};
@@ -26,12 +26,12 @@ project says counts only once you trust it: until then yours is used.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct Discover {
     #[command(flatten)]
-    around: Around,
+    discovery_args: DiscoveryArgs,
 }
 
 impl Discover {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
-        let found = self.around.discover()?;
+        let found = self.discovery_args.discover()?;
         screen.document(&found.report());
         if found.files.is_empty() {
             screen.note(Tint::Dim, "Note:", "no config files were found");
@@ -55,7 +55,7 @@ impl Discover {
 fn files(found: &Discovery, screen: &mut Screen) {
     heading(screen, "Files, the first one wins");
     let rows = found.files.iter().map(|file| {
-        let (tint, said) = match &file.problem {
+        let (tint, note) = match &file.problem {
             Some(problem) => (Tint::Red, without_place(problem, &file.path).to_owned()),
             None => (Tint::Plain, String::new()),
         };
@@ -64,7 +64,7 @@ fn files(found: &Discovery, screen: &mut Screen) {
             Cell::plain(level(file.level)),
             Cell::plain(file.servers),
             Cell::plain(short(&file.path)),
-            Cell::new(tint, said),
+            Cell::new(tint, note),
         ]
     });
     screen.table("  ", &["PRODUCT", "LEVEL", "SERVERS", "FILE", "PROBLEM"], rows.collect());

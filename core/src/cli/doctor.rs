@@ -9,12 +9,12 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::advice::no_such_server;
-use super::progress::shown_while;
+use super::progress::with_progress;
 use super::screen::Screen;
 use super::shown::short;
 use super::sources::{Found, Sources};
 use super::terminal::{Tint, tame, width};
-use super::work::{tried_once, with_manager};
+use super::work::{with_manager, without_restarts};
 use super::{Ended, FAILED, OK};
 use crate::error::Result;
 use crate::manager::ManagerOptions;
@@ -72,13 +72,13 @@ impl Doctor {
         let wanted = |name: &String| self.servers.is_empty() || self.servers.contains(name);
         let names: Vec<String> =
             found.config.servers.keys().filter(|name| wanted(name)).cloned().collect();
-        let config = tried_once(found.config.clone());
+        let config = without_restarts(found.config.clone());
         with_manager(config, ManagerOptions::default(), screen, async |manager, screen| {
             let examined = stream::iter(&names)
                 .map(|name| server::examine(manager, name, &found.config.servers[name]))
                 .buffered(TOGETHER)
                 .collect::<Vec<Examined>>();
-            let mut servers = shown_while(manager, &names, screen, examined).await;
+            let mut servers = with_progress(manager, &names, screen, examined).await;
             let project = found.config.project.iter().filter(|entry| wanted(&entry.name));
             servers.extend(project.filter_map(server::examine_held_back));
             Ok(tell(&found, &files, &servers, screen))
@@ -113,7 +113,7 @@ fn tell(found: &Found, files: &[Examined], servers: &[Examined], screen: &mut Sc
         screen.note(Tint::Yellow, "Warning:", warning);
     }
     if servers.is_empty() {
-        found.tell_nothing(screen);
+        found.print_no_servers(screen);
     }
     let ok = count(Verdict::Ok);
     screen.say(format!("\n{ok} ok, {warnings} with warnings, {broken} broken"));

@@ -1,4 +1,4 @@
-//! Owns `mcpool list`: the servers as they are configured. It starts nothing.
+//! Owns `mcpool list`: prints the configured servers. Starts nothing.
 
 use clap::Args;
 use serde_json::json;
@@ -30,12 +30,12 @@ impl List {
         let found = self.sources.find()?;
         let rows = Row::all(&found.config);
         screen.document(&json!({"servers": rows, "warnings": found.config.warnings}));
-        found.tell_oddities(screen);
+        found.print_warnings(screen);
         if rows.is_empty() {
-            found.tell_nothing(screen);
+            found.print_no_servers(screen);
             return Ok(OK);
         }
-        // In one file that was named, every server is from there.
+        // With a named file, every server has the same source.
         let source = |row: &Row<'_>| found.discovery.as_ref().map(|_| origin(row.source));
         let cells = |row: &Row<'_>| {
             vec![

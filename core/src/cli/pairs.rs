@@ -1,5 +1,5 @@
-//! Owns `key=value` and `key:=json` on the command line: what a value means is the tool's schema's word.
-//! Invariant: numbers keep their digits; what JSON text the user wrote is what the server gets.
+//! Owns `key=value` and `key:=json` on the command line. The tool's schema decides the type of a value.
+//! Invariant: numbers keep their digits; JSON is sent exactly as the user wrote it.
 
 use std::str::FromStr;
 
@@ -10,13 +10,13 @@ use serde_json::value::{RawValue, to_raw_value};
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     key: String,
-    value: Written,
+    value: PairValue,
 }
 
 #[derive(Clone, Debug)]
-enum Written {
-    /// After `=`: its meaning depends on the schema.
-    Loose(String),
+enum PairValue {
+    /// After `=`: the schema decides its type.
+    Untyped(String),
     /// After `:=`.
     Json(Box<RawValue>),
 }
@@ -27,10 +27,13 @@ impl FromStr for Pair {
     fn from_str(word: &str) -> Result<Self, String> {
         let (key, text) = word.split_once('=').ok_or("write key=value or key:=json")?;
         let (key, value) = match key.strip_suffix(':') {
-            Some(key) => {
-                (key, Written::Json(json(text).map_err(|problem| mistaken(key, "JSON", &problem))?))
-            }
-            None => (key, Written::Loose(text.to_owned())),
+            Some(key) => (
+                key,
+                PairValue::Json(
+                    parse_json(text).map_err(|problem| invalid_value(key, "JSON", &problem))?,
+                ),
+            ),
+            None => (key, PairValue::Untyped(text.to_owned())),
         };
         if key.is_empty() {
             return Err("there is no key before \"=\"".to_owned());
@@ -39,27 +42,27 @@ impl FromStr for Pair {
     }
 }
 
-/// What a schema lets a loose value be.
-enum Meaning {
+/// The type that a schema gives to an untyped value.
+enum ValueType {
     Text,
     Json,
     Either,
 }
 
-/// One JSON object of all pairs, by the tool's input schema; or which pair cannot be meant.
-pub(super) fn object(pairs: &[Pair], schema: &Value) -> Result<Vec<u8>, String> {
+/// Builds one JSON object from all pairs by the tool's input schema; the error names the invalid pair.
+pub(super) fn build_object(pairs: &[Pair], schema: &Value) -> Result<Vec<u8>, String> {
     let mut fields = IndexMap::new();
     for Pair { key, value } in pairs {
         let value = match value {
-            Written::Json(json) => json.clone(),
-            Written::Loose(text) => {
-                let types = types(&schema["properties"][key.as_str()]);
-                match (meaning(&types), json(text)) {
-                    (Meaning::Text, _) | (Meaning::Either, Err(_)) => quoted(text),
+            PairValue::Json(json) => json.clone(),
+            PairValue::Untyped(text) => {
+                let types = allowed_types(&schema["properties"][key.as_str()]);
+                match (value_type(&types), parse_json(text)) {
+                    (ValueType::Text, _) | (ValueType::Either, Err(_)) => json_string(text),
                     (_, Ok(json)) => json,
-                    (Meaning::Json, Err(problem)) => {
+                    (ValueType::Json, Err(problem)) => {
                         let wanted = format!("JSON of type {}", types.join(" or "));
-                        return Err(mistaken(key, &wanted, &problem));
+                        return Err(invalid_value(key, &wanted, &problem));
                     }
                 }
             }
@@ -71,19 +74,19 @@ pub(super) fn object(pairs: &[Pair], schema: &Value) -> Result<Vec<u8>, String> 
     serde_json::to_vec(&fields).map_err(|error| error.to_string())
 }
 
-fn meaning(types: &[&str]) -> Meaning {
+fn value_type(types: &[&str]) -> ValueType {
     let text = types.contains(&"string");
-    // `null` decides nothing: `key:=null` is there to say it.
+    // `null` decides nothing: `key:=null` can express it.
     let other = types.iter().any(|name| !["string", "null"].contains(name));
     match (text, other) {
-        (true, false) => Meaning::Text,
-        (false, true) => Meaning::Json,
-        _ => Meaning::Either,
+        (true, false) => ValueType::Text,
+        (false, true) => ValueType::Json,
+        _ => ValueType::Either,
     }
 }
 
-/// The types that a property's schema names, directly or as alternatives.
-fn types(property: &Value) -> Vec<&str> {
+/// The types that a property's schema allows, directly or as alternatives.
+fn allowed_types(property: &Value) -> Vec<&str> {
     let named = match &property["type"] {
         Value::Array(names) => names.iter().collect(),
         name => vec![name],
@@ -93,16 +96,16 @@ fn types(property: &Value) -> Vec<&str> {
     named.into_iter().chain(alternatives).filter_map(Value::as_str).collect()
 }
 
-fn json(text: &str) -> Result<Box<RawValue>, String> {
+fn parse_json(text: &str) -> Result<Box<RawValue>, String> {
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| error.to_string())?;
     Ok(raw.to_owned())
 }
 
-fn quoted(text: &str) -> Box<RawValue> {
+fn json_string(text: &str) -> Box<RawValue> {
     to_raw_value(text).expect("text is always JSON")
 }
 
-fn mistaken(key: &str, wanted: &str, problem: &str) -> String {
+fn invalid_value(key: &str, wanted: &str, problem: &str) -> String {
     format!("the value of \"{key}\" must be {wanted}: {problem}")
 }
 
@@ -117,7 +120,7 @@ mod tests {
             "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "mixed": {"type": ["string", "integer"]},
         }});
         let pairs: Result<Vec<Pair>, String> = words.iter().map(|word| word.parse()).collect();
-        object(&pairs?, &schema).map(|json| String::from_utf8(json).unwrap())
+        build_object(&pairs?, &schema).map(|json| String::from_utf8(json).unwrap())
     }
 
     #[test]

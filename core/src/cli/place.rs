@@ -1,5 +1,6 @@
-//! Owns which file a change goes into: the one that is named, the user's or the project's own, or the one that
-//! declares the server, if it is ours. Files of other products are changed only when they are named.
+//! Owns which config file a command edits: the named one, mcpool's own of the user or the project, or the one that
+//! declares the server if it is mcpool's.
+//! Invariant: a file of another product is edited only when it is named.
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +16,8 @@ use crate::host_env::HostEnv;
 use crate::shell;
 use crate::trust::discover;
 
-/// The provider whose files are ours.
-const OURS: &str = "mcpool";
+/// The provider name of mcpool's own files.
+const OWN_PROVIDER: &str = "mcpool";
 
 #[derive(Args)]
 #[command(next_help_heading = "Which file")]
@@ -26,34 +27,34 @@ pub(super) struct PlaceArgs {
     file: Option<PathBuf>,
     /// mcpool's own: yours, or the project's
     #[arg(long, value_enum, conflicts_with = "file")]
-    scope: Option<Whose>,
+    scope: Option<ScopeArg>,
     /// The project's directory, if not the current one
     #[arg(long, value_name = "DIR", conflicts_with = "file")]
     project: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Whose {
+enum ScopeArg {
     User,
     Project,
 }
 
-/// Where a server that is to be changed is declared.
-pub(super) enum Home {
-    /// In a file that we may change.
-    Ours(Place),
+/// The file that declares a server which a command is to edit.
+pub(super) enum DeclaringFile {
+    /// One of mcpool's own files, or one that was named.
+    Own(Place),
     /// In a file of another product.
     Foreign(Box<Declared>),
 }
 
 impl PlaceArgs {
-    /// The file that was chosen, if one was.
-    pub(super) fn chosen(&self) -> Result<Option<Place>> {
+    /// The file that the arguments select, if any.
+    pub(super) fn selected(&self) -> Result<Option<Place>> {
         let place = |file, scope| self.place(file, scope).map(Some);
         match (&self.file, self.scope) {
             (Some(file), _) => place(Some(file.clone()), EditScope::User),
-            (None, Some(Whose::User)) => place(None, EditScope::User),
-            (None, Some(Whose::Project)) => place(None, EditScope::Project),
+            (None, Some(ScopeArg::User)) => place(None, EditScope::User),
+            (None, Some(ScopeArg::Project)) => place(None, EditScope::Project),
             (None, None) => match named_file() {
                 Some(file) => place(Some(file), EditScope::User),
                 None => Ok(None),
@@ -61,54 +62,54 @@ impl PlaceArgs {
         }
     }
 
-    /// The file that was chosen, or the user's own.
-    pub(super) fn chosen_or_own(&self) -> Result<Place> {
-        match self.chosen()? {
+    /// The selected file, or the user's own.
+    pub(super) fn selected_or_user_file(&self) -> Result<Place> {
+        match self.selected()? {
             Some(place) => Ok(place),
-            None => self.own(),
+            None => self.user_file(),
         }
     }
 
-    /// The user's own.
-    pub(super) fn own(&self) -> Result<Place> {
+    /// The user's own file.
+    pub(super) fn user_file(&self) -> Result<Place> {
         self.place(None, EditScope::User)
     }
 
-    /// The file that was chosen, or the one that declares the server.
-    pub(super) fn home_of(&self, name: &str) -> Result<Home> {
-        if let Some(place) = self.chosen()? {
-            return Ok(Home::Ours(place));
+    /// The selected file, or the file that declares the server.
+    pub(super) fn declaring_file(&self, name: &str) -> Result<DeclaringFile> {
+        if let Some(place) = self.selected()? {
+            return Ok(DeclaringFile::Own(place));
         }
-        let mut servers = self.discovery()?.config.servers;
+        let mut servers = self.discover_all()?.config.servers;
         let Some(declared) = servers.shift_remove(name) else {
             return Err(no_such_server(name, &servers));
         };
         match &declared.source.path {
-            Some(path) if declared.source.provider == OURS => {
+            Some(path) if declared.source.provider == OWN_PROVIDER => {
                 let mut place = self.place(Some(path.into()), EditScope::User)?;
                 if declared.source.level == Level::Project {
-                    // Nobody has named it: `DIR/.mcpool/mcp.json` was found.
+                    // Found by discovery as `DIR/.mcpool/mcp.json`, not named by the user.
                     place.within = Path::new(path).ancestors().nth(2).map(Path::to_owned);
                 }
-                Ok(Home::Ours(place))
+                Ok(DeclaringFile::Own(place))
             }
-            _ => Ok(Home::Foreign(Box::new(declared))),
+            _ => Ok(DeclaringFile::Foreign(Box::new(declared))),
         }
     }
 
-    /// Whether some file switches the server off.
-    pub(super) fn is_off(&self, name: &str) -> Result<bool> {
-        Ok(is_off(&self.discovery()?, name))
+    /// Whether any file disables the server.
+    pub(super) fn is_disabled(&self, name: &str) -> Result<bool> {
+        Ok(is_disabled(&self.discover_all()?, name))
     }
 
-    /// Why a server stays off: another file's own word is not overruled.
-    pub(super) fn switched_off(&self, name: &str) -> Result<Error> {
-        let servers = self.discovery()?.config.servers;
-        let foreign = servers.get(name).filter(|declared| declared.source.provider != OURS);
+    /// The error for a server that another file keeps disabled: its setting is not overruled.
+    pub(super) fn disabled_elsewhere(&self, name: &str) -> Result<Error> {
+        let servers = self.discover_all()?.config.servers;
+        let foreign = servers.get(name).filter(|declared| declared.source.provider != OWN_PROVIDER);
         if let Some(declared) = foreign
-            && is_off(&self.discovery_of(&declared.source.provider)?, name)
+            && is_disabled(&self.discover_provider(&declared.source.provider)?, name)
         {
-            let error = not_ours(name, declared, "enable");
+            let error = foreign_file_error(name, declared, "enable");
             let text = format!("{}, which switches it off", error.message());
             let hint = error.hint().unwrap_or_default();
             return Ok(Error::new(error.kind(), text).with_server(name).with_hint(hint));
@@ -119,16 +120,16 @@ impl PlaceArgs {
             .with_hint("look for \"disabledServers\" and \"enabledServers\""))
     }
 
-    fn discovery(&self) -> Result<Discovery> {
-        self.look(Vec::new())
+    fn discover_all(&self) -> Result<Discovery> {
+        self.discover(Vec::new())
     }
 
-    /// What a product's files say alone: no list of ours is read.
-    fn discovery_of(&self, provider: &str) -> Result<Discovery> {
-        self.look(vec![provider.to_owned()])
+    /// Discovery limited to one product's files; mcpool's own lists are not read.
+    fn discover_provider(&self, provider: &str) -> Result<Discovery> {
+        self.discover(vec![provider.to_owned()])
     }
 
-    fn look(&self, providers: Vec<String>) -> Result<Discovery> {
+    fn discover(&self, providers: Vec<String>) -> Result<Discovery> {
         let cwd = self.project.as_deref().map(existing_directory).transpose()?;
         Ok(discover(&DiscoverOptions { cwd, providers, ..DiscoverOptions::default() }))
     }
@@ -144,13 +145,13 @@ impl PlaceArgs {
     }
 }
 
-fn is_off(found: &Discovery, name: &str) -> bool {
+fn is_disabled(found: &Discovery, name: &str) -> bool {
     let declared = found.config.servers.get(name);
     declared.and_then(|it| it.config.as_ref().ok()).is_some_and(|config| !config.enabled)
 }
 
-/// Why a server of another product's file is not changed, and how it can be.
-pub(super) fn not_ours(name: &str, declared: &Declared, verb: &str) -> Error {
+/// The error for a server that is declared in another product's file, with the command that edits it there.
+pub(super) fn foreign_file_error(name: &str, declared: &Declared, verb: &str) -> Error {
     let file = declared.source.path.as_deref().unwrap_or_default();
     let text = format!("Server \"{name}\" is declared in {}", origin(&declared.source));
     let command = shell::mcpool(verb, name, &format!("--file {}", quoted(file)));

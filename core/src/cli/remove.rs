@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::place::{Home, PlaceArgs, not_ours};
+use super::place::{DeclaringFile, PlaceArgs, foreign_file_error};
 use super::screen::Screen;
 use super::shown::short;
 use super::{Ended, OK};
@@ -30,9 +30,11 @@ pub(super) struct Remove {
 impl Remove {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
         let name = &self.name;
-        let place = match self.place.home_of(name)? {
-            Home::Ours(place) => place,
-            Home::Foreign(declared) => return Err(not_ours(name, &declared, "remove").into()),
+        let place = match self.place.declaring_file(name)? {
+            DeclaringFile::Own(place) => place,
+            DeclaringFile::Foreign(declared) => {
+                return Err(foreign_file_error(name, &declared, "remove").into());
+            }
         };
         let edited = config::remove(&place, name)?;
         let path = edited.path.display().to_string();

@@ -1,5 +1,5 @@
-//! Owns how definitions and their sources look to people and programs.
-//! Invariant: what may be secret passes `redact` before it gets here.
+//! Owns how definitions and their sources are displayed, to people and as JSON.
+//! Invariant: values that may be secret pass through `redact` first.
 
 use std::path::Path;
 
@@ -15,25 +15,25 @@ use crate::redact;
 use crate::shell;
 use crate::trust::{Permit, stored_permit};
 
-/// A server as the config declares it.
+/// A server as configured.
 #[derive(Serialize)]
 pub(super) struct Row<'a> {
     pub(super) name: &'a str,
-    pub(super) state: Standing,
+    pub(super) state: RowState,
     pub(super) transport: Option<&'static str>,
-    /// Canonical, with stars.
+    /// Canonical and redacted.
     pub(super) definition: Option<Value>,
     pub(super) source: &'a Source,
     pub(super) shadows: &'a [Source],
-    /// Servers of the user that it would replace or switch off if it were trusted.
+    /// The user's servers that it would replace or disable if it were trusted.
     pub(super) replaces: Vec<&'a Source>,
     pub(super) error: Option<&'a Error>,
 }
 
-/// What becomes of a server when everything is connected.
+/// What `connect_all` would do with a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Standing {
+pub(super) enum RowState {
     On,
     Off,
     Invalid,
@@ -41,18 +41,18 @@ pub(super) enum Standing {
 }
 
 impl<'a> Row<'a> {
-    /// Every server of the config; then those of a project that are blocked because the user has one of that name.
+    /// All servers of the config, then a project's servers that are blocked because the user has one of the same name.
     pub(super) fn all(config: &'a Config) -> Vec<Self> {
         let servers = config.servers.iter();
         let rows = servers.map(|(name, declared)| Row::new(name, declared, config));
-        rows.chain(config.project.iter().filter_map(Row::of_held_back)).collect()
+        rows.chain(config.project.iter().filter_map(Row::from_held_back)).collect()
     }
 
-    fn of_held_back(entry: &'a ProjectEntry) -> Option<Self> {
+    fn from_held_back(entry: &'a ProjectEntry) -> Option<Self> {
         let held_back = entry.held_back.as_ref().filter(|_| !entry.name.is_empty())?;
         Some(Row {
             name: &entry.name,
-            state: Standing::Untrusted,
+            state: RowState::Untrusted,
             transport: entry.config.as_ref().map(|config| config.transport.name()),
             definition: Some(redact::definition(entry.definition.clone())),
             source: &entry.source,
@@ -68,10 +68,10 @@ impl<'a> Row<'a> {
         Row {
             name,
             state: match config {
-                Err(_) => Standing::Invalid,
-                Ok(config) if !config.enabled => Standing::Off,
-                Ok(_) if permit == Permit::Refused => Standing::Untrusted,
-                Ok(_) => Standing::On,
+                Err(_) => RowState::Invalid,
+                Ok(config) if !config.enabled => RowState::Off,
+                Ok(_) if permit == Permit::Refused => RowState::Untrusted,
+                Ok(_) => RowState::On,
             },
             transport: config.ok().map(|config| config.transport.name()),
             definition: config.ok().map(definition),
@@ -82,7 +82,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The command or the URL; of an invalid definition what is wrong.
+    /// The command or the URL; for an invalid definition, what is wrong with it.
     pub(super) fn reach(&self) -> String {
         match (&self.definition, self.error) {
             (Some(definition), _) => reach(definition),
@@ -92,23 +92,23 @@ impl<'a> Row<'a> {
     }
 }
 
-impl Standing {
+impl RowState {
     pub(super) fn cell(self) -> Cell {
         match self {
-            Standing::On => Cell::new(Tint::Green, "on"),
-            Standing::Off => Cell::new(Tint::Dim, "off"),
-            Standing::Invalid => Cell::new(Tint::Red, "invalid"),
-            Standing::Untrusted => Cell::new(Tint::Yellow, "untrusted"),
+            RowState::On => Cell::new(Tint::Green, "on"),
+            RowState::Off => Cell::new(Tint::Dim, "off"),
+            RowState::Invalid => Cell::new(Tint::Red, "invalid"),
+            RowState::Untrusted => Cell::new(Tint::Yellow, "untrusted"),
         }
     }
 }
 
-/// A definition fit to be shown.
+/// A redacted definition.
 pub(super) fn definition(config: &ServerConfig) -> Value {
     redact::definition(config.to_value())
 }
 
-/// The command line or the URL of a definition that is fit to be shown.
+/// The command line or the URL of a redacted definition.
 pub(super) fn reach(definition: &Value) -> String {
     if let Some(url) = definition["url"].as_str() {
         return url.to_owned();
@@ -118,7 +118,7 @@ pub(super) fn reach(definition: &Value) -> String {
     shell::join(words)
 }
 
-/// `cursor ~/.cursor/mcp.json`, or who handed it over.
+/// `~/.cursor/mcp.json (cursor)`, or the provider alone.
 pub(super) fn origin(source: &Source) -> String {
     match &source.path {
         Some(path) if source.provider == "file" => short(path),
@@ -127,36 +127,36 @@ pub(super) fn origin(source: &Source) -> String {
     }
 }
 
-/// A path as people say it: from the current directory on, or with `~` for the user's home.
+/// A short path for people: relative to the current directory, or with `~` for the home directory.
 pub(super) fn short(path: &str) -> String {
     let home = HostEnv::process().home();
-    from_here(path, home.as_deref())
-        .or_else(|| below(path, home.as_deref()?, "~"))
+    relative_to_cwd(path, home.as_deref())
+        .or_else(|| relative_to(path, home.as_deref()?, "~"))
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// A path as a shell takes it.
+/// A path quoted for a shell.
 pub(super) fn quoted(path: &str) -> String {
-    shell::path(&from_here(path, None).unwrap_or_else(|| path.to_owned()))
+    shell::path(&relative_to_cwd(path, None).unwrap_or_else(|| path.to_owned()))
 }
 
-/// A file's problem beside its path: line and column stay.
+/// The problem without the path that it begins with; line and column stay.
 pub(super) fn without_place<'p>(problem: &'p str, path: &str) -> &'p str {
     problem.strip_prefix(path).map_or(problem, |rest| rest.trim_start_matches([':', ' ']))
 }
 
-/// From the current directory on, unless that is the user's home.
-fn from_here(path: &str, home: Option<&Path>) -> Option<String> {
+/// The path relative to the current directory, unless that is the home directory.
+fn relative_to_cwd(path: &str, home: Option<&Path>) -> Option<String> {
     let here = std::env::current_dir().ok().filter(|here| Some(here.as_path()) != home)?;
-    let path = below(path, &here, ".")?;
-    // Hidden files need no sign that they are here.
+    let path = relative_to(path, &here, ".")?;
+    // Hidden files are shown without `./`.
     Some(path.strip_prefix("./").filter(|path| path.starts_with('.')).unwrap_or(&path).to_owned())
 }
 
-fn below(path: &str, directory: &Path, sign: &str) -> Option<String> {
+fn relative_to(path: &str, directory: &Path, prefix: &str) -> Option<String> {
     let rest = Path::new(path).strip_prefix(directory).ok()?;
     let within = directory.components().count() > 1 && !rest.as_os_str().is_empty();
-    within.then(|| format!("{sign}/{}", rest.display()))
+    within.then(|| format!("{prefix}/{}", rest.display()))
 }
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_path_below_a_directory_is_shown_from_there_on() {
-        let shown = |path: &str, directory: &str| below(path, Path::new(directory), "~");
+        let shown = |path: &str, directory: &str| relative_to(path, Path::new(directory), "~");
         assert_eq!(shown("/home/me/a/b", "/home/me/"), Some("~/a/b".to_owned()));
         assert_eq!(shown("/home/meter/a", "/home/me"), None);
         assert_eq!(shown("/home/me", "/home/me"), None);

@@ -1,4 +1,4 @@
-//! Owns which servers a command works with: those of one named file, or whatever is found on this machine.
+//! Owns which servers a command works with: those of one named file, or all that discovery finds.
 
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::HostEnv;
 use crate::trust::discover;
 
-/// Names the config file for commands without `--config`.
-pub(super) const VARIABLE: &str = "MCPOOL_CONFIG";
+/// Names the config file when `--config` is absent.
+pub(super) const CONFIG_VARIABLE: &str = "MCPOOL_CONFIG";
 
-/// More warnings than these are only counted: they are about files of other products, at every command.
-const NOTED_WARNINGS: usize = 3;
+/// More warnings than this are only counted: they concern other products' files and would repeat with every command.
+const MAX_PRINTED_WARNINGS: usize = 3;
 
 #[derive(Args)]
 #[command(next_help_heading = "Which servers")]
@@ -31,13 +31,13 @@ pub(super) struct Sources {
     )]
     config: Option<PathBuf>,
     #[command(flatten)]
-    around: Around,
+    discovery_args: DiscoveryArgs,
 }
 
 /// Where to look for the servers that the user has.
 #[derive(Args)]
 #[command(next_help_heading = "Which servers")]
-pub(super) struct Around {
+pub(super) struct DiscoveryArgs {
     /// Look for the project's files here, not in the current directory
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
@@ -54,25 +54,25 @@ pub(super) struct Around {
     providers: Vec<String>,
 }
 
-/// What there is to work with.
+/// The servers to work with.
 pub(super) struct Found {
     pub(super) config: Config,
-    /// Absent when a file was named.
+    /// `None` when a file was named.
     pub(super) discovery: Option<Discovery>,
 }
 
 impl Sources {
     pub(super) fn find(&self) -> Result<Found> {
-        let named = || named_file().filter(|_| !self.around.is_narrowed());
+        let named = || named_file().filter(|_| !self.discovery_args.is_narrowed());
         if let Some(file) = self.config.clone().or_else(named) {
             return Ok(Found { config: Config::from_file(file)?, discovery: None });
         }
-        let discovery = self.around.discover()?;
+        let discovery = self.discovery_args.discover()?;
         Ok(Found { config: discovery.config.clone(), discovery: Some(discovery) })
     }
 }
 
-impl Around {
+impl DiscoveryArgs {
     pub(super) fn discover(&self) -> Result<Discovery> {
         Ok(discover(&DiscoverOptions {
             cwd: self.project.as_deref().map(existing_directory).transpose()?,
@@ -88,14 +88,14 @@ impl Around {
 }
 
 impl Found {
-    /// What is odd about the files, for people.
-    pub(super) fn tell_oddities(&self, screen: &Screen) {
+    /// Prints the warnings and errors about the config files.
+    pub(super) fn print_warnings(&self, screen: &Screen) {
         let warnings = &self.config.warnings;
         let errors = self.discovery.iter().flat_map(|discovery| &discovery.errors);
         for failed in errors {
             screen.trouble(&format!("{}:", failed.path), &failed.error);
         }
-        if self.discovery.is_some() && warnings.len() > NOTED_WARNINGS {
+        if self.discovery.is_some() && warnings.len() > MAX_PRINTED_WARNINGS {
             let text = format!("{} oddities in config files: mcpool discover", warnings.len());
             screen.note(Tint::Yellow, "Warning:", &text);
             return;
@@ -105,8 +105,8 @@ impl Found {
         }
     }
 
-    /// Why there is nothing to show.
-    pub(super) fn tell_nothing(&self, screen: &Screen) {
+    /// Says why there are no servers.
+    pub(super) fn print_no_servers(&self, screen: &Screen) {
         let text = match &self.discovery {
             None => "the config has no servers",
             Some(_) => "no servers were found; add one: mcpool add time -- uvx mcp-server-time",
@@ -115,9 +115,9 @@ impl Found {
     }
 }
 
-/// The file of `MCPOOL_CONFIG`.
+/// The file that `MCPOOL_CONFIG` names.
 pub(super) fn named_file() -> Option<PathBuf> {
-    HostEnv::process().var(VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from)
+    HostEnv::process().var(CONFIG_VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from)
 }
 
 pub(super) fn existing_directory(path: &Path) -> Result<PathBuf> {

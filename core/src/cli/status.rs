@@ -1,4 +1,4 @@
-//! Owns `mcpool status`: how each server is, once connected.
+//! Owns `mcpool status`: connects the servers and prints the state of each.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::screen::Screen;
 use super::sources::Sources;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::work::{tried_once, with_manager};
+use super::work::{with_manager, without_restarts};
 use super::{Ended, FAILED, OK};
 use crate::manager::ManagerOptions;
 use crate::status::{ServerStatus, State};
 
-/// Every server is waited for, within its own timeout.
+/// Waits for every server, within its own timeout.
 pub(super) const NO_GATE: Duration = Duration::from_secs(24 * 60 * 60);
 
 const EXAMPLES: &str = "\
@@ -36,7 +36,7 @@ pub(super) struct Status {
 impl Status {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
         let found = self.sources.find()?;
-        let config = tried_once(found.config.clone());
+        let config = without_restarts(found.config.clone());
         let options = ManagerOptions { gate: NO_GATE, ..ManagerOptions::default() };
         with_manager(config, options, screen, async |manager, screen| {
             let connected = connect(manager, &found, None, screen).await?;
@@ -45,7 +45,7 @@ impl Status {
                 "warnings": manager.warnings(),
             }));
             if connected.statuses.is_empty() {
-                found.tell_nothing(screen);
+                found.print_no_servers(screen);
             } else {
                 show(screen, "", &connected.statuses);
             }
@@ -54,7 +54,7 @@ impl Status {
     }
 }
 
-/// The table of servers; what no server has is left out.
+/// Prints the table of servers; empty columns are left out.
 pub(super) fn show(screen: &mut Screen, indent: &str, statuses: &[ServerStatus]) {
     let heads = ["SERVER", "STATE", "VIA", "PID", "TOOLS", "CALLS OK", "P50", "SOFTWARE"];
     let row = |status: &ServerStatus| {
@@ -62,7 +62,7 @@ pub(super) fn show(screen: &mut Screen, indent: &str, statuses: &[ServerStatus])
         let software = [status.server_name.as_deref(), status.server_version.as_deref()];
         vec![
             Cell::new(Tint::Bold, &status.name),
-            state(status.state),
+            state_cell(status.state),
             Cell::maybe(status.transport),
             Cell::maybe(status.pid),
             Cell::maybe((status.state == State::Connected).then_some(status.tool_count)),
@@ -74,7 +74,7 @@ pub(super) fn show(screen: &mut Screen, indent: &str, statuses: &[ServerStatus])
     screen.table(indent, &heads, statuses.iter().map(row).collect());
 }
 
-fn state(state: State) -> Cell {
+fn state_cell(state: State) -> Cell {
     let tint = match state {
         State::Connected => Tint::Green,
         State::Failed => Tint::Red,
@@ -87,7 +87,7 @@ fn state(state: State) -> Cell {
     }
 }
 
-/// A time with about three digits.
+/// Milliseconds with about three digits.
 pub(super) fn in_ms(ms: f64) -> String {
     match ms {
         ..1.0 => format!("{ms:.2} ms"),

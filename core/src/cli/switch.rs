@@ -1,10 +1,10 @@
-//! Owns `mcpool enable` and `mcpool disable`: in the file that declares the server if that is ours or was named, else
-//! by its name in our own file, so that no other product's file is touched.
+//! Owns `mcpool enable` and `mcpool disable`. They edit the file that declares the server if it is mcpool's or was
+//! named; otherwise mcpool's own file lists the name, so that no other product's file is touched.
 
 use clap::Args;
 use serde_json::json;
 
-use super::place::{Home, PlaceArgs};
+use super::place::{DeclaringFile, PlaceArgs};
 use super::screen::Screen;
 use super::shown::short;
 use super::{Ended, OK};
@@ -30,18 +30,18 @@ under \"disabledServers\" in mcpool's own file, the other file stays as it is.";
 #[command(after_help = ENABLE_EXAMPLES)]
 pub(super) struct Enable {
     #[command(flatten)]
-    which: Which,
+    server: ServerArgs,
 }
 
 #[derive(Args)]
 #[command(after_help = DISABLE_EXAMPLES)]
 pub(super) struct Disable {
     #[command(flatten)]
-    which: Which,
+    server: ServerArgs,
 }
 
 #[derive(Args)]
-struct Which {
+struct ServerArgs {
     /// The server
     name: String,
     #[command(flatten)]
@@ -50,16 +50,16 @@ struct Which {
 
 impl Enable {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
-        let Which { name, place } = &self.which;
-        let mut edited = match place.home_of(name)? {
-            Home::Ours(home) => config::enable(&home, name)?,
-            Home::Foreign(_) => config::unhide(&place.own()?, name)?,
+        let ServerArgs { name, place } = &self.server;
+        let mut edited = match place.declaring_file(name)? {
+            DeclaringFile::Own(file) => config::enable(&file, name)?,
+            DeclaringFile::Foreign(_) => config::unhide(&place.user_file()?, name)?,
         };
-        if place.chosen()?.is_none() && place.is_off(name)? {
-            // Our own file may have switched off what a project's declares.
-            edited = config::unhide(&place.own()?, name)?;
-            if place.is_off(name)? {
-                return Err(place.switched_off(name)?.into());
+        if place.selected()?.is_none() && place.is_disabled(name)? {
+            // Our own file may disable a server that a project's file declares.
+            edited = config::unhide(&place.user_file()?, name)?;
+            if place.is_disabled(name)? {
+                return Err(place.disabled_elsewhere(name)?.into());
             }
         }
         let path = edited.path.display().to_string();
@@ -71,10 +71,12 @@ impl Enable {
 
 impl Disable {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
-        let Which { name, place } = &self.which;
-        let (edited, how) = match place.home_of(name)? {
-            Home::Ours(home) => (config::disable(&home, name)?, ""),
-            Home::Foreign(_) => (config::hide(&place.own()?, name)?, ", under \"disabledServers\""),
+        let ServerArgs { name, place } = &self.server;
+        let (edited, how) = match place.declaring_file(name)? {
+            DeclaringFile::Own(file) => (config::disable(&file, name)?, ""),
+            DeclaringFile::Foreign(_) => {
+                (config::hide(&place.user_file()?, name)?, ", under \"disabledServers\"")
+            }
         };
         let path = edited.path.display().to_string();
         screen.document(&json!({"disabled": name, "path": path, "warnings": edited.warnings}));

@@ -1,15 +1,15 @@
-//! Owns tables of text: columns as wide as their content, columns without content left out; where a terminal is too
-//! narrow, the last column is cut first, then the widest of the others.
+//! Owns text tables: columns fit their content, empty columns are left out. If the terminal is too narrow, the last
+//! column is cut first, then the widest of the others.
 
 use super::terminal::{Paint, Tint, cut, tame, width};
 
-/// The widest that a column is made for the sake of others.
-const PADDED_TO: usize = 80;
+/// The widest padding of a column, so that one long cell does not move all others.
+const MAX_PADDING: usize = 80;
 const GAP: &str = "  ";
-/// The last column is not cut below this while others can be.
-const LAST_AT_LEAST: usize = 16;
+/// The last column is not cut below this while others can be cut.
+const MIN_LAST_WIDTH: usize = 16;
 /// No column is cut below this, even if lines then wrap.
-const AT_LEAST: usize = 4;
+const MIN_WIDTH: usize = 4;
 
 pub(super) struct Cell {
     text: String,
@@ -17,7 +17,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// One line, whatever the text was.
+    /// Collapses the text to one line.
     pub(super) fn new(tint: Tint, text: impl AsRef<str>) -> Self {
         let words: Vec<&str> = text.as_ref().split_whitespace().collect();
         Cell { text: tame(&words.join(" ")), tint }
@@ -27,7 +27,7 @@ impl Cell {
         Cell::new(Tint::Plain, text.to_string())
     }
 
-    /// Empty when there is nothing to say.
+    /// Empty for `None`.
     pub(super) fn maybe(text: Option<impl ToString>) -> Self {
         Cell::plain(text.map_or_else(String::new, |text| text.to_string()))
     }
@@ -44,13 +44,13 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(indent: &str, heads: &[&str], mut rows: Vec<Vec<Cell>>) -> Self {
-        let told: Vec<bool> = (0..heads.len())
+        let is_used: Vec<bool> = (0..heads.len())
             .map(|column| rows.iter().any(|row| !row[column].text.is_empty()))
             .collect();
         rows.insert(0, heads.iter().map(|head| Cell::new(Tint::Dim, head)).collect());
         for row in &mut rows {
-            let mut told = told.iter();
-            row.retain(|_| *told.next().unwrap_or(&true));
+            let mut is_used = is_used.iter();
+            row.retain(|_| *is_used.next().unwrap_or(&true));
         }
         Table { indent: indent.to_owned(), rows }
     }
@@ -68,8 +68,8 @@ impl Table {
                 row.iter_mut().zip(&widths).for_each(|(cell, width)| cut(&mut cell.text, *width));
             }
         }
-        // Where nothing is cut, one endless cell does not push the others away.
-        widths.iter_mut().for_each(|width| *width = (*width).min(PADDED_TO));
+        // If nothing is cut, one very long cell must not move the other columns.
+        widths.iter_mut().for_each(|width| *width = (*width).min(MAX_PADDING));
         let line = |row: &Vec<Cell>| {
             let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| {
                 let padding = if at == last { 0 } else { width.saturating_sub(cell.width()) };
@@ -82,15 +82,15 @@ impl Table {
     }
 }
 
-/// Makes the columns fit into `room`, the last one first.
+/// Shrinks the columns to `room`, the last one first.
 fn squeeze(widths: &mut [usize], room: usize) {
     let Some(last) = widths.len().checked_sub(1) else { return };
     let over = |widths: &[usize]| widths.iter().sum::<usize>().saturating_sub(room);
-    let spare = widths[last].saturating_sub(LAST_AT_LEAST);
+    let spare = widths[last].saturating_sub(MIN_LAST_WIDTH);
     widths[last] -= spare.min(over(widths));
     while over(widths) > 0 {
         let Some(widest) = (0..widths.len()).rev().max_by_key(|&at| widths[at]) else { return };
-        if widths[widest] <= AT_LEAST {
+        if widths[widest] <= MIN_WIDTH {
             return;
         }
         widths[widest] -= 1;
@@ -116,30 +116,31 @@ mod tests {
 
     #[test]
     fn the_last_column_is_cut_to_the_terminal() {
-        let told = lines(Some(30), &[["a", "7", "one two three four five six"]]);
-        assert_eq!(told[1], " a  7    one two three four f…");
-        assert_eq!(told[1].chars().count(), 30);
+        let printed = lines(Some(30), &[["a", "7", "one two three four five six"]]);
+        assert_eq!(printed[1], " a  7    one two three four f…");
+        assert_eq!(printed[1].chars().count(), 30);
     }
 
     #[test]
     fn other_columns_are_cut_when_the_last_one_is_short_already() {
-        let told = lines(Some(40), &[["a-very-long-name-of-a-server-in-a-file", "7", "one two"]]);
-        assert_eq!(told[1], " a-very-long-name-of-a-se…  7    one two");
-        assert!(told.iter().all(|line| width(line) <= 40), "{told:?}");
+        let printed =
+            lines(Some(40), &[["a-very-long-name-of-a-server-in-a-file", "7", "one two"]]);
+        assert_eq!(printed[1], " a-very-long-name-of-a-se…  7    one two");
+        assert!(printed.iter().all(|line| width(line) <= 40), "{printed:?}");
     }
 
     #[test]
     fn an_endless_cell_does_not_push_others_away() {
         let endless = "x".repeat(10_000);
-        let told = lines(None, &[[&endless, "1", "x"], ["ab", "2", "y"]]);
-        assert_eq!(told[1], format!(" {endless}  1    x"));
-        assert!(width(&told[2]) < 100, "{told:?}");
+        let printed = lines(None, &[[&endless, "1", "x"], ["ab", "2", "y"]]);
+        assert_eq!(printed[1], format!(" {endless}  1    x"));
+        assert!(width(&printed[2]) < 100, "{printed:?}");
     }
 
     #[test]
     fn wide_letters_take_two_columns() {
-        let told = lines(None, &[["日本", "1", "x"], ["ab", "2", "y"]]);
-        assert_eq!(told[1..], [" 日本  1    x", " ab    2    y"]);
+        let printed = lines(None, &[["日本", "1", "x"], ["ab", "2", "y"]]);
+        assert_eq!(printed[1..], [" 日本  1    x", " ab    2    y"]);
     }
 
     #[test]

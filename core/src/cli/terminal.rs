@@ -1,4 +1,4 @@
-//! Owns what is special about terminals: colour, width, and text that would steer them.
+//! Owns terminal specifics: colour, width, and removal of control sequences.
 
 use std::fmt::Display;
 use std::io::IsTerminal;
@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A look of text; the number is the terminal's code for it.
+/// A text style; the number is its ANSI code.
 #[derive(Clone, Copy)]
 pub(super) enum Tint {
     Plain = 0,
@@ -18,7 +18,7 @@ pub(super) enum Tint {
     Cyan = 36,
 }
 
-/// Puts colour on text, where colour is wanted.
+/// Whether text is coloured.
 #[derive(Clone, Copy)]
 pub(super) enum Paint {
     On,
@@ -43,7 +43,7 @@ pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Without what would steer a terminal: control characters, but for line ends and tabs, and changes of direction.
+/// Replaces what would control a terminal: control characters, except line ends and tabs, and changes of direction.
 pub(super) fn tame(text: &str) -> String {
     let steers =
         |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -53,12 +53,12 @@ pub(super) fn tame(text: &str) -> String {
         .collect()
 }
 
-/// How many columns of a terminal text takes.
+/// The number of terminal columns that the text takes.
 pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Shortens text to so many columns; an ellipsis says that something is missing.
+/// Shortens text to `room` columns; an ellipsis marks the cut.
 pub(super) fn cut(text: &mut String, room: usize) {
     if width(text) <= room {
         return;
@@ -74,13 +74,13 @@ pub(super) fn cut(text: &mut String, room: usize) {
     text.push('…');
 }
 
-/// The width of the terminal that a stream is, if it is one.
+/// The terminal's width, if the stream is a terminal.
 pub(super) fn columns(stream: &impl AsRawFd) -> Option<usize> {
-    // SAFETY: the struct is plain numbers, and the kernel writes nothing but it.
+    // SAFETY: the struct is plain numbers, and the kernel writes only to it.
     let size = unsafe {
         let mut size: libc::winsize = std::mem::zeroed();
-        let told = libc::ioctl(stream.as_raw_fd(), libc::TIOCGWINSZ, &mut size);
-        (told == 0).then_some(size)
+        let result = libc::ioctl(stream.as_raw_fd(), libc::TIOCGWINSZ, &mut size);
+        (result == 0).then_some(size)
     };
     size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }

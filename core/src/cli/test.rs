@@ -1,16 +1,16 @@
-//! Owns `mcpool test`: one server, connected once, and how that went.
+//! Owns `mcpool test`: connects one server once and reports the outcome.
 
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
 
-use super::connect::{connect_needed, failed_to_connect};
+use super::connect::{connect_required, failed_to_connect};
 use super::screen::Screen;
 use super::sources::Sources;
 use super::status::in_ms;
 use super::terminal::Tint;
-use super::work::{tried_once, with_manager};
+use super::work::{with_manager, without_restarts};
 use super::{Ended, FAILED, OK};
 use crate::error::ErrorKind;
 use crate::manager::ManagerOptions;
@@ -34,10 +34,10 @@ pub(super) struct Test {
 impl Test {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
         let (found, name) = (self.sources.find()?, self.name.as_str());
-        let config = tried_once(found.config.clone());
+        let config = without_restarts(found.config.clone());
         with_manager(config, ManagerOptions::default(), screen, async |manager, screen| {
             let began = Instant::now();
-            let connected = connect_needed(manager, &found.config, name, screen).await;
+            let connected = connect_required(manager, &found.config, name, screen).await;
             let ms = began.elapsed().as_secs_f64() * 1000.0;
             if let Err(error) = connected {
                 if error.kind() == ErrorKind::ServerNotFound {

@@ -1,4 +1,4 @@
-//! Owns `mcpool tools`: what can be called, on which server.
+//! Owns `mcpool tools`: lists the tools of the connected servers.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use super::sources::Sources;
 use super::status::NO_GATE;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::work::{tried_once, with_manager};
+use super::work::{with_manager, without_restarts};
 use super::{Ended, FAILED, OK};
 use crate::catalog::{Catalog, Tool, ToolState};
 use crate::error::Error;
 use crate::manager::ManagerOptions;
 
-/// Somebody waits for a list, most of which is known; interpreters that start us have taken their time already.
+/// A person waits for this list, and most of it is cached.
 const SHORT_GATE: Duration = Duration::from_millis(150);
 
 const EXAMPLES: &str = "\
@@ -62,37 +62,37 @@ pub(super) struct Tools {
 impl Tools {
     pub(super) fn run(self, screen: &mut Screen) -> Ended {
         let found = self.sources.find()?;
-        let config = tried_once(found.config.clone());
+        let config = without_restarts(found.config.clone());
         let default = ManagerOptions::default();
         let gate = if self.fresh { NO_GATE } else { SHORT_GATE };
         with_manager(config, ManagerOptions { gate, ..default }, screen, async |manager, screen| {
             let connected = connect(manager, &found, self.server.as_deref(), screen).await?;
             let catalog = manager.get_tools();
-            let tools = self.chosen(&catalog);
+            let tools = self.selected(&catalog);
             if self.openai {
-                screen.data(&each(&tools, OpenAi::new));
+                screen.data(&map_tools(&tools, OpenAi::new));
             } else if self.anthropic {
-                screen.data(&each(&tools, Anthropic::new));
+                screen.data(&map_tools(&tools, Anthropic::new));
             } else {
-                screen.document(&Listing {
-                    tools: each(&tools, Listed::new),
+                screen.document(&ToolsDocument {
+                    tools: map_tools(&tools, ToolJson::new),
                     failed: &connected.failed,
                     blocked: &connected.blocked,
                     warnings: &manager.warnings(),
                 });
                 if found.config.servers.is_empty() {
-                    found.tell_nothing(screen);
+                    found.print_no_servers(screen);
                 } else {
-                    show(&self.in_view(tools), self.nothing(), &connected, screen);
+                    show(&self.sorted_for_people(tools), self.empty_note(), &connected, screen);
                 }
             }
-            let nobody_came = !connected.failed.is_empty() && !connected.has_any();
-            Ok(if nobody_came || connected.misses_wanted { FAILED } else { OK })
+            let none_connected = !connected.failed.is_empty() && !connected.has_any();
+            Ok(if none_connected || connected.is_required_missing { FAILED } else { OK })
         })
     }
 
-    /// The tools to tell of: all by name, or those that were searched for, best first.
-    fn chosen<'a>(&self, catalog: &'a Catalog) -> Vec<&'a Tool> {
+    /// The tools to list: all by name, or the search results, best first.
+    fn selected<'a>(&self, catalog: &'a Catalog) -> Vec<&'a Tool> {
         match &self.search {
             Some(words) => {
                 let found = catalog.search(words, self.top).into_iter();
@@ -102,15 +102,15 @@ impl Tools {
         }
     }
 
-    fn nothing(&self) -> &'static str {
+    fn empty_note(&self) -> &'static str {
         match self.search {
             Some(_) => "no tool has a word of that",
             None => "there are no tools",
         }
     }
 
-    /// People look for a tool at its server, unless the best shall come first.
-    fn in_view<'a>(&self, mut tools: Vec<&'a Tool>) -> Vec<&'a Tool> {
+    /// Sorted by server for people, unless search results keep their rank.
+    fn sorted_for_people<'a>(&self, mut tools: Vec<&'a Tool>) -> Vec<&'a Tool> {
         if self.search.is_none() {
             tools.sort_by_key(|tool| (tool.of.server(), tool.of.raw_name()));
         }
@@ -118,7 +118,7 @@ impl Tools {
     }
 }
 
-fn show(tools: &[&Tool], nothing: &str, connected: &Connected, screen: &mut Screen) {
+fn show(tools: &[&Tool], empty_note: &str, connected: &Connected, screen: &mut Screen) {
     let rows = tools.iter().map(|tool| {
         let server = Cell::plain(tool.of.server());
         let name = Cell::new(Tint::Bold, tool.of.raw_name());
@@ -127,7 +127,7 @@ fn show(tools: &[&Tool], nothing: &str, connected: &Connected, screen: &mut Scre
     if !tools.is_empty() {
         screen.table("", &["SERVER", "TOOL", "DESCRIPTION"], rows.collect());
     } else if connected.failed.is_empty() && connected.blocked.is_empty() {
-        screen.note(Tint::Dim, "Note:", nothing);
+        screen.note(Tint::Dim, "Note:", empty_note);
     }
     if !connected.deferred.is_empty() {
         let text = format!("remembered from last time: {}", connected.deferred.join(", "));
@@ -135,7 +135,7 @@ fn show(tools: &[&Tool], nothing: &str, connected: &Connected, screen: &mut Scre
     }
 }
 
-fn each<'a, T>(tools: &[&'a Tool], shape: impl Fn(&'a Tool) -> T) -> Vec<T> {
+fn map_tools<'a, T>(tools: &[&'a Tool], shape: impl Fn(&'a Tool) -> T) -> Vec<T> {
     tools.iter().copied().map(shape).collect()
 }
 
@@ -183,16 +183,16 @@ impl<'a> Anthropic<'a> {
 }
 
 #[derive(Serialize)]
-struct Listing<'a> {
-    tools: Vec<Listed<'a>>,
+struct ToolsDocument<'a> {
+    tools: Vec<ToolJson<'a>>,
     failed: &'a IndexMap<String, Error>,
     blocked: &'a IndexMap<String, Error>,
     warnings: &'a [String],
 }
 
-/// A tool for programs; its schemas as the server wrote them.
+/// A tool as JSON; its schemas are exactly as the server sent them.
 #[derive(Serialize)]
-pub(super) struct Listed<'a> {
+pub(super) struct ToolJson<'a> {
     name: &'a str,
     server: &'a str,
     raw_name: &'a str,
@@ -206,10 +206,10 @@ pub(super) struct Listed<'a> {
     fingerprint: String,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> ToolJson<'a> {
     pub(super) fn new(Tool { name, of, state, requires_approval, .. }: &'a Tool) -> Self {
         let raw = |json: &'a str| serde_json::from_str(json).ok();
-        Listed {
+        ToolJson {
             name,
             server: of.server(),
             raw_name: of.raw_name(),

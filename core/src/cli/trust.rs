@@ -1,5 +1,5 @@
-//! Owns `mcpool trust`: the user sees what a project's files say, whole, and says whether it counts. What is trusted and
-//! how it is kept is `crate::trust`'s.
+//! Owns `mcpool trust`: shows the user everything that a project's files say and asks whether to trust it. Leaves the
+//! rule and the store to `crate::trust`.
 //! Invariant: what is trusted is what was shown; the files are not read again in between.
 
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -12,13 +12,13 @@ use super::screen::Screen;
 use super::shown::short;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::{Ended, FAILED, Failure, OK, misused};
+use super::{Ended, FAILED, Failure, OK, usage_error};
 use crate::config::Level;
 use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::HostEnv;
 use crate::trust::{
-    TrustQuestion, Trusted, chosen, discover, questions, trust_these, trusted, untrust,
+    TrustQuestion, Trusted, discover, questions, select_questions, trust_these, trusted, untrust,
 };
 
 mod question;
@@ -71,19 +71,19 @@ impl Trust {
         }
         if self.path.is_none() && !self.all {
             if self.revoke || !self.servers.is_empty() || !self.fingerprints.is_empty() {
-                return Err(misused("trust", "name the file, or say --all."));
+                return Err(usage_error("trust", "name the file, or say --all."));
             }
-            waiting(screen);
+            show_untrusted(screen);
             return Ok(OK);
         }
-        let place = self.place()?;
+        let place = self.target_path()?;
         let only = (!self.servers.is_empty()).then_some(&*self.servers);
         if self.revoke {
             let revoked = untrust(&place, only, &host_env)?;
             show(screen, "revoked", &revoked, "nothing of it was trusted");
             return Ok(OK);
         }
-        let asked = chosen(&place, questions(&place, &host_env)?, only)?;
+        let asked = select_questions(&place, questions(&place, &host_env)?, only)?;
         let asked = self.with_fingerprint(asked)?;
         let open: Vec<&TrustQuestion> = asked.iter().filter(|it| !it.trusted).collect();
         open.iter().for_each(|question| question::show(question, screen));
@@ -96,7 +96,7 @@ impl Trust {
         Ok(OK)
     }
 
-    /// Those that were shown before, where the user says which.
+    /// Keeps only the questions with the fingerprints that the user named.
     fn with_fingerprint(&self, mut asked: Vec<TrustQuestion>) -> Result<Vec<TrustQuestion>> {
         let is_it = |question: &TrustQuestion, wanted: &String| question.fingerprint == *wanted;
         for wanted in &self.fingerprints {
@@ -112,14 +112,17 @@ impl Trust {
         Ok(asked)
     }
 
-    /// Whether the user agrees, after having seen it. Without a terminal the command itself is the word.
+    /// Whether the user agrees after seeing the questions. Without a terminal, running the command is the agreement.
     fn is_confirmed(&self, screen: &Screen) -> std::result::Result<bool, Failure> {
         let (input, mut output) = (io::stdin(), io::stderr());
         if self.yes || !input.is_terminal() || !self.fingerprints.is_empty() {
             return Ok(true);
         }
         if screen.is_for_programs() || !output.is_terminal() {
-            return Err(misused("trust", "nobody can be asked here: say --yes, or --fingerprint."));
+            return Err(usage_error(
+                "trust",
+                "nobody can be asked here: say --yes, or --fingerprint.",
+            ));
         }
         let _ = write!(output, "Trust this? [y/N] ").and_then(|()| output.flush());
         let mut answer = String::new();
@@ -127,8 +130,8 @@ impl Trust {
         Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
     }
 
-    /// A file, or a directory for all files below it.
-    fn place(&self) -> Result<PathBuf> {
+    /// The file, or the directory whose files are all meant.
+    fn target_path(&self) -> Result<PathBuf> {
         match &self.path {
             Some(path) => Ok(path.clone()),
             None if self.revoke => Ok(PathBuf::from("/")),
@@ -139,8 +142,8 @@ impl Trust {
     }
 }
 
-/// What waits for the user's word.
-fn waiting(screen: &mut Screen) {
+/// Shows what is not trusted yet.
+fn show_untrusted(screen: &mut Screen) {
     let found = discover(&DiscoverOptions::default());
     let entries = found.config.project.iter().filter(|entry| !entry.trusted);
     let open: Vec<TrustQuestion> = entries.map(TrustQuestion::of).collect();

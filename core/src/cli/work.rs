@@ -1,5 +1,5 @@
-//! Owns the life of a manager on the command line: made for one command, closed at its end, however that comes.
-//! Invariant: a server that never answered does not hold up the end; what it left running ends with the process.
+//! Owns the manager's lifetime on the command line: created for one command, always closed at its end.
+//! Invariant: a server that never answered does not delay the end; the process exit ends what it left running.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::manager::{Manager, ManagerOptions};
 use crate::runtime;
 use crate::status::State;
 
-/// How long servers that are not up may take to end before the end of the process ends them.
+/// How long servers that are not connected may take to end before the process exits.
 const GRACE: Duration = Duration::from_millis(20);
 
-/// Works with a manager and closes it, however the work ends.
+/// Runs `work` with a manager and closes the manager, however `work` ends.
 pub(super) fn with_manager(
     config: Config,
     options: ManagerOptions,
@@ -30,7 +30,7 @@ pub(super) fn with_manager(
     runtime::block_on(async {
         let ended = tokio::select! {
             ended = work(&manager, screen) => ended,
-            signal = interrupt.heard() => Err(Failure::Interrupted(signal)),
+            signal = interrupt.received() => Err(Failure::Interrupted(signal)),
         };
         screen.waiting_for("");
         if let Err(Failure::Interrupted(_)) = ended {
@@ -39,12 +39,12 @@ pub(super) fn with_manager(
         }
         tokio::select! {
             () = close(&manager) => ended,
-            signal = interrupt.heard() => Err(Failure::Interrupted(signal)),
+            signal = interrupt.received() => Err(Failure::Interrupted(signal)),
         }
     })
 }
 
-/// Servers that are up are given the time that is theirs; the others are not waited for.
+/// Connected servers get their full time to close; the others are not waited for.
 async fn close(manager: &Manager) {
     let up = |state| matches!(state, State::Connected | State::Degraded);
     let statuses = manager.status();
@@ -55,8 +55,8 @@ async fn close(manager: &Manager) {
     let _ = timeout(GRACE, all).await;
 }
 
-/// The same servers for one look at them: none is tried twice.
-pub(super) fn tried_once(mut config: Config) -> Config {
+/// The same config without restarts: each server is tried once.
+pub(super) fn without_restarts(mut config: Config) -> Config {
     for declared in config.servers.values_mut() {
         if let Ok(server) = &mut declared.config {
             server.restart = RestartPolicy::never();

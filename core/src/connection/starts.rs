@@ -93,7 +93,7 @@ impl StartLimiter {
                 let programs = lock(&self.0).programs();
                 let sample = move || {
                     let activities =
-                        programs.into_iter().map(|(number, pid)| (number, Activity::of(pid)));
+                        programs.into_iter().map(|(number, pid)| (number, Activity::sample(pid)));
                     (activities.collect::<Vec<_>>(), running_tasks())
                 };
                 let sampled = runtime::handle().spawn_blocking(sample).await;

@@ -1,16 +1,16 @@
-//! Owns knowing a server that is only a bridge to another one: `npx mcp-remote <url>` and its relatives.
+//! Owns detecting a server that only bridges to another one: `npx mcp-remote <url>` and its variants.
 
 use serde_json::{Map, Value, json};
 
 use crate::config::syntax::no_command;
 
 const BRIDGE: &str = "mcp-remote";
-/// Programs that start a package, or a script by its path.
+/// Programs that run a package, or a script by its path.
 const LAUNCHERS: &[&str] =
     &["npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "bun", "node", "deno", "cmd"];
 const TRANSPORTS: &[(&str, &str)] = &[("sse-only", "sse"), ("sse-first", "sse")];
 
-/// The definition that reaches the other server directly, with every setting of the bridge's.
+/// The definition that reaches the other server directly, with all settings of the bridge.
 pub(super) fn direct(definition: &Map<String, Value>) -> Option<Map<String, Value>> {
     let args: Vec<&str> = match definition.get("args") {
         Some(Value::Array(args)) => args.iter().map(Value::as_str).collect::<Option<_>>()?,
@@ -31,7 +31,7 @@ pub(super) fn direct(definition: &Map<String, Value>) -> Option<Map<String, Valu
         .next()
         .and_then(|chosen| TRANSPORTS.iter().find(|(name, _)| *name == chosen))
         .map(|(_, kind)| *kind);
-    // The bridge tries the newer transport first; at such an address it ends with the older one.
+    // The bridge tries the newer transport first; for such an address it ends up with the older one.
     let path = url.split(['?', '#']).next().unwrap_or(url).trim_end_matches('/');
     let kind = kind.unwrap_or(if path.ends_with("/sse") { "sse" } else { "http" });
     let headers: Map<String, Value> = option(options, "--header")
@@ -59,10 +59,10 @@ fn program_name(command: &str) -> String {
         .into()
 }
 
-/// The package with or without a version, its program by path, or the script inside the package.
+/// Matches the package with or without a version, its program by path, and the script inside the package.
 fn is_bridge(arg: &str) -> bool {
     let is_package = |part: &str| part == BRIDGE || part.starts_with("mcp-remote@");
-    // `@somebody/mcp-remote` is another package.
+    // `@scope/mcp-remote` is another package.
     if arg.starts_with('@') {
         return false;
     }
@@ -74,7 +74,7 @@ fn is_address(arg: &str) -> bool {
     arg.starts_with("https://") || arg.starts_with("http://")
 }
 
-/// The values of an option that may be given more than once, as `--name value` or `--name=value`.
+/// The values of a repeatable option, as `--name value` or `--name=value`.
 fn option<'a>(options: &'a [&'a str], name: &'static str) -> impl Iterator<Item = &'a str> {
     options.iter().enumerate().filter_map(move |(at, arg)| match arg.strip_prefix(name)? {
         "" => options.get(at + 1).copied(),
@@ -82,8 +82,7 @@ fn option<'a>(options: &'a [&'a str], name: &'static str) -> impl Iterator<Item 
     })
 }
 
-/// The bridge replaces `${NAME}` by itself, also where the product that starts it takes the text literally; it runs
-/// nothing.
+/// The bridge expands `${NAME}` itself, even if the product that starts it does not. It runs no commands.
 fn expanded_by_bridge(value: &str) -> String {
     no_command(value.replace("$${", "${"))
 }
@@ -92,7 +91,7 @@ fn expanded_by_bridge(value: &str) -> String {
 mod tests {
     use super::*;
 
-    fn of(command: &str, args: &[&str]) -> Option<Value> {
+    fn direct_value(command: &str, args: &[&str]) -> Option<Value> {
         let definition = json!({"command": command, "args": args, "timeout": 5});
         direct(definition.as_object().expect("an object")).map(Value::Object)
     }
@@ -101,26 +100,32 @@ mod tests {
     fn every_way_to_start_it_is_known() {
         let url = "https://mcp.example.com/mcp";
         let http = Some(json!({"timeout": 5, "type": "http", "url": url}));
-        assert_eq!(of("npx", &["mcp-remote", url]), http);
-        assert_eq!(of("npx", &["-y", "mcp-remote@latest", url, "3334"]), http);
-        assert_eq!(of("npx.cmd", &["-y", "mcp-remote@0.1.29", url, "--debug"]), http);
-        assert_eq!(of("/usr/bin/npx", &["-p", "mcp-remote@latest", "mcp-remote", url]), http);
-        assert_eq!(of("bunx", &["mcp-remote", url]), http);
-        assert_eq!(of("pnpm", &["dlx", "mcp-remote", url]), http);
-        assert_eq!(of("node", &["/opt/node_modules/.bin/mcp-remote", url]), http);
-        assert_eq!(of("node", &["/opt/node_modules/mcp-remote/dist/proxy.js", url]), http);
-        assert_eq!(of("cmd", &["/c", "npx", "-y", "mcp-remote", url]), http);
-        assert_eq!(of("mcp-remote", &[url]), http);
+        assert_eq!(direct_value("npx", &["mcp-remote", url]), http);
+        assert_eq!(direct_value("npx", &["-y", "mcp-remote@latest", url, "3334"]), http);
+        assert_eq!(direct_value("npx.cmd", &["-y", "mcp-remote@0.1.29", url, "--debug"]), http);
+        assert_eq!(
+            direct_value("/usr/bin/npx", &["-p", "mcp-remote@latest", "mcp-remote", url]),
+            http
+        );
+        assert_eq!(direct_value("bunx", &["mcp-remote", url]), http);
+        assert_eq!(direct_value("pnpm", &["dlx", "mcp-remote", url]), http);
+        assert_eq!(direct_value("node", &["/opt/node_modules/.bin/mcp-remote", url]), http);
+        assert_eq!(
+            direct_value("node", &["/opt/node_modules/mcp-remote/dist/proxy.js", url]),
+            http
+        );
+        assert_eq!(direct_value("cmd", &["/c", "npx", "-y", "mcp-remote", url]), http);
+        assert_eq!(direct_value("mcp-remote", &[url]), http);
     }
 
     #[test]
     fn other_programs_are_left_alone() {
-        assert_eq!(of("npx", &["-y", "mcp-remote-desktop", "https://h/"]), None);
-        assert_eq!(of("npx", &["-y", "@somebody/mcp-remote", "https://h/"]), None);
-        assert_eq!(of("npx", &["-y", "some-server", "https://h/"]), None);
-        assert_eq!(of("docker", &["run", "mcp-remote", "https://h/"]), None);
-        assert_eq!(of("npx", &["mcp-remote"]), None);
-        assert_eq!(of("npx", &["mcp-remote", "ws://h/"]), None);
+        assert_eq!(direct_value("npx", &["-y", "mcp-remote-desktop", "https://h/"]), None);
+        assert_eq!(direct_value("npx", &["-y", "@somebody/mcp-remote", "https://h/"]), None);
+        assert_eq!(direct_value("npx", &["-y", "some-server", "https://h/"]), None);
+        assert_eq!(direct_value("docker", &["run", "mcp-remote", "https://h/"]), None);
+        assert_eq!(direct_value("npx", &["mcp-remote"]), None);
+        assert_eq!(direct_value("npx", &["mcp-remote", "ws://h/"]), None);
     }
 
     #[test]
@@ -137,13 +142,13 @@ mod tests {
             "http-only",
         ];
         assert_eq!(
-            of("npx", &args),
+            direct_value("npx", &args),
             Some(json!({
                 "timeout": 5, "type": "sse", "url": "https://h/sse",
                 "headers": {"Authorization": "Bearer ${TOKEN}", "X-A": "b", "X-B": "$!id"},
             }))
         );
-        let sse = of("npx", &["mcp-remote", "https://h/x", "--transport", "sse-only"]);
+        let sse = direct_value("npx", &["mcp-remote", "https://h/x", "--transport", "sse-only"]);
         assert_eq!(sse.expect("a bridge")["type"], "sse");
     }
 }

@@ -1,5 +1,6 @@
-//! Owns which of the declared servers count: the first of each name, whole; what is switched off, left out, replaced.
-//! Invariant: whatever a document hides is still told of, as shadowed or as left out.
+//! Owns which declared servers count: the first of each name wins as a whole; also what is disabled, left out or
+//! replaced.
+//! Invariant: a declared server that does not count is still reported, as shadowed or as left out.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,11 +11,11 @@ use sha2::{Digest, Sha256};
 use wildmatch::WildMatch;
 
 use super::bridge;
-use super::names::likeness;
+use super::names::confusable_part;
 use super::native::{NATIVES, Native};
 use super::normalise::normalise;
-use super::providers::{List, Provider, Reach, Switching};
-use super::reading::{Document, Written};
+use super::providers::{List, ListScope, Provider, Switching};
+use super::reading::{Document, WrittenServer};
 use super::{DiscoverOptions, Discovery, LISTS, LeftOut, McpRemote, TrustView};
 use crate::config::{
     Declared, Effect, HeldBack, Level, ProjectEntry, Scope, Source, Subject, Transport,
@@ -22,9 +23,9 @@ use crate::config::{
 use crate::error::{Error, ErrorKind};
 use crate::redact::Secret;
 
-/// An entry that counts under its name, so far.
+/// The entry that currently wins its name.
 struct Winner {
-    /// Its place among all entries, which decides who comes first.
+    /// Its index among all entries, which decides precedence.
     at: usize,
     document: usize,
     entry: Entry,
@@ -33,27 +34,26 @@ struct Winner {
     untrusted: bool,
 }
 
-/// An entry of a document. Those of the user are read only if they win.
+/// An entry of a document. The user's entries are normalised only if they win.
 enum Entry {
-    Written(Written),
-    Read(Box<Read>),
+    Unread(WrittenServer),
+    Normalised(Box<NormalisedEntry>),
 }
 
-/// An entry in our words.
-struct Read {
+/// A normalised entry.
+struct NormalisedEntry {
     original: String,
     declared: Declared,
-    /// Whether the entry itself says so.
-    is_off: bool,
-    /// Whether there is something to start or to reach.
+    /// Whether the entry itself disables the server.
+    is_disabled: bool,
+    /// Whether there is a command or a URL.
     has_transport: bool,
-    /// As the file has it; kept of a project's entries alone.
+    /// As written in the file; kept only for a project's entries.
     definition: Value,
     warnings: Vec<String>,
 }
 
-/// Brings what the documents say into `discovery`. What a project says and nobody trusts changes nothing about the
-/// servers of the user.
+/// Adds the documents' servers to `discovery`. Untrusted entries of a project change nothing about the user's servers.
 pub(super) fn choose(
     mut documents: Vec<Document>,
     options: &DiscoverOptions,
@@ -63,7 +63,7 @@ pub(super) fn choose(
     let mut entries = Vec::new();
     for (at, document) in documents.iter_mut().enumerate() {
         let part = format!("part of {} itself", document.provider.name);
-        discovery.left_out.extend(document.inner.drain(..).map(|name| LeftOut {
+        discovery.left_out.extend(document.built_in.drain(..).map(|name| LeftOut {
             name,
             why: part.clone(),
             source: document.source.clone(),
@@ -75,20 +75,20 @@ pub(super) fn choose(
     for (at, (document, written)) in entries.into_iter().enumerate() {
         let (name, source) = (written.name.clone(), &documents[document].source);
         let entry = match source.level {
-            Level::User | Level::Explicit => Entry::Written(written),
+            Level::User | Level::Explicit => Entry::Unread(written),
             Level::Project => {
-                let read = read(written, &documents[document]);
+                let read = normalise_entry(written, &documents[document]);
                 let of_project = entry_of_project(&name, &read, &documents[document], trust);
                 let mut read = Box::new(read);
                 read.declared.subject = Some(of_project.subject.clone());
                 let (project, trusted) = (discovery.config.project.len(), of_project.trusted);
                 discovery.config.project.push(of_project);
                 if !trusted {
-                    let newcomer = Winner::new(at, document, Entry::Read(read), true);
+                    let newcomer = Winner::new(at, document, Entry::Normalised(read), true);
                     untrusted.push((project, name, newcomer));
                     continue;
                 }
-                Entry::Read(read)
+                Entry::Normalised(read)
             }
         };
         match winners.get_mut(&name) {
@@ -97,14 +97,14 @@ pub(super) fn choose(
         }
     }
     let users: HashMap<String, String> =
-        winners.keys().map(|name| (likeness(name), name.clone())).collect();
+        winners.keys().map(|name| (confusable_part(name), name.clone())).collect();
     for (project, name, newcomer) in untrusted {
         let source = &documents[newcomer.document].source;
-        if let Some(alike) = users.get(&likeness(&name)) {
-            // By the very name, if there is one.
+        if let Some(alike) = users.get(&confusable_part(&name)) {
+            // Prefers the exact name.
             let alike = if winners.contains_key(&name) { &name } else { alike };
             let users = &mut winners[alike];
-            // One that comes behind the user's would not take its place, trusted or not.
+            // An entry with lower precedence than the user's would not replace it, trusted or not.
             if *alike == name && users.at < newcomer.at {
                 users.shadows.push(source.clone());
                 continue;
@@ -119,27 +119,27 @@ pub(super) fn choose(
         }
     }
     winners.sort_by(|_, one, _, other| one.at.cmp(&other.at));
-    let lists = Lists::of(&documents, options, trust);
+    let lists = Lists::collect(&documents, options, trust);
     let filters = Filters::new(options, discovery);
-    lists.tell_held_back(&winners, &documents, discovery);
+    lists.record_held_back(&winners, &documents, discovery);
     for (name, winner) in winners {
         let document = &documents[winner.document];
         let read = match winner.entry {
-            Entry::Written(written) => read(written, document),
-            Entry::Read(read) => *read,
+            Entry::Unread(written) => normalise_entry(written, document),
+            Entry::Normalised(read) => *read,
         };
         let switch = lists.switch(&name, &read.original, document, winner.untrusted);
-        let is_off = switch.off || read.is_off && !switch.on;
-        if is_off && !read.has_transport {
+        let is_disabled = switch.off || read.is_disabled && !switch.on;
+        if is_disabled && !read.has_transport {
             let why = "switched off, with nothing to start or to reach".to_owned();
             discovery.left_out.push(LeftOut { name, why, source: document.source.clone() });
             continue;
         }
-        let Read { original, mut declared, warnings, .. } = read;
+        let NormalisedEntry { original, mut declared, warnings, .. } = read;
         discovery.config.warnings.extend(warnings);
         switch.apply(&mut declared);
         declared.shadows = winner.shadows;
-        // Nobody's start fails for what a stranger calls indispensable.
+        // An untrusted project cannot make a server required.
         declared.required &= !winner.untrusted;
         if let Some(why) =
             filters.leave_out(&name, &original, &declared, winner.untrusted, discovery)
@@ -168,10 +168,10 @@ impl Winner {
         Winner { at, document, entry, shadows: Vec::new(), untrusted }
     }
 
-    /// What it would do to a server of the user by the same name.
+    /// Its effect on a server of the user with the same name.
     fn effect(&self) -> Effect {
         match &self.entry {
-            Entry::Read(read) if read.is_off => Effect::SwitchOff,
+            Entry::Normalised(read) if read.is_disabled => Effect::SwitchOff,
             _ => Effect::Replace,
         }
     }
@@ -192,10 +192,10 @@ fn hold_back(discovery: &mut Discovery, project: usize, held_back: HeldBack) {
     entry.held_back = Some(held_back);
 }
 
-/// What the user may trust of a project's entry.
+/// The trust question's data for a project's entry.
 fn entry_of_project(
     name: &str,
-    read: &Read,
+    read: &NormalisedEntry,
     document: &Document,
     trust: &dyn TrustView,
 ) -> ProjectEntry {
@@ -247,12 +247,12 @@ impl Switch {
     }
 }
 
-/// Every list of names, the options' first.
+/// All lists of names; those of the options come first.
 struct Lists<'a> {
     disabled: HashSet<&'a str>,
     enabled: HashSet<&'a str>,
     written: Vec<WrittenList<'a>>,
-    /// The lists of a project's file, for the user to trust.
+    /// The lists in a project's files, for the user to trust.
     of_project: Vec<ProjectEntry>,
 }
 
@@ -260,12 +260,16 @@ struct WrittenList<'a> {
     document: &'a Document,
     list: &'a List,
     names: &'a HashSet<String>,
-    /// It counts for servers that nobody trusts alone.
+    /// It applies only to untrusted servers.
     untrusted: bool,
 }
 
 impl<'a> Lists<'a> {
-    fn of(documents: &'a [Document], options: &'a DiscoverOptions, trust: &dyn TrustView) -> Self {
+    fn collect(
+        documents: &'a [Document],
+        options: &'a DiscoverOptions,
+        trust: &dyn TrustView,
+    ) -> Self {
         let (mut written, mut of_project) = (Vec::new(), Vec::new());
         for document in documents.iter().filter(|document| !document.lists.is_empty()) {
             let mut untrusted = false;
@@ -289,7 +293,7 @@ impl<'a> Lists<'a> {
         }
     }
 
-    /// What they say of a server. Lists that nobody trusts say something of servers that nobody trusts alone.
+    /// What the lists say about a server. Untrusted lists apply only to untrusted servers.
     fn switch(&self, name: &str, original: &str, document: &Document, untrusted: bool) -> Switch {
         let given = |names: &HashSet<&str>| names.contains(name) || names.contains(original);
         let off = given(&self.disabled) || !self.enabled.is_empty() && !given(&self.enabled);
@@ -298,13 +302,13 @@ impl<'a> Lists<'a> {
             if written.untrusted && !untrusted {
                 continue;
             }
-            written.say(name, original, document.provider, &mut switch);
+            written.apply_to(name, original, document.provider, &mut switch);
         }
         switch
     }
 
-    /// Takes down what the lists of a project are, and which servers of the user they would switch off.
-    fn tell_held_back(
+    /// Records a project's lists, and which of the user's servers they would disable.
+    fn record_held_back(
         &self,
         winners: &IndexMap<String, Winner>,
         documents: &[Document],
@@ -320,7 +324,8 @@ impl<'a> Lists<'a> {
             let concerned = users.filter(|(name, winner)| {
                 let mut switch = Switch { off: false, on: false };
                 let provider = documents[winner.document].provider;
-                lists().for_each(|list| list.say(name, winner.original(), provider, &mut switch));
+                lists()
+                    .for_each(|list| list.apply_to(name, winner.original(), provider, &mut switch));
                 switch.off
             });
             let servers: Vec<_> = concerned
@@ -338,16 +343,16 @@ impl<'a> Lists<'a> {
 impl Winner {
     fn original(&self) -> &str {
         match &self.entry {
-            Entry::Written(written) => &written.original,
-            Entry::Read(read) => &read.original,
+            Entry::Unread(written) => &written.original,
+            Entry::Normalised(read) => &read.original,
         }
     }
 }
 
 impl WrittenList<'_> {
-    /// Adds what this list says about a server.
-    fn say(&self, name: &str, original: &str, provider: &Provider, switch: &mut Switch) {
-        if self.list.reach == Reach::Provider && self.document.provider.name != provider.name {
+    /// Applies this list to a server.
+    fn apply_to(&self, name: &str, original: &str, provider: &Provider, switch: &mut Switch) {
+        if self.list.scope == ListScope::Provider && self.document.provider.name != provider.name {
             return;
         }
         let named = self.names.contains(name) || self.names.contains(original);
@@ -379,9 +384,9 @@ fn lists_of_project(document: &Document, trust: &dyn TrustView) -> ProjectEntry 
     }
 }
 
-/// The entry in our words.
-fn read(written: Written, document: &Document) -> Read {
-    let Written { name, original, definition, directory } = written;
+/// Normalises the entry.
+fn normalise_entry(written: WrittenServer, document: &Document) -> NormalisedEntry {
+    let WrittenServer { name, original, definition, directory } = written;
     let mut warnings = Vec::new();
     let scope = Scope { directory: Some(directory), ..document.scope.clone() };
     let declare = |definition: Map<String, Value>, warnings: &mut Vec<String>| {
@@ -390,7 +395,7 @@ fn read(written: Written, document: &Document) -> Read {
     };
     let normal = match definition {
         Value::Object(entry) => normalise(entry, document.provider, &document.inputs),
-        other => Err(format!("the definition must be an object, not {}", kind(&other))),
+        other => Err(format!("the definition must be an object, not {}", json_type(&other))),
     };
     let normal = match normal {
         Ok(normal) => normal,
@@ -398,8 +403,15 @@ fn read(written: Written, document: &Document) -> Read {
             let text = format!("Server \"{name}\": {problem}");
             let error = Error::new(ErrorKind::ConfigInvalid, text).with_server(&name);
             let declared = Declared::new(Err(error), false, document.source.clone());
-            let (is_off, has_transport, definition) = (false, false, Value::String(problem));
-            return Read { original, declared, is_off, has_transport, definition, warnings };
+            let (is_disabled, has_transport, definition) = (false, false, Value::String(problem));
+            return NormalisedEntry {
+                original,
+                declared,
+                is_disabled,
+                has_transport,
+                definition,
+                warnings,
+            };
         }
     };
     let definition = normal.definition;
@@ -407,7 +419,7 @@ fn read(written: Written, document: &Document) -> Read {
         Level::Project => Value::Object(definition.clone()),
         Level::User | Level::Explicit => Value::Null,
     };
-    let is_off = definition.get("enabled") == Some(&Value::Bool(false))
+    let is_disabled = definition.get("enabled") == Some(&Value::Bool(false))
         || definition.get("disabled") == Some(&Value::Bool(true));
     let has_transport = has_transport(&definition);
     let direct = bridge::direct(&definition);
@@ -419,7 +431,14 @@ fn read(written: Written, document: &Document) -> Read {
     warnings.extend(normal.warnings.iter().map(|it| format!("Server \"{name}\": {it}")));
     let path = document.shown_path();
     let warnings = warnings.into_iter().map(|warning| format!("{path}: {warning}")).collect();
-    Read { original, declared, is_off, has_transport, definition: as_written, warnings }
+    NormalisedEntry {
+        original,
+        declared,
+        is_disabled,
+        has_transport,
+        definition: as_written,
+        warnings,
+    }
 }
 
 fn has_transport(definition: &Map<String, Value>) -> bool {
@@ -428,7 +447,7 @@ fn has_transport(definition: &Map<String, Value>) -> bool {
         .any(|field| definition.get(*field).is_some_and(|value| !value.is_null()))
 }
 
-fn kind(value: &Value) -> &'static str {
+fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
         Value::Bool(_) => "a truth value",
@@ -450,7 +469,7 @@ impl Filters {
             options.exclude.iter().map(|glob| (glob.clone(), WildMatch::new(glob))).collect();
         let mut natives = Vec::new();
         for name in &options.native {
-            match Native::named(name) {
+            match Native::by_name(name) {
                 Some(native) => {
                     natives.push(native);
                     discovery.native.insert(name.clone(), Vec::new());
@@ -467,7 +486,7 @@ impl Filters {
         Filters { globs, natives }
     }
 
-    /// Why the server is left out, if it is. The keys of a native integration are kept on the way.
+    /// Why the server is left out, if it is. Also collects the keys of a native integration.
     fn leave_out(
         &self,
         name: &str,
@@ -491,9 +510,9 @@ impl Filters {
         {
             return Some(format!("excluded by \"{glob}\""));
         }
-        let native = self.natives.iter().find(|native| native.is(name, config))?;
+        let native = self.natives.iter().find(|native| native.matches(name, config))?;
         let keys: &mut Vec<Secret> = discovery.native.entry(native.name.to_owned()).or_default();
-        // A stranger's key would have the host's questions put to the stranger's account.
+        // With an untrusted key, the host's requests would go to a stranger's account.
         let config = config.filter(|config| config.enabled && !untrusted);
         if let Some(key) = config.and_then(|config| native.key(config))
             && !keys.contains(&key)

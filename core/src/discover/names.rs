@@ -1,5 +1,5 @@
-//! Owns the names of other products' servers: what our rule refuses gets a legal name in its place.
-//! Invariant: the same document gives the same names, and a name that is legal as written is never taken away from it.
+//! Owns legal names for other products' servers: an illegal name is replaced.
+//! Invariant: the same document gives the same names, and a legal name is never changed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,23 +7,23 @@ use sha2::{Digest, Sha256};
 
 use crate::config::check_name;
 
-const LONGEST: usize = 100;
+const MAX_LENGTH: usize = 100;
 
-/// The name of each server of one document, in order; legal ones are as written.
+/// The name of each server of a document, in order; legal names stay as written.
 pub(super) fn legal_names(written: &[&str]) -> Vec<String> {
     let mut taken: HashSet<String> =
         written.iter().filter(|name| check_name(name).is_ok()).map(|&name| name.into()).collect();
-    // Where the counting goes on, so that a thousand names of one kind are no million attempts.
+    // Continues counting per name, so that a thousand equal names do not take a million attempts.
     let mut counts: HashMap<String, usize> = HashMap::new();
     let name = |&written: &&str| {
         if check_name(written).is_ok() {
             return written.to_owned();
         }
-        let plain = legal(written);
+        let plain = legal_name(written);
         let count = counts.entry(plain.clone()).or_insert(1);
         loop {
             let suffix = if *count == 1 { String::new() } else { format!("-{count}") };
-            let name = format!("{}{suffix}", &plain[..plain.len().min(LONGEST - suffix.len())]);
+            let name = format!("{}{suffix}", &plain[..plain.len().min(MAX_LENGTH - suffix.len())]);
             *count += 1;
             if taken.insert(name.clone()) {
                 return name;
@@ -33,25 +33,25 @@ pub(super) fn legal_names(written: &[&str]) -> Vec<String> {
     written.iter().map(name).collect()
 }
 
-/// What is left of a name in the names of tools: two servers that have it in common can be taken for one another.
-pub(super) fn likeness(name: &str) -> String {
+/// The part of a name that appears in tool names: servers that share it can be confused.
+pub(super) fn confusable_part(name: &str) -> String {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Everything that a name may not have becomes `-`, once for a whole run of it.
-fn legal(written: &str) -> String {
-    let mut name = String::with_capacity(written.len().min(LONGEST));
+/// Replaces each run of illegal characters by `-`.
+fn legal_name(written: &str) -> String {
+    let mut name = String::with_capacity(written.len().min(MAX_LENGTH));
     for c in written.chars() {
         let c = if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
         if c != '-' || !(name.is_empty() || name.ends_with('-')) {
             name.push(c);
         }
     }
-    name.truncate(LONGEST);
+    name.truncate(MAX_LENGTH);
     name.truncate(name.trim_end_matches('-').len());
     if name.is_empty() {
-        // Two names without one usable character are still two names.
+        // Two names without a legal character must stay different.
         let hash = format!("{:x}", Sha256::digest(written));
         return format!("server-{}", &hash[..8]);
     }

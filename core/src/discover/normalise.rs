@@ -1,7 +1,6 @@
-//! Owns bringing an entry of any product to our model: its words for our fields, its units, its references.
-//! What only we have is taken as it is; what a product has and we have not is dropped; what is wrong with the rest is
-//! for `config` to say.
-//! Invariant: driven by the product's row of the table and by what the entry has, never by who the product is.
+//! Owns translating an entry of any product into our model: field names, units, references. Our own fields are taken as
+//! they are, unknown fields are dropped, and `config` validates the rest.
+//! Invariant: driven by the product's row of the table and by the entry's fields, never by the product's name.
 
 use std::collections::HashMap;
 
@@ -12,8 +11,8 @@ use crate::config::field_names;
 use crate::config::syntax::{no_command, translate_definition};
 use crate::variable_name::is_name;
 
-/// Our field, and the words for it in order of precedence.
-const WORDS: &[(&str, &[&str])] = &[
+/// Our field, and its synonyms in order of precedence.
+const FIELD_SYNONYMS: &[(&str, &[&str])] = &[
     ("type", &["type", "transport"]),
     ("args", &["args"]),
     ("env", &["env", "environment", "envs"]),
@@ -30,8 +29,8 @@ const WORDS: &[(&str, &[&str])] = &[
     ("auth", &["auth", "oauth"]),
 ];
 const COMMANDS: &[&str] = &["command", "cmd"];
-/// The words for an address, and the transport that a word implies.
-const ADDRESSES: &[(&str, Option<&str>)] = &[
+/// Field names for a URL, and the transport that each implies.
+const URL_FIELDS: &[(&str, Option<&str>)] = &[
     ("httpUrl", Some("http")),
     ("url", None),
     ("serverUrl", None),
@@ -41,28 +40,28 @@ const ADDRESSES: &[(&str, Option<&str>)] = &[
 const TOOLS: &str = "tools";
 const INPUT: &str = "${input:";
 /// Lists of tools that need no approval.
-const APPROVED: &[&str] = &["autoApprove", "alwaysAllow"];
-/// Lists of variables that are handed on under their own name.
-const HANDED_ON: &[&str] = &["env_vars", "env_keys"];
+const APPROVAL_LISTS: &[&str] = &["autoApprove", "alwaysAllow"];
+/// Lists of variables that are passed on under their own names.
+const PASSED_VARIABLES: &[&str] = &["env_vars", "env_keys"];
 
-/// What a product has, a user would miss, and this version does not do.
-const LATER: &[&str] = &["headersHelper"];
+/// Fields that users may miss and that this version does not support.
+const UNSUPPORTED: &[&str] = &["headersHelper"];
 
-/// An entry in our words.
-pub(super) struct Normal {
+/// A normalised entry.
+pub(super) struct Normalised {
     pub(super) definition: Map<String, Value>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Brings `entry` to our model. An error is a sentence about what is wrong with it.
+/// Normalises `entry`. The error is a sentence about what is wrong with it.
 pub(super) fn normalise(
     entry: Map<String, Value>,
     provider: &Provider,
     inputs: &HashMap<String, String>,
-) -> Result<Normal, String> {
+) -> Result<Normalised, String> {
     let mut entry = Entry(entry);
     let mut definition = Map::new();
-    if provider.own {
+    if provider.is_own {
         definition = entry.0;
         entry = Entry(Map::new());
     } else {
@@ -70,9 +69,9 @@ pub(super) fn normalise(
     }
     let not_run = translate_definition(&mut definition, provider.syntax);
     if !inputs.is_empty() {
-        fill_in(&mut definition, inputs);
+        fill_inputs(&mut definition, inputs);
     }
-    let mut warnings: Vec<String> = LATER
+    let mut warnings: Vec<String> = UNSUPPORTED
         .iter()
         .filter(|field| entry.take(field).is_some())
         .map(|field| format!("\"{field}\" has no effect in this version"))
@@ -82,15 +81,15 @@ pub(super) fn normalise(
         .map(|field| format!("\"{field}\" has a $(…), which is not run and stays as it is"));
     warnings.extend(not_run);
     // After the translation: these are references although the product has no sign for them.
-    refer_by_name(&mut entry, &mut definition, &mut warnings);
-    Ok(Normal { definition, warnings })
+    add_named_references(&mut entry, &mut definition, &mut warnings);
+    Ok(Normalised { definition, warnings })
 }
 
 struct Entry(Map<String, Value>);
 
 impl Entry {
     fn take(&mut self, word: &str) -> Option<Value> {
-        // An empty text is what forms leave behind where nothing was entered.
+        // Forms leave an empty text where nothing was entered.
         self.0.remove(word).filter(|value| !value.is_null() && value != "")
     }
 
@@ -107,12 +106,12 @@ fn rename(
     provider: &Provider,
     definition: &mut Map<String, Value>,
 ) -> Result<(), String> {
-    for (ours, words) in WORDS {
+    for (ours, words) in FIELD_SYNONYMS {
         if let Some(value) = entry.first(words) {
             definition.insert((*ours).to_owned(), value);
         }
     }
-    // `oauth: false` and the like switch a product's own sign-in; only a description of one is ours.
+    // `oauth: false` and the like control a product's own sign-in; only an object is ours.
     if definition.get("auth").is_some_and(|auth| !auth.is_object()) {
         definition.remove("auth");
     }
@@ -121,7 +120,7 @@ fn rename(
     for time in provider.times {
         let Some(value) = entry.take(time.field) else { continue };
         let millis = in_millis(&value, time.unit_ms);
-        // What is no time is told of once.
+        // An invalid time is reported once.
         let sets = if millis.is_some() { time.sets } else { &time.sets[..1] };
         for field in sets {
             definition.insert((*field).to_owned(), millis.as_ref().unwrap_or(&value).clone());
@@ -134,14 +133,14 @@ fn rename(
     }
     tools(entry, definition);
     let everything = json!("*");
-    let all_approved = APPROVED.iter().any(|word| {
+    let all_approved = APPROVAL_LISTS.iter().any(|word| {
         let tools = entry.take(word);
         tools.is_some_and(|tools| tools.as_array().is_some_and(|tools| tools.contains(&everything)))
     });
     if entry.take("trust") == Some(Value::Bool(true)) || all_approved {
         definition.entry("requiresApproval").or_insert(Value::Bool(false));
     }
-    // Where headers stand one level down.
+    // Some products nest headers one level down.
     if let Some(Value::Object(options)) = entry.take("requestOptions")
         && let Some(headers) = options.get("headers").filter(|headers| headers.is_object())
     {
@@ -150,18 +149,18 @@ fn rename(
     Ok(())
 }
 
-/// Fields of ours under a name that means nothing else to any product, unless its row of the table says so.
+/// Our own field names, which mean nothing else to any product, unless its row says so.
 fn untranslated_fields() -> impl Iterator<Item = &'static str> {
     let is_translated = |name: &str| {
-        WORDS.iter().any(|(ours, _)| *ours == name)
-            || ADDRESSES.iter().any(|(word, _)| *word == name)
+        FIELD_SYNONYMS.iter().any(|(own, _)| *own == name)
+            || URL_FIELDS.iter().any(|(field, _)| *field == name)
             || COMMANDS.contains(&name)
             || name == TOOLS
     };
     field_names().filter(move |name| !is_translated(name))
 }
 
-/// A program as text, as a list with its arguments, as `{path, args, env}`, or as a line for a shell.
+/// A program as text, as a list with its arguments, as `{path, args, env}`, or as a shell command line.
 fn command(
     entry: &mut Entry,
     provider: &Provider,
@@ -206,7 +205,7 @@ fn command(
 }
 
 fn address(entry: &mut Entry, provider: &Provider, definition: &mut Map<String, Value>) {
-    let found = ADDRESSES.iter().fold(None, |found, (word, implied)| {
+    let found = URL_FIELDS.iter().fold(None, |found, (word, implied)| {
         let value = entry.take(word);
         found.or_else(|| Some((value?, implied.or(provider.url_type))))
     });
@@ -219,49 +218,49 @@ fn address(entry: &mut Entry, provider: &Provider, definition: &mut Map<String, 
 
 fn in_millis(value: &Value, unit_ms: u64) -> Option<Value> {
     let millis = (value.as_f64()? * unit_ms as f64).round();
-    // Beyond it, whole milliseconds are no longer exact.
+    // Beyond this, whole milliseconds are not exact.
     (1.0..1e15).contains(&millis).then(|| json!(millis as u64))
 }
 
-/// `tools` is a list of the only ones, or what is ours already: settings by tool.
+/// `tools` is an allow list, or already ours: settings by tool.
 fn tools(entry: &mut Entry, definition: &mut Map<String, Value>) {
     if let Some(tools) = entry.take(TOOLS) {
         let field = if tools.is_array() { "enabledTools" } else { TOOLS };
         definition.entry(field).or_insert(tools);
     }
-    // A list that names no tool, or every tool, is how products say that all are meant.
+    // Products write an empty list or `*` for all tools.
     let all = |tools: &Vec<Value>| tools.is_empty() || tools.iter().any(|tool| tool == "*");
     if definition.get("enabledTools").and_then(Value::as_array).is_some_and(all) {
         definition.remove("enabledTools");
     }
 }
 
-/// Variables and headers that the product takes from its environment by name alone.
-fn refer_by_name(
+/// Variables and headers that the product takes from its environment by name.
+fn add_named_references(
     entry: &mut Entry,
     definition: &mut Map<String, Value>,
     warnings: &mut Vec<String>,
 ) {
-    for field in HANDED_ON {
+    for field in PASSED_VARIABLES {
         let Some(Value::Array(names)) = entry.take(field) else { continue };
         for name in names {
             let name = name.as_str().or_else(|| name.get("name")?.as_str()).unwrap_or_default();
-            refer(definition, "env", name, "", name, field, warnings);
+            add_references(definition, "env", name, "", name, field, warnings);
         }
     }
     if let Some(Value::Object(headers)) = entry.take("env_http_headers") {
         for (header, name) in &headers {
             let name = name.as_str().unwrap_or_default();
-            refer(definition, "headers", header, "", name, "env_http_headers", warnings);
+            add_references(definition, "headers", header, "", name, "env_http_headers", warnings);
         }
     }
     if let Some(name) = entry.take("bearer_token_env_var") {
         let (name, field) = (name.as_str().unwrap_or_default(), "bearer_token_env_var");
-        refer(definition, "headers", "Authorization", "Bearer ", name, field, warnings);
+        add_references(definition, "headers", "Authorization", "Bearer ", name, field, warnings);
     }
 }
 
-fn refer(
+fn add_references(
     definition: &mut Map<String, Value>,
     block: &str,
     key: &str,
@@ -281,8 +280,8 @@ fn refer(
     }
 }
 
-/// Puts the answers that are proposed in the place of `${input:id}`, in texts that are ours by now.
-fn fill_in(definition: &mut Map<String, Value>, inputs: &HashMap<String, String>) {
+/// Replaces `${input:id}` by its default answer, in texts that are already translated.
+fn fill_inputs(definition: &mut Map<String, Value>, inputs: &HashMap<String, String>) {
     type Fill = fn(&str, &HashMap<String, String>) -> String;
     fn walk(place: &mut Value, inputs: &HashMap<String, String>, fill: Fill) {
         match place {
@@ -296,23 +295,23 @@ fn fill_in(definition: &mut Map<String, Value>, inputs: &HashMap<String, String>
     }
     for field in ["command", "args", "envFile", "cwd", "url"] {
         if let Some(place) = definition.get_mut(field) {
-            walk(place, inputs, filled);
+            walk(place, inputs, fill_text);
         }
     }
     for field in ["env", "headers"] {
         if let Some(place) = definition.get_mut(field) {
-            walk(place, inputs, filled_value);
+            walk(place, inputs, fill_value);
         }
     }
 }
 
-/// The same for the value of a variable or header, which an answer does not make a command.
-fn filled_value(text: &str, inputs: &HashMap<String, String>) -> String {
-    let filled = filled(text, inputs);
-    if text.starts_with(INPUT) { no_command(filled) } else { filled }
+/// Like `fill_text`, for a variable or header: an answer must not turn it into a command.
+fn fill_value(text: &str, inputs: &HashMap<String, String>) -> String {
+    let fill_text = fill_text(text, inputs);
+    if text.starts_with(INPUT) { no_command(fill_text) } else { fill_text }
 }
 
-fn filled(text: &str, inputs: &HashMap<String, String>) -> String {
+fn fill_text(text: &str, inputs: &HashMap<String, String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(INPUT) {
@@ -345,7 +344,7 @@ mod tests {
             for field in &fields {
                 let entry = Map::from_iter([((*field).clone(), json!({"a": "b"}))]);
                 let normal = normalise(entry, provider, &HashMap::new()).expect("an entry");
-                // A program that is an object has other parts.
+                // A program that is an object has other fields.
                 let is_there = !normal.definition.is_empty() || *field == "command";
                 assert!(is_there, "{}: {field}", provider.name);
             }
@@ -357,7 +356,7 @@ mod tests {
         let inputs = [("a", "${input:b}"), ("b", "x"), ("empty", "")]
             .map(|(id, answer)| (id.to_owned(), answer.to_owned()));
         let inputs = HashMap::from(inputs);
-        let fill = |text| filled(text, &inputs);
+        let fill = |text| fill_text(text, &inputs);
         assert_eq!(fill("<${input:b}${input:b}>"), "<xx>");
         assert_eq!(fill("${input:a}"), "$${input:b}");
         assert_eq!(fill("${input:none}${input:empty}"), "${input:none}");
@@ -373,9 +372,9 @@ mod tests {
         let mut definition = Map::new();
         definition.insert("env".to_owned(), block);
         definition.insert("args".to_owned(), json!(["${input:a}"]));
-        fill_in(&mut definition, &inputs);
-        let filled = json!({"A": "$!id", "B": "$$!id", "C": "x!id", "D": "!!id"});
-        assert_eq!(definition["env"], filled);
+        fill_inputs(&mut definition, &inputs);
+        let fill_text = json!({"A": "$!id", "B": "$$!id", "C": "x!id", "D": "!!id"});
+        assert_eq!(definition["env"], fill_text);
         assert_eq!(definition["args"], json!(["!id"]));
     }
 

@@ -34,21 +34,21 @@ options! {
     }
 }
 
-/// What becomes of a server that is only a bridge to another one, `npx mcp-remote <url>`.
+/// What to do with a server that only bridges to another one, `npx mcp-remote <url>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum McpRemote {
-    /// It is kept, with the direct way beside it.
+    /// Keep it, and offer the direct definition beside it.
     #[default]
     Offer,
-    /// The direct way takes its place.
+    /// Replace it by the direct definition.
     Use,
 }
 
 word_options!(McpRemote);
 
 impl DiscoverOptions {
-    /// Reads `{"cwd": "…", "project_config": false, …}`; what is left out or null is the default.
+    /// Reads `{"cwd": "…", "project_config": false, …}`; missing or null fields have their defaults.
     pub fn from_json(text: &str, language: Language) -> Result<Self> {
         Self::read(text, language)
     }

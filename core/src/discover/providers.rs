@@ -1,5 +1,5 @@
-//! Owns the table of products that keep MCP servers: where their files are, how these are shaped, what their words mean.
-//! A product is a row here and nothing else; the code that reads rows knows no product by name.
+//! Owns the table of products that configure MCP servers: where their files are, how they are structured, and what
+//! their fields mean. A product is only a row here; no other code knows a product by name.
 
 use crate::config::syntax::Syntax;
 use crate::config::{Level, container};
@@ -8,42 +8,42 @@ use crate::config::{Level, container};
 #[derive(Clone, Copy)]
 pub(super) struct Provider {
     pub(super) name: &'static str,
-    /// The higher, the earlier; equals keep the order of the table.
+    /// Higher comes first; equal ones keep the table's order.
     pub(super) priority: u8,
-    /// Its files; the project's come before the user's, else in this order.
-    pub(super) places: &'static [Place],
-    /// Where in a file the servers are. Those of the first container come before those of the next.
+    /// Its files; the project's come before the user's, otherwise in this order.
+    pub(super) locations: &'static [FileLocation],
+    /// Where in a file the servers are, in order of precedence.
     pub(super) containers: &'static [&'static [Step]],
-    /// The transport of an entry that has a `url` and names none, where that is not Streamable HTTP.
+    /// The transport of an entry with a `url` and no type, if it is not Streamable HTTP.
     pub(super) url_type: Option<&'static str>,
-    pub(super) times: &'static [Time],
+    pub(super) times: &'static [TimeField],
     pub(super) syntax: Syntax,
-    /// Lists of server names beside the servers.
+    /// Lists of server names.
     pub(super) lists: &'static [List],
-    /// Entries that are no servers to reach but parts of the product.
-    pub(super) inner: &'static [Inner],
-    /// Whether `command` is a line for a shell, to be split.
+    /// Entries that are part of the product, not servers.
+    pub(super) built_in: &'static [BuiltIn],
+    /// Whether `command` is a shell command line that must be split.
     pub(super) command_line: bool,
     /// The file of variables beside the config file.
     pub(super) variables: Option<&'static str>,
-    /// Whether a value may be the name of a variable, without any sign.
+    /// Whether a value may be the bare name of a variable.
     pub(super) bare_env_names: bool,
     /// The list that declares `${input:id}`.
     pub(super) inputs: Option<&'static str>,
-    /// The files are ours: definitions count as written.
-    pub(super) own: bool,
+    /// The files are mcpool's own: definitions are taken as written.
+    pub(super) is_own: bool,
 }
 
-/// A file, or the files of a directory where the path ends in `*`.
+/// A file, or the files of a directory if the path ends in `*`.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct FileLocation {
     pub(super) level: Level,
     pub(super) base: Base,
-    /// Below the base, its parts separated by `/`.
+    /// Relative to the base, separated by `/`.
     pub(super) path: &'static str,
 }
 
-/// Where a path begins.
+/// The base directory of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Base {
     Project,
@@ -54,11 +54,11 @@ pub(super) enum Base {
     AppData,
     /// `~/Library/Application Support`, on macOS.
     Library,
-    /// Where Visual Studio Code keeps the user's files.
+    /// Visual Studio Code's user directory.
     CodeUser,
     /// The directory that a variable names.
     Env(&'static str),
-    /// `/etc`, but not on Windows.
+    /// `/etc`, except on Windows.
     System,
     /// Our own config directory.
     Own,
@@ -72,25 +72,25 @@ pub(super) enum Step {
     ProjectPath,
 }
 
-/// A time limit in the product's words.
+/// A timeout field of the product.
 #[derive(Clone, Copy)]
-pub(super) struct Time {
+pub(super) struct TimeField {
     pub(super) field: &'static str,
     pub(super) unit_ms: u64,
-    /// The fields of our model that it says.
+    /// The fields of our model that it sets.
     pub(super) sets: &'static [&'static str],
 }
 
-/// Server names beside the servers.
+/// A list of server names.
 #[derive(Clone, Copy)]
 pub(super) struct List {
     pub(super) path: &'static [Step],
     pub(super) effect: Switching,
-    pub(super) reach: Reach,
+    pub(super) scope: ListScope,
 }
 
 impl List {
-    /// The key that holds it.
+    /// The key that holds the list.
     pub(super) fn name(&self) -> String {
         let keys = self.path.iter().map(|step| match step {
             Step::Key(key) => key,
@@ -102,40 +102,40 @@ impl List {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Switching {
-    /// These are off, whatever else is said.
+    /// These are disabled, whatever else is said.
     Off,
-    /// Only these are on.
+    /// Only these are enabled.
     Only,
-    /// These are on although their entries say no. Only the user can say so.
+    /// These are enabled although their entries say no. Only the user's files may say so.
     On,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum ListScope {
     /// The product's own servers.
     Provider,
-    /// Every server that is found.
+    /// All discovered servers.
     Everything,
 }
 
-/// How to know an entry that is part of the product.
+/// How to recognise an entry that is part of the product.
 #[derive(Clone, Copy)]
-pub(super) enum Inner {
+pub(super) enum BuiltIn {
     Is(&'static str, &'static str),
     /// It has none of these fields.
     Without(&'static [&'static str]),
 }
 
-const fn user(base: Base, path: &'static str) -> Place {
-    Place { level: Level::User, base, path }
+const fn user(base: Base, path: &'static str) -> FileLocation {
+    FileLocation { level: Level::User, base, path }
 }
 
-const fn project(path: &'static str) -> Place {
-    Place { level: Level::Project, base: Base::Project, path }
+const fn project(path: &'static str) -> FileLocation {
+    FileLocation { level: Level::Project, base: Base::Project, path }
 }
 
-const fn time(field: &'static str, unit_ms: u64, sets: &'static [&'static str]) -> Time {
-    Time { field, unit_ms, sets }
+const fn time(field: &'static str, unit_ms: u64, sets: &'static [&'static str]) -> TimeField {
+    TimeField { field, unit_ms, sets }
 }
 
 const MS: u64 = 1;
@@ -146,30 +146,30 @@ const TOOL: &[&str] = &["toolTimeout"];
 const MCP_SERVERS: &[Step] = &[Step::Key(container::MCP_SERVERS)];
 const BRACES_AND_DEFAULTS: Syntax = Syntax::BRACES.and(Syntax::DEFAULTS);
 
-/// A product with `mcpServers` and nothing of its own.
+/// A product with `mcpServers` and nothing else.
 const PLAIN: Provider = Provider {
     name: "",
     priority: 0,
-    places: &[],
+    locations: &[],
     containers: &[MCP_SERVERS],
     url_type: None,
     times: &[],
     syntax: Syntax::LITERAL,
     lists: &[],
-    inner: &[],
+    built_in: &[],
     command_line: false,
     variables: None,
     bare_env_names: false,
     inputs: None,
-    own: false,
+    is_own: false,
 };
 
-/// Every product, in order of priority.
+/// All products, in order of priority.
 pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "mcpool",
         priority: 100,
-        places: &[
+        locations: &[
             project(".mcpool/mcp.json"),
             project(".mcpool/mcp.jsonc"),
             project(".mcpool/mcp.yaml"),
@@ -186,21 +186,21 @@ pub(super) const PROVIDERS: &[Provider] = &[
             List {
                 path: &[Step::Key("disabledServers")],
                 effect: Switching::Off,
-                reach: Reach::Everything,
+                scope: ListScope::Everything,
             },
             List {
                 path: &[Step::Key("enabledServers")],
                 effect: Switching::Only,
-                reach: Reach::Everything,
+                scope: ListScope::Everything,
             },
         ],
-        own: true,
+        is_own: true,
         ..PLAIN
     },
     Provider {
         name: "oh-my-pi",
         priority: 95,
-        places: &[
+        locations: &[
             project(".omp/mcp.json"),
             project(".omp/.mcp.json"),
             user(Base::Home, ".omp/agent/mcp.json"),
@@ -212,12 +212,12 @@ pub(super) const PROVIDERS: &[Provider] = &[
             List {
                 path: &[Step::Key("disabledServers")],
                 effect: Switching::Off,
-                reach: Reach::Everything,
+                scope: ListScope::Everything,
             },
             List {
                 path: &[Step::Key("enabledServers")],
                 effect: Switching::On,
-                reach: Reach::Everything,
+                scope: ListScope::Everything,
             },
         ],
         bare_env_names: true,
@@ -226,7 +226,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "ai-agent",
         priority: 90,
-        places: &[
+        locations: &[
             project(".ai-agent.json"),
             user(Base::Home, ".ai-agent/.ai-agent.json"),
             user(Base::Home, ".ai-agent.json"),
@@ -240,7 +240,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "ael",
         priority: 85,
-        places: &[project("ael-config.yaml")],
+        locations: &[project("ael-config.yaml")],
         containers: &[
             &[Step::Key(container::MCP_SERVERS_IN_SNAKE_CASE)],
             &[Step::Key("tools"), Step::Key(container::MCP_SERVERS_IN_SNAKE_CASE)],
@@ -253,7 +253,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "claude-code",
         priority: 80,
-        places: &[
+        locations: &[
             user(Base::Env("CLAUDE_CONFIG_DIR"), ".claude.json"),
             user(Base::Home, ".claude.json"),
         ],
@@ -266,14 +266,14 @@ pub(super) const PROVIDERS: &[Provider] = &[
         lists: &[List {
             path: &[Step::Key("projects"), Step::ProjectPath, Step::Key("disabledMcpServers")],
             effect: Switching::Off,
-            reach: Reach::Provider,
+            scope: ListScope::Provider,
         }],
         ..PLAIN
     },
     Provider {
         name: "claude-desktop",
         priority: 78,
-        places: &[
+        locations: &[
             user(Base::Library, "Claude/claude_desktop_config.json"),
             user(Base::AppData, "Claude/claude_desktop_config.json"),
             user(Base::Config, "Claude/claude_desktop_config.json"),
@@ -284,7 +284,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "codex",
         priority: 70,
-        places: &[
+        locations: &[
             project(".codex/config.toml"),
             user(Base::Env("CODEX_HOME"), "config.toml"),
             user(Base::Home, ".codex/config.toml"),
@@ -301,7 +301,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "gemini",
         priority: 60,
-        places: &[project(".gemini/settings.json"), user(Base::Home, ".gemini/settings.json")],
+        locations: &[project(".gemini/settings.json"), user(Base::Home, ".gemini/settings.json")],
         url_type: Some("sse"),
         times: &[time("timeout", MS, REQUEST)],
         syntax: Syntax::BRACES.and(Syntax::DOLLAR).and(Syntax::PERCENT),
@@ -309,12 +309,12 @@ pub(super) const PROVIDERS: &[Provider] = &[
             List {
                 path: &[Step::Key("mcp"), Step::Key("excluded")],
                 effect: Switching::Off,
-                reach: Reach::Provider,
+                scope: ListScope::Provider,
             },
             List {
                 path: &[Step::Key("mcp"), Step::Key("allowed")],
                 effect: Switching::Only,
-                reach: Reach::Provider,
+                scope: ListScope::Provider,
             },
         ],
         ..PLAIN
@@ -322,7 +322,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "opencode",
         priority: 55,
-        places: &[
+        locations: &[
             project("opencode.json"),
             project("opencode.jsonc"),
             user(Base::Config, "opencode/opencode.json"),
@@ -336,7 +336,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "copilot-cli",
         priority: 52,
-        places: &[
+        locations: &[
             project(".github/mcp.json"),
             user(Base::Env("COPILOT_HOME"), "mcp-config.json"),
             user(Base::Home, ".copilot/mcp-config.json"),
@@ -348,21 +348,21 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "cursor",
         priority: 50,
-        places: &[project(".cursor/mcp.json"), user(Base::Home, ".cursor/mcp.json")],
+        locations: &[project(".cursor/mcp.json"), user(Base::Home, ".cursor/mcp.json")],
         syntax: Syntax::ENV.and(Syntax::WORKSPACE),
         ..PLAIN
     },
     Provider {
         name: "windsurf",
         priority: 50,
-        places: &[user(Base::Home, ".codeium/windsurf/mcp_config.json")],
+        locations: &[user(Base::Home, ".codeium/windsurf/mcp_config.json")],
         syntax: Syntax::ENV.and(Syntax::FILES),
         ..PLAIN
     },
     Provider {
         name: "cline",
         priority: 45,
-        places: &[
+        locations: &[
             user(Base::Home, ".cline/data/settings/cline_mcp_settings.json"),
             user(
                 Base::CodeUser,
@@ -376,7 +376,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "roo",
         priority: 45,
-        places: &[
+        locations: &[
             project(".roo/mcp.json"),
             user(
                 Base::CodeUser,
@@ -390,38 +390,38 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "zed",
         priority: 40,
-        places: &[
+        locations: &[
             project(".zed/settings.json"),
             user(Base::AppData, "Zed/settings.json"),
             user(Base::Config, "zed/settings.json"),
         ],
         containers: &[&[Step::Key(container::CONTEXT_SERVERS)]],
         times: &[time("timeout", S, REQUEST)],
-        inner: &[Inner::Is("source", "extension"), Inner::Without(&["command", "url"])],
+        built_in: &[BuiltIn::Is("source", "extension"), BuiltIn::Without(&["command", "url"])],
         ..PLAIN
     },
     Provider {
         name: "goose",
         priority: 40,
-        places: &[
+        locations: &[
             user(Base::AppData, "Block/goose/config/config.yaml"),
             user(Base::Config, "goose/config.yaml"),
         ],
         containers: &[&[Step::Key(container::EXTENSIONS)]],
         times: &[time("timeout", S, REQUEST)],
         syntax: Syntax::BRACES.and(Syntax::DOLLAR),
-        inner: &[
-            Inner::Is("type", "builtin"),
-            Inner::Is("type", "platform"),
-            Inner::Is("type", "frontend"),
-            Inner::Is("type", "inline_python"),
+        built_in: &[
+            BuiltIn::Is("type", "builtin"),
+            BuiltIn::Is("type", "platform"),
+            BuiltIn::Is("type", "frontend"),
+            BuiltIn::Is("type", "inline_python"),
         ],
         ..PLAIN
     },
     Provider {
         name: "crush",
         priority: 40,
-        places: &[
+        locations: &[
             project("crush.json"),
             project(".crush.json"),
             user(Base::Config, "crush/crush.json"),
@@ -434,7 +434,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "continue",
         priority: 40,
-        places: &[
+        locations: &[
             project(".continue/mcpServers/*"),
             user(Base::Home, ".continue/config.yaml"),
             user(Base::Home, ".continue/mcpServers/*"),
@@ -446,34 +446,37 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "kiro",
         priority: 35,
-        places: &[project(".kiro/settings/mcp.json"), user(Base::Home, ".kiro/settings/mcp.json")],
+        locations: &[
+            project(".kiro/settings/mcp.json"),
+            user(Base::Home, ".kiro/settings/mcp.json"),
+        ],
         times: &[time("timeout", MS, REQUEST)],
         ..PLAIN
     },
     Provider {
         name: "lm-studio",
         priority: 35,
-        places: &[user(Base::Home, ".lmstudio/mcp.json")],
+        locations: &[user(Base::Home, ".lmstudio/mcp.json")],
         times: &[time("timeout", MS, REQUEST)],
         ..PLAIN
     },
     Provider {
         name: "amazon-q",
         priority: 35,
-        places: &[user(Base::Home, ".aws/amazonq/mcp.json")],
+        locations: &[user(Base::Home, ".aws/amazonq/mcp.json")],
         times: &[time("timeout", MS, REQUEST)],
         ..PLAIN
     },
     Provider {
         name: "antigravity",
         priority: 35,
-        places: &[user(Base::Home, ".gemini/antigravity/mcp_config.json")],
+        locations: &[user(Base::Home, ".gemini/antigravity/mcp_config.json")],
         ..PLAIN
     },
     Provider {
         name: "vscode",
         priority: 20,
-        places: &[project(".vscode/mcp.json"), user(Base::CodeUser, "mcp.json")],
+        locations: &[project(".vscode/mcp.json"), user(Base::CodeUser, "mcp.json")],
         containers: &[&[Step::Key(container::SERVERS)]],
         syntax: Syntax::INPUTS.and(Syntax::ENV).and(Syntax::WORKSPACE),
         inputs: Some("inputs"),
@@ -482,7 +485,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "sidecar",
         priority: 10,
-        places: &[project(".vscode/settings.json")],
+        locations: &[project(".vscode/settings.json")],
         containers: &[&[Step::Key("sidecar.mcpServers")]],
         syntax: Syntax::BRACES.and(Syntax::HEADERS_ONLY),
         ..PLAIN
@@ -490,7 +493,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
         name: "fallback",
         priority: 5,
-        places: &[project("mcp.json"), project(".mcp.json")],
+        locations: &[project("mcp.json"), project(".mcp.json")],
         times: &[time("timeout", MS, REQUEST)],
         syntax: BRACES_AND_DEFAULTS,
         ..PLAIN
@@ -522,7 +525,7 @@ mod tests {
     fn within_a_product_the_projects_files_come_first() {
         for provider in PROVIDERS {
             let levels: Vec<bool> =
-                provider.places.iter().map(|place| place.level == Level::User).collect();
+                provider.locations.iter().map(|place| place.level == Level::User).collect();
             assert!(levels.is_sorted(), "{}", provider.name);
         }
     }

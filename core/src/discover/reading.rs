@@ -1,5 +1,5 @@
-//! Owns going through the table's files: which are there, what servers and lists of names they hold.
-//! Invariant: a file counts once, however many ways lead to it, and one that cannot be used costs nothing but itself.
+//! Owns reading the table's files: which exist, and which servers and lists of names they contain.
+//! Invariant: a file counts once, even if several paths lead to it, and an unusable file affects nothing else.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -9,50 +9,50 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::FoundFile;
+use super::locations::{Candidate, SearchRoots};
 use super::names::legal_names;
-use super::places::{Candidate, SearchRoots};
-use super::providers::{Inner, List, PROVIDERS, Provider, Step};
+use super::providers::{BuiltIn, List, PROVIDERS, Provider, Step};
 use crate::config::{
     Level, Scope, ScopeTrust, Source, parse_document, read_text, warn_of_misspelt,
 };
 use crate::error::Error;
 
-const LONGEST_ANSWER: usize = 256;
+const MAX_ANSWER: usize = 256;
 
-/// What one file says.
+/// The content of one file.
 pub(super) struct Document {
     pub(super) provider: &'static Provider,
     pub(super) source: Source,
     pub(super) scope: Scope,
-    /// The answers that are proposed for `${input:id}`.
+    /// The default answers for `${input:id}`.
     pub(super) inputs: HashMap<String, String>,
-    pub(super) servers: Vec<Written>,
-    /// Names of entries that are parts of the product.
-    pub(super) inner: Vec<String>,
+    pub(super) servers: Vec<WrittenServer>,
+    /// Names of entries that are part of the product.
+    pub(super) built_in: Vec<String>,
     pub(super) lists: Vec<(List, HashSet<String>)>,
 }
 
 impl Document {
-    /// The file, as it is shown.
+    /// The file's path for display.
     pub(super) fn shown_path(&self) -> &str {
         self.source.path.as_deref().unwrap_or_default()
     }
 }
 
-/// A server as its product writes it.
-pub(super) struct Written {
+/// A server as its product declares it.
+pub(super) struct WrittenServer {
     pub(super) name: String,
     /// Its name in the file.
     pub(super) original: String,
     pub(super) definition: Value,
-    /// Where its relative paths begin.
+    /// The base directory of its relative paths.
     pub(super) directory: PathBuf,
 }
 
-/// Reads the files of the providers that are wanted, in order.
+/// Reads the files of the requested providers, in order.
 pub(super) struct Reader<'a> {
     pub(super) roots: &'a SearchRoots<'a>,
-    /// Whether the project's files count.
+    /// Whether the project's files are read.
     pub(super) project_files: bool,
     pub(super) documents: Vec<Document>,
     pub(super) files: Vec<FoundFile>,
@@ -60,7 +60,7 @@ pub(super) struct Reader<'a> {
     seen: HashSet<(PathBuf, &'static str)>,
     /// Containers that an earlier product has read.
     claimed: HashSet<(PathBuf, String)>,
-    /// The physical paths of the user's own files, of all products.
+    /// The physical paths of all user-level files of all products.
     users: OnceCell<HashSet<PathBuf>>,
 }
 
@@ -79,32 +79,32 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn read(&mut self, provider: &'static Provider) {
-        for place in provider.places {
-            for candidate in self.roots.candidates(place) {
+        for location in provider.locations {
+            for candidate in self.roots.candidates(location) {
                 let physical = match std::fs::canonicalize(&candidate.path) {
                     Ok(physical) => physical,
                     Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => {
                         continue;
                     }
-                    // Reading it says what is wrong.
+                    // The read reports the error.
                     Err(_) => candidate.path.clone(),
                 };
-                // A file of the user is the user's, whoever links to it: it is read in its own place.
-                let skipped = place.level == Level::Project
+                // A user's file stays the user's, whoever links to it: it is read at its own path.
+                let skipped = location.level == Level::Project
                     && (!self.project_files || self.is_users(&physical));
                 if skipped || !self.seen.insert((physical.clone(), provider.name)) {
                     continue;
                 }
-                self.read_file(provider, candidate, &physical, place.level);
+                self.read_file(provider, candidate, &physical, location.level);
             }
         }
     }
 
     fn is_users(&self, physical: &Path) -> bool {
         let users = self.users.get_or_init(|| {
-            let places = PROVIDERS.iter().flat_map(|provider| provider.places);
-            let users = places.filter(|place| place.level == Level::User);
-            let files = users.flat_map(|place| self.roots.candidates(place));
+            let locations = PROVIDERS.iter().flat_map(|provider| provider.locations);
+            let users = locations.filter(|location| location.level == Level::User);
+            let files = users.flat_map(|location| self.roots.candidates(location));
             files.filter_map(|file| std::fs::canonicalize(file.path).ok()).collect()
         });
         users.contains(physical)
@@ -119,13 +119,13 @@ impl<'a> Reader<'a> {
     ) {
         let source = Source {
             provider: provider.name.to_owned(),
-            path: Some(candidate.shown.clone()),
+            path: Some(candidate.display.clone()),
             level,
         };
         let warnings = self.warnings.len();
         let mut is_empty = false;
         let document = match self.parse(&candidate, &mut is_empty) {
-            Ok(document) => self.understand(provider, document, source, &candidate, physical),
+            Ok(document) => self.extract(provider, document, source, &candidate, physical),
             Err(problem) => Err(problem),
         };
         let (servers, problem) = match document {
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
             }
         };
         let provider = provider.name.to_owned();
-        let path = candidate.shown;
+        let path = candidate.display;
         self.files.push(FoundFile { provider, path, level, servers, problem, is_empty });
     }
 
@@ -156,21 +156,23 @@ impl<'a> Reader<'a> {
         if let Some(problem) = &candidate.problem {
             return Err(problem.clone());
         }
-        let shown = |text: &str| text.replace(&*candidate.path.to_string_lossy(), &candidate.shown);
-        let told = |error: Error| shown(&error.to_string());
-        let text = read_text(&candidate.path).map_err(told)?;
+        let display =
+            |text: &str| text.replace(&*candidate.path.to_string_lossy(), &candidate.display);
+        let to_text = |error: Error| display(&error.to_string());
+        let text = read_text(&candidate.path).map_err(to_text)?;
         *is_empty = text.trim_start_matches('\u{feff}').trim().is_empty();
-        let parsed = parse_document(&candidate.path, &text).map_err(told)?;
-        self.warnings.extend(parsed.warnings(&candidate.path).iter().map(|warning| shown(warning)));
+        let parsed = parse_document(&candidate.path, &text).map_err(to_text)?;
+        self.warnings
+            .extend(parsed.warnings(&candidate.path).iter().map(|warning| display(warning)));
         match parsed.value {
             Value::Object(document) => Ok(document),
             Value::Null => Ok(Map::new()),
-            _ => Err(format!("{}: the file must hold an object", candidate.shown)),
+            _ => Err(format!("{}: the file must hold an object", candidate.display)),
         }
     }
 
-    /// What the document holds; nothing when another product has read all of it already.
-    fn understand(
+    /// The document's content; `None` if other products have read all of it already.
+    fn extract(
         &mut self,
         provider: &'static Provider,
         document: Map<String, Value>,
@@ -178,16 +180,16 @@ impl<'a> Reader<'a> {
         candidate: &Candidate,
         physical: &Path,
     ) -> Result<Option<Document>, String> {
-        let shown = &candidate.shown;
+        let display = &candidate.display;
         let mut bare_env_names = provider.bare_env_names;
-        if provider.own {
+        if provider.is_own {
             bare_env_names = document.get("bareEnvNames") == Some(&Value::Bool(true));
             let mut misspelt = Vec::new();
             warn_of_misspelt(&document, &mut misspelt);
-            self.warnings.extend(misspelt.iter().map(|warning| format!("{shown}: {warning}")));
+            self.warnings.extend(misspelt.iter().map(|warning| format!("{display}: {warning}")));
         }
         let mut document = Value::Object(document);
-        let lists = self.lists(provider, &mut document, shown);
+        let lists = self.lists(provider, &mut document, display);
         let inputs = provider.inputs.map(|key| inputs(&document[key])).unwrap_or_default();
         let project = self.roots.project;
         let own_directory = match source.level {
@@ -206,28 +208,28 @@ impl<'a> Reader<'a> {
             host_env: self.roots.host_env.clone(),
             trusted: ScopeTrust::No,
         };
-        let (mut servers, mut inner, mut read_before) = (Vec::new(), Vec::new(), false);
+        let (mut servers, mut built_in, mut read_before) = (Vec::new(), Vec::new(), false);
         for steps in provider.containers {
             let Some((path, container)) = self.walk(&mut document, steps) else { continue };
             if !self.claimed.insert((physical.to_owned(), path.clone())) {
                 read_before = true;
                 continue;
             }
-            let entries = self.entries(container, &path, shown)?;
+            let entries = self.entries(container, &path, display)?;
             let (parts, entries): (Vec<_>, Vec<_>) =
-                entries.into_iter().partition(|(_, entry)| is_inner(provider, entry));
-            inner.extend(parts.into_iter().map(|(name, _)| name));
+                entries.into_iter().partition(|(_, entry)| is_built_in(provider, entry));
+            built_in.extend(parts.into_iter().map(|(name, _)| name));
             let of_project = steps.iter().any(|step| matches!(step, Step::ProjectPath));
             let directory = if of_project { project } else { own_directory };
-            servers.extend(self.named(provider, entries, shown, directory));
+            servers.extend(self.named(provider, entries, display, directory));
         }
         if read_before && servers.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Document { provider, source, scope, inputs, servers, inner, lists }))
+        Ok(Some(Document { provider, source, scope, inputs, servers, built_in, lists }))
     }
 
-    /// Takes what stands at the end of `steps`; the keys that led there come with it.
+    /// Takes the value at the end of `steps`, with the keys that led there.
     fn walk(&self, document: &mut Value, steps: &[Step]) -> Option<(String, Value)> {
         let (mut at, mut path) = (document, String::new());
         for step in steps {
@@ -245,7 +247,7 @@ impl<'a> Reader<'a> {
         Some((path, at.take())).filter(|(_, found)| !found.is_null())
     }
 
-    /// The project's directory as products write it.
+    /// The project's directory in the notations that products use.
     fn project_keys(&self) -> Vec<String> {
         let project = self.roots.project;
         let physical = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
@@ -262,7 +264,7 @@ impl<'a> Reader<'a> {
         &mut self,
         container: Value,
         path: &str,
-        shown: &str,
+        display: &str,
     ) -> Result<Vec<(String, Value)>, String> {
         match container {
             Value::Object(entries) => Ok(entries.into_iter().collect()),
@@ -273,17 +275,17 @@ impl<'a> Reader<'a> {
                     match name {
                         Some(name) if names.insert(name.clone()) => entries.push((name, item)),
                         Some(name) => self.warnings.push(format!(
-                            "{shown}: \"{path}\" has \"{name}\" twice; the first one counts"
+                            "{display}: \"{path}\" has \"{name}\" twice; the first one counts"
                         )),
                         None => self.warnings.push(format!(
-                            "{shown}: entry {} of \"{path}\" has no name and is left aside",
+                            "{display}: entry {} of \"{path}\" has no name and is left aside",
                             at + 1
                         )),
                     }
                 }
                 Ok(entries)
             }
-            _ => Err(format!("{shown}: \"{path}\" must be an object of servers by name")),
+            _ => Err(format!("{display}: \"{path}\" must be an object of servers by name")),
         }
     }
 
@@ -291,24 +293,24 @@ impl<'a> Reader<'a> {
         &mut self,
         provider: &Provider,
         entries: Vec<(String, Value)>,
-        shown: &str,
+        display: &str,
         directory: &Path,
-    ) -> Vec<Written> {
+    ) -> Vec<WrittenServer> {
         let originals: Vec<&str> = entries.iter().map(|(name, _)| name.as_str()).collect();
-        let names = match provider.own {
+        let names = match provider.is_own {
             true => originals.iter().map(|&name| name.to_owned()).collect(),
             false => legal_names(&originals),
         };
         for (original, name) in originals.iter().zip(&names).filter(|(one, other)| *one != other) {
             self.warnings.push(format!(
-                "{shown}: \"{original}\" cannot be the name of a server; it is called \"{name}\""
+                "{display}: \"{original}\" cannot be the name of a server; it is called \"{name}\""
             ));
         }
         let servers = names.into_iter().zip(entries);
         servers
             .map(|(name, (original, definition))| {
                 let directory = directory.to_owned();
-                Written { name, original, definition, directory }
+                WrittenServer { name, original, definition, directory }
             })
             .collect()
     }
@@ -317,38 +319,38 @@ impl<'a> Reader<'a> {
         &mut self,
         provider: &Provider,
         document: &mut Value,
-        shown: &str,
+        display: &str,
     ) -> Vec<(List, HashSet<String>)> {
         let mut lists = Vec::new();
         for list in provider.lists {
             let Some((path, found)) = self.walk(document, list.path) else { continue };
             match serde_json::from_value::<HashSet<String>>(found) {
                 Ok(names) => lists.push((*list, names)),
-                Err(_) => self
-                    .warnings
-                    .push(format!("{shown}: \"{path}\" must be a list of names; it is left aside")),
+                Err(_) => self.warnings.push(format!(
+                    "{display}: \"{path}\" must be a list of names; it is left aside"
+                )),
             }
         }
         lists
     }
 }
 
-fn is_inner(provider: &Provider, entry: &Value) -> bool {
-    provider.inner.iter().any(|inner| match inner {
-        Inner::Is(field, value) => entry[field] == *value,
-        Inner::Without(fields) => entry
+fn is_built_in(provider: &Provider, entry: &Value) -> bool {
+    provider.built_in.iter().any(|built_in| match built_in {
+        BuiltIn::Is(field, value) => entry[field] == *value,
+        BuiltIn::Without(fields) => entry
             .as_object()
             .is_some_and(|entry| !fields.iter().any(|&field| entry.contains_key(field))),
     })
 }
 
-/// What is asked of the user, where an answer is proposed.
+/// The inputs that have a default answer.
 fn inputs(declared: &Value) -> HashMap<String, String> {
     let inputs = declared.as_array().into_iter().flatten();
     let proposed = inputs.filter_map(|input| {
         let (id, answer) = (input["id"].as_str()?, input["default"].as_str()?);
         Some((id.to_owned(), answer.to_owned()))
     });
-    // Each place in the file may ask for it, so that a long one could fill the memory.
-    proposed.filter(|(_, answer)| answer.len() <= LONGEST_ANSWER).collect()
+    // Every field of the file may repeat it, so a long one could fill the memory.
+    proposed.filter(|(_, answer)| answer.len() <= MAX_ANSWER).collect()
 }

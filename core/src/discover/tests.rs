@@ -1,4 +1,4 @@
-//! What discovery does with files that are missing, broken, twice there, or not to be used.
+//! Discovery with missing, broken, duplicate and excluded files.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -15,7 +15,7 @@ struct Machine {
     trust: Trusts,
 }
 
-/// Whether the user trusts everything that the project says, nothing, or one file of it.
+/// What of the project the user trusts.
 enum Trusts {
     Everything,
     Nothing,
@@ -49,7 +49,7 @@ impl Machine {
         machine
     }
 
-    /// The same files on the machine of a user who trusts nothing of the project.
+    /// The same files for a user who trusts nothing of the project.
     fn untrusting(files: &[(&str, &str)]) -> Self {
         Machine { trust: Trusts::Nothing, ..Machine::new(files) }
     }
@@ -356,8 +356,8 @@ fn what_nobody_trusts_takes_no_place_of_the_users() {
     assert_eq!((source("one"), source("github")), (Level::User, Level::User));
     let held_back: Vec<_> =
         found.config.project.iter().filter(|entry| entry.held_back.is_some()).collect();
-    let told: Vec<_> = held_back.iter().map(|entry| entry.name.as_str()).collect();
-    assert_eq!(told, ["one", "GitHub"]);
+    let names: Vec<_> = held_back.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["one", "GitHub"]);
     assert_eq!(held_back[0].held_back.as_ref().unwrap().effect, Effect::Replace);
     assert_eq!(found.config.warnings.len(), 2, "{:?}", found.config.warnings);
     assert_eq!(found.report()["blocked"][1]["servers"][0]["name"], "github");
@@ -398,7 +398,7 @@ fn a_link_to_the_users_file_is_the_users_file_and_its_variables_are_the_users() 
         ("project/.ai-agent.env", "RUNNER=/tmp/evil"),
     ]);
     machine.link("project/.ai-agent.json", "home/.ai-agent.json");
-    // Read by another product it would be the project's, and the user's own would be read no more.
+    // As another product's file it would count as the project's, and the user's own would not be read.
     machine.link("project/.omp/mcp.json", "home/.cursor/mcp.json");
     let found = machine.discover();
     let one = &found.config.servers["one"];

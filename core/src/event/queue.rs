@@ -1,6 +1,6 @@
-//! Owns the events between those who tell and those who read: one queue for all readers of a manager, as long as the
-//! slowest of them needs, up to a bound.
-//! Invariant: each reader gets every event that comes after it joined, once and in order, or is told that it was lost.
+//! Owns the queue of a manager's events. All readers share it; it is as long as the slowest reader needs, up to a
+//! bound.
+//! Invariant: each reader gets every event since it joined, once and in order, or a `lost` event.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,26 +9,26 @@ use std::sync::Arc;
 use super::{Event, EventKind};
 use crate::time::now_ms;
 
-/// How far a reader may lag behind, in events and in what they weigh.
-pub(super) const EVENTS: usize = 16 << 10;
-pub(super) const BYTES: usize = 32 << 20;
-/// The room that is kept when a lag is over.
-const KEPT: usize = 256;
+/// How far a reader may lag behind, in events and in bytes of memory.
+pub(super) const MAX_EVENTS: usize = 16 << 10;
+pub(super) const MAX_BYTES: usize = 32 << 20;
+/// The capacity that is kept when a lag is over.
+const KEPT_CAPACITY: usize = 256;
 
 #[derive(Default)]
 pub(super) struct Queue {
-    events: VecDeque<Waiting>,
+    events: VecDeque<QueuedEvent>,
     bytes: usize,
-    /// The number of the last event that happened.
+    /// The number of the last event.
     last: u64,
     readers: Vec<Reader>,
     next_reader: u64,
     closed: bool,
 }
 
-struct Waiting {
+struct QueuedEvent {
     event: Arc<Event>,
-    weight: usize,
+    size: usize,
 }
 
 struct Reader {
@@ -48,15 +48,15 @@ impl Queue {
             return;
         }
         let event = Event { seq: self.last, time_ms: now_ms(), server: server.to_owned(), kind };
-        let weight = weight(&event);
-        self.bytes += weight;
-        self.events.push_back(Waiting { event: Arc::new(event), weight });
-        while self.events.len() > EVENTS || self.bytes > BYTES {
+        let size = size(&event);
+        self.bytes += size;
+        self.events.push_back(QueuedEvent { event: Arc::new(event), size });
+        while self.events.len() > MAX_EVENTS || self.bytes > MAX_BYTES {
             self.pop();
         }
     }
 
-    /// A new reader, of what happens from now on.
+    /// Adds a reader of events from now on; returns its id.
     pub(super) fn join(&mut self) -> u64 {
         self.next_reader += 1;
         self.readers.push(Reader { id: self.next_reader, next: self.last + 1 });
@@ -68,12 +68,12 @@ impl Queue {
         self.forget_read();
     }
 
-    pub(super) fn has_news(&self, id: u64) -> bool {
+    pub(super) fn has_events(&self, id: u64) -> bool {
         self.readers.iter().any(|reader| reader.id == id && reader.next <= self.last)
     }
 
-    /// The next events of a reader, `most` at most; before them, how many it lost, which counts as one.
-    pub(super) fn take(&mut self, id: u64, most: usize) -> (Option<Event>, Vec<Arc<Event>>) {
+    /// The next events of a reader, `limit` at most. A `lost` event comes first and counts as one.
+    pub(super) fn take(&mut self, id: u64, limit: usize) -> (Option<Event>, Vec<Arc<Event>>) {
         let first = self.first();
         let Some(reader) = self.readers.iter_mut().find(|reader| reader.id == id) else {
             return (None, Vec::new());
@@ -84,9 +84,9 @@ impl Queue {
             let kind = EventKind::Lost { count };
             Event { seq: first - 1, time_ms: now_ms(), server: String::new(), kind }
         });
-        let most = most - usize::from(lost.is_some());
+        let limit = limit - usize::from(lost.is_some());
         let from = (reader.next - first) as usize;
-        let waiting = self.events.range(from.min(self.events.len())..).take(most);
+        let waiting = self.events.range(from.min(self.events.len())..).take(limit);
         let events: Vec<_> = waiting.map(|waiting| waiting.event.clone()).collect();
         reader.next += events.len() as u64;
         self.forget_read();
@@ -101,38 +101,39 @@ impl Queue {
         self.closed
     }
 
-    /// The number of the oldest event that is kept, or of the next one.
+    /// The number of the oldest kept event, or of the next one if none is kept.
     fn first(&self) -> u64 {
         self.last + 1 - self.events.len() as u64
     }
 
     fn pop(&mut self) {
         if let Some(gone) = self.events.pop_front() {
-            self.bytes -= gone.weight;
+            self.bytes -= gone.size;
         }
     }
 
-    /// Drops what every reader has read.
+    /// Drops the events that every reader has read.
     fn forget_read(&mut self) {
         let needed = self.readers.iter().map(|reader| reader.next).min().unwrap_or(self.last + 1);
         while self.first() < needed {
             self.pop();
         }
-        if self.events.capacity() > KEPT && self.events.len() < self.events.capacity() / 8 {
-            self.events.shrink_to(KEPT.max(self.events.len() * 2));
+        if self.events.capacity() > KEPT_CAPACITY && self.events.len() < self.events.capacity() / 8
+        {
+            self.events.shrink_to(KEPT_CAPACITY.max(self.events.len() * 2));
         }
     }
 }
 
-/// What a write of JSON stands for in memory, beside its bytes: a value takes one to four of them.
-const PART: usize = 16;
+/// The memory that one write of the serializer adds beside its bytes: a value takes one to four writes.
+const WRITE_OVERHEAD: usize = 16;
 
-/// About how much memory an event takes, however it is made up: many small values weigh more than one long text.
-fn weight(event: &Event) -> usize {
-    struct Scales(usize);
-    impl io::Write for Scales {
+/// The approximate memory of an event: many small values take more than one long text.
+fn size(event: &Event) -> usize {
+    struct SizeCounter(usize);
+    impl io::Write for SizeCounter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len() + PART;
+            self.0 += bytes.len() + WRITE_OVERHEAD;
             Ok(bytes.len())
         }
 
@@ -140,7 +141,7 @@ fn weight(event: &Event) -> usize {
             Ok(())
         }
     }
-    let mut scales = Scales(size_of::<Waiting>());
+    let mut scales = SizeCounter(size_of::<QueuedEvent>());
     let _ = serde_json::to_writer(&mut scales, event);
     scales.0
 }
@@ -155,9 +156,9 @@ mod tests {
         }
     }
 
-    /// The numbers of the events that were read, and how many were told to be lost.
-    fn read(queue: &mut Queue, id: u64, most: usize) -> (Vec<u64>, u64) {
-        let (lost, events) = queue.take(id, most);
+    /// The numbers of the events that were read, and how many were reported lost.
+    fn read(queue: &mut Queue, id: u64, limit: usize) -> (Vec<u64>, u64) {
+        let (lost, events) = queue.take(id, limit);
         let count = lost.map_or(0, |event| match event.kind {
             EventKind::Lost { count } => count,
             other => panic!("{other:?}"),
@@ -184,10 +185,10 @@ mod tests {
     fn it_grows_with_a_reader_that_lags_and_shrinks_again() {
         let mut queue = Queue::default();
         let reader = queue.join();
-        push(&mut queue, EVENTS);
+        push(&mut queue, MAX_EVENTS);
         let (read, lost) = read(&mut queue, reader, usize::MAX);
-        assert_eq!((read.len(), lost), (EVENTS, 0));
-        assert!(queue.events.capacity() <= 2 * KEPT, "{}", queue.events.capacity());
+        assert_eq!((read.len(), lost), (MAX_EVENTS, 0));
+        assert!(queue.events.capacity() <= 2 * KEPT_CAPACITY, "{}", queue.events.capacity());
         assert_eq!(queue.bytes, 0);
     }
 
@@ -195,14 +196,17 @@ mod tests {
     fn beyond_its_bound_the_oldest_are_lost_to_whoever_lags_and_told_before_the_next() {
         let mut queue = Queue::default();
         let (slow, quick) = (queue.join(), queue.join());
-        push(&mut queue, EVENTS);
-        assert_eq!(read(&mut queue, quick, usize::MAX).0.len(), EVENTS);
+        push(&mut queue, MAX_EVENTS);
+        assert_eq!(read(&mut queue, quick, usize::MAX).0.len(), MAX_EVENTS);
         push(&mut queue, 10);
         assert_eq!(read(&mut queue, quick, 100).1, 0);
         assert_eq!(read(&mut queue, slow, 1), (vec![], 10));
         assert_eq!(read(&mut queue, slow, 2), (vec![11, 12], 0));
-        push(&mut queue, EVENTS);
-        assert_eq!(read(&mut queue, slow, 2), (vec![EVENTS as u64 + 11], EVENTS as u64 - 2));
+        push(&mut queue, MAX_EVENTS);
+        assert_eq!(
+            read(&mut queue, slow, 2),
+            (vec![MAX_EVENTS as u64 + 11], MAX_EVENTS as u64 - 2)
+        );
     }
 
     #[test]
@@ -218,11 +222,11 @@ mod tests {
         for _ in 0..1000 {
             queue.push("s", log("x".repeat(64 << 10).into()));
         }
-        assert!(queue.events.len() < BYTES >> 16, "{}", queue.events.len());
+        assert!(queue.events.len() < MAX_BYTES >> 16, "{}", queue.events.len());
         let (events, lost) = read(&mut queue, reader, usize::MAX);
         assert_eq!(events.len() as u64 + lost, 1000);
         queue.push("s", log(vec![0; 1000].into()));
-        assert!(queue.bytes > 1000 * 2 * PART, "{}", queue.bytes);
+        assert!(queue.bytes > 1000 * 2 * WRITE_OVERHEAD, "{}", queue.bytes);
     }
 
     #[test]

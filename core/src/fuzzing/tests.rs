@@ -1,4 +1,4 @@
-//! The promises, on random inputs made of the words that matter; the same every time.
+//! The properties on random inputs made of relevant words, with fixed seeds.
 
 use super::*;
 
@@ -89,7 +89,7 @@ fn noise(random: &mut fastrand::Rng) -> Vec<u8> {
     noise
 }
 
-fn holds(seed: u64, times: usize, promise: impl Fn(&[u8])) {
+fn check_property(seed: u64, times: usize, promise: impl Fn(&[u8])) {
     let mut random = fastrand::Rng::with_seed(seed);
     for _ in 0..times {
         let noise = noise(&mut random);
@@ -100,20 +100,20 @@ fn holds(seed: u64, times: usize, promise: impl Fn(&[u8])) {
 
 #[test]
 fn any_text_is_read_or_refused() {
-    holds(1, 500, parse_json);
-    holds(2, 500, parse_yaml);
-    holds(3, 500, parse_toml);
+    check_property(1, 500, parse_json);
+    check_property(2, 500, parse_yaml);
+    check_property(3, 500, parse_toml);
 }
 
 #[test]
 fn any_file_is_edited_or_left() {
-    holds(10, 1000, edit);
+    check_property(10, 1000, edit);
 }
 
 #[test]
 fn any_definition_is_accepted_or_refused() {
-    holds(4, 200, normalise);
-    holds(5, 200, |noise| {
+    check_property(4, 200, normalise);
+    check_property(5, 200, |noise| {
         let text = String::from_utf8_lossy(noise);
         let definition =
             json!({"command": text, "args": [text], "env": {"A": text}, "timeout": text});
@@ -128,18 +128,18 @@ fn any_definition_is_accepted_or_refused() {
 
 #[test]
 fn any_file_is_found_or_named() {
-    holds(6, 30, find);
+    check_property(6, 30, find);
 }
 
 #[test]
 fn any_reference_is_followed_or_left() {
-    holds(7, 500, expand);
-    holds(8, 500, translate_any);
+    check_property(7, 500, expand);
+    check_property(8, 500, translate_any);
 }
 
 #[test]
 fn any_definition_is_shown_without_its_secrets() {
-    holds(9, 200, redact_any);
+    check_property(9, 200, redact_any);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Owns the records between those who log and the one who reads.
-//! Invariant: it is bounded, and a forked child of ours neither adds to its parent's records nor waits for its locks.
+//! Owns the queue of records between loggers and the one reader.
+//! Invariant: the queue is bounded, and a forked child neither adds to its parent's records nor waits for its locks.
 
 use std::collections::VecDeque;
 use std::process;
@@ -39,7 +39,7 @@ impl Queue {
         **self.level.load()
     }
 
-    /// Whether that changes anything.
+    /// Returns whether the level changed.
     pub(super) fn set_level(&self, level: LevelFilter) -> bool {
         if !self.is_ours() {
             return false;
@@ -75,15 +75,15 @@ impl Queue {
             return None;
         }
         let lost = std::mem::take(&mut state.lost);
-        let told = (lost > 0).then(|| {
+        let lost_record = (lost > 0).then(|| {
             let text =
                 format!("{lost} log records were lost: they came faster than they were read");
             LogRecord::new(Level::WARN, "mcpool::logs", text)
         });
-        Some(told.into_iter().chain(state.records.drain(..)).collect())
+        Some(lost_record.into_iter().chain(state.records.drain(..)).collect())
     }
 
-    /// From here on the level stays off.
+    /// The level stays off from now on.
     pub(super) fn close(&self) {
         if self.is_ours() {
             lock(&self.state).closed = true;

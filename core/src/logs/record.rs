@@ -1,4 +1,4 @@
-//! Owns what a log record is, and how it is read from an event of `tracing`.
+//! Owns log records, and reading them from `tracing` events.
 
 use std::fmt::{Debug, Write};
 
@@ -7,17 +7,17 @@ use tracing::{Event, Level};
 
 use crate::time::now_ms;
 
-/// One thing worth telling.
+/// One log record.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LogRecord {
-    /// How important it is.
+    /// Its severity.
     pub level: Level,
-    /// The server concerned, where there is one.
+    /// The server it is about, if any.
     pub server: Option<String>,
-    /// The part of mcpool that speaks.
+    /// The module that logged it.
     pub target: &'static str,
-    /// What there is to tell.
+    /// The text.
     pub message: String,
     /// Milliseconds since the Unix epoch.
     pub time_ms: u64,
@@ -29,9 +29,9 @@ impl LogRecord {
     }
 
     pub(super) fn read(event: &Event<'_>) -> Self {
-        let mut fields = Fields::default();
+        let mut fields = FieldVisitor::default();
         event.record(&mut fields);
-        let Fields { server, mut message, others } = fields;
+        let FieldVisitor { server, mut message, others } = fields;
         message.push_str(&others);
         let metadata = event.metadata();
         let record = LogRecord::new(*metadata.level(), metadata.target(), message);
@@ -40,13 +40,13 @@ impl LogRecord {
 }
 
 #[derive(Default)]
-struct Fields {
+struct FieldVisitor {
     server: Option<String>,
     message: String,
     others: String,
 }
 
-impl Visit for Fields {
+impl Visit for FieldVisitor {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "server" => self.server = Some(value.to_owned()),

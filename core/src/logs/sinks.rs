@@ -1,5 +1,5 @@
-//! Owns the subscriber: takes our own events, and nobody else's, to whoever wants their level. Spans are not used.
-//! `tracing` is told the highest level that is wanted, so that events above it cost their makers one load.
+//! Owns the `tracing` subscriber. It takes only mcpool's own events to the sinks that want their level; spans are not
+//! used. It reports the highest wanted level to `tracing`, so that other events cost one load.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Sinks {
         Sinks { stderr, reader: ArcSwapOption::empty() }
     }
 
-    /// A reader from before a fork gets nothing any more.
+    /// Replaces the reader; one from before a fork receives nothing more.
     pub(super) fn read_by(&self, queue: Arc<Queue>) {
         self.reader.store(Some(queue));
     }

@@ -1,5 +1,5 @@
-//! Owns `MCPOOL_LOG`: which level it asks for, and the lines on stderr, one for each record.
-//! Invariant: nothing is written unless the user asked for it, and what a server says cannot steer the terminal.
+//! Owns `MCPOOL_LOG`: its level, and one line on stderr for each record.
+//! Invariant: nothing is written unless the variable is set, and a server's text cannot control the terminal.
 
 use std::io::Write;
 
@@ -18,15 +18,15 @@ const LEVELS: [(&str, LevelFilter); 5] = [
     ("trace", LevelFilter::TRACE),
 ];
 
-/// What the variable says; nothing when it is empty.
-pub(super) fn asked() -> Option<String> {
+/// The variable's value; `None` if it is empty.
+pub(super) fn requested() -> Option<String> {
     let word = std::env::var_os(VARIABLE)?.to_string_lossy().into_owned();
     (!word.is_empty()).then_some(word)
 }
 
-/// The level that the variable asks for; tells when it asks for something else.
-pub(super) fn asked_level() -> LevelFilter {
-    let Some(word) = asked() else { return LevelFilter::OFF };
+/// The level that the variable names; warns about an unknown one.
+pub(super) fn requested_level() -> LevelFilter {
+    let Some(word) = requested() else { return LevelFilter::OFF };
     level_of(&word).unwrap_or_else(|| {
         let words = LEVELS.map(|(word, _)| word).join(", ");
         write_line(format!("{VARIABLE} is \"{}\"; it may be {words}", visible(&word)));
@@ -51,10 +51,10 @@ fn line(record: &LogRecord) -> String {
     }
 }
 
-/// In one piece, so that lines of several processes on one stderr stay whole.
+/// One write, so that lines of several processes on the same stderr stay whole.
 fn write_line(mut line: String) {
     line.push('\n');
-    // A stderr that is gone is nobody's trouble.
+    // A closed stderr is ignored.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 

@@ -1,19 +1,19 @@
-//! Owns making text from elsewhere fit for one line: what would steer a terminal or break the line is written out.
+//! Owns escaping foreign text for one line: control characters and line breaks are escaped.
 
 use std::borrow::Cow;
 
-fn steers(c: char) -> bool {
+fn is_control(c: char) -> bool {
     c != '\t' && c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text with its control characters, but for tabs, as escapes.
+/// Escapes all control characters except tabs.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(steers) {
+    if !text.contains(is_control) {
         return text.into();
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if steers(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if is_control(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown.into()
 }

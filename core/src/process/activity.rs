@@ -1,28 +1,28 @@
-//! Owns seeing whether a program and its descendants work: the CPU time that they have used, and whether one of them runs
-//! or waits for a disk.
+//! Owns sampling whether a process tree is busy: its CPU time, and whether one of its processes runs or waits for a
+//! disk.
 
-/// What was seen at one moment; another one that is equal means that nothing was done in between.
+/// One sample; two equal samples mean that nothing was done in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Activity {
-    /// CPU time, in ticks of the system's clock.
+    /// CPU time in clock ticks.
     pub(crate) ticks: u64,
-    /// One of them uses a core, waits for one, or waits for a disk.
+    /// One process is running, runnable or waiting for a disk.
     pub(crate) is_running: bool,
 }
 
 impl Activity {
-    /// Nothing where it cannot be seen, or when the program is gone.
+    /// `None` if the system does not tell, or the process is gone.
     #[cfg(target_os = "linux")]
-    pub(crate) fn of(pid: u32) -> Option<Activity> {
-        let mut seen = of_one(pid)?;
+    pub(crate) fn sample(pid: u32) -> Option<Activity> {
+        let mut seen = sample_one(pid)?;
         let mut descendants = children(pid);
         let mut looked_at = 0;
         while let Some(pid) = descendants.pop() {
             looked_at += 1;
-            if looked_at > MOST {
+            if looked_at > MAX_DESCENDANTS {
                 break;
             }
-            if let Some(one) = of_one(pid) {
+            if let Some(one) = sample_one(pid) {
                 seen.ticks += one.ticks;
                 seen.is_running |= one.is_running;
             }
@@ -32,26 +32,26 @@ impl Activity {
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn of(_pid: u32) -> Option<Activity> {
+    pub(crate) fn sample(_pid: u32) -> Option<Activity> {
         None
     }
 }
 
-/// How many descendants are looked at.
+/// The most descendants that are read.
 #[cfg(target_os = "linux")]
-const MOST: usize = 64;
+const MAX_DESCENDANTS: usize = 64;
 
 #[cfg(target_os = "linux")]
-fn of_one(pid: u32) -> Option<Activity> {
-    read(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+fn sample_one(pid: u32) -> Option<Activity> {
+    parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Reads a line of `/proc/<pid>/stat`. The program's name may hold anything.
+/// Parses `/proc/<pid>/stat`. The program's name may contain anything.
 #[cfg(target_os = "linux")]
-fn read(stat: &str) -> Option<Activity> {
+fn parse_stat(stat: &str) -> Option<Activity> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let is_running = matches!(fields.next()?, "R" | "D");
-    // Its own time and that of the children that it has waited for, in user and in kernel mode.
+    // User and kernel time of the process and of the children that it has waited for.
     let ticks = fields.skip(10).take(4).map(|ticks| ticks.parse::<u64>().unwrap_or_default());
     Some(Activity { ticks: ticks.sum(), is_running })
 }
@@ -73,9 +73,9 @@ mod tests {
     #[test]
     fn a_line_is_read_whatever_the_program_is_called() {
         let line = "7 (a) R 1 (b) S 1 7 7 0 -1 4194560 2341 0 0 0 11 22 33 44 20 0 1 0 9 0 0";
-        assert_eq!(read(line), Some(Activity { ticks: 110, is_running: false }));
-        assert_eq!(read("7 (x) D 1").map(|seen| seen.is_running), Some(true));
-        assert_eq!((read(""), read("7 (x)")), (None, None));
+        assert_eq!(parse_stat(line), Some(Activity { ticks: 110, is_running: false }));
+        assert_eq!(parse_stat("7 (x) D 1").map(|seen| seen.is_running), Some(true));
+        assert_eq!((parse_stat(""), parse_stat("7 (x)")), (None, None));
     }
 
     #[test]
@@ -88,10 +88,10 @@ mod tests {
         while children(child.id()).is_empty() {
             std::thread::yield_now();
         }
-        assert!(Activity::of(child.id()).is_some());
+        assert!(Activity::sample(child.id()).is_some());
         assert!(children(std::process::id()).contains(&child.id()));
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert_eq!(Activity::of(child.id()), None);
+        assert_eq!(Activity::sample(child.id()), None);
     }
 }

@@ -1,6 +1,5 @@
-//! Owns waiting for the end of a program that was started: by a descriptor of the process where the system has them,
-//! else by a thread that has nothing else to do.
-//! Invariant: no signal handler is installed; SIGCHLD is the host's.
+//! Owns waiting for a child's exit: by a pidfd where the system has them, otherwise by a thread per child.
+//! Invariant: no signal handler is installed; SIGCHLD belongs to the host.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -11,22 +10,22 @@ use tokio::sync::oneshot;
 
 use super::signal_group;
 
-/// Of such a thread.
-const STACK: usize = 64 << 10;
+/// The stack size of a waiting thread.
+const WAITER_STACK: usize = 64 << 10;
 
 pub(super) struct Child {
     pid: Pid,
-    end: End,
+    end: ExitSource,
 }
 
-enum End {
+enum ExitSource {
     #[cfg(target_os = "linux")]
     Descriptor(tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>),
     Thread(oneshot::Receiver<ExitStatus>),
 }
 
 impl Child {
-    /// Of a program that was started right before; it is ended when it cannot be waited for.
+    /// Watches a child that was just started; kills it if it cannot be watched.
     pub(super) fn watch(pid: Pid) -> io::Result<Child> {
         #[cfg(target_os = "linux")]
         if let Ok(child) = Child::by_descriptor(pid) {
@@ -42,37 +41,38 @@ impl Child {
     fn by_descriptor(pid: Pid) -> io::Result<Child> {
         use tokio::io::{Interest, unix::AsyncFd};
         let fd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())?;
-        // SAFETY: the descriptor is its own, and stays open and the same as long as it is registered.
+        // SAFETY: `AsyncFd` owns the descriptor, which stays open while it is registered.
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
-        Ok(Child { pid, end: End::Descriptor(fd) })
+        Ok(Child { pid, end: ExitSource::Descriptor(fd) })
     }
 
     fn by_thread(pid: Pid) -> io::Result<Child> {
-        let (tell, told) = oneshot::channel();
-        let thread = std::thread::Builder::new().name("mcpool-wait".to_owned()).stack_size(STACK);
-        thread.spawn(move || tell.send(reap(pid, WaitOptions::empty())))?;
-        Ok(Child { pid, end: End::Thread(told) })
+        let (sender, receiver) = oneshot::channel();
+        let thread =
+            std::thread::Builder::new().name("mcpool-wait".to_owned()).stack_size(WAITER_STACK);
+        thread.spawn(move || sender.send(reap(pid, WaitOptions::empty())))?;
+        Ok(Child { pid, end: ExitSource::Thread(receiver) })
     }
 
     pub(super) fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// To be asked until it answers, not again.
+    /// Must not be called again after it has returned.
     pub(super) async fn wait(&mut self) -> ExitStatus {
         match &mut self.end {
             #[cfg(target_os = "linux")]
-            End::Descriptor(fd) => {
-                // It fails only when the runtime goes.
+            ExitSource::Descriptor(fd) => {
+                // Fails only when the runtime shuts down.
                 let ended = fd.readable().await.is_ok();
                 if ended { reap(self.pid, WaitOptions::NOHANG) } else { unknown() }
             }
-            End::Thread(told) => told.await.unwrap_or_else(|_| unknown()),
+            ExitSource::Thread(receiver) => receiver.await.unwrap_or_else(|_| unknown()),
         }
     }
 }
 
-/// Takes the end note of, if it is still to be had: a host may wait for children that are not its own.
+/// Reaps the child. The host may have reaped it already, by waiting for any child.
 fn reap(pid: Pid, options: WaitOptions) -> ExitStatus {
     let ended = rustix::io::retry_on_intr(|| waitpid(Some(pid), options));
     ended.ok().flatten().map_or_else(unknown, |(_, status)| ExitStatus::from_raw(status.as_raw()))
@@ -97,7 +97,8 @@ mod tests {
             Child::by_descriptor,
         ];
         for way in ways {
-            for (script, told) in [("exit 7", (Some(7), None)), ("kill -9 $$", (None, Some(9)))] {
+            for (script, expected) in [("exit 7", (Some(7), None)), ("kill -9 $$", (None, Some(9)))]
+            {
                 let program = Program {
                     path: "/bin/sh".into(),
                     args: vec!["-c".to_owned(), script.to_owned()],
@@ -108,7 +109,7 @@ mod tests {
                 let status = runtime::block_on(async {
                     way(spawn(&program, stdio).unwrap()).unwrap().wait().await
                 });
-                assert_eq!((status.code(), status.signal()), told);
+                assert_eq!((status.code(), status.signal()), expected);
             }
         }
     }

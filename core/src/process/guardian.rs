@@ -1,5 +1,5 @@
-//! Owns the nets below `close`: at our exit every group that still lives is ended, and when we are killed without a
-//! chance to do so, a small shell that waits for our end does it.
+//! Owns ending servers without `close`: at exit every live group is ended, and if we are killed, a small shell that
+//! waits for our end does it.
 //! Invariant: a forked child of ours never ends its parent's servers.
 
 use std::collections::{BTreeMap, HashSet};
@@ -14,7 +14,7 @@ use crate::fork::LocalFd;
 use crate::fork::PerProcess;
 use crate::sync::lock;
 
-/// Keeps the list of groups that it is told, and ends them when its input ends: when we do.
+/// Keeps the list of groups, and kills them when its input ends, which happens when we do.
 const SCRIPT: &str = "groups=
 while read -r verb group; do
   case $verb in
@@ -27,24 +27,24 @@ done
 for group in $groups; do kill -s KILL -- \"-$group\"; done 2>/dev/null";
 
 static EXITING: PerProcess<RwLock<bool>> = PerProcess::new(RwLock::default);
-static ENLISTED: PerProcess<Mutex<HashSet<i32>>> = PerProcess::new(|| {
+static REGISTERED: PerProcess<Mutex<HashSet<i32>>> = PerProcess::new(|| {
     // SAFETY: the function is `extern "C"`, takes nothing and stays loaded as long as the process.
     unsafe { libc::atexit(end_all_at_exit) };
     Mutex::default()
 });
 static GUARDIAN: PerProcess<Option<LocalFd>> = PerProcess::new(|| {
-    begin_guard()
+    start_guardian()
         .inspect_err(|error| {
             tracing::warn!(%error, "without /bin/sh a killed host may leave servers behind");
         })
         .ok()
 });
 
-/// Starts the shell and gives our end of its input.
-fn begin_guard() -> std::io::Result<LocalFd> {
+/// Starts the shell; returns our end of its input.
+fn start_guardian() -> std::io::Result<LocalFd> {
     let (theirs, ours) = cloexec_pipe()?;
     let ours = LocalFd::new(ours);
-    // A guardian that somebody has stopped must not stop us.
+    // A guardian that was stopped must not block us.
     rustix::io::ioctl_fionbio(&ours, true)?;
     let program = Program {
         path: "/bin/sh".into(),
@@ -52,52 +52,52 @@ fn begin_guard() -> std::io::Result<LocalFd> {
         env: BTreeMap::new(),
         cwd: Some("/".into()),
     };
-    // Nobody waits for it: it ends by itself, after us. Signals for our group, such as Ctrl-C, are not for it, nor is the
-    // end of our terminal.
+    // Nobody waits for it: it ends after us. It has its own session, so Ctrl-C and the end of our terminal do not reach
+    // it.
     spawn(&program, [theirs, null()?, null()?])?;
     Ok(ours)
 }
 
 fn tell_guardian(verb: &str, group: Pid) {
     if let Some(guardian) = GUARDIAN.get() {
-        // So few bytes leave whole, whoever writes beside us.
+        // A write this short is atomic.
         let line = format!("{verb} {group}\n");
         let _ = rustix::io::retry_on_intr(|| rustix::io::write(guardian, line.as_bytes()));
     }
 }
 
-pub(super) fn enlist(group: Pid) {
-    lock(ENLISTED.get()).insert(group.as_raw_nonzero().get());
+pub(super) fn register(group: Pid) {
+    lock(REGISTERED.get()).insert(group.as_raw_nonzero().get());
     tell_guardian("+", group);
 }
 
-pub(super) fn discharge(group: Pid) {
+pub(super) fn unregister(group: Pid) {
     tell_guardian("-", group);
-    lock(ENLISTED.get()).remove(&group.as_raw_nonzero().get());
+    lock(REGISTERED.get()).remove(&group.as_raw_nonzero().get());
 }
 
-pub(super) fn is_enlisted(group: Pid) -> bool {
-    lock(ENLISTED.get()).contains(&group.as_raw_nonzero().get())
+pub(super) fn is_registered(group: Pid) -> bool {
+    lock(REGISTERED.get()).contains(&group.as_raw_nonzero().get())
 }
 
-/// Leave to start a server; held until it is enlisted. There is none once our exit has begun: a server that its
-/// supervisor brings back then would be left behind.
-pub(super) fn leave_to_start() -> Option<RwLockReadGuard<'static, bool>> {
+/// Permission to start a server, held until its group is registered. `None` once our exit has begun: a server that is
+/// restarted then would be left behind.
+pub(super) fn permit_to_start() -> Option<RwLockReadGuard<'static, bool>> {
     let exiting = EXITING.get().read().unwrap_or_else(PoisonError::into_inner);
     (!*exiting).then_some(exiting)
 }
 
-/// Whoever exits with servers running takes them along, asking first. A forked child inherits this, not the list.
+/// Ends all servers at exit, SIGTERM first. A forked child inherits this handler, but not the list.
 extern "C" fn end_all_at_exit() {
-    let Some(enlisted) = ENLISTED.made() else { return };
+    let Some(registered) = REGISTERED.created() else { return };
     *EXITING.get().write().unwrap_or_else(PoisonError::into_inner) = true;
     for (signal, patience) in [(Signal::TERM, 300), (Signal::KILL, 200)] {
-        let groups: Vec<i32> = lock(enlisted).iter().copied().collect();
+        let groups: Vec<i32> = lock(registered).iter().copied().collect();
         for group in groups.into_iter().filter_map(Pid::from_raw) {
             signal_group(group, signal);
         }
         let deadline = Instant::now() + Duration::from_millis(patience);
-        while !lock(enlisted).is_empty() && Instant::now() < deadline {
+        while !lock(registered).is_empty() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
     }

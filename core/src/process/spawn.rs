@@ -1,6 +1,7 @@
-//! Owns starting a program as the leader of a session of its own: without a controlling terminal, and with nothing open
-//! but the three descriptors that it is given.
-//! Invariant: what the host has open stays the host's, whatever it left inheritable, and none of its flags is touched.
+//! Owns starting a program as a session leader: without a controlling terminal, and with no open descriptor but its
+//! stdin, stdout and stderr.
+//! Invariant: the child inherits no other descriptor of the host, even an inheritable one, and the host's descriptor
+//! flags stay unchanged.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,41 +15,41 @@ use rustix::process::Pid;
 mod fork;
 mod posix;
 
-/// The first descriptor that is not a standard one.
-const FIRST_OTHER: i32 = 3;
+/// The first descriptor after the standard ones.
+const FIRST_NON_STDIO: i32 = 3;
 
-/// A program, ready to be started.
+/// A program to start.
 #[derive(Clone)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
     pub(crate) args: Vec<String>,
-    /// Its whole environment; of two values of one name the later counts.
+    /// The complete environment.
     pub(crate) env: BTreeMap<OsString, OsString>,
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// Standard input, output and error of a program.
+/// The stdin, stdout and stderr of a program.
 pub(super) type Stdio = [OwnedFd; 3];
 
-/// Starts it. Somebody has to wait for its end.
+/// Starts the program. The caller must wait for its exit.
 pub(super) fn spawn(program: &Program, stdio: Stdio) -> io::Result<Pid> {
-    let stdio = apart(stdio)?;
+    let stdio = move_above_stdio(stdio)?;
     match posix::Extras::get() {
         Some(extras) => posix::spawn(program, &stdio, extras),
         None => fork::spawn(program, stdio, fork::keep_only_stdio),
     }
 }
 
-/// What is neither written nor read.
+/// Opens `/dev/null`.
 pub(super) fn null() -> io::Result<OwnedFd> {
     Ok(File::options().read(true).write(true).open("/dev/null")?.into())
 }
 
-/// A host that has closed its own standard descriptors gets their numbers for its pipes; each of ours is moved away from
-/// the place where another one goes.
-fn apart(stdio: Stdio) -> io::Result<Stdio> {
+/// Moves descriptors above the standard numbers. If the host has closed its own standard descriptors, our pipes have
+/// got those numbers, and one would overwrite another in the child.
+fn move_above_stdio(stdio: Stdio) -> io::Result<Stdio> {
     let [stdin, stdout, stderr] = stdio.map(|fd| match fd.as_raw_fd() {
-        ..FIRST_OTHER => rustix::io::fcntl_dupfd_cloexec(&fd, FIRST_OTHER),
+        ..FIRST_NON_STDIO => rustix::io::fcntl_dupfd_cloexec(&fd, FIRST_NON_STDIO),
         _ => Ok(fd),
     });
     Ok([stdin?, stdout?, stderr?])

@@ -1,34 +1,34 @@
-//! Owns the memory of a server's stderr: its last lines, within bounds, fit for an error.
-//! Invariant: the mask sees all lines at once, since a server may write a secret over several.
+//! Owns the last lines of a server's stderr, bounded, for errors.
+//! Invariant: the mask sees all lines at once, since a secret may span several.
 
 use std::collections::VecDeque;
 
 use crate::redact::{Cut, Mask};
 
-const LINES: usize = 64;
-const BYTES: usize = 16 << 10;
+const MAX_LINES: usize = 64;
+const MAX_BYTES: usize = 16 << 10;
 
-pub(super) struct Tail {
+pub(super) struct StderrTail {
     mask: Mask,
     lines: VecDeque<Vec<u8>>,
     partial: Vec<u8>,
     bytes: usize,
-    /// What was there before is gone.
+    /// Earlier text was dropped.
     is_cut: bool,
 }
 
-impl Tail {
+impl StderrTail {
     pub(super) fn new(mask: Mask) -> Self {
-        Tail { mask, lines: VecDeque::new(), partial: Vec::new(), bytes: 0, is_cut: false }
+        StderrTail { mask, lines: VecDeque::new(), partial: Vec::new(), bytes: 0, is_cut: false }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
         for piece in chunk.split_inclusive(|&byte| byte == b'\n') {
             self.partial.extend_from_slice(piece);
-            let excess = self.partial.len().saturating_sub(BYTES);
+            let excess = self.partial.len().saturating_sub(MAX_BYTES);
             if excess > 0 {
                 self.partial.drain(..excess);
-                // A gap may stand at the beginning only.
+                // Text may be missing only at the beginning.
                 self.lines.clear();
                 (self.bytes, self.is_cut) = (0, true);
             }
@@ -43,7 +43,7 @@ impl Tail {
         let line = line.trim_ascii_end().to_vec();
         self.bytes += line.len();
         self.lines.push_back(line);
-        while self.lines.len() > LINES || self.bytes > BYTES {
+        while self.lines.len() > MAX_LINES || self.bytes > MAX_BYTES {
             self.bytes -= self.lines.pop_front().map_or(0, |line| line.len());
             self.is_cut = true;
         }
@@ -57,7 +57,7 @@ impl Tail {
             return None;
         }
         let text = lines.join(&b'\n');
-        // The last line may go on.
+        // The last line may be incomplete.
         let cut = Cut { start: self.is_cut, end: true };
         Some(self.mask.part(&String::from_utf8_lossy(&text), 0, cut))
     }
@@ -66,11 +66,11 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::Given;
+    use crate::redact::MaskBuilder;
 
     #[test]
     fn the_last_lines_are_kept_within_bounds() {
-        let mut tail = Tail::new(Mask::default());
+        let mut tail = StderrTail::new(Mask::default());
         for number in 0..1000 {
             tail.push(format!("line {number}\n").as_bytes());
         }
@@ -80,17 +80,17 @@ mod tests {
 
     #[test]
     fn an_endless_line_is_bounded() {
-        let mut tail = Tail::new(Mask::default());
+        let mut tail = StderrTail::new(Mask::default());
         for _ in 0..1000 {
             tail.push(&[b'x'; 4096]);
         }
-        assert!(tail.text().unwrap().len() < 2 * BYTES);
+        assert!(tail.text().unwrap().len() < 2 * MAX_BYTES);
     }
 
-    fn said(secret: &str, chunks: &[&[u8]]) -> String {
-        let mut given = Given::default();
-        given.value(secret);
-        let mut tail = Tail::new(given.mask());
+    fn output_of(secret: &str, chunks: &[&[u8]]) -> String {
+        let mut values = MaskBuilder::default();
+        values.value(secret);
+        let mut tail = StderrTail::new(values.build());
         chunks.iter().for_each(|chunk| tail.push(chunk));
         tail.text().unwrap()
     }
@@ -103,17 +103,18 @@ mod tests {
             &[b"it is corr", b"ect-ho\r\n  rse-", b"bat\ntery\nbye"],
             &[b"it is co\nrr\nec\nt-\nho\nrs\ne-\nba\ntt\ner\ny\nbye\n"],
         ] {
-            assert_eq!(said(secret, chunks), "it is ***\nbye");
+            assert_eq!(output_of(secret, chunks), "it is ***\nbye");
         }
-        assert_eq!(said(secret, &[b"it is correct-ho\nrse-"]), "it is ***");
+        assert_eq!(output_of(secret, &[b"it is correct-ho\nrse-"]), "it is ***");
     }
 
     #[test]
     fn what_is_left_of_a_secret_is_hidden_where_the_rest_is_forgotten() {
-        let secret: String = (0..4 * BYTES).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
+        let secret: String =
+            (0..4 * MAX_BYTES).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
         let lines = secret.as_bytes().chunks(60).collect::<Vec<_>>().join(&b'\n');
-        assert_eq!(said(&secret, &[&lines[..3 * BYTES]]), "***");
-        assert_eq!(said(&secret, &[&lines, b"\nbye"]), "***\nbye");
-        assert_eq!(said(&secret, &[b"x\n", secret.as_bytes(), b" bye"]), "*** bye");
+        assert_eq!(output_of(&secret, &[&lines[..3 * MAX_BYTES]]), "***");
+        assert_eq!(output_of(&secret, &[&lines, b"\nbye"]), "***\nbye");
+        assert_eq!(output_of(&secret, &[b"x\n", secret.as_bytes(), b" bye"]), "*** bye");
     }
 }

@@ -1,6 +1,6 @@
-//! Owns telling the log what a server writes to stderr, line by line, at debug.
-//! Invariant: while nobody wants it nothing is kept, a line is never longer than its limit, and one that may end in the
-//! middle of a secret waits for the next.
+//! Owns logging a server's stderr line by line, at debug level.
+//! Invariant: nothing is kept while nobody wants it, a line never exceeds its limit, and a line that may end inside a
+//! secret waits for the next one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::logs::visible;
 use crate::redact::{Cut, Mask};
 
 const TARGET: &str = "mcpool::server::stderr";
-const LIMIT: usize = 4 << 10;
-/// How many bytes of lines may wait.
-const WAITING: usize = 4 << 10;
-/// How long lines wait for a server that says nothing more.
+const MAX_LINE: usize = 4 << 10;
+/// The most bytes of lines that wait.
+const MAX_WAITING: usize = 4 << 10;
+/// How long lines wait for a server that writes nothing more.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) struct StderrLog {
@@ -36,12 +36,12 @@ impl StderrLog {
         }
     }
 
-    /// Whether lines wait for what comes next.
+    /// Whether lines wait for more text.
     pub(super) fn is_waiting(&self) -> bool {
         self.lines.is_waiting()
     }
 
-    /// Nothing came for a while.
+    /// Called when nothing came for a while.
     pub(super) fn pause(&mut self) {
         self.lines.release();
         self.log_ready();
@@ -55,31 +55,31 @@ impl StderrLog {
 }
 
 impl Drop for StderrLog {
-    /// The last words may end without a line end.
+    /// The last line may have no line end.
     fn drop(&mut self) {
         self.lines.finish_line();
         self.pause();
     }
 }
 
-/// Makes lines that are fit to be shown.
+/// Splits text into masked lines.
 struct Lines {
     mask: Mask,
     line: Vec<u8>,
     /// The line is longer than what is kept of it.
     is_cut: bool,
-    /// Whole lines; those before `told` were shown already.
+    /// Whole lines; those before `logged` were logged already.
     text: String,
-    told: usize,
-    /// The beginning of `text` was given up.
-    is_torn: bool,
+    logged: usize,
+    /// The beginning of `text` was dropped.
+    is_start_missing: bool,
     ready: Vec<String>,
 }
 
 impl Lines {
     fn new(mask: Mask) -> Self {
         let (line, text, ready) = (Vec::new(), String::new(), Vec::new());
-        Lines { mask, line, is_cut: false, text, told: 0, is_torn: false, ready }
+        Lines { mask, line, is_cut: false, text, logged: 0, is_start_missing: false, ready }
     }
 
     fn clear(&mut self) {
@@ -87,12 +87,12 @@ impl Lines {
     }
 
     fn is_waiting(&self) -> bool {
-        self.told < self.text.len()
+        self.logged < self.text.len()
     }
 
     fn push(&mut self, piece: &[u8]) {
         let words = piece.strip_suffix(b"\n").unwrap_or(piece);
-        let room = LIMIT - self.line.len();
+        let room = MAX_LINE - self.line.len();
         self.is_cut |= words.len() > room;
         self.line.extend_from_slice(&words[..words.len().min(room)]);
         if words.len() < piece.len() {
@@ -103,36 +103,36 @@ impl Lines {
     fn finish_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         self.text += &String::from_utf8_lossy(line.trim_ascii_end());
-        let full = self.text.len() - self.told > WAITING;
+        let full = self.text.len() - self.logged > MAX_WAITING;
         if std::mem::take(&mut self.is_cut) {
             self.show(true);
-            // What follows is not what followed it.
-            (self.told, self.is_torn) = (0, false);
+            // The text that follows is not contiguous.
+            (self.logged, self.is_start_missing) = (0, false);
             self.text.clear();
             return;
         }
         self.text.push('\n');
-        if full || self.mask.open_from(&self.text).is_none() {
+        if full || self.mask.unfinished_from(&self.text).is_none() {
             self.release();
         }
     }
 
-    /// Shows what waits. What may be the beginning of a secret is kept in mind, so that its end is known.
+    /// Logs the waiting lines. A possible beginning of a secret stays as context, so that its end is recognised.
     fn release(&mut self) {
         self.show(false);
-        let open = self.mask.open_from(&self.text).unwrap_or(self.text.len());
-        let mut from = open.max(self.text.len().saturating_sub(LIMIT));
+        let open = self.mask.unfinished_from(&self.text).unwrap_or(self.text.len());
+        let mut from = open.max(self.text.len().saturating_sub(MAX_LINE));
         while !self.text.is_char_boundary(from) {
             from += 1;
         }
-        self.is_torn = from > open || self.is_torn && open == 0;
+        self.is_start_missing = from > open || self.is_start_missing && open == 0;
         self.text.drain(..from);
-        self.told = self.text.len();
+        self.logged = self.text.len();
     }
 
     fn show(&mut self, is_cut: bool) {
-        let cut = Cut { start: self.is_torn, end: true };
-        let shown = self.mask.part(&self.text, self.told, cut);
+        let cut = Cut { start: self.is_start_missing, end: true };
+        let shown = self.mask.part(&self.text, self.logged, cut);
         let shown: Vec<_> = shown.lines().map(visible).filter(|line| !line.is_empty()).collect();
         let last = shown.len().saturating_sub(1);
         for (at, line) in shown.iter().enumerate() {
@@ -145,12 +145,12 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::Given;
+    use crate::redact::MaskBuilder;
 
     fn lines_of(secret: &str, pieces: &[&[u8]]) -> Vec<String> {
-        let mut given = Given::default();
-        given.value(secret);
-        let mut lines = Lines::new(given.mask());
+        let mut values = MaskBuilder::default();
+        values.value(secret);
+        let mut lines = Lines::new(values.build());
         for chunk in pieces {
             chunk.split_inclusive(|&byte| byte == b'\n').for_each(|piece| lines.push(piece));
         }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn an_endless_line_is_cut() {
         let text = lines_of("", &[[b'x'; 3000].as_slice(); 1000]).remove(0);
-        assert!(text.len() == LIMIT + "…".len() && text.ends_with("x…"), "{}", text.len());
+        assert!(text.len() == MAX_LINE + "…".len() && text.ends_with("x…"), "{}", text.len());
     }
 
     #[test]
@@ -184,20 +184,20 @@ mod tests {
         }
         assert_eq!(lines_of(secret, &[b"it is correct-ho\nrse"]), ["it is ***"]);
         assert_eq!(lines_of(secret, &[b"cor\nrabbit\n"]), ["cor", "rabbit"]);
-        let cut = [[b'x'; LIMIT - 10].as_slice(), secret.as_bytes(), b"\nbye\n"];
+        let cut = [[b'x'; MAX_LINE - 10].as_slice(), secret.as_bytes(), b"\nbye\n"];
         assert!(lines_of(secret, &cut)[0].ends_with("x***…"), "{:?}", lines_of(secret, &cut));
     }
 
     #[test]
     fn a_line_waits_only_while_a_secret_may_go_on() {
-        let mut given = Given::default();
-        given.value("correct-horse-battery");
-        let mut lines = Lines::new(given.mask());
+        let mut values = MaskBuilder::default();
+        values.value("correct-horse-battery");
+        let mut lines = Lines::new(values.build());
         lines.push(b"hello\n");
         assert_eq!(std::mem::take(&mut lines.ready), ["hello"]);
         lines.push(b"it is correct-\n");
         assert!(lines.is_waiting() && lines.ready.is_empty());
-        // The server is silent for a while, then goes on.
+        // The server pauses, then continues.
         lines.release();
         assert_eq!(std::mem::take(&mut lines.ready), ["it is ***"]);
         lines.push(b"horse-\n");
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn a_secret_of_many_lines_is_bounded_and_hidden() {
         let secret: String =
-            (0..4 * WAITING).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
+            (0..4 * MAX_WAITING).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
         let lines = secret.as_bytes().chunks(60).collect::<Vec<_>>().join(&b'\n');
         let mut shown = lines_of(&secret, &[b"x\n", &lines, b"\nbye\n"]);
         assert_eq!((shown.remove(0), shown.pop()), ("x".to_owned(), Some("bye".to_owned())));

@@ -1,62 +1,64 @@
-//! Owns finding what may be secret in text that people write: arguments, command lines, URLs.
-//! A place is secret by its name (`--token x`, `KEY=x`, `"key": "x"`, a header, a query value), by its position (user-info)
-//! or by its looks. Invariant: places are in order and do not overlap, and each begins and ends at a character.
+//! Owns finding secrets in text that people write: arguments, command lines, URLs. A range is secret by its name
+//! (`--token x`, `KEY=x`, `"key": "x"`, a header, a query value), by its position (user-info) or by its looks.
+//! Invariant: ranges are sorted, do not overlap, and begin and end at character boundaries.
 
 use std::ops::Range;
 
 use super::names::{is_scheme, is_secret_key, looks_secret};
-use super::reference::{Piece, References, Rest};
+use super::reference::{Piece, References, Suffix};
 
-pub(super) type Places = Vec<Range<usize>>;
+pub(super) type Spans = Vec<Range<usize>>;
 
-/// How often a text is looked for inside of another one: in defaults, in the query of a URL.
-const DEPTH: usize = 8;
+/// The nesting limit: defaults within references, URLs within queries.
+const MAX_DEPTH: usize = 8;
 
-/// The places in a text of any kind.
-pub(super) fn in_text(text: &str) -> Places {
+/// The secret ranges of any text.
+pub(super) fn in_text(text: &str) -> Spans {
     text_at(text, 0)
 }
 
-/// The places in a URL as written.
-pub(super) fn in_url(url: &str) -> Places {
+/// The secret ranges of a URL as written.
+pub(super) fn in_url(url: &str) -> Spans {
     url_at(url, 0)
 }
 
-fn text_at(text: &str, depth: usize) -> Places {
-    let Some(references) = References::of(text).filter(|_| depth < DEPTH) else { return all(text) };
-    let mut places = Places::new();
-    let mut urls = Places::new();
+fn text_at(text: &str, depth: usize) -> Spans {
+    let Some(references) = References::find(text).filter(|_| depth < MAX_DEPTH) else {
+        return whole_text(text);
+    };
+    let mut places = Spans::new();
+    let mut urls = Spans::new();
     while let Some(url) = next_url(text, &references, urls.last().map_or(0, |url| url.end)) {
         add(&mut places, url.start, url_at(&text[url.clone()], depth + 1));
         urls.push(url);
     }
-    let closed = tidy(urls.into_iter().chain(references.ranges()).collect());
-    named(text, &references, &closed, &mut places);
+    let closed = sort_and_join(urls.into_iter().chain(references.ranges()).collect());
+    named_values(text, &references, &closed, &mut places);
     for (range, piece) in references.pieces(text) {
         match piece {
             Piece::Literal(literal) => by_looks(literal, range.start, &mut places),
             Piece::Reference { name, rest } => behind_name(text, name, rest, depth, &mut places),
         }
     }
-    tidy(places)
+    sort_and_join(places)
 }
 
-fn all(text: &str) -> Places {
-    one(0..text.len())
+fn whole_text(text: &str) -> Spans {
+    single(0..text.len())
 }
 
-fn behind_name(text: &str, name: &str, rest: Rest, depth: usize, places: &mut Places) {
+fn behind_name(text: &str, name: &str, rest: Suffix, depth: usize, places: &mut Spans) {
     match rest {
-        Rest::Nothing => {}
-        Rest::Default(default) if is_secret_key(name) => places.push(default),
-        Rest::Default(range) | Rest::Message(range) => {
+        Suffix::Nothing => {}
+        Suffix::Default(default) if is_secret_key(name) => places.push(default),
+        Suffix::Default(range) | Suffix::Message(range) => {
             add(places, range.start, text_at(&text[range.clone()], depth + 1));
         }
     }
 }
 
-/// The places in each of a program's arguments.
-pub(super) fn in_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<Places> {
+/// The secret ranges of each of a program's arguments.
+pub(super) fn in_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<Spans> {
     let mut flag = Flag::Other;
     let of = |arg: &'a str| {
         let takes = std::mem::replace(&mut flag, Flag::Other);
@@ -68,13 +70,13 @@ pub(super) fn in_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<Places
             return in_arg(arg);
         }
         match arg.split_once('=').filter(|(name, _)| name.chars().all(is_name)) {
-            Some((name, value)) => match Flag::of(name) {
+            Some((name, value)) => match Flag::classify(name) {
                 Flag::Other => in_arg(arg),
                 flag => flag.places_in(value, arg.len() - value.len()),
             },
             None if arg.starts_with("-H") && arg.len() > 2 => Flag::Header.places_in(&arg[2..], 2),
             None => {
-                flag = if arg.chars().all(is_name) { Flag::of(arg) } else { Flag::Other };
+                flag = if arg.chars().all(is_name) { Flag::classify(arg) } else { Flag::Other };
                 in_arg(arg)
             }
         }
@@ -82,7 +84,7 @@ pub(super) fn in_args<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<Places
     args.into_iter().map(of).collect()
 }
 
-/// What the argument behind a flag is.
+/// What kind of value follows a flag.
 #[derive(Clone, Copy, PartialEq)]
 enum Flag {
     Secret,
@@ -93,7 +95,7 @@ enum Flag {
 }
 
 impl Flag {
-    fn of(flag: &str) -> Flag {
+    fn classify(flag: &str) -> Flag {
         match flag {
             "-H" | "--header" | "--headers" => Flag::Header,
             "-e" | "--env" => Flag::Variable,
@@ -103,7 +105,7 @@ impl Flag {
         }
     }
 
-    fn places_in(self, value: &str, offset: usize) -> Places {
+    fn places_in(self, value: &str, offset: usize) -> Spans {
         let behind = |sign: char| value.find(sign).map(|at| at + 1);
         let place = match self {
             Flag::Secret => Some(0),
@@ -115,7 +117,7 @@ impl Flag {
             Flag::Other => None,
         };
         match place {
-            Some(from) => one(offset + from..offset + value.len()),
+            Some(from) => single(offset + from..offset + value.len()),
             None => {
                 in_text(value).into_iter().map(|it| it.start + offset..it.end + offset).collect()
             }
@@ -123,23 +125,25 @@ impl Flag {
     }
 }
 
-/// An argument that no flag explains. What `KEY=` or `Header:` begins with goes on to its end.
-fn in_arg(arg: &str) -> Places {
+/// An argument without a flag before it. After `KEY=` or `Header:` the value reaches to the end.
+fn in_arg(arg: &str) -> Spans {
     let key = arg.find(|c: char| !is_name(c)).filter(|&end| end > 0 && is_secret_key(&arg[..end]));
     match key.map(|end| (end, &arg[end..])) {
         Some((end, rest))
             if rest.starts_with('=') || rest.starts_with(':') && !rest.starts_with("://") =>
         {
             let from = end + 1 + credential_at(&arg[end + 1..]);
-            one(from..arg.len())
+            single(from..arg.len())
         }
         _ => in_text(arg),
     }
 }
 
-fn url_at(url: &str, depth: usize) -> Places {
-    let Some(references) = References::of(url).filter(|_| depth < DEPTH) else { return all(url) };
-    let mut places = Places::new();
+fn url_at(url: &str, depth: usize) -> Spans {
+    let Some(references) = References::find(url).filter(|_| depth < MAX_DEPTH) else {
+        return whole_text(url);
+    };
+    let mut places = Spans::new();
     let Some(scheme) = url.find("://") else { return text_at(url, depth + 1) };
     let authority = scheme + 3;
     let path = references.outside(url, authority, &['/', '?', '#', '\\']);
@@ -160,11 +164,11 @@ fn url_at(url: &str, depth: usize) -> Places {
             behind_name(url, name, rest, depth, &mut places);
         }
     }
-    tidy(places)
+    sort_and_join(places)
 }
 
 /// One `key=value` of a query.
-fn in_pair(pair: &str, offset: usize, depth: usize, places: &mut Places) {
+fn in_pair(pair: &str, offset: usize, depth: usize, places: &mut Spans) {
     let Some((key, value)) = pair.split_once('=') else { return by_looks(pair, offset, places) };
     let key = percent_encoding::percent_decode_str(key).decode_utf8_lossy();
     let from = offset + pair.len() - value.len();
@@ -175,7 +179,7 @@ fn in_pair(pair: &str, offset: usize, depth: usize, places: &mut Places) {
     }
 }
 
-/// The next URL at or behind `from`.
+/// The next URL at or after `from`.
 fn next_url(text: &str, references: &References, from: usize) -> Option<Range<usize>> {
     let sign = from + text[from..].find("://")?;
     let scheme = |c: &char| c.is_ascii_alphanumeric() || "+-.".contains(*c);
@@ -184,12 +188,12 @@ fn next_url(text: &str, references: &References, from: usize) -> Option<Range<us
     Some(sign - length..references.outside(text, sign + 3, ends))
 }
 
-/// Values behind a name that says so: `key=value`, `"key": "value"`, `--key value`, and what follows `Bearer`.
-fn named(text: &str, references: &References, closed: &[Range<usize>], places: &mut Places) {
+/// Values after a secret name: `key=value`, `"key": "value"`, `--key value`, and what follows `Bearer`.
+fn named_values(text: &str, references: &References, closed: &[Range<usize>], places: &mut Spans) {
     let mut at = 0;
     while let Some(found) = text[at..].find(is_name) {
         let start = at + found;
-        // The names in a URL or in a reference are its own.
+        // Names inside a URL or a reference are handled there.
         let next = closed.partition_point(|closed| closed.end <= start);
         if let Some(closed) = closed.get(next).filter(|closed| closed.contains(&start)) {
             at = closed.end;
@@ -210,15 +214,16 @@ fn named(text: &str, references: &References, closed: &[Range<usize>], places: &
             let from = gap + credential_at(&text[gap..]);
             let ends = ends_of_value(between);
             let mut until = references.outside(text, from, ends);
-            // In quotes, an escaped quote is a part of the value; where the quotes are escaped themselves, it ends it.
+            // Inside quotes an escaped quote is part of the value; if the quotes themselves are escaped, it ends the
+            // value.
             let quoted = ends.len() == 1 && !between[..between.len() - 1].ends_with('\\');
             while quoted && until < text.len() && text[from..until].ends_with('\\') {
                 until = references.outside(text, until + 1, ends);
             }
-            // `Bearer token` is prose.
+            // A short word after `Bearer` is prose.
             if is_value || until.saturating_sub(from) >= 6 {
                 places.push(from..until);
-                // What stands where a value belongs may be the next flag.
+                // The next flag may stand where a value is expected.
                 let is_flag =
                     text[from..].starts_with('-') && between.ends_with(char::is_whitespace);
                 at = if is_flag { from } else { until.max(end) };
@@ -231,7 +236,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-' || c == '.'
 }
 
-/// What may stand between a name and its value.
+/// Whether the character may stand between a name and its value.
 fn is_between(c: char) -> bool {
     c.is_whitespace() || matches!(c, ':' | '=' | '"' | '\'' | '`' | '\\')
 }
@@ -245,7 +250,7 @@ fn ends_of_value(between: &str) -> &'static [char] {
     }
 }
 
-/// Where the credential begins in what may be `Bearer <credential>`.
+/// Where the credential begins in `Bearer <credential>`.
 fn credential_at(value: &str) -> usize {
     let blank = value.len() - value.trim_start().len();
     let word = value[blank..].find(char::is_whitespace).map(|length| &value[blank..blank + length]);
@@ -258,8 +263,8 @@ fn credential_at(value: &str) -> usize {
     }
 }
 
-/// Pieces of a text that look like credentials.
-fn by_looks(text: &str, offset: usize, places: &mut Places) {
+/// Words that look like credentials.
+fn by_looks(text: &str, offset: usize, places: &mut Spans) {
     let is_part = |c: char| is_name(c) || matches!(c, '+' | '~' | '=');
     let mut at = 0;
     while let Some(found) = text[at..].find(is_part) {
@@ -275,19 +280,19 @@ fn by_looks(text: &str, offset: usize, places: &mut Places) {
     }
 }
 
-fn one(place: Range<usize>) -> Places {
+fn single(place: Range<usize>) -> Spans {
     std::iter::once(place).filter(|place| !place.is_empty()).collect()
 }
 
-fn add(places: &mut Places, offset: usize, inside: Places) {
+fn add(places: &mut Spans, offset: usize, inside: Spans) {
     places.extend(inside.into_iter().map(|place| place.start + offset..place.end + offset));
 }
 
-/// In order, joined where they overlap.
-fn tidy(mut places: Places) -> Places {
+/// Sorts the ranges and joins those that overlap.
+fn sort_and_join(mut places: Spans) -> Spans {
     places.retain(|place| !place.is_empty());
     places.sort_by_key(|place| (place.start, place.end));
-    let mut joined = Places::new();
+    let mut joined = Spans::new();
     for place in places {
         match joined.last_mut() {
             Some(last) if place.start < last.end => last.end = last.end.max(place.end),

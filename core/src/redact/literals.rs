@@ -1,10 +1,10 @@
-//! Owns changing the strings and numbers of JSON in place.
-//! Invariant: everything else stays byte for byte, so that unknown fields, order and odd numbers survive.
+//! Owns replacing strings and numbers in JSON text.
+//! Invariant: everything else stays byte for byte, so that unknown fields, order and unusual numbers survive.
 
 use std::borrow::Cow;
 
-/// The JSON with each string replaced by what `of_text` makes of its meaning, and each number by a string that
-/// `of_number` gives for it; nothing where both leave all as it is.
+/// Replaces each string by the result of `of_text` on its unescaped text, and each number by the string that
+/// `of_number` returns. `None` if nothing changes.
 pub(super) fn replace_literals(
     json: &str,
     of_text: impl Fn(&str) -> Option<String>,
@@ -44,7 +44,7 @@ fn text_of(literal: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The length of the string that the text begins with, quotes included.
+/// The length of the string at the beginning of the text, quotes included.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     let end = text.bytes().skip(1).position(|byte| {

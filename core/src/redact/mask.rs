@@ -1,6 +1,6 @@
-//! Owns hiding the values that a server was given in what the server says: its stderr, its errors, its log messages, its
-//! tools may repeat them, encoded, in parts, over lines. What it answers to a call is its own word and left alone.
-//! Invariant: what is hidden was handed to that server, and nothing that overlaps a place that is hidden is left of it.
+//! Owns hiding a server's configured values in the text that it sends: stderr, errors, log messages and tools may
+//! repeat them encoded, in part, or across lines. Results of calls are left alone.
+//! Invariant: only values that this server was given are hidden, and every match is hidden completely.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,12 +10,12 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::STARS;
-use super::forms::{Kind, LEAST, Weight};
+use super::forms::{Certainty, Encoding, MIN_LENGTH};
 use super::literals::replace_literals;
 use super::needles::{Cut, Needles, is_word, widened};
 use super::view::each_view;
 
-/// The values that one server was given; hides them in text. Cheap to clone.
+/// Hides one server's values in text. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Mask(Option<Arc<Needles>>);
 
@@ -33,41 +33,41 @@ impl Mask {
         }
     }
 
-    /// The text, with stars for every value.
+    /// The text with every value replaced by stars.
     pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.hidden(text, Weight::Word, 0, Cut::default())
+        self.mask_text(text, Certainty::Word, 0, Cut::default())
     }
 
-    /// The same for what a server offers to agents. A word that was given under a name of no weight stays: it may be what
-    /// the tool is about.
+    /// Like [`Mask::text`], for what a server offers to agents. A word under a name that is not secret stays: the tool
+    /// may be about it.
     pub(crate) fn prose<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.hidden(text, Weight::Secret, 0, Cut::default())
+        self.mask_text(text, Certainty::Secret, 0, Cut::default())
     }
 
-    /// The text that may have been cut at either end, in the middle of a value.
+    /// Like [`Mask::text`], for text that may have been cut at either end inside a value.
     pub(crate) fn fragment(&self, text: &str) -> String {
         self.part(text, 0, Cut { start: true, end: true })
     }
 
-    /// What is behind `from`, where all of the text decides what is hidden.
+    /// The text after `from`, masked with the whole text as context.
     pub(crate) fn part(&self, text: &str, from: usize, cut: Cut) -> String {
-        self.hidden(text, Weight::Word, from, cut).into_owned()
+        self.mask_text(text, Certainty::Word, from, cut).into_owned()
     }
 
-    /// Where a value may begin that goes on behind the end of the text.
-    pub(crate) fn open_from(&self, text: &str) -> Option<usize> {
+    /// Where a value begins that may continue after the end of the text.
+    pub(crate) fn unfinished_from(&self, text: &str) -> Option<usize> {
         let needles = self.0.as_ref()?;
         let mut open: Option<usize> = None;
         each_view(text, |view| {
-            if let Some(start) = needles.open_at_end(&view.bytes) {
-                let start = floor(text, view.place(start..view.bytes.len()).start);
+            if let Some(start) = needles.unfinished_from(&view.bytes) {
+                let start = floor(text, view.source_range(start..view.bytes.len()).start);
                 open = Some(open.map_or(start, |open| open.min(start)));
             }
         });
         open
     }
 
-    /// JSON as it is written, such as the entry of a tool, with stars in its strings as in `prose`.
+    /// JSON text, such as a tool's entry, with its strings masked as in `prose`.
     pub(crate) fn raw_json(&self, json: Bytes) -> Bytes {
         let Some(needles) = &self.0 else { return json };
         let Ok(text) = std::str::from_utf8(&json) else { return json };
@@ -82,7 +82,7 @@ impl Mask {
         }
     }
 
-    /// JSON with stars for every value in its strings and keys.
+    /// A JSON value with its strings and keys masked.
     pub(crate) fn json(&self, value: Value) -> Value {
         let Some(needles) = &self.0 else { return value };
         match value {
@@ -102,9 +102,15 @@ impl Mask {
         }
     }
 
-    fn hidden<'a>(&self, text: &'a str, weight: Weight, from: usize, cut: Cut) -> Cow<'a, str> {
+    fn mask_text<'a>(
+        &self,
+        text: &'a str,
+        certainty: Certainty,
+        from: usize,
+        cut: Cut,
+    ) -> Cow<'a, str> {
         let Some(needles) = &self.0 else { return Cow::Borrowed(&text[from..]) };
-        let found = places(needles, text, weight, cut);
+        let found = ranges_to_hide(needles, text, certainty, cut);
         let (mut shown, mut at) = (String::new(), from);
         for place in found.into_iter().filter(|place| place.end > from) {
             shown.push_str(&text[at..place.start.max(at)]);
@@ -115,33 +121,38 @@ impl Mask {
             return Cow::Borrowed(&text[from..]);
         }
         shown.push_str(&text[at..]);
-        // The stars may have made a value of what stands around them.
-        if needles.has_stars && !places(needles, &shown, weight, cut).is_empty() {
+        // The stars may have formed a new match with the text around them.
+        if needles.has_stars && !ranges_to_hide(needles, &shown, certainty, cut).is_empty() {
             return Cow::Borrowed(STARS);
         }
         shown.into()
     }
 }
 
-/// What is to be hidden: in order, apart from each other, whole characters.
-fn places(needles: &Needles, text: &str, weight: Weight, cut: Cut) -> Vec<Range<usize>> {
+/// The ranges to hide: sorted, disjoint, at character boundaries.
+fn ranges_to_hide(
+    needles: &Needles,
+    text: &str,
+    certainty: Certainty,
+    cut: Cut,
+) -> Vec<Range<usize>> {
     let mut places: Vec<Range<usize>> = Vec::new();
     each_view(text, |view| {
         let mut seen = 0;
         needles.find(view, |form, place| {
-            let is_short = form.kind == Kind::Text && form.bytes.len() < LEAST;
-            if form.weight > weight || is_short && !is_word(&view.bytes, &place) {
+            let is_short = form.encoding == Encoding::Text && form.bytes.len() < MIN_LENGTH;
+            if form.certainty > certainty || is_short && !is_word(&view.bytes, &place) {
                 return;
             }
             let place = widened(form, &view.bytes, place, seen);
-            seen = if form.goes_on { place.end } else { 0 };
-            let place = view.place(place);
-            if view.counts(&place) {
+            seen = if form.is_prefix { place.end } else { 0 };
+            let place = view.source_range(place);
+            if view.is_new_match(&place) {
                 add(place, &mut places);
             }
         });
         if cut.start || cut.end {
-            needles.find_cut(&view.bytes, cut, |place| add(view.place(place), &mut places));
+            needles.find_cut(&view.bytes, cut, |place| add(view.source_range(place), &mut places));
         }
     });
     let whole = |place: Range<usize>| floor(text, place.start)..ceiling(text, place.end);
@@ -157,7 +168,7 @@ fn places(needles: &Needles, text: &str, weight: Weight, cut: Cut) -> Vec<Range<
     places
 }
 
-/// Adds a place to a list, into the last one where they meet: what repeats is found at every byte.
+/// Adds a range, joined with the last one if they touch. A repetitive value matches at every byte.
 fn add(place: Range<usize>, places: &mut Vec<Range<usize>>) {
     match places.last_mut() {
         Some(last) if last.start <= place.start && place.start <= last.end => {

@@ -1,8 +1,8 @@
-//! Owns which names say that their value is nobody's business, and which texts look like credentials by themselves.
-//! Both lean towards secrecy: a harmless value shown as stars costs a look into the file, a key in a log costs the key.
+//! Owns which names mark a secret value, and which texts look like credentials. Both prefer secrecy: stars for a
+//! harmless value cost a look into the file, a key in a log costs the key.
 
-/// Parts of a name that are never about anything else.
-const ANYWHERE: &[&str] = &[
+/// Substrings that only occur in secret names.
+const SECRET_SUBSTRINGS: &[&str] = &[
     "token",
     "secret",
     "passw",
@@ -13,13 +13,13 @@ const ANYWHERE: &[&str] = &[
     "private",
     "signature",
 ];
-/// Words of a name.
-const WORDS: &[&str] = &["pwd", "pass", "pat", "sig", "jwt", "dsn", "sid", "pin", "otp"];
-/// Names about an amount of tokens.
-const AMOUNTS: &[&str] = &["max", "min", "limit", "count", "num", "budget", "usage"];
+/// Whole words that mark a secret name.
+const SECRET_WORDS: &[&str] = &["pwd", "pass", "pat", "sig", "jwt", "dsn", "sid", "pin", "otp"];
+/// Words of names about a number of tokens.
+const AMOUNT_WORDS: &[&str] = &["max", "min", "limit", "count", "num", "budget", "usage"];
 
-/// How credentials of well-known issuers begin.
-const BEGINNINGS: &[&str] = &[
+/// Prefixes of well-known credentials.
+const CREDENTIAL_PREFIXES: &[&str] = &[
     "sk-",
     "sk_",
     "pk_live_",
@@ -64,16 +64,16 @@ const BEGINNINGS: &[&str] = &[
     "pat-",
     "SG.",
 ];
-/// What a credential has behind such a beginning at least.
-const REST: usize = 12;
-/// From this length on a text without words in it is taken for a credential.
-const LONG: usize = 20;
+/// The minimum length of a credential after its prefix.
+const MIN_REST: usize = 12;
+/// From this length on, a text without words is taken for a credential.
+const MIN_RANDOM_LENGTH: usize = 20;
 
-/// How a header says what kind of credential follows.
+/// Authentication schemes in headers.
 const SCHEMES: &[&str] =
     &["bearer", "basic", "token", "digest", "apikey", "api-key", "key", "negotiate"];
 
-/// Whether a key's name says that its value is nobody's business.
+/// Whether a key's name marks its value as secret.
 pub(crate) fn is_secret_key(key: &str) -> bool {
     if key.len() < 3 {
         return false;
@@ -81,11 +81,11 @@ pub(crate) fn is_secret_key(key: &str) -> bool {
     let words = words(key);
     let joined: String = words.concat();
     let is = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-    if joined.contains("tokens") && is(AMOUNTS) || joined.contains("tokenizer") {
+    if joined.contains("tokens") && is(AMOUNT_WORDS) || joined.contains("tokenizer") {
         return false;
     }
-    ANYWHERE.iter().any(|part| joined.contains(part))
-        || is(WORDS)
+    SECRET_SUBSTRINGS.iter().any(|part| joined.contains(part))
+        || is(SECRET_WORDS)
         || words.iter().any(|word| is_key_or_auth(word))
 }
 
@@ -95,7 +95,7 @@ fn is_key_or_auth(word: &str) -> bool {
     about_keys && !word.ends_with("monkey") || word.contains("auth") && !author
 }
 
-/// The words of `camelCase`, `snake_case`, `kebab-case` and their like, in lower case.
+/// The lower-case words of `camelCase`, `snake_case`, `kebab-case` and the like.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_lower = false;
@@ -112,27 +112,27 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a word tells what kind of credential follows it.
+/// Whether a word is an authentication scheme.
 pub(super) fn is_scheme(word: &str) -> bool {
     SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// Whether a text without blanks looks like a credential, whatever it is called.
+/// Whether a text without blanks looks like a credential, whatever its name.
 pub(super) fn looks_secret(text: &str) -> bool {
     let known = |start: &&&str| {
-        text.strip_prefix(**start).is_some_and(|rest| rest.len() >= REST && rest.is_ascii())
+        text.strip_prefix(**start).is_some_and(|rest| rest.len() >= MIN_REST && rest.is_ascii())
     };
-    if BEGINNINGS.iter().find(known).is_some() {
+    if CREDENTIAL_PREFIXES.iter().find(known).is_some() {
         return true;
     }
     let is_web_token = text.starts_with("eyJ") && text.matches('.').count() >= 2;
     is_web_token || is_random(text)
 }
 
-/// Whether letters and digits change places too often for a text that somebody made up.
+/// Whether letters and digits alternate too often for a text that a person wrote.
 fn is_random(text: &str) -> bool {
     #[derive(PartialEq, Clone, Copy)]
-    enum Kind {
+    enum CharClass {
         Upper,
         Lower,
         Digit,
@@ -142,10 +142,10 @@ fn is_random(text: &str) -> bool {
     let mut last = None;
     for c in text.chars() {
         let kind = match c {
-            'A'..='Z' => Kind::Upper,
-            'a'..='z' => Kind::Lower,
-            '0'..='9' => Kind::Digit,
-            // A new part of a made-up name.
+            'A'..='Z' => CharClass::Upper,
+            'a'..='z' => CharClass::Lower,
+            '0'..='9' => CharClass::Digit,
+            // These characters separate the parts of a written name.
             '-' | '_' | '+' | '=' | '~' | '.' => {
                 last = None;
                 continue;
@@ -153,11 +153,11 @@ fn is_random(text: &str) -> bool {
             _ => return false,
         };
         length += 1;
-        let is_name = last == Some(Kind::Upper) && kind == Kind::Lower;
+        let is_name = last == Some(CharClass::Upper) && kind == CharClass::Lower;
         changes += usize::from(last.is_some_and(|last| last != kind) && !is_name);
         last = Some(kind);
     }
-    length >= LONG && changes >= (length / 4).max(5)
+    length >= MIN_RANDOM_LENGTH && changes >= (length / 4).max(5)
 }
 
 #[cfg(test)]

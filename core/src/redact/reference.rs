@@ -1,37 +1,37 @@
-//! Owns reading the references of a value as written, `${NAME}` and its like, for the one purpose of not taking them for
-//! secrets: they are names. Their defaults are values.
-//! Invariant: one pass over the text, however it is nested.
+//! Owns finding references such as `${NAME}` in a value as written, so that redaction keeps them: they are names. Their
+//! defaults are values.
+//! Invariant: one pass over the text, whatever the nesting.
 
 use std::ops::Range;
 
 use crate::variable_name::is_name;
 
-/// Deeper than anybody writes.
-const DEPTH: usize = 16;
+/// Deeper nesting is treated as having no references.
+const MAX_DEPTH: usize = 16;
 
 /// The outermost references of a text, in order.
 pub(super) struct References(Vec<Range<usize>>);
 
 /// A piece of a value as written.
 pub(super) enum Piece<'a> {
-    /// What stands there by itself.
+    /// Text outside of references.
     Literal(&'a str),
-    /// `${name}`, and what stands behind the name.
-    Reference { name: &'a str, rest: Rest },
+    /// `${name}` and what follows the name.
+    Reference { name: &'a str, rest: Suffix },
 }
 
-/// What stands behind the name of a reference, with its place in the whole text.
-pub(super) enum Rest {
+/// What follows a reference's name, with its range in the whole text.
+pub(super) enum Suffix {
     Nothing,
-    /// `:-default`, a value.
+    /// `:-default`: a value.
     Default(Range<usize>),
-    /// `:?message`, words for people.
+    /// `:?message`: text for people.
     Message(Range<usize>),
 }
 
 impl References {
-    /// Nothing where references are nested beyond all reason.
-    pub(super) fn of(text: &str) -> Option<References> {
+    /// `None` if references are nested too deeply.
+    pub(super) fn find(text: &str) -> Option<References> {
         let bytes = text.as_bytes();
         let mut open = Vec::new();
         let mut found: Vec<Range<usize>> = Vec::new();
@@ -41,7 +41,7 @@ impl References {
                 if bytes.get(at + 1) == Some(&b'{') && !escaped {
                     open.push(at);
                 }
-                if open.len() > DEPTH {
+                if open.len() > MAX_DEPTH {
                     return None;
                 }
             } else if let Some(start) = open.pop()
@@ -56,7 +56,7 @@ impl References {
         Some(References(found))
     }
 
-    /// The end of the reference that begins here.
+    /// The end of the reference that begins at `start`.
     fn end_of(&self, start: usize) -> Option<usize> {
         let at = self.0.binary_search_by_key(&start, |range| range.start).ok()?;
         Some(self.0[at].end)
@@ -66,7 +66,7 @@ impl References {
         self.0.iter().cloned()
     }
 
-    /// The first place at or behind `from` where one of `signs` stands outside of references.
+    /// The first position at or after `from` of one of `signs` outside of references.
     pub(super) fn outside(&self, text: &str, from: usize, signs: &[char]) -> usize {
         let mut at = from;
         while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -79,7 +79,7 @@ impl References {
         text.len()
     }
 
-    /// The pieces of the text, each with its place.
+    /// The pieces of the text, each with its range.
     pub(super) fn pieces<'a>(&self, text: &'a str) -> Vec<(Range<usize>, Piece<'a>)> {
         let mut pieces = Vec::new();
         let mut from = 0;
@@ -92,9 +92,9 @@ impl References {
             let sign = end_of_name(inner);
             let rest = range.start + 2 + sign + 2..range.end - 1;
             let rest = match &inner[sign..] {
-                "" => Rest::Nothing,
-                written if written.starts_with(":-") => Rest::Default(rest),
-                _ => Rest::Message(rest),
+                "" => Suffix::Nothing,
+                written if written.starts_with(":-") => Suffix::Default(rest),
+                _ => Suffix::Message(rest),
             };
             from = range.end;
             pieces.push((range, Piece::Reference { name: &inner[..sign], rest }));
@@ -106,13 +106,13 @@ impl References {
     }
 }
 
-/// The name goes on to a default or a message.
+/// A name ends at its default or its message.
 fn end_of_name(inner: &str) -> usize {
     let sign = |sign| inner.find(sign).unwrap_or(inner.len());
     sign(":-").min(sign(":?"))
 }
 
-/// Whether this may stand between the braces; else it is text like any other.
+/// Whether the text between the braces is a reference; otherwise it is plain text.
 fn is_reference(inner: &str) -> bool {
     let name = &inner[..end_of_name(inner)];
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<&str> {
-        References::of(text).unwrap().ranges().map(|range| &text[range]).collect()
+        References::find(text).unwrap().ranges().map(|range| &text[range]).collect()
     }
 
     #[test]
@@ -144,6 +144,6 @@ mod tests {
 
     #[test]
     fn nesting_has_an_end() {
-        assert!(References::of(&"${A:-".repeat(1_000_000)).is_none());
+        assert!(References::find(&"${A:-".repeat(1_000_000)).is_none());
     }
 }

@@ -1,5 +1,5 @@
-//! Owns the form in which a definition is shown: everywhere where it is printed, reported or asked about.
-//! Invariant: of a value that may be secret only references are left, which are names.
+//! Owns how a definition is displayed, wherever it is printed, reported or asked about.
+//! Invariant: of a value that may be secret, only references remain, which are names.
 
 use std::ops::Range;
 
@@ -8,10 +8,9 @@ use serde_json::{Map, Value};
 use super::STARS;
 use super::find::{in_args, in_text, in_url};
 use super::names::{is_scheme, is_secret_key};
-use super::reference::{Piece, References, Rest};
+use super::reference::{Piece, References, Suffix};
 
-/// A definition fit to be shown: canonical, as [`crate::ServerConfig::to_value`] gives it, with stars for what may be
-/// secret. References such as `${TOKEN}` stay.
+/// Redacts a canonical definition, as [`crate::ServerConfig::to_value`] returns it. References such as `${TOKEN}` stay.
 pub(crate) fn definition(definition: Value) -> Value {
     let Value::Object(fields) = definition else { return value_of(definition) };
     Value::Object(fields.into_iter().map(field).collect())
@@ -32,7 +31,7 @@ fn field((key, value): (String, Value)) -> (String, Value) {
         ("env" | "headers" | "auth", value) => starred(value),
         ("args", Value::Array(items)) => args_value(items),
         ("url", Value::String(written)) => url(&written).into(),
-        // Paths, which people need to see; a hash in one is no key.
+        // People need to see paths; a hash in a path is not a key.
         ("cwd" | "envFile" | "type", value) => value,
         (_, value) => by_name(&key, value),
     };
@@ -43,7 +42,7 @@ fn entries_starred(entries: Map<String, Value>) -> Value {
     Value::Object(entries.into_iter().map(|(key, value)| (key, starred(value))).collect())
 }
 
-/// Arguments of any type; the rules need them side by side.
+/// Arguments are redacted together: a flag decides about the next one.
 fn args_value(items: Vec<Value>) -> Value {
     let texts: Vec<String> = items
         .iter()
@@ -56,7 +55,7 @@ fn args_value(items: Vec<Value>) -> Value {
     items.into_iter().zip(texts.iter().zip(shown)).map(keep).collect()
 }
 
-/// A part of a definition that we know nothing of but its name.
+/// A field that is only known by its name.
 fn by_name(key: &str, value: Value) -> Value {
     if is_secret_key(key) && !value.is_boolean() { starred(value) } else { value_of(value) }
 }
@@ -88,21 +87,21 @@ pub(super) fn starred(value: Value) -> Value {
     }
 }
 
-/// A secret value as written: stars, unless it consists of references, and of words that only say of what kind it is.
+/// A secret value as written: stars, unless it consists of references and authentication schemes.
 pub(crate) fn secret(written: &str) -> String {
     let only = |text: &str| text.split([' ', ':']).all(|word| word.is_empty() || is_scheme(word));
-    let Some(references) = References::of(written) else { return STARS.to_owned() };
+    let Some(references) = References::find(written) else { return STARS.to_owned() };
     let mut shown = String::new();
     let mut at = 0;
     for (range, piece) in references.pieces(written) {
         match piece {
             Piece::Literal(literal) if !only(literal) => return STARS.to_owned(),
-            Piece::Reference { rest: Rest::Default(default), .. } if !default.is_empty() => {
+            Piece::Reference { rest: Suffix::Default(default), .. } if !default.is_empty() => {
                 shown.push_str(&written[at..default.start]);
                 shown.push_str(&secret(&written[default.clone()]));
                 at = default.end;
             }
-            Piece::Reference { rest: Rest::Message(message), .. } => {
+            Piece::Reference { rest: Suffix::Message(message), .. } => {
                 shown.push_str(&written[at..message.start]);
                 shown.push_str(&text(&written[message.clone()]));
                 at = message.end;
@@ -117,23 +116,23 @@ pub(crate) fn secret(written: &str) -> String {
     if references || written.is_empty() { shown + &written[at..] } else { STARS.to_owned() }
 }
 
-/// Text that people wrote, a command line for one.
+/// Text that people wrote, such as a command line.
 pub(crate) fn text(written: &str) -> String {
-    covered(written, &in_text(written))
+    star_ranges(written, &in_text(written))
 }
 
 /// A program's arguments.
 pub(crate) fn args(written: &[String]) -> Vec<String> {
     let places = in_args(written.iter().map(String::as_str));
-    written.iter().zip(places).map(|(arg, places)| covered(arg, &places)).collect()
+    written.iter().zip(places).map(|(arg, places)| star_ranges(arg, &places)).collect()
 }
 
-/// A URL: without user-info, secret query values, and path segments that look like keys.
+/// A URL without user-info, secret query values, and path segments that look like keys.
 pub(crate) fn url(written: &str) -> String {
-    covered(written, &in_url(written))
+    star_ranges(written, &in_url(written))
 }
 
-fn covered(written: &str, places: &[Range<usize>]) -> String {
+fn star_ranges(written: &str, places: &[Range<usize>]) -> String {
     let mut shown = String::with_capacity(written.len());
     let mut at = 0;
     for place in places {

@@ -1,27 +1,27 @@
-//! Owns the readings of a text: as it stands, with its percent and backslash escapes undone, and without the blanks where
-//! a line is broken.
-//! Invariant: each byte of a view knows the place in the text that it stands for.
+//! Owns the views of a text that are searched: as it is, with percent and backslash escapes decoded, and without the
+//! blanks around line breaks.
+//! Invariant: each byte of a view maps to its range in the text.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// How often escapes are looked for inside of escapes: JSON in a JSON string in a URL.
-const ROUNDS: usize = 3;
+/// The nesting limit of escapes, such as JSON in a JSON string in a URL.
+const MAX_DEPTH: usize = 3;
 
 pub(super) struct View<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
-    /// Where each byte comes from; none where the view is the text itself.
+    /// The source range of each byte; `None` if the view is the text itself.
     places: Option<Vec<(u32, u32)>>,
-    /// Where line breaks were left out of it, in the text.
+    /// The positions in the text of the removed line breaks.
     breaks: Option<Vec<u32>>,
 }
 
 impl View<'_> {
-    /// The place in the text that a part of the view stands for.
-    pub(super) fn place(&self, part: Range<usize>) -> Range<usize> {
+    /// The range of the text that a part of the view comes from.
+    pub(super) fn source_range(&self, part: Range<usize>) -> Range<usize> {
         match &self.places {
             Some(places) if part.is_empty() => {
-                let at = places.get(part.start).map_or(0, |place| place.0 as usize);
+                let at = places.get(part.start).map_or(0, |source_range| source_range.0 as usize);
                 at..at
             }
             Some(places) => places[part.start].0 as usize..places[part.end - 1].1 as usize,
@@ -29,14 +29,14 @@ impl View<'_> {
         }
     }
 
-    /// Whether a place in the text is news of this view: what is in one line is found in the view that has its blanks.
-    pub(super) fn counts(&self, place: &Range<usize>) -> bool {
+    /// Whether a match is new in this view: a match within one line was found in the view that keeps blanks.
+    pub(super) fn is_new_match(&self, source_range: &Range<usize>) -> bool {
         let Some(breaks) = &self.breaks else { return true };
-        let first = breaks.partition_point(|&at| (at as usize) <= place.start);
-        breaks.get(first).is_some_and(|&at| (at as usize) < place.end)
+        let first = breaks.partition_point(|&at| (at as usize) <= source_range.start);
+        breaks.get(first).is_some_and(|&at| (at as usize) < source_range.end)
     }
 
-    fn place_of(&self, at: usize) -> (u32, u32) {
+    fn source_range_of_byte(&self, at: usize) -> (u32, u32) {
         match &self.places {
             Some(places) => places[at],
             None => (at as u32, at as u32 + 1),
@@ -47,19 +47,20 @@ impl View<'_> {
         memchr::memchr2(b'\n', b'\r', &self.bytes).is_some()
     }
 
-    /// The view with its escapes undone, if it has any.
+    /// The view with its escapes decoded, if it has any.
     fn unescaped(&self) -> Option<View<'static>> {
         let mut at = memchr::memchr2(b'%', b'\\', &self.bytes)?;
         let mut bytes = self.bytes[..at].to_vec();
-        let mut places: Vec<_> = (0..at).map(|at| self.place_of(at)).collect();
+        let mut places: Vec<_> = (0..at).map(|at| self.source_range_of_byte(at)).collect();
         let mut changed = false;
         while at < self.bytes.len() {
             let (decoded, length) = escape(&self.bytes[at..], true, true)
                 .unwrap_or((Decoded::from_byte(self.bytes[at]), 1));
             changed |= length > 1;
-            let place = (self.place_of(at).0, self.place_of(at + length - 1).1);
+            let source_range =
+                (self.source_range_of_byte(at).0, self.source_range_of_byte(at + length - 1).1);
             bytes.extend_from_slice(decoded.bytes());
-            places.resize(bytes.len(), place);
+            places.resize(bytes.len(), source_range);
             at += length;
         }
         let breaks = self.breaks.clone();
@@ -72,9 +73,9 @@ impl View<'_> {
         for (at, &byte) in self.bytes.iter().enumerate() {
             if !byte.is_ascii_whitespace() {
                 bytes.push(byte);
-                places.push(self.place_of(at));
+                places.push(self.source_range_of_byte(at));
             } else if matches!(byte, b'\n' | b'\r') {
-                breaks.push(self.place_of(at).0);
+                breaks.push(self.source_range_of_byte(at).0);
             }
         }
         breaks.sort_unstable();
@@ -82,13 +83,13 @@ impl View<'_> {
     }
 }
 
-/// Calls for every reading of the text.
+/// Calls `look` with every view of the text.
 pub(super) fn each_view(text: &str, mut look: impl FnMut(&View<'_>)) {
-    // Places are kept in 32 bits; no message is as long.
+    // Positions have 32 bits; no message is longer.
     let bytes = &text.as_bytes()[..text.len().min(u32::MAX as usize)];
     let mut plain = Some(View { bytes: bytes.into(), places: None, breaks: None });
     let (mut joined, mut was_joined) = (None, false);
-    for _ in 0..=ROUNDS {
+    for _ in 0..=MAX_DEPTH {
         if let Some(view) = &plain {
             look(view);
             if !was_joined && view.has_lines() {
@@ -103,7 +104,7 @@ pub(super) fn each_view(text: &str, mut look: impl FnMut(&View<'_>)) {
     }
 }
 
-/// The text that escapes stand for; `percent` and `backslash` are the kinds that are undone.
+/// Decodes escapes; `percent` and `backslash` select the kinds.
 pub(super) fn unescaped(text: &[u8], percent: bool, backslash: bool) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -122,8 +123,8 @@ pub(super) fn unescaped(text: &[u8], percent: bool, backslash: bool) -> Vec<u8> 
     bytes
 }
 
-/// How many bytes at the end of a text may be an escape that goes on.
-pub(super) fn unfinished(text: &[u8]) -> usize {
+/// How many bytes at the end of a text may be an incomplete escape.
+pub(super) fn unfinished_escape_length(text: &[u8]) -> usize {
     const LONGEST: usize = "\\ud83d\\udd1".len();
     let from = text.len().saturating_sub(LONGEST);
     let begins = |at: &usize| {
@@ -135,7 +136,7 @@ pub(super) fn unfinished(text: &[u8]) -> usize {
     (from..text.len()).find(begins).map_or(0, |at| text.len() - at)
 }
 
-/// The bytes of one character.
+/// The UTF-8 bytes of one character.
 struct Decoded([u8; 4], usize);
 
 impl Decoded {
@@ -154,7 +155,7 @@ impl Decoded {
     }
 }
 
-/// The escape that the text begins with: what it stands for, and its length.
+/// The escape at the beginning of the text: its bytes and its length.
 fn escape(text: &[u8], percent: bool, backslash: bool) -> Option<(Decoded, usize)> {
     match text {
         [b'%', digits @ ..] if percent => {

@@ -1,24 +1,25 @@
-//! Owns which addresses are public: reachable from anywhere, and nobody's inner network, machine or cloud account.
-//! Invariant: what is not known to be public is not.
+//! Owns which addresses are public: globally reachable, and not part of a private network, a host or a cloud's metadata
+//! service.
+//! Invariant: an address that is not known to be public is not public.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::Host;
 
-/// What an address that is not public is.
+/// The class of an address that is not public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Loopback,
     Private,
     LinkLocal,
-    /// Of a carrier's network (100.64.0.0/10).
+    /// Carrier-grade NAT (100.64.0.0/10).
     Shared,
     Multicast,
     Unspecified,
-    /// Where clouds hand out credentials, as far as that is at no otherwise private address.
+    /// Metadata services of clouds at addresses that are not otherwise private.
     Metadata,
-    /// For documentation, benchmarks, protocols, or nothing at all.
+    /// For documentation, benchmarks, protocols, or unassigned.
     Reserved,
 }
 
@@ -37,10 +38,10 @@ impl fmt::Display for Class {
     }
 }
 
-/// Azure's, which looks like any other.
+/// Azure's WireServer, whose address looks public.
 const WIRE_SERVER: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
 
-/// What stands against taking this address for a public one.
+/// The class of an address that is not public; `None` for a public one.
 pub(crate) fn not_public(address: IpAddr) -> Option<Class> {
     match address {
         IpAddr::V4(address) => not_public_v4(address),
@@ -48,7 +49,7 @@ pub(crate) fn not_public(address: IpAddr) -> Option<Class> {
     }
 }
 
-/// The same of a host as it is written in a URL; nothing is said of a name before it is looked up.
+/// The same for a host in a URL. A name is not judged before it is looked up.
 pub(crate) fn not_public_host(host: Host<&str>) -> Option<Class> {
     match host {
         Host::Ipv4(address) => not_public_v4(address),
@@ -70,8 +71,8 @@ fn not_public_v4(address: Ipv4Addr) -> Option<Class> {
         [100, 64..=127, ..] => Class::Shared,
         [224..=239, ..] => Class::Multicast,
         _ if address == WIRE_SERVER => Class::Metadata,
-        // This network, protocol assignments (Oracle's metadata among them), documentation, old 6to4 relays,
-        // benchmarks, the future, broadcast.
+        // "This network", protocol assignments (with Oracle's metadata service), documentation, old 6to4 relays,
+        // benchmarks, reserved, broadcast.
         [0, ..]
         | [192, 0, 0, _]
         | [192, 0, 2, _]
@@ -89,18 +90,18 @@ fn not_public_v6(address: Ipv6Addr) -> Option<Class> {
     let class = match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0] => Class::Unspecified,
         [0, 0, 0, 0, 0, 0, 0, 1] => Class::Loopback,
-        // Another way to write, or to translate to, an address of IPv4: mapped, and NAT64.
+        // IPv4-mapped addresses and NAT64.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             return not_public_v4(joined(high, low));
         }
-        // 6to4 goes to the IPv4 address within.
+        // 6to4 leads to the IPv4 address inside.
         [0x2002, high, low, ..] => return not_public_v4(joined(high, low)),
         [0xfc00..=0xfdff, ..] => Class::Private,
         [0xfe80..=0xfebf, ..] => Class::LinkLocal,
         [0xff00..=0xffff, ..] => Class::Multicast,
-        // Protocol assignments, Teredo among them, and documentation.
+        // Protocol assignments, with Teredo, and documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Class::Reserved,
-        // The only part of the space that is given out for use.
+        // The only range that is allocated for global unicast.
         [0x2000..=0x3fff, ..] => return None,
         _ => Class::Reserved,
     };
@@ -121,7 +122,7 @@ mod tests {
         not_public(address.parse().expect("an address"))
     }
 
-    /// The first and the last address of a network, and those just outside.
+    /// The first and the last address of a network, and their neighbours outside.
     fn edges(network: &str) -> ([IpAddr; 2], Vec<IpAddr>) {
         let (address, length) = network.split_once('/').expect("a network");
         let length: u32 = length.parse().expect("a length");
@@ -143,7 +144,7 @@ mod tests {
         }
     }
 
-    /// The registries of special-purpose addresses, multicast, and what clouds use.
+    /// The IANA special-purpose registries, multicast, and clouds' metadata services.
     #[rustfmt::skip]
     const SPECIAL: &[(&str, Class)] = &[
         ("0.0.0.0/32", Class::Unspecified),
@@ -217,7 +218,7 @@ mod tests {
                 assert_eq!(not_public(dress.into()), expected, "{dress} for {v4}");
             }
         }
-        // Teredo hides the client's address; all of it is refused.
+        // Teredo obscures the client's address; all of it is refused.
         assert_eq!(class("2001:0:4136:e378:8000:63bf:80ff:fffe"), Some(Class::Reserved));
     }
 

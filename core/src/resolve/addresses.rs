@@ -1,6 +1,6 @@
-//! Owns which addresses a server may have: those of a project that is not trusted are public.
-//! Invariant: of such a project, no byte leaves for an address that is not public. What counts is the address that is
-//! dialled: names are judged by what they resolve to, each time, and no proxy dials where we cannot look.
+//! Owns which addresses a server may have: an untrusted project's server only public ones.
+//! Invariant: for an untrusted project, no byte is sent to an address that is not public. The dialled address decides:
+//! names are checked after each lookup, and no proxy is used.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::address::{self, Class};
 use crate::config::Scope;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Where a server may be.
+/// Which addresses may be dialled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Addresses {
     Any,
@@ -20,12 +20,12 @@ pub(crate) enum Addresses {
 }
 
 impl Addresses {
-    /// Those that a definition of this scope may reach.
+    /// The addresses that a definition of this scope may dial.
     pub(crate) fn open_to(scope: &Scope) -> Self {
         if scope.is_restricted() { Addresses::PublicOnly } else { Addresses::Any }
     }
 
-    /// Whether the URL may be dialled, as far as it shows: what is no name is never looked up.
+    /// Checks a URL before any lookup: an IP address in it is never looked up.
     pub(crate) fn check(self, url: &Url) -> Result<(), Refused> {
         let class = match self {
             Addresses::Any => None,
@@ -40,7 +40,7 @@ impl Addresses {
         }
     }
 
-    /// Which of the addresses of a host may be dialled.
+    /// The addresses of a host that may be dialled.
     pub(crate) fn among(
         self,
         host: &str,
@@ -67,7 +67,7 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// Why a request failed, if this is why.
+    /// The refusal that caused a request's failure, if any.
     pub(crate) fn cause_of<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a Refused> {
         let mut cause: Option<&(dyn StdError + 'static)> = Some(error);
         while let Some(error) = cause {

@@ -1,6 +1,6 @@
-//! Owns `!command` values: what the command prints is the value. Who needs the same one at the same time shares one
-//! run; what it said is kept as long as the process.
-//! Invariant: no command runs longer than its limit, nor after the last who waits for it is gone.
+//! Owns `!command` values: the command's output is the value. Concurrent requests share one run; the output is cached
+//! for the life of the process.
+//! Invariant: no command runs longer than its limit, or after its last waiter is gone.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -23,12 +23,12 @@ use crate::sync::lock;
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 const OUTPUT_LIMIT: usize = 64 << 10;
 
-/// What marks a value as a command.
+/// Marks a value as a command.
 const MARK: char = '!';
 
 static RUNS: PerProcess<Mutex<HashMap<CommandRequest, Run>>> = PerProcess::new(Mutex::default);
 
-/// What makes two runs the same.
+/// The key of a run: equal requests share one.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct CommandRequest {
     command: String,
@@ -37,15 +37,15 @@ pub(super) struct CommandRequest {
 }
 
 enum Run {
-    Said(Secret),
+    Done(Secret),
     UnderWay(WeakShared<Work>),
 }
 
-type Work = Pin<Box<dyn Future<Output = Result<Secret, Silence>> + Send>>;
+type Work = Pin<Box<dyn Future<Output = Result<Secret, CommandFailure>> + Send>>;
 
-/// Why a command gave no value; never what it said.
+/// Why a command gave no value; never contains its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Silence {
+pub(super) enum CommandFailure {
     Late,
     Failed,
     Empty,
@@ -53,24 +53,24 @@ pub(super) enum Silence {
     Unreadable,
 }
 
-impl Silence {
+impl CommandFailure {
     pub(super) fn text(self) -> &'static str {
         match self {
-            Silence::Late => "its command did not end within 10 s",
-            Silence::Failed => "its command failed",
-            Silence::Empty => "its command printed nothing",
-            Silence::TooLong => "its command printed more than 64 KiB",
-            Silence::Unreadable => "its command printed what is no text",
+            CommandFailure::Late => "its command did not end within 10 s",
+            CommandFailure::Failed => "its command failed",
+            CommandFailure::Empty => "its command printed nothing",
+            CommandFailure::TooLong => "its command printed more than 64 KiB",
+            CommandFailure::Unreadable => "its command printed what is no text",
         }
     }
 }
 
-/// The command, where the value is one.
+/// The command, if the value is one.
 pub(super) fn command_of(value: &str) -> Option<&str> {
     value.strip_prefix(MARK)
 }
 
-/// The value without the escape of its mark: `$!` is a literal `!`, `$$!` a literal `$!`, and so on.
+/// Removes the escape of the mark: `$!` is a literal `!`, `$$!` a literal `$!`, and so on.
 pub(super) fn without_escape(value: &str) -> &str {
     let marked = value.trim_start_matches('$').starts_with(MARK);
     value.strip_prefix('$').filter(|_| marked).unwrap_or(value)
@@ -78,7 +78,8 @@ pub(super) fn without_escape(value: &str) -> &str {
 
 impl CommandRequest {
     pub(super) fn new(command: &str, scope: &Scope) -> Self {
-        // The user's own commands run at home: in a project, `npx` and its like would run what the project brings.
+        // The user's own commands run in the home directory: in a project, `npx` and the like would run the project's
+        // code.
         let directory = match scope.level {
             Level::User => scope.host_env.home(),
             Level::Explicit | Level::Project => directory(scope),
@@ -86,23 +87,23 @@ impl CommandRequest {
         CommandRequest { command: command.to_owned(), directory, host_env: scope.host_env.clone() }
     }
 
-    /// What the command says now, or said when it was last asked.
-    pub(super) async fn ask(self) -> Result<Secret, Silence> {
-        self.ask_within(TIME_LIMIT).await
+    /// The command's output, from the cache or from a run.
+    pub(super) async fn output(self) -> Result<Secret, CommandFailure> {
+        self.output_within(TIME_LIMIT).await
     }
 
-    async fn ask_within(self, limit: Duration) -> Result<Secret, Silence> {
-        let run = match self.find_or_begin(limit) {
-            Ok(said) => return Ok(said),
+    async fn output_within(self, limit: Duration) -> Result<Secret, CommandFailure> {
+        let run = match self.find_or_start(limit) {
+            Ok(output) => return Ok(output),
             Err(run) => run,
         };
         run.await
     }
 
-    fn find_or_begin(self, limit: Duration) -> Result<Secret, Shared<Work>> {
+    fn find_or_start(self, limit: Duration) -> Result<Secret, Shared<Work>> {
         let mut runs = lock(RUNS.get());
         match runs.get(&self) {
-            Some(Run::Said(said)) => return Ok(said.clone()),
+            Some(Run::Done(output)) => return Ok(output.clone()),
             Some(Run::UnderWay(run)) => {
                 if let Some(run) = run.upgrade() {
                     return Err(run);
@@ -112,13 +113,13 @@ impl CommandRequest {
         }
         let request = self.clone();
         let work: Work = Box::pin(async move {
-            let said = request.run(limit).await;
+            let output = request.run(limit).await;
             let mut runs = lock(RUNS.get());
-            match &said {
-                Ok(said) => runs.insert(request, Run::Said(said.clone())),
+            match &output {
+                Ok(output) => runs.insert(request, Run::Done(output.clone())),
                 Err(_) => runs.remove(&request),
             };
-            said
+            output
         });
         let run = work.shared();
         if let Some(weak) = run.downgrade() {
@@ -127,7 +128,7 @@ impl CommandRequest {
         Err(run)
     }
 
-    async fn run(&self, limit: Duration) -> Result<Secret, Silence> {
+    async fn run(&self, limit: Duration) -> Result<Secret, CommandFailure> {
         let shell = Program {
             path: "/bin/sh".into(),
             args: vec!["-c".to_owned(), self.command.clone()],
@@ -135,15 +136,15 @@ impl CommandRequest {
             cwd: self.directory.clone(),
         };
         let heard = tokio::time::timeout(limit, run_command(shell, OUTPUT_LIMIT)).await;
-        let said = heard.map_err(|_| Silence::Late)?.map_err(|unheard| match unheard {
-            RunError::NotStarted | RunError::Failed => Silence::Failed,
-            RunError::TooLong => Silence::TooLong,
+        let output = heard.map_err(|_| CommandFailure::Late)?.map_err(|unheard| match unheard {
+            RunError::NotStarted | RunError::Failed => CommandFailure::Failed,
+            RunError::TooLong => CommandFailure::TooLong,
         })?;
-        let said = String::from_utf8(said).map_err(|_| Silence::Unreadable)?;
-        match said.trim() {
-            "" => Err(Silence::Empty),
-            said if said.contains('\0') => Err(Silence::Unreadable),
-            said => Ok(Secret::new(said)),
+        let output = String::from_utf8(output).map_err(|_| CommandFailure::Unreadable)?;
+        match output.trim() {
+            "" => Err(CommandFailure::Empty),
+            output if output.contains('\0') => Err(CommandFailure::Unreadable),
+            output => Ok(Secret::new(output)),
         }
     }
 }

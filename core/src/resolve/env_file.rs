@@ -1,16 +1,16 @@
-//! Owns files of `NAME=value` lines. Values are literal: nothing in them is looked up.
+//! Owns parsing files of `NAME=value` lines. Values are literal: nothing is expanded.
 
 use super::text_file::Problem;
 
-/// The entries of a file's text in their order, or why it cannot be used.
+/// The entries of a file in order, or why it cannot be used.
 pub(super) fn entries(text: &str) -> Result<Vec<(String, String)>, Problem> {
     parse(text).map_err(|line| {
-        // Without the line itself, which may hold a secret.
+        // Without the line's text, which may contain a secret.
         Problem::Odd(format!("line {line} is not NAME=value"))
     })
 }
 
-/// The entries, or the number of the line that is none.
+/// The entries, or the number of the invalid line.
 fn parse(text: &str) -> Result<Vec<(String, String)>, usize> {
     let mut entries = Vec::new();
     let mut rest = text;
@@ -84,7 +84,7 @@ fn double_quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Behind a closing quote there is nothing but a comment.
+/// Only a comment may follow a closing quote.
 fn end_of_line(text: &str) -> Option<&str> {
     let (line, after) = text.split_once('\n').unwrap_or((text, ""));
     let line = line.trim();

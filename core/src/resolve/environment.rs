@@ -1,5 +1,5 @@
-//! Owns what a child process finds around itself: its environment, and by that environment its program.
-//! Invariant: nothing of one server's variables is in another's; each environment is built from nothing.
+//! Owns a child's environment, and finding its program by that environment.
+//! Invariant: servers do not see each other's variables; each environment is built from scratch.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use rustix::fs::{Access, access};
 use crate::config::{InheritEnv, Scope};
 use crate::host_env::Platform;
 
-/// What programs need of our environment, and what holds no secrets.
-const SAFE: &[&str] =
+/// Variables that programs need and that are not secret.
+const SAFE_VARIABLES: &[&str] =
     &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 
-/// The same on Windows.
+/// The same for Windows.
 const SAFE_ON_WINDOWS: &[&str] = &[
     "APPDATA",
     "COMSPEC",
@@ -34,13 +34,13 @@ const SAFE_ON_WINDOWS: &[&str] = &[
     "WINDIR",
 ];
 
-/// What a server without a `PATH` gets its program from.
+/// The search path of a server without a `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A child's whole environment; of several values for one name the last counts.
+/// A child's complete environment; the last of several values for a name counts.
 pub(super) type Environment = Vec<(OsString, OsString)>;
 
-/// What a child inherits.
+/// The inherited part of a child's environment.
 pub(super) fn inherited(inherit: InheritEnv, scope: &Scope) -> Environment {
     if inherit == InheritEnv::None {
         return Environment::new();
@@ -48,14 +48,14 @@ pub(super) fn inherited(inherit: InheritEnv, scope: &Scope) -> Environment {
     let platform = scope.host_env.platform();
     let is_safe = |name: &OsStr| match platform {
         Platform::Windows => SAFE_ON_WINDOWS.iter().any(|safe| name.eq_ignore_ascii_case(safe)),
-        Platform::Linux | Platform::Macos => SAFE.iter().any(|safe| name == *safe),
+        Platform::Linux | Platform::Macos => SAFE_VARIABLES.iter().any(|safe| name == *safe),
     };
     let all = scope.host_env.vars().into_iter();
     all.filter(|(name, _)| inherit == InheritEnv::All || is_safe(name)).collect()
 }
 
-/// Where a program without a path of its own is, by the `PATH` that the server gets. Relative entries begin at `base`;
-/// without one they do not count.
+/// Finds a program without a path by the server's own `PATH`. Relative entries start at `base`, and are skipped without
+/// one.
 pub(super) fn find_program(
     command: &str,
     env: &Environment,

@@ -1,5 +1,5 @@
-//! Owns the text files that a definition names: each is read once for a resolution, and what was read is kept, so that
-//! what is compared with the user's trust is what is used.
+//! Owns the text files that a definition names. Each is read once per resolution and kept, so that the trust check
+//! covers exactly what is used.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 use super::text_file::{self, Problem};
 use crate::config::ServerConfig;
 
-/// A file that a definition makes part of what is run.
+/// A file that becomes part of what is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BroughtFile {
+pub(crate) struct ReferencedFile {
     /// Where it is.
     pub(crate) path: PathBuf,
-    /// Its content; absent when it cannot be read.
+    /// Its content; `None` if it cannot be read.
     pub(crate) text: Option<String>,
 }
 
@@ -28,15 +28,15 @@ impl Files {
         read.clone()
     }
 
-    pub(super) fn into_brought(self) -> Vec<BroughtFile> {
+    pub(super) fn into_referenced(self) -> Vec<ReferencedFile> {
         let files = self.0.into_iter();
-        files.map(|(path, read)| BroughtFile { path, text: read.ok() }).collect()
+        files.map(|(path, read)| ReferencedFile { path, text: read.ok() }).collect()
     }
 }
 
-/// A hash of all that a project brings with a definition and that decides what is run or reached: the definition as
-/// written, and the content of its files.
-pub(crate) fn trust_fingerprint(config: &ServerConfig, files: &[BroughtFile]) -> String {
+/// A hash of everything that a project brings with a definition and that decides what is run or dialled: the definition
+/// as written, and the content of its files.
+pub(crate) fn trust_fingerprint(config: &ServerConfig, files: &[ReferencedFile]) -> String {
     let definition = config.fingerprint();
     if files.is_empty() {
         return definition;

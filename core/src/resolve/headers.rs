@@ -1,4 +1,4 @@
-//! Owns which headers a definition sends: any but those that frame the message, which are ours whoever writes them.
+//! Owns which headers a definition may set: all but those that frame the message, which only we set.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use indexmap::IndexMap;
@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use super::invalid;
 use crate::error::Result;
 
-/// What says where a message goes, where it ends, and how it and its answer are to be read.
+/// Headers about the destination, the length and the format of a message.
 const FRAMING: &[&str] = &[
     "accept",
     "accept-encoding",
@@ -24,10 +24,10 @@ const FRAMING: &[&str] = &[
     "transfer-encoding",
     "upgrade",
 ];
-/// The protocol's own, what is for a proxy on the way, and the parts of an HTTP/2 request line.
+/// The protocol's own headers, headers for proxies, and HTTP/2 pseudo-headers.
 const FRAMING_FAMILIES: &[&str] = &["mcp-", "proxy-", ":"];
 
-/// Whether a header of this name is not for a definition to set.
+/// Whether a definition may not set this header.
 pub(super) fn is_framing(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     FRAMING.contains(&&*name) || FRAMING_FAMILIES.iter().any(|family| name.starts_with(family))

@@ -1,39 +1,39 @@
 //! Owns the grammar of references: `${NAME}`, `${NAME:-default}`, `${NAME:?message}`, `${env:NAME}`, `${file:path}`,
-//! `${input:id}`; `$${` is a literal `${`, and every other `$` is only that. What they stand for is `expand`'s work.
-//! Invariant: one pass over the text, whatever is in it.
+//! `${input:id}`; `$${` is a literal `${`, and any other `$` is literal. `expand` looks up their values.
+//! Invariant: one pass over the text, whatever it contains.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::variable_name::name_length;
 
-/// How a literal `${` is written.
+/// The escape of a literal `${`.
 pub(super) const ESCAPED: &str = "$${";
 pub(super) const OPEN: &str = "${";
 
-/// A text and where its references end.
+/// A text and the ends of its references.
 pub(super) struct Template<'a> {
     pub(super) text: &'a str,
     ends: HashMap<usize, usize>,
 }
 
-/// What stands between `${` and `}`.
+/// The content of `${…}`.
 pub(super) enum Reference<'a> {
     Variable {
         name: &'a str,
-        /// `${env:NAME}`, which is a variable whatever its name.
+        /// `${env:NAME}` is always a variable, whatever its name.
         explicit: bool,
-        otherwise: Otherwise<'a>,
+        fallback: Fallback<'a>,
     },
-    /// Where in the text the path stands.
+    /// The path's range in the text.
     File(Range<usize>),
     Input(&'a str),
 }
 
-/// What a variable that is not set, or empty, means.
-pub(super) enum Otherwise<'a> {
+/// What to do if a variable is unset or empty.
+pub(super) enum Fallback<'a> {
     Unresolved,
-    /// Where in the text the default stands.
+    /// The default's range in the text.
     Default(Range<usize>),
     Error(&'a str),
 }
@@ -42,7 +42,7 @@ impl<'a> Template<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         let mut ends = HashMap::new();
-        // A literal `${` has a `}` of its own too, if it has one.
+        // A literal `${` may have its own `}`.
         let mut open: Vec<Option<usize>> = Vec::new();
         let mut at = 0;
         while let Some(step) = memchr::memchr2(b'$', b'}', &bytes[at..]) {
@@ -65,7 +65,7 @@ impl<'a> Template<'a> {
         Template { text, ends }
     }
 
-    /// The reference that begins here, and where the text goes on behind it.
+    /// The reference that begins here, and the position after it.
     pub(super) fn reference_at(&self, start: usize) -> Option<(Reference<'a>, usize)> {
         let end = *self.ends.get(&start)?;
         let from = start + OPEN.len();
@@ -85,12 +85,12 @@ impl<'a> Template<'a> {
         if name.is_empty() {
             return None;
         }
-        let otherwise = match (rest, rest.strip_prefix(":-"), rest.strip_prefix(":?")) {
-            ("", _, _) => Otherwise::Unresolved,
-            (_, Some(default), _) => Otherwise::Default(end - default.len()..end),
-            (_, _, Some(message)) => Otherwise::Error(message),
+        let fallback = match (rest, rest.strip_prefix(":-"), rest.strip_prefix(":?")) {
+            ("", _, _) => Fallback::Unresolved,
+            (_, Some(default), _) => Fallback::Default(end - default.len()..end),
+            (_, _, Some(message)) => Fallback::Error(message),
             _ => return None,
         };
-        Some((Reference::Variable { name, explicit, otherwise }, end + 1))
+        Some((Reference::Variable { name, explicit, fallback }, end + 1))
     }
 }

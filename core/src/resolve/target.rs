@@ -1,4 +1,4 @@
-//! Owns where a remote server is, ready to be dialled.
+//! Owns the address of a remote server.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use url::Url;
 use super::Addresses;
 use crate::redact::Mask;
 
-/// Where a server is, ready to be asked.
+/// A remote server that is ready to be dialled.
 pub(crate) struct Target {
     pub(crate) server: Arc<str>,
     pub(crate) url: Url,
     pub(crate) addresses: Addresses,
     pub(crate) headers: HeaderMap,
-    /// The URL as it may be shown.
+    /// The redacted URL.
     pub(crate) shown: String,
-    /// What the server was given and may repeat.
+    /// Hides the values that the server was given.
     pub(crate) mask: Mask,
 }

@@ -220,8 +220,8 @@ fn what_comes_from_a_secret_place_is_masked_under_any_name() {
     let env: BTreeMap<_, _> = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     server.scope.host_env = HostEnv::new(Some(env), None, None);
     let (launch, _) = launch(&server);
-    let said = "lettersonly barename inherited issues /usr/bin:/bin";
-    assert_eq!(launch.mask.prose(said), "*** *** *** issues /usr/bin:/bin");
+    let text = "lettersonly barename inherited issues /usr/bin:/bin";
+    assert_eq!(launch.mask.prose(text), "*** *** *** issues /usr/bin:/bin");
 }
 
 #[test]
@@ -235,6 +235,6 @@ fn the_default_of_a_secret_reference_is_masked_wherever_it_comes_from() {
     })));
     assert_eq!(launch.args[0], "--a=first-default");
     assert_eq!(launch.args[2], "--c=nested-default");
-    let said = "first-default unused-default nested-default plain-default";
-    assert_eq!(launch.mask.prose(said), "*** *** *** plain-default");
+    let text = "first-default unused-default nested-default plain-default";
+    assert_eq!(launch.mask.prose(text), "*** *** *** plain-default");
 }

@@ -1,8 +1,7 @@
-//! Owns what was odd while a definition was resolved. Each line names the server, the field and the variable; none
-//! shows a value.
+//! Owns the warnings of a resolution. Each names the server, the field and the variable; none shows a value.
 
-/// More than anybody reads.
-const LIMIT: usize = 50;
+/// The most warnings that are kept.
+const MAX_WARNINGS: usize = 50;
 
 /// What was odd, and what to do about it where that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +30,7 @@ impl Warnings {
     }
 
     pub(super) fn push_with_hint(&mut self, what: &str, hint: Option<&'static str>) {
-        if self.list.len() >= LIMIT {
+        if self.list.len() >= MAX_WARNINGS {
             self.more += 1;
             return;
         }

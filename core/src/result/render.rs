@@ -1,4 +1,4 @@
-//! Owns turning content blocks into text.
+//! Owns rendering content blocks as text.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 
 use crate::json_string::unescape;
 
-const NOTHING: &str = "(no output)";
-const BETWEEN: &str = "\n\n";
+const NO_OUTPUT: &str = "(no output)";
+const SEPARATOR: &str = "\n\n";
 
-/// The text of a result that is nothing but text, as most are, found in one pass.
+/// The text of a result with only text blocks, in one pass. Most results are like that.
 pub(super) fn plain_text(json: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct PlainText<'a> {
@@ -26,7 +26,7 @@ pub(super) fn plain_text(json: &[u8]) -> Option<String> {
     let mut blocks = result.content.into_iter();
     let mut text = blocks.next()?.text.into_owned();
     for block in blocks {
-        text.push_str(BETWEEN);
+        text.push_str(SEPARATOR);
         text.push_str(&block.text);
     }
     Some(text).filter(|text| !text.is_empty())
@@ -41,7 +41,7 @@ pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bo
     let start = out.len();
     for raw in content.map(blocks).unwrap_or_default() {
         if out.len() > start {
-            out.push_str(BETWEEN);
+            out.push_str(SEPARATOR);
         }
         match serde_json::from_str::<TextBlock<'_>>(raw.get()) {
             Ok(TextBlock { kind, text }) if kind == "text" => out.push_str(&text),
@@ -49,18 +49,18 @@ pub(super) fn text(content: Option<&str>, structured: Option<&str>, is_error: bo
         }
     }
     if out.len() == start {
-        out.push_str(structured.unwrap_or(NOTHING));
+        out.push_str(structured.unwrap_or(NO_OUTPUT));
     }
     out
 }
 
-/// What should be a list but is not is taken for its only block.
+/// Content that is not a list is treated as its only block.
 pub(super) fn blocks(content: &str) -> Vec<&RawValue> {
     let only = || serde_json::from_str(content).map(|block| vec![block]);
     serde_json::from_str(content).or_else(|_| only()).unwrap_or_default()
 }
 
-/// The common block, without copies where the text has no escapes.
+/// A text block; borrows its text if that has no escapes.
 #[derive(Deserialize)]
 struct TextBlock<'a> {
     #[serde(borrow, rename = "type")]
@@ -69,7 +69,7 @@ struct TextBlock<'a> {
     text: Cow<'a, str>,
 }
 
-/// Any block; what is not needed for its text is not read.
+/// Any block; fields that its text does not need are skipped.
 #[derive(Deserialize, Default)]
 struct Block<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -86,22 +86,22 @@ struct Block<'a> {
 
 fn render_block(raw: &str, out: &mut String) {
     let block: Block<'_> = serde_json::from_str(raw).unwrap_or_default();
-    let shown = |field| text_of(field).unwrap_or("unknown".into());
+    let rendered = |field| text_of(field).unwrap_or("unknown".into());
     match (text_of(block.kind).as_deref(), text_of(block.text)) {
         (Some("text"), Some(text)) => out.push_str(&text),
-        (Some("image"), _) => *out += &format!("[Image: {}]", shown(block.mime_type)),
-        (Some("audio"), _) => *out += &format!("[Audio: {}]", shown(block.mime_type)),
-        (Some("resource_link"), _) => *out += &format!("[Link: {}]", shown(block.uri)),
+        (Some("image"), _) => *out += &format!("[Image: {}]", rendered(block.mime_type)),
+        (Some("audio"), _) => *out += &format!("[Audio: {}]", rendered(block.mime_type)),
+        (Some("resource_link"), _) => *out += &format!("[Link: {}]", rendered(block.uri)),
         (Some("resource"), _) => {
             let resource = block.resource.map_or("{}", RawValue::get);
             let resource: Block<'_> = serde_json::from_str(resource).unwrap_or_default();
-            *out += &format!("[Resource: {}]", shown(resource.uri));
+            *out += &format!("[Resource: {}]", rendered(resource.uri));
             if let Some(text) = text_of(resource.text) {
                 out.push('\n');
                 out.push_str(&text);
             }
         }
-        // A kind that nobody here knows is shown as it came.
+        // An unknown kind is shown as raw JSON.
         _ => *out += &unescape(raw).unwrap_or(raw.into()),
     }
 }
@@ -114,14 +114,14 @@ fn text_of(field: Option<&RawValue>) -> Option<Cow<'_, str>> {
 mod tests {
     use super::super::ToolResult;
 
-    fn shown(json: &'static str) -> String {
+    fn rendered(json: &'static str) -> String {
         ToolResult::from_json(json.into()).text()
     }
 
     #[test]
     fn blocks_are_shown_by_kind() {
         assert_eq!(
-            shown(
+            rendered(
                 r#"{"content":[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png","data":""},
                 {"type":"audio","mimeType":"audio/wav"},{"type":"resource","resource":{"uri":"f://x","text":"body"}},
                 {"type":"resource_link","uri":"f://y"},{"type":"new","x":1}]}"#
@@ -137,31 +137,31 @@ mod tests {
         assert_eq!(super::plain_text(json.as_bytes()).unwrap(), "a\nb\n\nc");
         let parts: serde_json::Value = serde_json::from_str(json).unwrap();
         assert_eq!(super::text(Some(&parts["content"].to_string()), None, false), "a\nb\n\nc");
-        assert_eq!(shown(r#"{"content":[{"type":"text","text":""}]}"#), "(no output)");
+        assert_eq!(rendered(r#"{"content":[{"type":"text","text":""}]}"#), "(no output)");
     }
 
     #[test]
     fn odd_blocks_are_shown_as_well_as_can_be() {
         assert_eq!(
-            shown(r#"{"content":[{"type":"image"},{"type":"resource","resource":7}]}"#),
+            rendered(r#"{"content":[{"type":"image"},{"type":"resource","resource":7}]}"#),
             "[Image: unknown]\n\n[Resource: unknown]"
         );
         assert_eq!(
-            shown(r#"{"content":[{"type":"text","text":5},{"type":7},[],null]}"#),
+            rendered(r#"{"content":[{"type":"text","text":5},{"type":7},[],null]}"#),
             "{\"type\":\"text\",\"text\":5}\n\n{\"type\":7}\n\n[]\n\nnull"
         );
         assert_eq!(
-            shown(r#"{"content":[{"type":"text","text":"half \ud83d!"}]}"#),
+            rendered(r#"{"content":[{"type":"text","text":"half \ud83d!"}]}"#),
             "half \u{fffd}\u{fffd}\u{fffd}!"
         );
         let deep = format!(r#"{{"type":"x","y":{}{}}}"#, "[".repeat(500), "]".repeat(500));
         let json = format!(r#"{{"content":[{{"type":"text","text":"a"}},{deep}]}}"#);
-        assert_eq!(shown(json.leak()), format!("a\n\n{deep}"));
+        assert_eq!(rendered(json.leak()), format!("a\n\n{deep}"));
     }
 
     #[test]
     fn what_is_odd_hides_nothing_else() {
-        assert_eq!(shown(r#"{"content":null,"structuredContent":null}"#), "(no output)");
+        assert_eq!(rendered(r#"{"content":null,"structuredContent":null}"#), "(no output)");
         let text = r#"[{"type":"text","text":"a"}]"#;
         for odd in [
             format!(r#"{{"content":[],"content":{text}}}"#),
@@ -169,14 +169,17 @@ mod tests {
             format!(r#"{{"content":{text},"isError":{}{}}}"#, "[".repeat(200), "]".repeat(200)),
             format!(r#"{{"content":{text},"isError":1e999}}"#),
         ] {
-            assert_eq!(shown(odd.clone().leak()), "a", "{odd}");
+            assert_eq!(rendered(odd.clone().leak()), "a", "{odd}");
         }
     }
 
     #[test]
     fn empty_structured_and_failed_results_have_their_texts() {
-        assert_eq!(shown(r#"{"content":[]}"#), "(no output)");
-        assert_eq!(shown(r#"{"structuredContent":{"b":1,"a":2}}"#), r#"{"b":1,"a":2}"#);
-        assert_eq!(shown(r#"{"content":[{"type":"text","text":"x"}],"isError":true}"#), "Error: x");
+        assert_eq!(rendered(r#"{"content":[]}"#), "(no output)");
+        assert_eq!(rendered(r#"{"structuredContent":{"b":1,"a":2}}"#), r#"{"b":1,"a":2}"#);
+        assert_eq!(
+            rendered(r#"{"content":[{"type":"text","text":"x"}],"isError":true}"#),
+            "Error: x"
+        );
     }
 }

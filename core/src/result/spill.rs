@@ -1,6 +1,6 @@
-//! Owns keeping the whole of a result that is too long for a model: one file for each, which only the user can read.
-//! Files are for the agent that is told of them: after a day they are in nobody's way any more and go when another
-//! one comes. Best effort: whatever is wrong with the disk is a warning.
+//! Owns writing results that are too long for a model to files, one for each, readable by the user only. The files are
+//! for the agent that is told about them, and are removed after a day when another one is written. Best effort: disk
+//! errors are only warnings.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,31 +13,32 @@ use super::wrap::reduced;
 use crate::ownership::User;
 use crate::sync::lock;
 
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Looking for old files is not worth it more often.
+const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+/// Old files are looked for at most this often.
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 const PREFIX: &str = "result-";
 const SUFFIX: &str = ".txt";
 
-/// What becomes of the whole text of a result that is cut.
+/// What happens to the full text of a result that is cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spill {
-    /// It stays in the raw result.
+    /// It is only in the raw result.
     #[default]
     None,
-    /// It is written to a file that only the user can read, and the notice names it. Files go after a day.
+    /// It is written to a file that only the user can read, and the notice names the file. Files are removed after a
+    /// day.
     File,
 }
 
-/// Where such texts are put.
+/// The directory of spilled texts.
 pub(crate) struct SpillDir {
     dir: PathBuf,
     swept: Mutex<Option<Instant>>,
 }
 
 impl SpillDir {
-    /// In the cache's directory, or with the system's temporary files where there is none.
+    /// In the cache directory, or in the system's temporary directory where there is none.
     pub(crate) fn beside(cache: Option<&Path>) -> SpillDir {
         let temporary = || {
             let user = rustix::process::geteuid().as_raw();
@@ -47,7 +48,7 @@ impl SpillDir {
         SpillDir { dir, swept: Mutex::default() }
     }
 
-    /// Keeps the text; tells where.
+    /// Writes the text to a file; returns its path.
     pub(super) fn keep(&self, server: &str, tool: &str, text: &str) -> Option<String> {
         match self.write(tool, text) {
             Ok(path) => Some(path.display().to_string()),
@@ -63,7 +64,7 @@ impl SpillDir {
         User::current().own_directory(&self.dir)?;
         self.sweep();
         let tool: String = reduced(tool).chars().take(40).collect();
-        // Made anew, for its owner only, under a name that nobody can guess; it goes if it cannot be written whole.
+        // Created exclusively, private, with an unpredictable name; removed if it cannot be written completely.
         let mut file = tempfile::Builder::new()
             .prefix(&format!("{PREFIX}{tool}-"))
             .suffix(SUFFIX)
@@ -88,7 +89,7 @@ impl SpillDir {
                 name.to_str().is_some_and(|it| it.starts_with(PREFIX) && it.ends_with(SUFFIX));
             let modified = file.metadata().ok().and_then(|about| about.modified().ok());
             let age = modified.and_then(|at| SystemTime::now().duration_since(at).ok());
-            if ours && age.is_some_and(|age| age > KEPT) {
+            if ours && age.is_some_and(|age| age > MAX_AGE) {
                 let _ = std::fs::remove_file(file.path());
             }
         }
@@ -156,7 +157,7 @@ mod tests {
         let other = spill_dir.dir.join("other.txt");
         std::fs::write(&other, "").unwrap();
         for path in [&old, &other] {
-            let long_ago = SystemTime::now() - 2 * KEPT;
+            let long_ago = SystemTime::now() - 2 * MAX_AGE;
             File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
         }
         let again = SpillDir { dir: spill_dir.dir.clone(), swept: Mutex::default() };

@@ -2,13 +2,13 @@
 
 use unicode_segmentation::GraphemeCursor;
 
-/// How many characters more than asked for may go, so that none is torn from the marks that belong to it.
-const TORN_AT_MOST: usize = 64;
+/// How many characters earlier a cut may be, so that no grapheme cluster is split.
+const MAX_CLUSTER: usize = 64;
 
-/// The text, if it has at most `limit` characters; else its beginning and a notice. `keep` is shown what is cut, and
-/// may tell where it can be found.
+/// Returns a text of at most `limit` characters unchanged, and otherwise its beginning and a notice. `keep` gets the
+/// full text and may return where it can be found.
 pub(super) fn cut(text: String, limit: usize, keep: impl FnOnce(&str) -> Option<String>) -> String {
-    // A character has a byte at least.
+    // A character has at least one byte.
     if text.len() <= limit {
         return text;
     }
@@ -16,7 +16,7 @@ pub(super) fn cut(text: String, limit: usize, keep: impl FnOnce(&str) -> Option<
         return text;
     };
     let total = limit + text[at..].chars().count();
-    let (at, kept) = whole_character(&text, at, limit);
+    let (at, kept) = cluster_boundary(&text, at, limit);
     let place = keep(&text).map_or(String::new(), |path| format!("; the whole is in {path}"));
     let mut text = text;
     text.truncate(at);
@@ -24,16 +24,16 @@ pub(super) fn cut(text: String, limit: usize, keep: impl FnOnce(&str) -> Option<
     text
 }
 
-/// The last place not after `at` where no accent, joiner or flag is torn apart; how many characters are before it.
-fn whole_character(text: &str, at: usize, chars: usize) -> (usize, usize) {
+/// The last position up to `at` that splits no grapheme cluster, and the number of characters before it.
+fn cluster_boundary(text: &str, at: usize, chars: usize) -> (usize, usize) {
     let mut cursor = GraphemeCursor::new(at, text.len(), true);
     if let Ok(true) = cursor.is_boundary(text, 0) {
         return (at, chars);
     }
     let Ok(Some(start)) = cursor.prev_boundary(text, 0) else { return (at, chars) };
-    match text[start..at].chars().take(TORN_AT_MOST + 1).count() {
-        // What only looks like one character is cut anywhere.
-        torn if torn > TORN_AT_MOST || torn == chars => (at, chars),
+    match text[start..at].chars().take(MAX_CLUSTER + 1).count() {
+        // An overlong cluster is cut anywhere.
+        torn if torn > MAX_CLUSTER || torn == chars => (at, chars),
         torn => (start, chars - torn),
     }
 }
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn what_fits_stays_as_it_is() {
         assert_eq!(cut_plainly("abc", 3), "abc");
-        // Characters count, not bytes.
+        // Characters are counted, not bytes.
         assert_eq!(cut_plainly("äöü", 3), "äöü");
     }
 

@@ -1,25 +1,25 @@
-//! Owns marking a text as the untrusted output of a tool, so that the text itself cannot end the mark.
-//! Invariant: what a reader could take for one of our marks, however it is written, is not one when we are done.
+//! Owns wrapping a text as the untrusted output of a tool, so that the text cannot close the wrapper.
+//! Invariant: the wrapped text contains nothing that a reader could take for our tag.
 
 use std::borrow::Cow;
 
 use crate::scan::{TAG, wrapper_tags};
 
-/// The text between marks that name where it comes from.
+/// The text between tags that name its source.
 pub(super) fn wrap(server: &str, tool: &str, body: &str) -> String {
-    let body = neutralised(body);
+    let body = neutralise(body);
     let (server, tool) = (reduced(server), reduced(tool));
     format!("<{TAG} server=\"{server}\" tool=\"{tool}\" trust=\"untrusted\">\n{body}\n</{TAG}>")
 }
 
-/// A name that can do no harm inside quotes.
+/// Removes what could close the quotes of an attribute.
 pub(super) fn reduced(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     name.chars().filter(|&c| is_plain(c)).collect()
 }
 
-/// The body without anything that a model could take for one of our marks.
-fn neutralised(body: &str) -> Cow<'_, str> {
+/// The body without anything that a model could take for our tag.
+fn neutralise(body: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;
     for at in wrapper_tags(body) {

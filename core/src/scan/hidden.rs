@@ -1,4 +1,4 @@
-//! Owns characters that nobody sees: which they are, taking them out, and telling where they hide something.
+//! Owns invisible characters: which they are, removing them, and detecting suspicious ones.
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
@@ -8,21 +8,21 @@ use icu_properties::{
     CodePointMapData, CodePointMapDataBorrowed, CodePointSetData, CodePointSetDataBorrowed,
 };
 
-use super::beginnings::Beginnings;
+use super::leading_bytes::LeadingBytes;
 use crate::fork::Computed;
 
-/// So many of them in a row carry a message.
-const RUN: usize = 4;
+/// This many in a row carry a message.
+const MESSAGE_RUN: usize = 4;
 
-/// Whether a character is made not to be seen: Unicode's own property for that.
+/// Whether a character is invisible by design: Unicode's Default_Ignorable_Code_Point.
 pub(crate) fn is_invisible(c: char) -> bool {
     const IGNORABLE: CodePointSetDataBorrowed<'static> =
         CodePointSetData::new::<DefaultIgnorableCodePoint>();
     !c.is_ascii() && IGNORABLE.contains(c)
 }
 
-/// Whether nothing of it stands on the line by itself: what is made not to be seen, spaces, controls, marks upon other
-/// characters, and code points that are no characters.
+/// Whether a character shows nothing by itself: invisible characters, spaces, controls, combining marks, and code
+/// points that are not characters.
 pub(crate) fn is_unseen(c: char) -> bool {
     const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
         CodePointMapData::<GeneralCategory>::new();
@@ -33,14 +33,14 @@ pub(crate) fn is_unseen(c: char) -> bool {
     c == BLANK_PATTERN || UNSEEN.contains(CATEGORIES.get(c)) || is_invisible(c)
 }
 
-/// The text without what is at these places.
-pub(super) fn removed<'a>(text: &'a str, places: &[usize]) -> Cow<'a, str> {
-    if places.is_empty() {
+/// The text without the characters at these positions.
+pub(super) fn remove_at<'a>(text: &'a str, positions: &[usize]) -> Cow<'a, str> {
+    if positions.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
-    for &at in places {
+    for &at in positions {
         out += &text[done..at];
         done = at + width(text, at);
     }
@@ -48,13 +48,13 @@ pub(super) fn removed<'a>(text: &'a str, places: &[usize]) -> Cow<'a, str> {
     out.into()
 }
 
-/// Where something is hidden: the place of the first character that has no business where it stands.
-pub(super) fn suspicious(text: &str, places: &[usize]) -> Option<usize> {
+/// The position of the first invisible character that has no legitimate use there.
+pub(super) fn first_suspicious(text: &str, positions: &[usize]) -> Option<usize> {
     let mut run = (0, 0);
     let right_to_left = LazyCell::new(|| has_right_to_left(text));
-    for (nth, &at) in places.iter().enumerate() {
+    for (nth, &at) in positions.iter().enumerate() {
         let c = text[at..].chars().next()?;
-        let follows = nth > 0 && places[nth - 1] + width(text, places[nth - 1]) == at;
+        let follows = nth > 0 && positions[nth - 1] + width(text, positions[nth - 1]) == at;
         run = if follows { (run.0, run.1 + 1) } else { (at, 1) };
         let odd = match c {
             '\u{202d}' | '\u{202e}' => true,
@@ -63,15 +63,15 @@ pub(super) fn suspicious(text: &str, places: &[usize]) -> Option<usize> {
             c if has_business_in_words(c) => false,
             _ => is_mid_word(text, at),
         };
-        if odd || (run.1 >= RUN && !is_flag(text, at)) {
+        if odd || (run.1 >= MESSAGE_RUN && !is_flag(text, at)) {
             return Some(run.0);
         }
     }
     None
 }
 
-/// The characters of `text`, those that nobody sees made visible; a message in tag characters is read out.
-pub(super) fn visible(text: &str) -> String {
+/// The text with invisible characters escaped; a message in tag characters is decoded.
+pub(super) fn make_visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -83,11 +83,11 @@ pub(super) fn visible(text: &str) -> String {
     out
 }
 
-/// Every invisible character's place.
-pub(super) fn places(text: &str) -> Vec<usize> {
-    static IGNORABLE: Computed<Beginnings> = Computed::new(|| {
+/// The positions of all invisible characters.
+pub(super) fn positions(text: &str) -> Vec<usize> {
+    static IGNORABLE: Computed<LeadingBytes> = Computed::new(|| {
         let all = CodePointSetData::new::<DefaultIgnorableCodePoint>();
-        Beginnings::of(all.iter_ranges().flatten().filter_map(char::from_u32))
+        LeadingBytes::new(all.iter_ranges().flatten().filter_map(char::from_u32))
     });
     if text.is_ascii() {
         return Vec::new();
@@ -100,8 +100,7 @@ fn width(text: &str, at: usize) -> usize {
     text[at..].chars().next().map_or(0, char::len_utf8)
 }
 
-/// Whether Latin words may have it too: where a word can be parted, how letters are sorted, which direction or which form
-/// is meant.
+/// Whether Latin words may contain it: soft hyphens, joiners for sorting, direction marks and variation selectors.
 fn has_business_in_words(c: char) -> bool {
     matches!(
         c,
@@ -117,7 +116,7 @@ fn is_mid_word(text: &str, at: usize) -> bool {
         && is_of_word(text[at..].chars().find(|&c| !is_invisible(c)))
 }
 
-/// Whether tag characters belong to the flag of a region: a black flag, letters, and the mark of their end.
+/// Whether tag characters form a regional flag: a black flag, letters, and the end tag.
 fn is_flag(text: &str, at: usize) -> bool {
     const LONGEST: usize = 8;
     let is_tag = |c: &char| matches!(c, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');
@@ -150,7 +149,7 @@ mod tests {
             "\u{2068}name\u{2069} joined",
             "葛\u{e0100}城市",
         ] {
-            assert_eq!(suspicious(text, &places(text)), None, "{text:?}");
+            assert_eq!(first_suspicious(text, &positions(text)), None, "{text:?}");
         }
     }
 
@@ -165,15 +164,15 @@ mod tests {
             ("so\u{fe00}\u{fe01}\u{fe02}\u{fe03}", 2),
             ("é \u{200b}\u{200c}\u{200b}\u{200c} ", 3),
         ] {
-            assert_eq!(suspicious(text, &places(text)), Some(at), "{text:?}");
+            assert_eq!(first_suspicious(text, &positions(text)), Some(at), "{text:?}");
         }
     }
 
     #[test]
     fn they_can_be_taken_out_and_shown() {
         let text = "ig\u{200b}no\u{ad}re\u{fff0}";
-        assert_eq!(removed(text, &places(text)), "ignore");
-        assert!(places("日本語、中文，ﾃﾞ한국어").is_empty());
-        assert_eq!(visible("a\u{200b}b\u{e0068}\u{e0069}"), "a<U+200B>bhi");
+        assert_eq!(remove_at(text, &positions(text)), "ignore");
+        assert!(positions("日本語、中文，ﾃﾞ한국어").is_empty());
+        assert_eq!(make_visible("a\u{200b}b\u{e0068}\u{e0069}"), "a<U+200B>bhi");
     }
 }

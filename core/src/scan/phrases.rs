@@ -1,5 +1,5 @@
-//! Owns the phrases by which texts give orders to a model. A word of each is looked for in one pass over the text; only
-//! around such a word is the text read, and a phrase counts only where it speaks to whoever reads it.
+//! Owns the phrases that give instructions to a model. One pass finds a clue word of each phrase; only the text around
+//! a clue is parsed, and a phrase counts only if it addresses its reader.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use super::roles::{bracketed, chat_template, system_role};
 use super::words::Words;
 use crate::fork::Computed;
 
-/// Looks at the text around a word that was found at `at`; gives what was found, and where it ends.
-type Look = fn(&str, usize) -> Option<(SignalKind, usize)>;
+/// Parses the text around a clue at `at`; returns what was found and where it ends.
+type ParsePhrase = fn(&str, usize) -> Option<(SignalKind, usize)>;
 
-/// A longer one stands before one that it begins with.
-const CLUES: &[(&str, Look)] = &[
+/// A longer clue stands before its own prefix.
+const CLUES: &[(&str, ParsePhrase)] = &[
     ("ignore", previous_orders),
     ("disregard", previous_orders),
     ("forget", previous_orders),
@@ -55,7 +55,7 @@ const CLUES: &[(&str, Look)] = &[
     ("<</sys>>", chat_template),
 ];
 
-/// What is found in a lower-case text, with its place.
+/// The kinds found in a lower-case text, with their ranges.
 pub(super) fn find(text: &str) -> impl Iterator<Item = (SignalKind, Range<usize>)> {
     static SEARCHER: Computed<AhoCorasick> = Computed::new(|| {
         let clues = CLUES.iter().map(|(clue, _)| clue);
@@ -207,7 +207,7 @@ fn previous_orders(text: &str, at: usize) -> Option<(SignalKind, usize)> {
     (whole || bare).then_some((kind, end))
 }
 
-/// "The previous context" is an order to forget, "the previous context menu" is not.
+/// "The previous context" is an instruction to forget, "the previous context menu" is not.
 fn stands_alone(mut words: Words<'_>) -> bool {
     const CONTINUES: &[&str] = &[
         "and",

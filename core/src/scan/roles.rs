@@ -1,8 +1,8 @@
-//! Owns texts that pass themselves off as somebody else's: the system's, by a heading, a tag or the marks of a chat.
+//! Owns text that pretends to come from the system: by a heading, a tag or chat template markers.
 
 use super::SignalKind;
 
-/// Turns of a chat as templates write them, without their brackets.
+/// Turns of chat templates, without their brackets.
 const TURNS: &[&str] = &[
     "im_start",
     "im_end",
@@ -36,7 +36,7 @@ const KINDS: &[&str] = &[
     "reminder",
     "administrator",
 ];
-/// How an order to a model begins.
+/// The first words of instructions to a model.
 const ORDERS: &[&str] = &[
     "you are a ",
     "you are an ",
@@ -93,11 +93,11 @@ const ORDERS: &[&str] = &[
     "previous instructions",
 ];
 
-/// What may stand before the heading of a line.
+/// The longest indent before a heading.
 const INDENT: usize = 16;
 
-/// As much of a text as a role can take.
-fn beginning(text: &str) -> &str {
+/// The part of a text that a role can take.
+fn role_prefix(text: &str) -> &str {
     const LONGEST: usize = 40;
     text.char_indices().nth(LONGEST).map_or(text, |(end, _)| &text[..end])
 }
@@ -108,14 +108,14 @@ pub(super) fn chat_template(text: &str, at: usize) -> Option<(SignalKind, usize)
         let end = at + text[at..].find(['>', ']'])? + 1;
         return Some((SignalKind::ChatTemplate, end));
     };
-    let (turn, _) = beginning(turn).split_once("|>")?;
+    let (turn, _) = role_prefix(turn).split_once("|>")?;
     TURNS.contains(&turn).then_some((SignalKind::ChatTemplate, at + turn.len() + 4))
 }
 
 /// `[SYSTEM] you must …`.
 pub(super) fn bracketed(text: &str, at: usize) -> Option<(SignalKind, usize)> {
     let rest = &text[at + 1..];
-    let role = beginning(rest).split_once(']')?.0;
+    let role = role_prefix(rest).split_once(']')?.0;
     let (who, what) = role.split_once([' ', ':', '_', '-']).unwrap_or((role, ""));
     let what = what.trim();
     let known = matches!(who, "system" | "assistant" | "admin" | "administrator")
@@ -151,7 +151,7 @@ pub(super) fn system_role(text: &str, at: usize) -> Option<(SignalKind, usize)> 
     (opened && (what == "override" || is_order(body))).then_some((SignalKind::FakeSystemRole, end))
 }
 
-/// Whether the text begins by ordering its reader about.
+/// Whether the text begins with an instruction to its reader.
 fn is_order(text: &str) -> bool {
     let text = text.trim_start_matches(|c: char| {
         c.is_whitespace() || matches!(c, '*' | ':' | '"' | '-' | '>' | '|')

@@ -1,11 +1,11 @@
-//! Owns reading a lower-case text word by word, in both directions, as far as one phrase goes.
+//! Owns reading a lower-case text word by word, in both directions, within one phrase.
 
-/// What may stand between two words of one phrase, so many characters at most; some of it must be space.
-const GAP: usize = 8;
-/// No word that is looked for is as long.
-const LONGEST: usize = 24;
+/// The longest gap between two words of a phrase, in characters; part of it must be space.
+const MAX_GAP: usize = 8;
+/// Longer than any word that is searched for.
+const MAX_WORD: usize = 24;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
     pub(super) text: &'a str,
@@ -21,12 +21,12 @@ impl<'a> Words<'a> {
         &self.text[self.at..]
     }
 
-    /// The next word of the phrase. After the end of a sentence there is none.
+    /// The next word of the phrase; `None` after the end of a sentence.
     pub(super) fn next(&mut self) -> Option<&'a str> {
         let rest = self.rest();
-        let mut gap = rest.char_indices().take(GAP + 1);
-        let (gap, _) = gap.find(|&(_, c)| is_of_word(c))?;
-        if gap > 0 && !joins(&rest[..gap]) {
+        let mut gap = rest.char_indices().take(MAX_GAP + 1);
+        let (gap, _) = gap.find(|&(_, c)| is_word_char(c))?;
+        if gap > 0 && !is_phrase_gap(&rest[..gap]) {
             return None;
         }
         let word = word_at(&rest[gap..])?;
@@ -34,16 +34,16 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
-    /// The word before this place.
+    /// The word before this position.
     pub(super) fn previous(&mut self) -> Option<&'a str> {
         let before = &self.text[..self.at];
-        let mut gap = before.char_indices().rev().take(GAP + 1);
-        let end = gap.find(|&(_, c)| is_of_word(c))?.0 + 1;
-        if end < before.len() && !joins(&before[end..]) {
+        let mut gap = before.char_indices().rev().take(MAX_GAP + 1);
+        let end = gap.find(|&(_, c)| is_word_char(c))?.0 + 1;
+        if end < before.len() && !is_phrase_gap(&before[end..]) {
             return None;
         }
-        let word = before[..end].char_indices().rev().take(LONGEST);
-        let word = word.take_while(|&(_, c)| is_of_word(c) || c == '\'');
+        let word = before[..end].char_indices().rev().take(MAX_WORD);
+        let word = word.take_while(|&(_, c)| is_word_char(c) || c == '\'');
         self.at = word.last()?.0;
         Some(&before[self.at..end])
     }
@@ -56,13 +56,13 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
-    /// Passes over any of these words.
+    /// Skips any of these words.
     pub(super) fn skip(&mut self, words: &[&str]) -> Self {
         while self.next_of(words).is_some() {}
         *self
     }
 
-    /// Whether a colon comes next, emphasis aside.
+    /// Whether a colon comes next, ignoring emphasis.
     pub(super) fn at_colon(&self) -> bool {
         self.rest().trim_start_matches(['*', '_', ' ', '"', '`', ')']).starts_with(':')
     }
@@ -75,23 +75,23 @@ impl<'a> Words<'a> {
     }
 }
 
-fn is_of_word(c: char) -> bool {
+fn is_word_char(c: char) -> bool {
     c.is_ascii_alphanumeric()
 }
 
 fn word_at(text: &str) -> Option<&str> {
-    let mut letters = text.char_indices().take(LONGEST);
-    let end = letters.find(|&(_, c)| !is_of_word(c) && c != '\'');
-    let end = end.map_or_else(|| text.len().min(LONGEST), |(at, _)| at);
-    // A letter that is not ours, or an underscore, goes on with it: that is another word.
+    let mut letters = text.char_indices().take(MAX_WORD);
+    let end = letters.find(|&(_, c)| !is_word_char(c) && c != '\'');
+    let end = end.map_or_else(|| text.len().min(MAX_WORD), |(at, _)| at);
+    // A non-ASCII letter or an underscore continues it: that is another word.
     let goes_on = text[end..].chars().next().is_some_and(|c| c.is_alphanumeric() || c == '_');
     (!goes_on).then(|| text[..end].trim_end_matches('\''))
 }
 
-fn joins(gap: &str) -> bool {
+fn is_phrase_gap(gap: &str) -> bool {
     const MARKS: &str = "*_~\"'`,-()<>#\\“”‘’–—";
     let mut lines = 0;
-    gap.chars().count() <= GAP
+    gap.chars().count() <= MAX_GAP
         && gap.contains(char::is_whitespace)
         && gap.chars().all(|c| {
             lines += usize::from(c == '\n');

@@ -1,21 +1,21 @@
-//! Owns finding what a reader could take for the tag that wraps a tool's output, however it is written.
+//! Owns finding text that a reader could take for the tag that wraps a tool's output, in any spelling.
 
 use memchr::memchr_iter;
 
-use super::beginnings::Beginnings;
 use super::hidden::is_unseen;
+use super::leading_bytes::LeadingBytes;
 use crate::fork::Computed;
 
 mod lookalikes;
 
-/// The name of the tag.
+/// The tag's name.
 pub(crate) const TAG: &str = "mcp_tool_output";
-/// The same after [`lookalikes::reading`].
-const READS: &str = "rncp_tool_output";
-/// What opens a tag, or is the same sign written wide, small or struck through.
-const SIGNS: &[char] = &['<', '\u{ff1c}', '\u{fe64}', '\u{226e}'];
-/// What looks like it. Quotes and titles are written with these too, so only before a slash do they open a tag.
-const ANGLES: &[char] = &[
+/// The name after [`lookalikes::reading`].
+const NAME_READING: &str = "rncp_tool_output";
+/// Characters that open a tag: `<`, and its wide, small and struck-through forms.
+const TAG_OPENERS: &[char] = &['<', '\u{ff1c}', '\u{fe64}', '\u{226e}'];
+/// Lookalikes that are also used for quotes and titles, so they open a tag only before a slash.
+const ANGLE_LOOKALIKES: &[char] = &[
     '\u{ab}',
     '\u{2c2}',
     '\u{1438}',
@@ -41,22 +41,22 @@ const SLASHES: &[char] = &[
     '/', '\\', '\u{2044}', '\u{2215}', '\u{2216}', '\u{2571}', '\u{27cb}', '\u{29f5}', '\u{29f6}',
     '\u{29f8}', '\u{30ce}', '\u{4e3f}', '\u{fe68}', '\u{ff0f}', '\u{ff3c}', '\u{ff89}',
 ];
-/// So many signs may stand before a tag's name: a slash, two of them, one of a kind that we do not know.
-const BEFORE_NAME: usize = 3;
+/// The most characters before a tag's name: one or two slashes, and an unknown one.
+const MAX_BEFORE_NAME: usize = 3;
 
-/// Where something begins that looks like the wrapper's tag, opening or closing.
+/// The positions of text that looks like the wrapper's tag, opening or closing.
 pub(crate) fn wrapper_tags(text: &str) -> impl Iterator<Item = usize> {
-    static WIDE: Computed<Beginnings> =
-        Computed::new(|| Beginnings::of(SIGNS.iter().chain(ANGLES).copied()));
+    static WIDE: Computed<LeadingBytes> =
+        Computed::new(|| LeadingBytes::new(TAG_OPENERS.iter().chain(ANGLE_LOOKALIKES).copied()));
     let bytes = text.as_bytes();
-    let is_open = |at: &usize| !is_other_tag(&bytes[at + 1..]) && is_mark(&text[*at..]);
+    let is_open = |at: &usize| !is_other_tag(&bytes[at + 1..]) && is_wrapper_tag(&text[*at..]);
     let plain = memchr_iter(b'<', bytes).filter(is_open);
     let text = if text.is_ascii() { "" } else { text };
-    let wide = WIDE.find(text).filter(|&at| is_mark(&text[at..]));
+    let wide = WIDE.find(text).filter(|&at| is_wrapper_tag(&text[at..]));
     merged(plain, wide)
 }
 
-/// Both, in order.
+/// Merges two sorted iterators.
 fn merged(
     one: impl Iterator<Item = usize>,
     other: impl Iterator<Item = usize>,
@@ -70,11 +70,11 @@ fn merged(
 }
 
 /// Whether the tag that may begin here has our name, after a slash or not.
-fn is_mark(text: &str) -> bool {
+fn is_wrapper_tag(text: &str) -> bool {
     let mut rest = text.chars();
     let Some(sign) = rest.next() else { return false };
-    let needs_slash = ANGLES.contains(&sign);
-    if !needs_slash && !SIGNS.contains(&sign) {
+    let needs_slash = ANGLE_LOOKALIKES.contains(&sign);
+    if !needs_slash && !TAG_OPENERS.contains(&sign) {
         return false;
     }
     let mut before = 0;
@@ -90,22 +90,22 @@ fn is_mark(text: &str) -> bool {
             Some(c) => before += usize::from(!is_blank(c)),
             None => return false,
         }
-        if before > BEFORE_NAME {
+        if before > MAX_BEFORE_NAME {
             return false;
         }
     }
 }
 
-/// Most tags are others, and seen to be at once.
+/// A quick check: most tags are others.
 fn is_other_tag(rest: &[u8]) -> bool {
     let first = rest.strip_prefix(b"/").unwrap_or(rest).first();
     first.is_none_or(|b| b.is_ascii_alphanumeric() && !matches!(b, b'm' | b'M' | b'r' | b'R'))
 }
 
-/// Whether a reader would take what comes next for our name. What nobody sees, spaces, and marks above, below or
-/// through letters do not count.
+/// Whether a reader would take the next characters for our name. Invisible characters, spaces and combining marks do
+/// not count.
 fn reads_as_name(text: &str) -> bool {
-    let mut wanted = READS;
+    let mut wanted = NAME_READING;
     for c in text.chars() {
         let reading = lookalikes::reading(c);
         if let Some(rest) = reading.and_then(|reading| wanted.strip_prefix(reading)) {
@@ -115,7 +115,7 @@ fn reads_as_name(text: &str) -> bool {
             wanted = rest;
             continue;
         }
-        let read = &READS[..READS.len() - wanted.len()];
+        let read = &NAME_READING[..NAME_READING.len() - wanted.len()];
         let goes_on = is_blank(c) || (read.ends_with('_') && reading == Some("_"));
         if read.is_empty() || !goes_on {
             return false;

@@ -95,14 +95,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::redact::{Given, Mask};
+    use crate::redact::{Mask, MaskBuilder};
 
     const LIMIT: usize = 10_000;
 
     fn read(params: &Value) -> ServerLog {
-        let mut given = Given::default();
-        given.value("hunter2");
-        ServerLog::read(&params.to_string(), &TextReader::new(given.mask(), LIMIT)).unwrap()
+        let mut values = MaskBuilder::default();
+        values.value("hunter2");
+        ServerLog::read(&params.to_string(), &TextReader::new(values.build(), LIMIT)).unwrap()
     }
 
     #[test]

@@ -126,12 +126,12 @@ fn whole_escapes(body: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::Given;
+    use crate::redact::MaskBuilder;
 
     fn texts(limit: usize) -> TextReader {
-        let mut given = Given::default();
-        given.value("hunter2-hunter2");
-        TextReader::new(given.mask(), limit)
+        let mut values = MaskBuilder::default();
+        values.value("hunter2-hunter2");
+        TextReader::new(values.build(), limit)
     }
 
     fn raw(json: &str) -> Box<RawValue> {

@@ -1,4 +1,4 @@
-//! Owns a word about trust as another language says it: the verb by its name, the rest as JSON.
+//! Owns trust requests from another language: the verb by name, the rest as JSON.
 
 use std::path::PathBuf;
 
@@ -9,22 +9,22 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::{HostEnv, WrittenHostEnv};
 use crate::redact;
 
-/// A word that was said and not kept yet.
+/// A parsed request that has not run yet.
 pub struct TrustRequest {
     verb: String,
-    written: Written,
+    written: RequestJson,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RequestJson {
     path: Option<PathBuf>,
     servers: Option<Vec<String>>,
     host_env: Option<WrittenHostEnv>,
 }
 
 impl TrustRequest {
-    /// Reads `{"path": "…", "servers": ["…"], "host_env": {…}}`. What means nothing is refused: a misspelt list of
+    /// Reads `{"path": "…", "servers": ["…"], "host_env": {…}}`. Unknown fields are refused: a misspelt list of
     /// servers must not become all of them.
     pub fn from_json(verb: &str, text: &str) -> Result<TrustRequest> {
         let written = redact::from_json(text).map_err(|why| {
@@ -34,9 +34,9 @@ impl TrustRequest {
         Ok(TrustRequest { verb: verb.to_owned(), written })
     }
 
-    /// Does what is said; waits for the disk.
+    /// Executes the request; blocks on the disk.
     pub fn run(self) -> Result<Vec<Trusted>> {
-        let Written { path, servers, host_env } = self.written;
+        let RequestJson { path, servers, host_env } = self.written;
         let path = path.unwrap_or_default();
         let host_env: HostEnv = host_env.map(Into::into).unwrap_or_default();
         match self.verb.as_str() {

@@ -1,6 +1,6 @@
-//! Owns the file in which the user's trust is kept.
-//! Invariant: whoever reads sees a whole file; of many writers none loses another's work; a file that cannot be read
-//! trusts nothing, and is never thrown away.
+//! Owns the file that stores the user's trust.
+//! Invariant: readers see a complete file, concurrent writers never lose each other's changes, and an unreadable file
+//! trusts nothing and is never deleted.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -21,7 +21,7 @@ const LOCK: &str = "trust.lock";
 const DAMAGED: &str = "trust.json.damaged";
 const VERSION: u64 = 1;
 
-/// What is trusted: fingerprints by file and server.
+/// Trusted fingerprints by file and server.
 #[derive(Default, Debug)]
 pub(crate) struct Store(BTreeMap<String, BTreeMap<String, String>>);
 
@@ -38,15 +38,15 @@ struct Versioned {
 }
 
 impl Store {
-    /// What is trusted now; nothing when nothing was ever trusted.
+    /// The current store; empty if nothing was ever trusted.
     pub(crate) fn load(host_env: &HostEnv) -> Result<Store> {
         match host_env.config_dir() {
-            Some(directory) => Store::read(&directory.join(FILE)).map_err(Unusable::into_error),
+            Some(directory) => Store::read(&directory.join(FILE)).map_err(StoreError::into_error),
             None => Ok(Store::default()),
         }
     }
 
-    /// Whether this definition is trusted; `path` as [`super::place_of`] gives it.
+    /// Whether this definition is trusted; `path` as [`super::stored_path`] returns it.
     pub(crate) fn trusts(&self, path: &Path, server: &str, fingerprint: &str) -> bool {
         let servers = path.to_str().and_then(|path| self.0.get(path));
         servers.and_then(|servers| servers.get(server)).is_some_and(|kept| kept == fingerprint)
@@ -70,9 +70,9 @@ impl Store {
         }
     }
 
-    /// Takes out what is meant, and gives it.
-    pub(super) fn take(&mut self, is_meant: impl Fn(&Trusted) -> bool) -> Vec<Trusted> {
-        let taken: Vec<_> = self.all().into_iter().filter(is_meant).collect();
+    /// Removes and returns the entries that match.
+    pub(super) fn take(&mut self, matches: impl Fn(&Trusted) -> bool) -> Vec<Trusted> {
+        let taken: Vec<_> = self.all().into_iter().filter(matches).collect();
         for one in &taken {
             if let Some(servers) = self.0.get_mut(&one.path) {
                 servers.remove(&one.server);
@@ -82,7 +82,7 @@ impl Store {
         taken
     }
 
-    /// Changes the file while nobody else does.
+    /// Changes the file under a lock.
     pub(super) fn change(host_env: &HostEnv, change: impl FnOnce(&mut Store)) -> Result<()> {
         let directory = host_env.config_dir().ok_or_else(|| {
             let text = "There is no place to remember what is trusted: no home directory is known";
@@ -94,7 +94,7 @@ impl Store {
             Error::new(ErrorKind::ConfigIo, text).caused_by(&error)
         };
         make_private(&directory).map_err(failed)?;
-        // Beside the file, which is replaced by every change.
+        // A separate lock file, since every change replaces the store.
         let lock = OpenOptions::new()
             .write(true)
             .create(true)
@@ -105,19 +105,19 @@ impl Store {
         lock.lock().map_err(failed)?;
         let mut store = match Store::read(&file) {
             Ok(store) => store,
-            Err(Unusable::Damaged(error)) => {
+            Err(StoreError::Damaged(error)) => {
                 let kept = directory.join(DAMAGED);
                 tracing::warn!("{}; it is kept as {}", error.message(), kept.display());
                 std::fs::rename(&file, kept).map_err(failed)?;
                 Store::default()
             }
-            Err(Unusable::Other(error)) => return Err(error),
+            Err(StoreError::Other(error)) => return Err(error),
         };
         change(&mut store);
         store.write(&directory, &file).map_err(failed)
     }
 
-    fn read(file: &Path) -> Result<Store, Unusable> {
+    fn read(file: &Path) -> Result<Store, StoreError> {
         let unusable = |kind, why: &str| {
             let text = format!("What is trusted cannot be read from {}: {why}", file.display());
             Error::new(kind, text)
@@ -126,17 +126,17 @@ impl Store {
             Ok(text) => text,
             Err(text_file::Problem::Missing) => return Ok(Store::default()),
             Err(problem) => {
-                return Err(Unusable::Other(unusable(ErrorKind::ConfigIo, problem.text())));
+                return Err(StoreError::Other(unusable(ErrorKind::ConfigIo, problem.text())));
             }
         };
         let newer = serde_json::from_str(&text).is_ok_and(|it: Versioned| it.version > VERSION);
         if newer {
             let error = unusable(ErrorKind::ConfigInvalid, "a newer version of mcpool wrote it");
-            return Err(Unusable::Other(error.with_hint("use that version")));
+            return Err(StoreError::Other(error.with_hint("use that version")));
         }
         match serde_json::from_str::<Content>(&text) {
             Ok(content) if content.version == VERSION => Ok(Store(content.trusted)),
-            _ => Err(Unusable::Damaged(unusable(ErrorKind::ConfigInvalid, "it is damaged"))),
+            _ => Err(StoreError::Damaged(unusable(ErrorKind::ConfigInvalid, "it is damaged"))),
         }
     }
 
@@ -144,31 +144,32 @@ impl Store {
         let content = Content { version: VERSION, trusted: self.0 };
         let mut text = serde_json::to_vec_pretty(&content)?;
         text.push(b'\n');
-        // Private from the beginning: that is how temporary files are made.
+        // Temporary files are created private.
         let mut fresh = tempfile::Builder::new().prefix(".trust-").tempfile_in(directory)?;
         fresh.write_all(&text)?;
         fresh.as_file().sync_all()?;
         fresh.persist(file)?;
-        // The rename is on the disk only with its directory; where that cannot be asked for, it comes by itself.
+        // The rename is durable only after its directory is synced; where that is not supported, the system does it
+        // later.
         File::open(directory).and_then(|directory| directory.sync_all()).or(Ok(()))
     }
 }
 
-/// Why the file gives nothing.
-enum Unusable {
-    /// What it says means nothing.
+/// Why the file cannot be used.
+enum StoreError {
+    /// Its content is invalid.
     Damaged(Error),
-    /// It may be fine, but not for us.
+    /// It may be valid, but we cannot use it.
     Other(Error),
 }
 
-impl Unusable {
+impl StoreError {
     fn into_error(self) -> Error {
         match self {
-            Unusable::Damaged(error) => {
+            StoreError::Damaged(error) => {
                 error.with_hint("nothing is trusted until you run \"mcpool trust\" again")
             }
-            Unusable::Other(error) => error,
+            StoreError::Other(error) => error,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::redact::Given;
+use crate::redact::MaskBuilder;
 
 fn tools(entries: &[Value]) -> Tools {
     let listed = entries.iter().map(|entry| entry.to_string().into()).collect();
@@ -69,9 +69,9 @@ fn the_order_of_keys_and_what_is_no_part_of_the_fingerprint_do_not_count() {
 #[test]
 fn a_secret_that_is_another_one_now_is_no_change_and_is_never_shown() {
     let mask = |secret: &str| {
-        let mut given = Given::default();
-        given.value(secret);
-        given.mask()
+        let mut values = MaskBuilder::default();
+        values.value(secret);
+        values.build()
     };
     let pins = Pins::default();
     review_masked(&pins, &[tool("a", "with s3cret-0000001")], &mask("s3cret-0000001"));

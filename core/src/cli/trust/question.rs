@@ -1,5 +1,5 @@
-//! Owns how a question of trust looks: everything that would be run or reached, nothing starred, nothing cut, and every
-//! character that would hide or steer written out.
+//! Owns how a trust question is displayed: everything that would be run or dialled, unredacted and uncut, with hidden
+//! and control characters escaped.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use crate::cli::terminal::Tint;
 use crate::scan::is_unseen;
 use crate::trust::TrustQuestion;
 
-/// Fields that have lines of their own.
-const SHOWN: &[&str] = &["type", "command", "args", "url", "env", "headers"];
+/// Fields that have their own lines.
+const OWN_LINES: &[&str] = &["type", "command", "args", "url", "env", "headers"];
 
 pub(super) fn show(question: &TrustQuestion, screen: &mut Screen) {
     for line in lines(question) {
@@ -35,9 +35,9 @@ enum Line {
 
 fn lines(question: &TrustQuestion) -> Vec<Line> {
     let name = if question.is_about_lists() { "lists of servers" } else { &question.server };
-    let mut lines = vec![Line::Title(visible(name), visible(&short(&question.path)))];
+    let mut lines = vec![Line::Title(escape_hidden(name), escape_hidden(&short(&question.path)))];
     let mut fact = |head: &str, text: &str| {
-        lines.push(Line::Fact(visible(head), visible(text)));
+        lines.push(Line::Fact(escape_hidden(head), escape_hidden(text)));
     };
     let definition = &question.definition;
     if definition["command"].is_string() {
@@ -52,7 +52,7 @@ fn lines(question: &TrustQuestion) -> Vec<Line> {
         }
     }
     let others = definition.as_object().into_iter().flatten();
-    for (field, value) in others.filter(|(field, _)| !SHOWN.contains(&field.as_str())) {
+    for (field, value) in others.filter(|(field, _)| !OWN_LINES.contains(&field.as_str())) {
         fact(field, &text_of(value));
     }
     for file in &question.files {
@@ -77,7 +77,7 @@ fn lines(question: &TrustQuestion) -> Vec<Line> {
     lines
 }
 
-/// As a shell would take it, with every character that is there.
+/// Quoted for a shell, with every character kept.
 fn command_line(definition: &Value) -> String {
     let args = definition["args"].as_array().into_iter().flatten();
     let words = std::iter::once(&definition["command"]).chain(args).filter_map(Value::as_str);
@@ -89,13 +89,13 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The text with every character written out that is not plainly visible.
-fn visible(text: &str) -> String {
+/// Escapes every character that is not plainly visible.
+fn escape_hidden(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\'' | '"' | '\\' => out.push(c),
-            // Not `\n`, which an argument may have as two characters.
+            // Not as `\n`: an argument may contain those two characters.
             c if c != ' ' && is_unseen(c) => out.extend(c.escape_unicode()),
             c => out.extend(c.escape_debug()),
         }
@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn what_hides_or_steers_is_written_out() {
-        assert_eq!(visible("a'b\"c\\d é日"), "a'b\"c\\d é日");
+        assert_eq!(escape_hidden("a'b\"c\\d é日"), "a'b\"c\\d é日");
         let hidden = "\u{1b}[2J\n\u{202e}\u{200b}\u{e0041}\u{115f}\u{3164}\u{2800}";
         assert_eq!(
-            visible(hidden),
+            escape_hidden(hidden),
             r"\u{1b}[2J\u{a}\u{202e}\u{200b}\u{e0041}\u{115f}\u{3164}\u{2800}"
         );
     }

@@ -1,5 +1,5 @@
-//! Owns starting a program on systems whose C library cannot do all that is needed between fork and exec.
-//! Invariant: what runs there makes system calls and nothing else, since another thread may hold any lock.
+//! Owns starting a program by fork, where the C library's `posix_spawn` lacks what we need.
+//! Invariant: between fork and exec only system calls are made, since another thread may hold any lock.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use rustix::process::Pid;
 
-use super::{FIRST_OTHER, Program, Stdio};
+use super::{FIRST_NON_STDIO, Program, Stdio};
 
 pub(super) fn spawn(
     program: &Program,
@@ -25,12 +25,12 @@ pub(super) fn spawn(
         rustix::process::setsid()?;
         close_others()
     };
-    // SAFETY: it makes system calls and nothing else.
+    // SAFETY: `prepare` only makes system calls.
     let child = unsafe { command.pre_exec(prepare) }.spawn()?;
     Pid::from_raw(child.id() as i32).ok_or_else(|| io::ErrorKind::Other.into())
 }
 
-/// Marks all other descriptors to be closed by the exec: closed at once, its failure could not be told.
+/// Sets close-on-exec on all other descriptors. Closing them here would also close the one that reports a failed exec.
 pub(super) fn keep_only_stdio() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if mark_range().is_ok() || mark_listed().is_ok() {
@@ -39,18 +39,18 @@ pub(super) fn keep_only_stdio() -> io::Result<()> {
     mark_each()
 }
 
-/// All at once: Linux 5.11 and later.
+/// Sets it on the whole range: Linux 5.11 and later.
 #[cfg(target_os = "linux")]
 pub(super) fn mark_range() -> io::Result<()> {
-    let (first, last, flags) = (FIRST_OTHER as u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
-    // SAFETY: what it changes are flags of descriptors of this process, which is about to be another program.
+    let (first, last, flags) = (FIRST_NON_STDIO as u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    // SAFETY: it only changes descriptor flags of this child, which is about to exec.
     match unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Those that the system lists.
+/// Sets it on the descriptors that the system lists.
 #[cfg(target_os = "linux")]
 pub(super) fn mark_listed() -> io::Result<()> {
     use std::mem::MaybeUninit;
@@ -64,22 +64,22 @@ pub(super) fn mark_listed() -> io::Result<()> {
     while let Some(entry) = listed.next() {
         let entry = entry?;
         let number = entry.file_name().to_str().ok().and_then(|name| name.parse().ok());
-        if let Some(fd) = number.filter(|fd| *fd >= FIRST_OTHER) {
+        if let Some(fd) = number.filter(|fd| *fd >= FIRST_NON_STDIO) {
             mark(fd);
         }
     }
     Ok(())
 }
 
-/// Every number that there can be.
+/// Sets it on every possible descriptor.
 pub(super) fn mark_each() -> io::Result<()> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let limit = limit.and_then(|limit| i32::try_from(limit).ok()).unwrap_or(i32::MAX);
-    (FIRST_OTHER..limit).for_each(mark);
+    (FIRST_NON_STDIO..limit).for_each(mark);
     Ok(())
 }
 
 fn mark(fd: i32) {
-    // SAFETY: a number that is not open is refused.
+    // SAFETY: the kernel refuses a number that is not open.
     unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
 }

@@ -1,5 +1,5 @@
-//! Owns starting a program without a copy of the host: a fork would copy the page tables of all its memory, for each
-//! server. The system does the rest between the two: the session, the directory, the closing.
+//! Owns starting a program with `posix_spawn`: a fork would copy the page tables of the host's memory for each server.
+//! The C library sets the session and the directory and closes descriptors.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_short};
 use std::io;
@@ -24,8 +24,8 @@ type AddChdir = unsafe extern "C" fn(*mut RawActions, *const c_char) -> c_int;
 #[cfg(not(target_os = "macos"))]
 type AddCloseFrom = unsafe extern "C" fn(*mut RawActions, c_int) -> c_int;
 
-/// What not every C library has that we may run on, so that it is looked for instead of linked: of glibc it needs 2.34.
-/// Where it is, the flags are known too.
+/// Functions that not every supported C library has, so they are looked up instead of linked: glibc has them since
+/// 2.34. Where they exist, the flags are supported too.
 pub(super) struct Extras {
     add_chdir: AddChdir,
     #[cfg(not(target_os = "macos"))]
@@ -38,7 +38,7 @@ impl Extras {
     }
 
     fn find() -> Option<Extras> {
-        // SAFETY: by their names these are the functions of those types.
+        // SAFETY: the functions with these names have these types.
         unsafe {
             Some(Extras {
                 add_chdir: std::mem::transmute::<*mut libc::c_void, AddChdir>(symbol(
@@ -54,7 +54,7 @@ impl Extras {
 }
 
 fn symbol(name: &CStr) -> Option<*mut libc::c_void> {
-    // SAFETY: it only looks for a name among what is loaded.
+    // SAFETY: it only looks up a symbol.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
@@ -76,17 +76,17 @@ pub(super) fn spawn(program: &Program, stdio: &Stdio, extras: &Extras) -> io::Re
         actions.duplicate(fd.as_raw_fd(), number)?;
     }
     if let Some(cwd) = &cwd {
-        // SAFETY: both live; the path is copied.
+        // SAFETY: both pointers are valid; the path is copied.
         check(unsafe { (extras.add_chdir)(&mut actions.0, cwd.as_ptr()) })?;
     }
-    // On macOS the flags see to that.
+    // On macOS a flag does this.
     #[cfg(not(target_os = "macos"))]
-    // SAFETY: it lives.
-    check(unsafe { (extras.add_close_from)(&mut actions.0, super::FIRST_OTHER) })?;
+    // SAFETY: the pointer is valid.
+    check(unsafe { (extras.add_close_from)(&mut actions.0, super::FIRST_NON_STDIO) })?;
     let attributes = Attributes::new()?;
     let (words, env) = (pointers(&words), pointers(&env));
     let mut pid = 0;
-    // SAFETY: everything lives until the program is running or has not been started; both lists end in a null.
+    // SAFETY: all pointers are valid during the call; both arrays end in a null.
     check(unsafe {
         let (words, env) = (words.as_ptr(), env.as_ptr());
         libc::posix_spawn(&mut pid, path.as_ptr(), &actions.0, &attributes.0, words, env)
@@ -112,7 +112,7 @@ struct Actions(RawActions);
 impl Actions {
     fn new() -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
-        // SAFETY: it is whole once that succeeds.
+        // SAFETY: it is initialised once the call succeeds.
         unsafe {
             check(libc::posix_spawn_file_actions_init(raw.as_mut_ptr()))?;
             Ok(Actions(raw.assume_init()))
@@ -120,14 +120,14 @@ impl Actions {
     }
 
     fn duplicate(&mut self, fd: RawFd, number: RawFd) -> io::Result<()> {
-        // SAFETY: it lives.
+        // SAFETY: the pointer is valid.
         check(unsafe { libc::posix_spawn_file_actions_adddup2(&mut self.0, fd, number) })
     }
 }
 
 impl Drop for Actions {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: it is not used afterwards.
         unsafe { libc::posix_spawn_file_actions_destroy(&mut self.0) };
     }
 }
@@ -135,11 +135,11 @@ impl Drop for Actions {
 struct Attributes(RawAttributes);
 
 impl Attributes {
-    /// A session of its own, and SIGPIPE as programs expect it: we and most hosts ignore it.
+    /// A new session, and the default action for SIGPIPE, which we and most hosts ignore.
     fn new() -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
         let mut signals = MaybeUninit::uninit();
-        // SAFETY: each is whole once its making succeeds; the set is copied.
+        // SAFETY: each is initialised once its call succeeds; the set is copied.
         unsafe {
             check(libc::posix_spawnattr_init(raw.as_mut_ptr()))?;
             let mut attributes = Attributes(raw.assume_init());
@@ -156,7 +156,7 @@ impl Attributes {
 
 impl Drop for Attributes {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: it is not used afterwards.
         unsafe { libc::posix_spawnattr_destroy(&mut self.0) };
     }
 }

@@ -4,9 +4,9 @@ use std::os::fd::AsRawFd;
 use super::*;
 use crate::process::cloexec_pipe;
 
-type Way = fn(&Program, Stdio) -> io::Result<Pid>;
+type SpawnFn = fn(&Program, Stdio) -> io::Result<Pid>;
 
-const WAYS: &[(&str, Way)] = &[
+const SPAWN_FNS: &[(&str, SpawnFn)] = &[
     ("chosen", spawn),
     ("posix", |program, stdio| posix::spawn(program, &stdio, posix::Extras::get().unwrap())),
     ("fork", |program, stdio| fork::spawn(program, stdio, fork::keep_only_stdio)),
@@ -24,11 +24,11 @@ fn shell(script: &str) -> Program {
     Program { path: "/bin/sh".into(), args, env, cwd: Some("/".into()) }
 }
 
-/// What a program says once it may; until then it is looked at.
-fn said(way: Way, program: &Program) -> io::Result<String> {
+/// The program's output. The program waits on stdin, so that it can be inspected first.
+fn output_of(spawn: SpawnFn, program: &Program) -> io::Result<String> {
     let (waits, go) = cloexec_pipe()?;
     let (ours, theirs) = cloexec_pipe()?;
-    let pid = way(program, [waits, theirs, null()?])?;
+    let pid = spawn(program, [waits, theirs, null()?])?;
     assert_eq!(rustix::process::getsid(Some(pid))?, pid);
     drop(go);
     let mut text = String::new();
@@ -39,33 +39,33 @@ fn said(way: Way, program: &Program) -> io::Result<String> {
 
 #[test]
 fn a_program_gets_what_is_meant_for_it() {
-    for (name, way) in WAYS {
-        let told = said(*way, &shell("echo $A, $0, $(pwd), $PPID")).unwrap();
+    for (name, spawn) in SPAWN_FNS {
+        let output = output_of(*spawn, &shell("echo $A, $0, $(pwd), $PPID")).unwrap();
         let us = std::process::id();
-        assert_eq!(told, format!("1, shell, /, {us}\n"), "{name}");
+        assert_eq!(output, format!("1, shell, /, {us}\n"), "{name}");
     }
 }
 
 #[test]
 fn a_program_leads_its_session_and_has_nothing_else_open() {
     let secret = tempfile::tempfile().unwrap();
-    // SAFETY: the copy, which is inherited, is closed below.
+    // SAFETY: the inheritable copy is closed below.
     let inheritable = unsafe { libc::dup(secret.as_raw_fd()) };
     let flags = || unsafe { libc::fcntl(inheritable, libc::F_GETFD) };
     assert_eq!(flags(), 0);
-    for (name, way) in WAYS {
+    for (name, spawn) in SPAWN_FNS {
         let script = format!("(: <&{inheritable}) 2>/dev/null && echo open; echo done");
-        assert_eq!(said(*way, &shell(&script)).unwrap(), "done\n", "{name}");
+        assert_eq!(output_of(*spawn, &shell(&script)).unwrap(), "done\n", "{name}");
         assert_eq!(flags(), 0, "{name}: the host's own is as it was");
     }
-    // SAFETY: it is ours.
+    // SAFETY: the descriptor is ours.
     unsafe { libc::close(inheritable) };
 }
 
 #[test]
 fn what_cannot_be_started_is_told() {
-    for (name, way) in WAYS {
-        let kind = |program: Program| said(*way, &program).unwrap_err().kind();
+    for (name, spawn) in SPAWN_FNS {
+        let kind = |program: Program| output_of(*spawn, &program).unwrap_err().kind();
         let missing = Program { path: "/nothing/here".into(), ..shell("") };
         assert_eq!(kind(missing), io::ErrorKind::NotFound, "{name}");
         let nowhere = Program { cwd: Some("/nothing/here".into()), ..shell("") };

@@ -4,16 +4,16 @@ use serde_json::json;
 use url::Url;
 
 use super::*;
-use crate::redact::Given;
+use crate::redact::MaskBuilder;
 
-fn of(fill: impl FnOnce(&mut Given)) -> Mask {
-    let mut given = Given::default();
-    fill(&mut given);
-    given.mask()
+fn mask_of(fill: impl FnOnce(&mut MaskBuilder)) -> Mask {
+    let mut values = MaskBuilder::default();
+    fill(&mut values);
+    values.build()
 }
 
 fn value(value: &str) -> Mask {
-    of(|given| given.value(value))
+    mask_of(|values| values.value(value))
 }
 
 fn hex(text: &str) -> String {
@@ -55,33 +55,33 @@ fn hex_is_hidden() {
 #[test]
 fn percent_encoding_is_hidden_however_much_of_it_is_encoded() {
     let mask = value("s@rd/fish é");
-    for said in [
+    for text in [
         "s%40rd%2Ffish%20%C3%A9",
         "s%40rd%2ffish+%c3%a9",
         "s@rd%2Ffish%20é",
         "%73%40%72%64%2F%66%69%73%68%20%C3%A9",
         "s%2540rd%252Ffish%2520%25C3%25A9",
     ] {
-        assert_eq!(mask.text(said), "***", "{said}");
+        assert_eq!(mask.text(text), "***", "{text}");
     }
     // What is encoded in a URL is known as it is, too.
-    let mask = of(|given| given.url(&Url::parse("https://h/?key=s%40rd%2Ffish").unwrap()));
-    for said in ["s@rd/fish", "s%40rd%2Ffish", "s%40rd/fish", &STANDARD.encode("s@rd/fish")] {
-        assert_eq!(mask.text(said), "***", "{said}");
+    let mask = mask_of(|values| values.url(&Url::parse("https://h/?key=s%40rd%2Ffish").unwrap()));
+    for text in ["s@rd/fish", "s%40rd%2Ffish", "s%40rd/fish", &STANDARD.encode("s@rd/fish")] {
+        assert_eq!(mask.text(text), "***", "{text}");
     }
 }
 
 #[test]
 fn escapes_are_hidden_in_every_spelling() {
     let mask = value("sw/rd\"fish\\né");
-    for said in [
+    for text in [
         r#"sw/rd\"fish\\né"#,
         r#"sw\/rd\"fish\\n\u00e9"#,
         r#"\u0073\u0077\u002F\u0072\u0064\u0022\u0066\u0069\u0073\u0068\u005c\u006E\u00E9"#,
         r#"sw\\\/rd\\\"fish\\\\n\\u00e9"#,
         r#"sw/rd\x22fish\\n\u{e9}"#,
     ] {
-        assert_eq!(mask.text(said), "***", "{said}");
+        assert_eq!(mask.text(text), "***", "{text}");
     }
     let mask = value("key-\u{1f511}-key");
     assert_eq!(mask.text(r"key-\ud83d\udd11-key"), "***");
@@ -92,14 +92,14 @@ fn escapes_are_hidden_in_every_spelling() {
 
 #[test]
 fn what_overlaps_leaves_nothing() {
-    let both = of(|given| {
-        given.value("alpha-bravo");
-        given.value("bravo-charlie");
-        given.value("alpha-bravo-extra");
-        given.value("ravo-x");
+    let both = mask_of(|values| {
+        values.value("alpha-bravo");
+        values.value("bravo-charlie");
+        values.value("alpha-bravo-extra");
+        values.value("ravo-x");
     });
-    for said in ["alpha-bravo-charlie", "alpha-bravo-extra", "alpha-bravo-x"] {
-        assert_eq!(both.text(said), "***", "{said}");
+    for text in ["alpha-bravo-charlie", "alpha-bravo-extra", "alpha-bravo-x"] {
+        assert_eq!(both.text(text), "***", "{text}");
     }
     assert_eq!(value("ababab").text("abababab"), "***");
     assert_eq!(value("ababab").text("ababababa"), "***a");
@@ -109,7 +109,7 @@ fn what_overlaps_leaves_nothing() {
 fn a_secret_that_is_split_over_lines_is_hidden() {
     let secret = "correct horse/battery";
     let mask = value(secret);
-    for said in [
+    for text in [
         "correct hor\nse/battery".to_owned(),
         "correct\nhorse/battery".to_owned(),
         "correct horse/\r\n    battery".to_owned(),
@@ -118,8 +118,8 @@ fn a_secret_that_is_split_over_lines_is_hidden() {
         r"correct horse\/\nbattery".to_owned(),
         STANDARD.encode(secret).replace('J', "\nJ"),
     ] {
-        let shown = mask.text(&said);
-        assert_eq!(shown.trim(), "***", "{said:?}");
+        let shown = mask.text(&text);
+        assert_eq!(shown.trim(), "***", "{text:?}");
     }
     let mask = value("thetoken");
     assert_eq!(mask.text("get the token,\nnow the\ntoken"), "get the token,\nnow ***");
@@ -127,24 +127,24 @@ fn a_secret_that_is_split_over_lines_is_hidden() {
 
 #[test]
 fn what_a_value_is_follows_from_where_it_stands() {
-    let mask = of(|given| {
-        given.variable("API_KEY", "hunterhunter");
-        given.variable("PIN", "4711");
-        given.variable("USE_AUTH", "true");
-        given.variable("MODE", "production");
-        given.variable("HOST", "127.0.0.1");
-        given.variable("BIN", "/usr/bin");
-        given.variable("PORT", "8080");
-        given.variable("TOOLSETS", "issues");
-        given.variable("DATABASE", "postgres://me:tiger-1@db/x");
-        given.variable("REGION", "us-east-1");
-        given.header("X-Readonly", "true");
-        given.header("Authorization", "Bearer swordfish");
+    let mask = mask_of(|values| {
+        values.variable("API_KEY", "hunterhunter");
+        values.variable("PIN", "4711");
+        values.variable("USE_AUTH", "true");
+        values.variable("MODE", "production");
+        values.variable("HOST", "127.0.0.1");
+        values.variable("BIN", "/usr/bin");
+        values.variable("PORT", "8080");
+        values.variable("TOOLSETS", "issues");
+        values.variable("DATABASE", "postgres://me:tiger-1@db/x");
+        values.variable("REGION", "us-east-1");
+        values.header("X-Readonly", "true");
+        values.header("Authorization", "Bearer swordfish");
     });
-    let said = "hunterhunter 4711 14711 true production 127.0.0.1 /usr/bin 8080";
+    let text = "hunterhunter 4711 14711 true production 127.0.0.1 /usr/bin 8080";
     let shown = "*** *** 14711 true production 127.0.0.1 /usr/bin 8080";
-    assert_eq!(mask.text(said), shown);
-    assert_eq!(mask.prose(said), shown);
+    assert_eq!(mask.text(text), shown);
+    assert_eq!(mask.prose(text), shown);
     assert_eq!(mask.text("swordfish tiger-1 us-east-1 issues"), "*** *** *** ***");
     // A word that somebody may have chosen from a list is no secret in what a server offers.
     assert_eq!(mask.prose("List issues"), "List issues");
@@ -152,13 +152,13 @@ fn what_a_value_is_follows_from_where_it_stands() {
 
 #[test]
 fn values_are_hidden_wherever_they_are_repeated() {
-    let mask = of(|given| {
-        given.value("hunter2/x y\"");
-        given.header("Authorization", "Bearer correct-horse");
-        given.header("X-Login", "Basic bWU6c3dvcmRmaXNo");
-        given.value("1");
+    let mask = mask_of(|values| {
+        values.value("hunter2/x y\"");
+        values.header("Authorization", "Bearer correct-horse");
+        values.header("X-Login", "Basic bWU6c3dvcmRmaXNo");
+        values.value("1");
     });
-    for (said, shown) in [
+    for (text, shown) in [
         ("it is hunter2/x y\", 1", "it is ***, 1"),
         ("hunter2%2Fx%20y%22 and hunter2%2Fx+y%22", "*** and ***"),
         (r#"{"a":"hunter2/x y\""}"#, r#"{"a":"***"}"#),
@@ -166,15 +166,16 @@ fn values_are_hidden_wherever_they_are_repeated() {
         ("me:swordfish, swordfish", "***, ***"),
         ("nothing", "nothing"),
     ] {
-        assert_eq!(mask.text(said), shown);
+        assert_eq!(mask.text(text), shown);
     }
 }
 
 #[test]
 fn the_secrets_of_a_url_and_of_arguments_are_known() {
-    let mask = of(|given| {
-        given.url(&Url::parse("https://me%40x:hun%20ter@h/mcp?key=abcdef%21&page=second").unwrap());
-        given.args(&["--token".into(), "swordfish".into(), "plain-word".into()]);
+    let mask = mask_of(|values| {
+        values
+            .url(&Url::parse("https://me%40x:hun%20ter@h/mcp?key=abcdef%21&page=second").unwrap());
+        values.args(&["--token".into(), "swordfish".into(), "plain-word".into()]);
     });
     assert_eq!(
         mask.text("hun ter, hun%20ter, abcdef!, abcdef%21, second"),
@@ -206,16 +207,16 @@ fn a_value_that_was_cut_is_hidden_too() {
 #[test]
 fn json_is_hidden_in_depth() {
     let mask = value("123456");
-    let said = json!({"a": [{"123456": "is 123456"}], "b": 123456, "c": 7, "d": null});
-    assert_eq!(mask.json(said), json!({"a": [{"***": "is ***"}], "b": "***", "c": 7, "d": null}));
+    let text = json!({"a": [{"123456": "is 123456"}], "b": 123456, "c": 7, "d": null});
+    assert_eq!(mask.json(text), json!({"a": [{"***": "is ***"}], "b": "***", "c": 7, "d": null}));
 }
 
 #[test]
 fn json_as_it_is_written_stays_json_and_changes_nowhere_else() {
-    let mask = of(|given| {
-        given.value("123456");
-        given.value("hunterhunter");
-        given.value("\",\"b\":\"");
+    let mask = mask_of(|values| {
+        values.value("123456");
+        values.value("hunterhunter");
+        values.value("\",\"b\":\"");
     });
     let hide =
         |json: &str| String::from_utf8(mask.raw_json(json.to_owned().into()).into()).unwrap();
@@ -236,14 +237,14 @@ fn a_value_of_stars_does_not_come_back() {
 #[test]
 fn huge_values_and_texts_that_repeat_cost_no_more_than_their_length() {
     let secret = "a".repeat(1 << 17);
-    let mask = of(|given| {
-        given.value(&secret);
-        given.value(&format!("{}b", "a".repeat(1 << 16)));
-        given.value(&"%41".repeat(1 << 14));
-        given.value(&"\\u0041".repeat(1 << 14));
+    let mask = mask_of(|values| {
+        values.value(&secret);
+        values.value(&format!("{}b", "a".repeat(1 << 16)));
+        values.value(&"%41".repeat(1 << 14));
+        values.value(&"\\u0041".repeat(1 << 14));
     });
-    let said = format!("{secret}{secret} {}\n{secret}", "%61".repeat(1 << 17));
-    assert_eq!(mask.text(&said), "*** ***");
+    let text = format!("{secret}{secret} {}\n{secret}", "%61".repeat(1 << 17));
+    assert_eq!(mask.text(&text), "*** ***");
     assert_eq!(mask.fragment(&secret[..1 << 14]), "***");
     mask.fragment(&"ab".repeat(1 << 17));
 }

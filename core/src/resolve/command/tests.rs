@@ -15,12 +15,12 @@ fn request(directory: &Path, command: &str) -> CommandRequest {
     CommandRequest::new(command, &scope)
 }
 
-fn ask(request: CommandRequest) -> Result<String, Silence> {
-    ask_within(request, TIME_LIMIT)
+fn output(request: CommandRequest) -> Result<String, CommandFailure> {
+    output_within(request, TIME_LIMIT)
 }
 
-fn ask_within(request: CommandRequest, limit: Duration) -> Result<String, Silence> {
-    let said = runtime::block_on(request.ask_within(limit));
+fn output_within(request: CommandRequest, limit: Duration) -> Result<String, CommandFailure> {
+    let said = runtime::block_on(request.output_within(limit));
     said.map(|said| said.expose().to_owned())
 }
 
@@ -32,8 +32,8 @@ fn count(directory: &Path) -> usize {
 fn what_a_command_prints_is_trimmed_and_asked_for_once() {
     let dir = tempfile::tempdir().unwrap();
     let greet = request(dir.path(), "echo run >> runs; echo \"  hello $NAME \"; echo no >&2");
-    assert_eq!(ask(greet.clone()).unwrap(), "hello world");
-    assert_eq!(ask(greet).unwrap(), "hello world");
+    assert_eq!(output(greet.clone()).unwrap(), "hello world");
+    assert_eq!(output(greet).unwrap(), "hello world");
     assert_eq!(count(dir.path()), 1);
 }
 
@@ -64,7 +64,7 @@ fn the_users_own_commands_run_at_home_and_not_in_somebodys_project() {
         let directory = Some(project.path().to_owned());
         let scope = Scope { level, directory, host_env, ..Scope::default() };
         assert_eq!(
-            ask(CommandRequest::new("pwd -P", &scope)).unwrap(),
+            output(CommandRequest::new("pwd -P", &scope)).unwrap(),
             place.canonicalize().unwrap().display().to_string()
         );
     }
@@ -74,7 +74,7 @@ fn the_users_own_commands_run_at_home_and_not_in_somebodys_project() {
 fn who_asks_at_the_same_time_shares_one_run() {
     let dir = tempfile::tempdir().unwrap();
     let slow = request(dir.path(), "echo run >> runs; sleep 0.2; echo done");
-    let all: Vec<_> = (0..32).map(|_| runtime::spawn(slow.clone().ask())).collect();
+    let all: Vec<_> = (0..32).map(|_| runtime::spawn(slow.clone().output())).collect();
     for one in all {
         assert_eq!(runtime::block_on(one).unwrap().unwrap().expose(), "done");
     }
@@ -85,35 +85,35 @@ fn who_asks_at_the_same_time_shares_one_run() {
 fn a_failure_is_not_kept() {
     let dir = tempfile::tempdir().unwrap();
     let flaky = request(dir.path(), "echo run >> runs; [ $(wc -l < runs) -gt 1 ] && echo ok");
-    assert_eq!(ask(flaky.clone()), Err(Silence::Failed));
-    assert_eq!(ask(flaky).unwrap(), "ok");
+    assert_eq!(output(flaky.clone()), Err(CommandFailure::Failed));
+    assert_eq!(output(flaky).unwrap(), "ok");
 }
 
 #[test]
 fn each_kind_of_silence_has_its_name() {
     let dir = tempfile::tempdir().unwrap();
     for (command, silence) in [
-        ("exit 3", Silence::Failed),
-        ("no-such-program-at-all", Silence::Failed),
-        ("kill -9 $$", Silence::Failed),
-        ("echo said; exit 1", Silence::Failed),
-        ("echo", Silence::Empty),
-        ("head -c 70000 /dev/zero", Silence::TooLong),
-        ("yes", Silence::TooLong),
-        ("printf 'a\\000b'", Silence::Unreadable),
-        ("printf '\\377'", Silence::Unreadable),
+        ("exit 3", CommandFailure::Failed),
+        ("no-such-program-at-all", CommandFailure::Failed),
+        ("kill -9 $$", CommandFailure::Failed),
+        ("echo said; exit 1", CommandFailure::Failed),
+        ("echo", CommandFailure::Empty),
+        ("head -c 70000 /dev/zero", CommandFailure::TooLong),
+        ("yes", CommandFailure::TooLong),
+        ("printf 'a\\000b'", CommandFailure::Unreadable),
+        ("printf '\\377'", CommandFailure::Unreadable),
     ] {
-        assert_eq!(ask(request(dir.path(), command)), Err(silence), "{command}");
+        assert_eq!(output(request(dir.path(), command)), Err(silence), "{command}");
     }
-    assert_eq!(ask(request(&dir.path().join("none"), "echo x")), Err(Silence::Failed));
+    assert_eq!(output(request(&dir.path().join("none"), "echo x")), Err(CommandFailure::Failed));
 }
 
 #[test]
 fn a_command_reads_nothing_and_what_it_leaves_behind_does_not_hold_it_up() {
     let dir = tempfile::tempdir().unwrap();
-    assert_eq!(ask(request(dir.path(), "cat; echo end")).unwrap(), "end");
+    assert_eq!(output(request(dir.path(), "cat; echo end")).unwrap(), "end");
     let began = Instant::now();
-    assert_eq!(ask(request(dir.path(), "sleep 60 & echo $! > pid; echo end")).unwrap(), "end");
+    assert_eq!(output(request(dir.path(), "sleep 60 & echo $! > pid; echo end")).unwrap(), "end");
     assert!(began.elapsed() < Duration::from_secs(8));
     gone(dir.path());
 }
@@ -122,7 +122,7 @@ fn a_command_reads_nothing_and_what_it_leaves_behind_does_not_hold_it_up() {
 fn a_late_command_ends_with_everything_it_has_started() {
     let dir = tempfile::tempdir().unwrap();
     let late = request(dir.path(), "sh -c 'echo $$ > pid; sleep 60' ; echo never");
-    assert_eq!(ask_within(late, Duration::from_millis(300)), Err(Silence::Late));
+    assert_eq!(output_within(late, Duration::from_millis(300)), Err(CommandFailure::Late));
     gone(dir.path());
 }
 
@@ -130,7 +130,7 @@ fn a_late_command_ends_with_everything_it_has_started() {
 fn a_command_ends_when_the_last_who_waits_is_gone() {
     let dir = tempfile::tempdir().unwrap();
     let long = request(dir.path(), "echo $$ > pid; sleep 60; echo never");
-    let (one, other) = (runtime::spawn(long.clone().ask()), runtime::spawn(long.ask()));
+    let (one, other) = (runtime::spawn(long.clone().output()), runtime::spawn(long.output()));
     until(|| !pid(dir.path()).is_empty());
     one.abort();
     std::thread::sleep(Duration::from_millis(50));

@@ -17,7 +17,7 @@ fn scope() -> Scope {
     }
 }
 
-fn with(scope: &Scope, reach: Reach, text: &str) -> (Result<String>, Vec<String>) {
+fn with(scope: &Scope, lookup: LookupScope, text: &str) -> (Result<String>, Vec<String>) {
     let mut warnings = Warnings::new("s");
     let variables = HashMap::from([("V".to_owned(), "from file".to_owned())]);
     let mut expander = Expander::new(scope, variables, Files::default(), &mut warnings);
@@ -25,12 +25,12 @@ fn with(scope: &Scope, reach: Reach, text: &str) -> (Result<String>, Vec<String>
         ("B".to_owned(), "own".to_owned()),
         ("CHAIN".to_owned(), "${A}".to_owned()),
     ]));
-    let value = expander.expand(Field::new("args", reach), text);
+    let value = expander.expand(Field::new("args", lookup), text);
     (value, warnings.into_list().into_iter().map(|warning| warning.text).collect())
 }
 
 fn expanded(text: &str) -> String {
-    let (value, warnings) = with(&scope(), Reach::All, text);
+    let (value, warnings) = with(&scope(), LookupScope::All, text);
     assert!(warnings.is_empty(), "{text}: {warnings:?}");
     value.unwrap()
 }
@@ -75,7 +75,7 @@ fn what_is_no_reference_is_left_alone() {
 
 #[test]
 fn what_is_not_set_stays_and_is_told_by_server_field_and_name() {
-    let (value, warnings) = with(&scope(), Reach::All, "${NOT} ${NOT} ${input:key}");
+    let (value, warnings) = with(&scope(), LookupScope::All, "${NOT} ${NOT} ${input:key}");
     assert_eq!(value.unwrap(), "${NOT} ${NOT} ${input:key}");
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].starts_with("Server \"s\": \"args\" refers to ${NOT}"), "{warnings:?}");
@@ -87,7 +87,7 @@ fn a_demanded_variable_that_is_missing_is_the_servers_error() {
     for (text, message) in
         [("${NOT:?ask Bob}", "ask Bob"), ("${EMPTY:?}", "it is not set"), ("${env:NOT:?x}", "x")]
     {
-        let error = with(&scope(), Reach::All, text).0.unwrap_err();
+        let error = with(&scope(), LookupScope::All, text).0.unwrap_err();
         assert_eq!((error.code(), error.server()), ("CONFIG_INVALID", Some("s")));
         assert!(error.message().ends_with(message), "{error}");
     }
@@ -101,7 +101,7 @@ fn what_was_looked_up_is_not_expanded_again() {
 
 #[test]
 fn the_own_variables_do_not_see_each_other() {
-    let (value, _) = with(&scope(), Reach::Outside, "${B}");
+    let (value, _) = with(&scope(), LookupScope::Outside, "${B}");
     assert_eq!(value.unwrap(), "outer");
 }
 
@@ -109,12 +109,12 @@ fn the_own_variables_do_not_see_each_other() {
 fn what_a_project_sends_away_reads_its_own_variables_only() {
     let project = Scope { level: Level::Project, ..scope() };
     let texts = "<${A}${V}${B}${env:A}${workspaceFolder}${userHome}${file:/etc/passwd}${input:x}>";
-    let (value, warnings) = with(&project, Reach::Own, texts);
+    let (value, warnings) = with(&project, LookupScope::Own, texts);
     assert_eq!(value.unwrap(), "<own>");
     assert!(warnings.iter().all(|line| line.ends_with("it is left empty")), "{warnings:?}");
     assert_eq!(warnings.len(), 6, "{warnings:?}");
-    assert_eq!(with(&project, Reach::Own, "${A:-d}").0.unwrap(), "d");
-    assert_eq!(with(&project, Reach::Own, "${A:-${A}}").0.unwrap(), "");
+    assert_eq!(with(&project, LookupScope::Own, "${A:-d}").0.unwrap(), "d");
+    assert_eq!(with(&project, LookupScope::Own, "${A:-${A}}").0.unwrap(), "");
 }
 
 #[test]
@@ -123,11 +123,11 @@ fn a_files_content_is_a_value_without_its_last_newline() {
     std::fs::write(directory.path().join("token"), "abc\n").unwrap();
     std::fs::write(directory.path().join("binary"), b"\xff\xfe").unwrap();
     let scope = Scope { directory: Some(directory.path().into()), ..scope() };
-    assert_eq!(with(&scope, Reach::All, "${file:token}").0.unwrap(), "abc");
-    assert_eq!(with(&scope, Reach::All, "${file:${NOT:-tok}en}").0.unwrap(), "abc");
+    assert_eq!(with(&scope, LookupScope::All, "${file:token}").0.unwrap(), "abc");
+    assert_eq!(with(&scope, LookupScope::All, "${file:${NOT:-tok}en}").0.unwrap(), "abc");
     for odd in ["none", "binary", ".", "/dev/zero"] {
         let text = format!("${{file:{odd}}}");
-        let (value, warnings) = with(&scope, Reach::All, &text);
+        let (value, warnings) = with(&scope, LookupScope::All, &text);
         assert_eq!((value.unwrap(), warnings.len()), (text, 1), "{warnings:?}");
     }
 }
@@ -138,7 +138,7 @@ fn a_pipe_in_place_of_a_file_does_not_stall() {
     let path = directory.path().join("pipe");
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
     let scope = Scope { directory: Some(directory.path().into()), ..scope() };
-    let (value, warnings) = with(&scope, Reach::All, "${file:pipe}");
+    let (value, warnings) = with(&scope, LookupScope::All, "${file:pipe}");
     assert_eq!((value.unwrap().as_str(), warnings.len()), ("${file:pipe}", 1));
 }
 
@@ -146,18 +146,18 @@ fn a_pipe_in_place_of_a_file_does_not_stall() {
 fn a_bomb_of_references_is_refused_and_deep_nesting_too() {
     let big = "x".repeat(100_000);
     let scope = Scope { host_env: host_env(&[("BIG", &big)]), ..Scope::default() };
-    let error = with(&scope, Reach::All, &"${BIG}".repeat(100)).0.unwrap_err();
+    let error = with(&scope, LookupScope::All, &"${BIG}".repeat(100)).0.unwrap_err();
     assert!(error.message().contains("too long"), "{error}");
     let deep = "${N:-".repeat(10_000) + &"}".repeat(10_000);
-    let error = with(&scope, Reach::All, &deep).0.unwrap_err();
+    let error = with(&scope, LookupScope::All, &deep).0.unwrap_err();
     assert!(error.message().contains("nested"), "{error}");
 }
 
-/// Quadratic work would not end.
+/// Quadratic work would not finish.
 #[test]
 fn a_long_text_of_anything_is_read_once() {
     for piece in ["${", "$${", "${A", "${N:-", "}", "$", "${EMPTY}", "${NOT}", "${EMPTY:-}"] {
-        let _ = with(&scope(), Reach::All, &piece.repeat((256 << 10) / piece.len()));
+        let _ = with(&scope(), LookupScope::All, &piece.repeat((256 << 10) / piece.len()));
     }
 }
 
@@ -165,16 +165,16 @@ fn a_long_text_of_anything_is_read_once() {
 fn a_bare_name_is_replaced_only_where_that_is_wanted() {
     let mut warnings = Warnings::new("s");
     let wanted = Scope { bare_env_names: true, ..scope() };
-    let headers = Field::new("headers", Reach::All);
+    let headers = Field::new("headers", LookupScope::All);
     let mut expander = Expander::new(&wanted, HashMap::new(), Files::default(), &mut warnings);
-    assert_eq!(expander.bare(headers, "A").as_deref(), Some("a"));
-    assert_eq!(expander.bare(headers, "NOT"), None);
-    assert_eq!(expander.bare(headers, "A "), None);
-    assert_eq!(expander.bare(Field::new("headers", Reach::Own), "A"), None);
+    assert_eq!(expander.bare_name_value(headers, "A").as_deref(), Some("a"));
+    assert_eq!(expander.bare_name_value(headers, "NOT"), None);
+    assert_eq!(expander.bare_name_value(headers, "A "), None);
+    assert_eq!(expander.bare_name_value(Field::new("headers", LookupScope::Own), "A"), None);
     let plain = scope();
     let mut warnings = Warnings::new("s");
     let mut expander = Expander::new(&plain, HashMap::new(), Files::default(), &mut warnings);
-    assert_eq!(expander.bare(headers, "A"), None);
+    assert_eq!(expander.bare_name_value(headers, "A"), None);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What could be taken for the end of our mark, and what could not.
+//! Texts that could be taken for the end of our tag, and texts that could not.
 
 use icu_properties::CodePointSetData;
 use icu_properties::props::DefaultIgnorableCodePoint;
@@ -53,12 +53,12 @@ fn other_tags_stay_as_they_are() {
     for body in
         ["<b>x</b>", "a < b", "<", "</mcp_tool>", "mcp_tool_output", "a<<<b", "（，＜，ｍcp）"]
     {
-        assert!(matches!(neutralised(body), Cow::Borrowed(_)), "{body}");
+        assert!(matches!(neutralise(body), Cow::Borrowed(_)), "{body}");
     }
-    assert_eq!(neutralised("<</mcp_tool_output>"), "<&lt;/mcp_tool_output>");
+    assert_eq!(neutralise("<</mcp_tool_output>"), "<&lt;/mcp_tool_output>");
 }
 
-/// What is left of a text where nobody sees the rest.
+/// The visible part of a text.
 fn seen(text: &str) -> String {
     let ignorable = CodePointSetData::new::<DefaultIgnorableCodePoint>();
     text.chars().filter(|&c| !ignorable.contains(c)).collect()
@@ -116,7 +116,7 @@ fn what_reads_like_the_mark_is_taken_for_it() {
 #[test]
 fn what_reads_otherwise_is_not() {
     for body in INNOCENT {
-        assert!(matches!(neutralised(body), Cow::Borrowed(_)), "{body}");
+        assert!(matches!(neutralise(body), Cow::Borrowed(_)), "{body}");
     }
 }
 

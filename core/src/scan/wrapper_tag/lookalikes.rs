@@ -1,5 +1,4 @@
-//! Owns which characters a reader takes for the letters of our mark. The table is written by the test below, from
-//! Unicode's own list of confusable characters.
+//! Owns the lookalikes of our tag's letters. The test below writes the table from Unicode's confusable characters.
 
 use table::TABLE;
 
@@ -7,7 +6,7 @@ use crate::fork::Computed;
 
 mod table;
 
-/// How a character reads, as far as our mark has such letters. An `m` reads as `rn`, because that reads as `m`.
+/// The letters that a character reads as, if our tag has them. `m` reads as `rn`, because `rn` reads as `m`.
 pub(super) fn reading(c: char) -> Option<&'static str> {
     if c.is_ascii() {
         return Some(match c.to_ascii_lowercase() {
@@ -45,11 +44,11 @@ mod tests {
     use unicode_normalization::UnicodeNormalization;
     use unicode_normalization::char::is_combining_mark;
 
-    use super::super::{ANGLES, READS, SIGNS};
+    use super::super::{ANGLE_LOOKALIKES, NAME_READING, TAG_OPENERS};
     use super::*;
 
-    /// What Unicode's list does not have: letters in the form of small capitals, and lines at the foot of the line.
-    const MORE: &[(&str, &str)] = &[
+    /// Missing in Unicode's list: small capitals, and lines at the baseline.
+    const EXTRA: &[(&str, &str)] = &[
         ("rn", "\u{1d0d}"),
         ("r", "\u{280}"),
         ("n", "\u{274}"),
@@ -59,7 +58,7 @@ mod tests {
         ("_", "\u{2cd}\u{331}\u{332}\u{333}\u{2017}\u{2581}"),
     ];
 
-    /// From here on there are Chinese characters, and then none that are seen.
+    /// From here on there are only Chinese characters, then only invisible ones.
     const HAN_ONLY: char = '\u{20000}';
     const HEAD: &str = "//! Characters by what they read as, in order. Written by the test of the module above.\n\n\
         #[rustfmt::skip]\npub(super) const TABLE: &[(&str, &[u32])] = &[\n";
@@ -75,12 +74,13 @@ mod tests {
 
     /// The reading of a character by Unicode's data.
     fn confusable(c: char) -> Option<String> {
-        let is_ours = |reading: &String| !reading.is_empty() && READS.contains(reading.as_str());
+        let is_ours =
+            |reading: &String| !reading.is_empty() && NAME_READING.contains(reading.as_str());
         let reading = skeleton(&plain(&c.to_string()));
         if is_ours(&reading) || reading.is_ascii() {
             return Some(reading).filter(is_ours);
         }
-        // Or a small letter that looks like a capital one of ours.
+        // Or a small letter that looks like one of our capitals.
         let others = [c.to_string(), plain(&c.to_uppercase().to_string())];
         others.iter().map(|text| skeleton(text)).find(is_ours)
     }
@@ -88,7 +88,7 @@ mod tests {
     fn table() -> String {
         let mut table: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for c in '\u{80}'..HAN_ONLY {
-            let more = MORE.iter().find(|(_, alike)| alike.contains(c));
+            let more = EXTRA.iter().find(|(_, alike)| alike.contains(c));
             let reading = more.map(|(reading, _)| (*reading).to_owned()).or_else(|| confusable(c));
             if let Some(reading) = reading {
                 table.entry(reading).or_default().push(c as u32);
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn all_that_looks_like_the_sign_before_a_tag_is_known() {
-        let known = |c: &char| SIGNS.contains(c) || ANGLES.contains(c);
+        let known = |c: &char| TAG_OPENERS.contains(c) || ANGLE_LOOKALIKES.contains(c);
         let missed: Vec<char> = ('\u{80}'..HAN_ONLY)
             .filter(|c| skeleton(&plain(&c.to_string())) == "<" && !known(c))
             .collect();
@@ -130,6 +130,6 @@ mod tests {
     #[test]
     fn our_name_reads_as_itself() {
         let read = super::super::TAG.chars().map(|c| reading(c).unwrap()).collect::<String>();
-        assert_eq!(read, READS);
+        assert_eq!(read, NAME_READING);
     }
 }

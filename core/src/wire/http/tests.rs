@@ -16,7 +16,7 @@ use super::Link;
 use super::exchange::SESSION_ID;
 use crate::config::Limits;
 use crate::error::{Error, Executed};
-use crate::redact::{Given, Mask};
+use crate::redact::{Mask, MaskBuilder};
 use crate::resolve::{Addresses, Target};
 use crate::sync::lock;
 use crate::wire::transport::Transport;
@@ -397,9 +397,9 @@ fn the_error_of_a_refusal_is_told_without_secrets() {
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"not swordfish-7!","data":["swordfish-7!"]}}"#;
     for line in ["400 Bad Request", "404 Not Found", "500 Oops"] {
         let server = Scripted::start([Answer(response(line, JSON, body))]);
-        let mut given = Given::default();
-        given.value("swordfish-7!");
-        let mut client = Client::given(&server.url, given.mask());
+        let mut values = MaskBuilder::default();
+        values.value("swordfish-7!");
+        let mut client = Client::given(&server.url, values.build());
         client.ask(1);
         while !matches!(client.next(), Told::Unanswered(..)) {}
         let error = client.last_error();

@@ -1,15 +1,15 @@
-//! Owns where a product's files are on this machine: the table's paths under the user's home, platform and variables.
-//! Which of them exist is `reading`'s question, except for directories of files, which are listed here.
+//! Owns where a product's files are on this machine: the table's paths resolved by home, platform and variables.
+//! `reading` checks which exist, except for directories, which are listed here.
 
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
-use super::providers::{Base, Place};
+use super::providers::{Base, FileLocation};
 use crate::host_env::{HostEnv, Platform};
 
-const ENDINGS: &[&str] = &["json", "jsonc", "yaml", "yml", "toml"];
+const EXTENSIONS: &[&str] = &["json", "jsonc", "yaml", "yml", "toml"];
 
-/// What the bases are bases of.
+/// The directories that the table's bases refer to.
 pub(super) struct SearchRoots<'a> {
     pub(super) project: &'a Path,
     pub(super) host_env: &'a HostEnv,
@@ -17,43 +17,44 @@ pub(super) struct SearchRoots<'a> {
     pub(super) system: &'a Path,
 }
 
-/// A file that may be there.
+/// A file that may exist.
 pub(super) struct Candidate {
     pub(super) path: PathBuf,
-    /// The path as the platform writes it.
-    pub(super) shown: String,
-    /// Why it cannot even be looked at.
+    /// The path in the platform's notation.
+    pub(super) display: String,
+    /// Why it cannot be read at all.
     pub(super) problem: Option<String>,
 }
 
 impl SearchRoots<'_> {
-    pub(super) fn candidates(&self, place: &Place) -> Vec<Candidate> {
-        let bases = self.directories(place.base);
+    pub(super) fn candidates(&self, location: &FileLocation) -> Vec<Candidate> {
+        let bases = self.directories(location.base);
         let within = |base: Candidate| {
-            let file = place.path.split('/').fold(base, |candidate, part| {
+            let file = location.path.split('/').fold(base, |candidate, part| {
                 if part == "*" { candidate } else { candidate.join(part, self.separator()) }
             });
-            if place.path.ends_with("/*") { self.listed(file) } else { vec![file] }
+            if location.path.ends_with("/*") { self.list_directory(file) } else { vec![file] }
         };
         bases.into_iter().flat_map(within).collect()
     }
 
-    /// The files of a place whether they are there or not; a directory of files is named itself.
-    pub(super) fn followed(&self, place: &Place) -> Vec<PathBuf> {
-        let parts: Vec<&str> = place.path.split('/').filter(|&part| part != "*").collect();
-        let bases = self.directories(place.base).into_iter();
-        bases.map(|base| self.below(base, &parts).path).collect()
+    /// The paths to watch, existing or not; a directory of files is watched itself.
+    pub(super) fn watched_paths(&self, location: &FileLocation) -> Vec<PathBuf> {
+        let parts: Vec<&str> = location.path.split('/').filter(|&part| part != "*").collect();
+        let bases = self.directories(location.base).into_iter();
+        bases.map(|base| self.join_all(base, &parts).path).collect()
     }
 
     fn directories(&self, base: Base) -> Vec<Candidate> {
         let platform = self.host_env.platform();
-        let home = |parts: &[&str]| Some(self.below(Candidate::at(self.host_env.home()?), parts));
+        let home =
+            |parts: &[&str]| Some(self.join_all(Candidate::at(self.host_env.home()?), parts));
         let found = match base {
             Base::Project => vec![Some(Candidate::at(self.project.to_owned()))],
             Base::Home => vec![home(&[])],
-            Base::Config => vec![self.named_by("XDG_CONFIG_HOME"), home(&[".config"])],
+            Base::Config => vec![self.variable_directory("XDG_CONFIG_HOME"), home(&[".config"])],
             Base::AppData if platform == Platform::Windows => {
-                vec![self.named_by("APPDATA").or_else(|| home(&["AppData", "Roaming"]))]
+                vec![self.variable_directory("APPDATA").or_else(|| home(&["AppData", "Roaming"]))]
             }
             Base::Library if platform == Platform::Macos => {
                 vec![home(&["Library", "Application Support"])]
@@ -66,15 +67,15 @@ impl SearchRoots<'_> {
                     Platform::Linux => Base::Config,
                 };
                 let bases = self.directories(base).into_iter();
-                bases.map(|base| Some(self.below(base, &["Code", "User"]))).collect()
+                bases.map(|base| Some(self.join_all(base, &["Code", "User"]))).collect()
             }
-            Base::Env(variable) => vec![self.named_by(variable)],
+            Base::Env(variable) => vec![self.variable_directory(variable)],
             Base::System if platform == Platform::Windows => Vec::new(),
             Base::System => vec![Some(Candidate::at(self.system.to_owned()))],
             Base::Own => vec![self.host_env.config_dir().map(|own| match own.parent() {
                 Some(parent) => {
                     let name = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                    self.below(Candidate::at(parent.to_owned()), &[&name])
+                    self.join_all(Candidate::at(parent.to_owned()), &[&name])
                 }
                 None => Candidate::at(own),
             })],
@@ -84,12 +85,12 @@ impl SearchRoots<'_> {
         directories
     }
 
-    fn below(&self, base: Candidate, parts: &[&str]) -> Candidate {
+    fn join_all(&self, base: Candidate, parts: &[&str]) -> Candidate {
         parts.iter().fold(base, |candidate, part| candidate.join(part, self.separator()))
     }
 
-    /// The directory that a variable names; what is not absolute names none.
-    fn named_by(&self, variable: &str) -> Option<Candidate> {
+    /// The directory that a variable names; a relative path is ignored.
+    fn variable_directory(&self, variable: &str) -> Option<Candidate> {
         let named = self.host_env.var(variable).map(PathBuf::from);
         named.filter(|path| path.is_absolute()).map(Candidate::at)
     }
@@ -101,15 +102,15 @@ impl SearchRoots<'_> {
         }
     }
 
-    /// The config files of a directory, by name.
-    fn listed(&self, directory: Candidate) -> Vec<Candidate> {
+    /// The config files of a directory, sorted by name.
+    fn list_directory(&self, directory: Candidate) -> Vec<Candidate> {
         let entries = match std::fs::read_dir(&directory.path) {
             Ok(entries) => entries,
             Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => {
                 return Vec::new();
             }
             Err(error) => {
-                let problem = format!("{} cannot be read: {}", directory.shown, error.kind());
+                let problem = format!("{} cannot be read: {}", directory.display, error.kind());
                 return vec![Candidate { problem: Some(problem), ..directory }];
             }
         };
@@ -117,7 +118,7 @@ impl SearchRoots<'_> {
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .filter(|name| {
                 let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
-                ending.is_some_and(|ending| ENDINGS.contains(&ending))
+                ending.is_some_and(|ending| EXTENSIONS.contains(&ending))
             })
             .collect();
         names.sort();
@@ -127,16 +128,16 @@ impl SearchRoots<'_> {
 
 impl Candidate {
     fn at(path: PathBuf) -> Self {
-        let shown = path.display().to_string();
-        Candidate { path, shown, problem: None }
+        let display = path.display().to_string();
+        Candidate { path, display, problem: None }
     }
 
     fn join(&self, part: &str, separator: char) -> Self {
-        let shown = match self.shown.ends_with(separator) {
-            true => format!("{}{part}", self.shown),
-            false => format!("{}{separator}{part}", self.shown),
+        let display = match self.display.ends_with(separator) {
+            true => format!("{}{part}", self.display),
+            false => format!("{}{separator}{part}", self.display),
         };
-        Candidate { path: self.path.join(part), shown, problem: None }
+        Candidate { path: self.path.join(part), display, problem: None }
     }
 }
 
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
     use crate::config::Level;
 
-    fn shown(
+    fn candidate_paths(
         base: Base,
         path: &'static str,
         platform: Platform,
@@ -161,13 +162,15 @@ mod tests {
             host_env: &host_env,
             system: Path::new("/etc"),
         };
-        let place = Place { level: Level::User, base, path };
-        roots.candidates(&place).into_iter().map(|candidate| candidate.shown).collect()
+        let location = FileLocation { level: Level::User, base, path };
+        roots.candidates(&location).into_iter().map(|candidate| candidate.display).collect()
     }
 
     #[test]
     fn each_platform_has_its_own_place_for_the_files_of_code() {
-        let at = |platform, env: &[(&str, &str)]| shown(Base::CodeUser, "mcp.json", platform, env);
+        let at = |platform, env: &[(&str, &str)]| {
+            candidate_paths(Base::CodeUser, "mcp.json", platform, env)
+        };
         assert_eq!(at(Platform::Linux, &[]), ["/me/.config/Code/User/mcp.json"]);
         assert_eq!(
             at(Platform::Macos, &[]),
@@ -181,27 +184,29 @@ mod tests {
 
     #[test]
     fn a_path_is_shown_as_the_platform_writes_it() {
-        let windows = shown(Base::Home, ".kiro/settings/mcp.json", Platform::Windows, &[]);
+        let windows =
+            candidate_paths(Base::Home, ".kiro/settings/mcp.json", Platform::Windows, &[]);
         assert_eq!(windows, ["/me\\.kiro\\settings\\mcp.json"]);
     }
 
     #[test]
     fn a_variable_names_a_directory_only_when_it_is_absolute() {
-        let at = |value| shown(Base::Env("X"), "c.toml", Platform::Linux, &[("X", value)]);
+        let at =
+            |value| candidate_paths(Base::Env("X"), "c.toml", Platform::Linux, &[("X", value)]);
         assert_eq!(at("/x"), ["/x/c.toml"]);
         assert!(at("").is_empty() && at("x").is_empty());
     }
 
     #[test]
     fn the_config_directory_is_the_chosen_one_and_the_usual_one() {
-        let at = |env: &[(&str, &str)]| shown(Base::Config, "a/b", Platform::Linux, env);
+        let at = |env: &[(&str, &str)]| candidate_paths(Base::Config, "a/b", Platform::Linux, env);
         assert_eq!(at(&[("XDG_CONFIG_HOME", "/x")]), ["/x/a/b", "/me/.config/a/b"]);
         assert_eq!(at(&[("XDG_CONFIG_HOME", "/me/.config")]), ["/me/.config/a/b"]);
     }
 
     #[test]
     fn windows_has_no_etc() {
-        assert_eq!(shown(Base::System, "a", Platform::Linux, &[]), ["/etc/a"]);
-        assert!(shown(Base::System, "a", Platform::Windows, &[]).is_empty());
+        assert_eq!(candidate_paths(Base::System, "a", Platform::Linux, &[]), ["/etc/a"]);
+        assert!(candidate_paths(Base::System, "a", Platform::Windows, &[]).is_empty());
     }
 }

@@ -1,20 +1,21 @@
-//! Owns finding a few rare characters in a long text, by their first bytes.
-//! Invariant: none of them is passed over; what is found may also be a neighbour of theirs beyond the first plane.
+//! Owns finding a few rare characters in a long text by their first bytes.
+//! Invariant: none of them is missed; outside of the basic multilingual plane, neighbours of a character may be found
+//! too.
 
-/// So many bytes are looked at together.
+/// How many bytes are checked together.
 const STRIDE: usize = 32;
 
-/// The first three bytes of some characters that are not ASCII.
-pub(crate) struct Beginnings {
-    /// For each first byte its place in `seconds`, counted from one.
+/// The first three bytes of a set of non-ASCII characters.
+pub(crate) struct LeadingBytes {
+    /// For each first byte, its index in `seconds`, counted from one.
     firsts: [u8; 256],
-    /// For each second byte the third ones, a bit each. The upper two bits of both are the same in every character.
+    /// For each second byte, a bit set of third bytes. The upper two bits are the same in every continuation byte.
     seconds: Vec<[u64; 64]>,
 }
 
-impl Beginnings {
-    pub(crate) fn of(chars: impl IntoIterator<Item = char>) -> Self {
-        let mut set = Beginnings { firsts: [0; 256], seconds: Vec::new() };
+impl LeadingBytes {
+    pub(crate) fn new(chars: impl IntoIterator<Item = char>) -> Self {
+        let mut set = LeadingBytes { firsts: [0; 256], seconds: Vec::new() };
         for c in chars.into_iter().filter(|c| !c.is_ascii()) {
             let mut bytes = [0; 4];
             let length = c.encode_utf8(&mut bytes).len();
@@ -29,9 +30,9 @@ impl Beginnings {
         set
     }
 
-    /// Where a character begins that may be one of them.
+    /// The positions of characters that may be in the set.
     pub(crate) fn find(&self, text: &str) -> impl Iterator<Item = usize> {
-        // Inside a character no first byte occurs.
+        // A first byte never occurs inside a character.
         let bytes = text.as_bytes();
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -43,7 +44,7 @@ impl Beginnings {
                 }
                 for _ in 0..stride.len() {
                     at += 1;
-                    if self.begins(&bytes[at - 1..]) {
+                    if self.matches_at(&bytes[at - 1..]) {
                         return Some(at - 1);
                     }
                 }
@@ -52,7 +53,7 @@ impl Beginnings {
         })
     }
 
-    fn begins(&self, bytes: &[u8]) -> bool {
+    fn matches_at(&self, bytes: &[u8]) -> bool {
         let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
         match self.firsts[usize::from(byte(0))] {
             0 => false,
@@ -76,7 +77,7 @@ mod tests {
     #[test]
     fn every_one_of_them_is_found_wherever_it_stands() {
         let wanted = ['\u{ad}', '\u{200b}', '\u{e0041}'];
-        let set = Beginnings::of(wanted);
+        let set = LeadingBytes::new(wanted);
         for c in wanted {
             for before in 0..20 {
                 for other in ["x", "é", "日", "👧"] {
