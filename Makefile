@@ -82,6 +82,8 @@ test-reference: reference
 lint: $(VENV)/ready node_modules/ready
 	cargo fmt --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy -p mcpool --no-default-features -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc -p mcpool --no-deps
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/mcpool

@@ -38,8 +38,8 @@ use pin_file::{PinFile, PinKey};
 pub struct Tool {
     /// The name in the catalog.
     pub name: String,
-    /// The tool itself.
-    pub of: Arc<ServerTool>,
+    /// The tool as its server lists it.
+    pub definition: Arc<ServerTool>,
     /// Whether it can be called at once.
     pub state: ToolState,
     /// Whether a person should approve its calls.
@@ -144,17 +144,17 @@ impl Catalog {
         let named = names.name_all(&all, &untrusted);
         let mut withheld = HashMap::new();
         let mut tools = Vec::with_capacity(all.len());
-        for ((name, of), slice) in named.into_iter().zip(all).zip(shown()) {
-            if !slice.offer.has(&of) {
-                withheld.insert(name, of);
+        for ((name, definition), slice) in named.into_iter().zip(all).zip(shown()) {
+            if !slice.offer.has(&definition) {
+                withheld.insert(name, definition);
                 continue;
             }
             tools.push(Tool {
                 name,
-                requires_approval: slice.approval.applies(&of, || {
-                    slice.state == ToolState::Live && slice.offer.trusts_hints(&of)
+                requires_approval: slice.approval.applies(&definition, || {
+                    slice.state == ToolState::Live && slice.offer.trusts_hints(&definition)
                 }),
-                of,
+                definition,
                 state: slice.state,
                 provider: slice.provider.clone(),
                 executor: executor.clone(),
@@ -167,12 +167,14 @@ impl Catalog {
 
     /// The tool that has this name, offered or not.
     pub(crate) fn bearer(&self, name: &str) -> Option<&Arc<ServerTool>> {
-        self.get(name).map(|tool| &tool.of).or_else(|| self.withheld.get(name))
+        self.get(name).map(|tool| &tool.definition).or_else(|| self.withheld.get(name))
     }
 
     /// The tool of this server and raw name, if it is here.
-    pub(crate) fn of(&self, server: &str, raw_name: &str) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.of.raw_name() == raw_name && tool.of.server() == server)
+    pub(crate) fn find(&self, server: &str, raw_name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| {
+            tool.definition.raw_name() == raw_name && tool.definition.server() == server
+        })
     }
 
     /// All tools, sorted by name.
@@ -188,7 +190,7 @@ impl Catalog {
     /// The places in [`Catalog::tools`] of at most `k` tools that serve the need in `query`, best first.
     pub fn search(&self, query: &str, k: usize) -> Vec<usize> {
         self.index
-            .get_or_init(|| search::Index::build(self.tools.iter().map(|tool| &*tool.of)))
+            .get_or_init(|| search::Index::build(self.tools.iter().map(|tool| &*tool.definition)))
             .search(query, k)
     }
 }

@@ -178,6 +178,13 @@ impl Manager {
     }
 
     /// A manager for a sub-agent: the same servers, on the same connections.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// let sub_agent = manager.child()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn child(&self) -> Result<Manager> {
         self.check_open()?;
         let servers = self.0.servers.load();
@@ -197,6 +204,15 @@ impl Manager {
     }
 
     /// Every server's status, in the order of the config. Starts nothing.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// for status in manager.status() {
+    ///     println!("{} {:?} {} tools", status.name, status.state, status.tool_count);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn status(&self) -> Vec<ServerStatus> {
         if self.0.offer_settings.go_by_answers() {
             // Has the function name the tools that are to be counted.
@@ -206,6 +222,16 @@ impl Manager {
     }
 
     /// What happens from now on.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// let events = manager.events();
+    /// while let Some(event) = events.next().await {
+    ///     println!("{} {}", event.server, event.kind.name());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn events(&self) -> Events {
         self.0.sink.events.subscribe()
     }
@@ -227,6 +253,13 @@ impl Manager {
     }
 
     /// Closes for good: every later verb fails with `CLOSED`. Idempotent, bounded.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// manager.close().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         if self.check_process().is_ok() {
             self.0.closed.store(true, Ordering::Release);

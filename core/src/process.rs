@@ -34,7 +34,7 @@ mod stdout;
 
 pub(crate) use activity::Activity;
 use child::Child;
-use guardian::{is_registered, permit_to_start, register, unregister};
+use guardian::{permit_to_start, register, unregister};
 pub(crate) use run_command::{RunError, run_command};
 pub(crate) use spawn::Program;
 use spawn::spawn;
@@ -92,6 +92,13 @@ impl Exit {
         let mut receiver = self.0.clone();
         // The sender is dropped only with the runtime.
         receiver.wait_for(Option::is_some).await.ok().and_then(|status| *status)
+    }
+
+    /// Waits for the rest of the group: the task that ends it drops the sender last. Bounded.
+    async fn wait_for_group(&self) {
+        let mut receiver = self.0.clone();
+        let dropped = async { while receiver.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(2 * END_STEP_LIMIT, dropped).await;
     }
 
     fn is_over(&self) -> bool {
@@ -209,10 +216,10 @@ impl Process {
 
     /// Resolves when the rest of the group has ended too, or at once while the leader lives. Bounded.
     pub(crate) fn rest_ended(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (group, exit) = (self.group, self.exit.clone());
+        let exit = self.exit.clone();
         async move {
             if exit.is_over() {
-                group_ended(group).await;
+                exit.wait_for_group().await;
             }
         }
     }
@@ -246,15 +253,7 @@ async fn end_tree(group: Pid, exit: Exit) {
             break;
         }
     }
-    group_ended(group).await;
-}
-
-/// Waits for the rest of the group, which the task that saw the leader exit ends.
-async fn group_ended(group: Pid) {
-    let deadline = Instant::now() + 2 * END_STEP_LIMIT;
-    while is_registered(group) && Instant::now() < deadline {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    exit.wait_for_group().await;
 }
 
 /// Ends grandchildren that outlived the leader.

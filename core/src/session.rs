@@ -2,6 +2,7 @@
 //! deadlines, and what the server asks.
 //! Invariant: every request ends in exactly one outcome, and a late or second answer is dropped.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -71,6 +72,8 @@ pub(crate) struct Session {
     last_id: AtomicU64,
     table: Mutex<Table>,
     deadline_moved: Notify,
+    /// Rings at each change of the table once no more calls are taken.
+    ending: Notify,
     /// The longest that a request of ours may go unanswered, in microseconds.
     request_timeout_us: AtomicU64,
     started: Instant,
@@ -94,6 +97,7 @@ impl Session {
             last_id: AtomicU64::new(0),
             table: Mutex::new(Table::new(counters)),
             deadline_moved: Notify::new(),
+            ending: Notify::new(),
             request_timeout_us: AtomicU64::new(table::NEVER),
             started: Instant::now(),
             events,
@@ -191,7 +195,7 @@ impl Session {
         let together = reader.as_ref().is_some_and(|mailbox| !alone || mailbox.is_busy());
         let flush = if together { Flush::Later } else { Flush::Now };
         if let Err(error) = wire.send(message, Some(id), flush) {
-            let pending = lock(&self.table).remove(id);
+            let pending = self.change_table(|table| table.remove(id));
             return match pending.and_then(Pending::into_call) {
                 Some((waiter, _, request)) => {
                     Err(UnsentCall { error: error.with_server(&self.server), waiter, request })
@@ -208,10 +212,7 @@ impl Session {
 
     /// The caller has given up: nobody waits any more, and the server may stop working.
     pub(crate) fn cancel(&self, id: u64) {
-        let (pending, resent) = {
-            let mut table = lock(&self.table);
-            (table.remove(id), table.resent(id))
-        };
+        let (pending, resent) = self.change_table(|table| (table.remove(id), table.resent(id)));
         match (pending, resent) {
             (Some(_), _) => drop(self.send_cancelled(id, "the caller gave up")),
             (None, Some(resent)) => resent.cancel(),
@@ -266,10 +267,9 @@ impl Session {
     /// go back to their senders.
     fn fail_all(&self, error: Error, unread: Option<&Unread>) -> bool {
         let is_unread = |id| unread.is_some_and(|unread| unread.proves(id));
-        let (was_open, ended) = {
-            let mut table = lock(&self.table);
+        let (was_open, ended) = self.change_table(|table| {
             (table.closed().is_none(), table.close(error.clone(), is_unread))
-        };
+        });
         for (pending, after) in ended {
             match after {
                 AfterClose::Fail(executed) => {
@@ -299,20 +299,42 @@ impl Session {
 
     /// Takes no new calls; those under way may still end by themselves.
     pub(crate) fn retire(&self, error: Error) {
-        lock(&self.table).refuse(error.with_server(&self.server));
+        self.change_table(|table| table.refuse(error.with_server(&self.server)));
     }
 
     /// Takes no new calls, provided that none is under way.
     pub(crate) fn retire_if_quiet(&self) -> bool {
-        let mut table = lock(&self.table);
-        table.is_empty() && table.refuse(self.not_sent("was shut down because nobody called it"))
+        let error = self.not_sent("was shut down because nobody called it");
+        self.change_table(|table| table.is_empty() && table.refuse(error))
     }
 
-    /// Waits for the end of all calls under way; each has a deadline of its own.
+    /// Waits for the end of all calls under way in a session that takes no more; each has a deadline of its own.
     pub(crate) async fn quiet(&self) {
-        while !lock(&self.table).is_empty() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+        self.wait_for_table(|table| table.is_empty().then_some(())).await;
+    }
+
+    /// Waits until `found` finds something in the table of a session that takes no more calls.
+    async fn wait_for_table<T>(&self, found: impl Fn(&Table) -> Option<T>) -> T {
+        loop {
+            let mut changed = pin!(self.ending.notified());
+            // Registered before the table is read: a change in between is not missed.
+            changed.as_mut().enable();
+            if let Some(found) = found(&lock(&self.table)) {
+                return found;
+            }
+            changed.await;
         }
+    }
+
+    fn change_table<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
+        let mut table = lock(&self.table);
+        let changed = change(&mut table);
+        let is_ending = table.closed().is_some();
+        drop(table);
+        if is_ending {
+            self.ending.notify_waiters();
+        }
+        changed
     }
 
     fn open_table(&self) -> Result<MutexGuard<'_, Table>> {
@@ -340,7 +362,8 @@ impl Session {
 
     fn answer(&self, id: u64, outcome: Outcome) {
         let now_us = self.now_us();
-        let Some(pending) = lock(&self.table).finish(id, &outcome, now_us) else {
+        let finished = self.change_table(|table| table.finish(id, &outcome, now_us));
+        let Some(pending) = finished else {
             return tracing::debug!(server = &*self.server, id, "an answer that nobody waits for");
         };
         let outcome = outcome.map_err(|error| error.with_server(&self.server));

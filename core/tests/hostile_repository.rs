@@ -311,7 +311,7 @@ async fn use_every_verb(world: &World, case: &str) {
             }
             check(world, &what("connect, call_tool, wait_for"), &said);
             for tool in manager.get_tools().tools() {
-                let server = tool.of.server().to_owned();
+                let server = tool.definition.server().to_owned();
                 assert!(is_users(world, &server), "{}: {server}", what("get_tools"));
             }
             manager.search_tools("echo", 5);

@@ -63,7 +63,7 @@ async fn the_standing_stream_is_opened_again_and_carries_what_comes_later() {
     until("the stream was opened again", || gets(&journal).len() >= 3).await;
     call(&manager, "change_tools", json!({"name": "fresh"})).await.expect("an answer");
     until("the new tool is known", || {
-        manager.get_tools().tools().iter().any(|tool| tool.of.raw_name() == "fresh")
+        manager.get_tools().tools().iter().any(|tool| tool.definition.raw_name() == "fresh")
     })
     .await;
     until("the stream goes on after what came", || {

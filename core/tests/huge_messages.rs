@@ -296,7 +296,11 @@ async fn a_tool_list_of_any_kind_costs_a_small_multiple_of_its_length() {
             let _ = manager.connect("s").await;
             let catalog = manager.get_tools();
             for tool in catalog.tools() {
-                let _ = (tool.of.fingerprint(), tool.of.signals().len(), tool.of.input_schema());
+                let _ = (
+                    tool.definition.fingerprint(),
+                    tool.definition.signals().len(),
+                    tool.definition.input_schema(),
+                );
             }
             let _ = catalog.search("good", 5);
         })

@@ -101,7 +101,7 @@ async fn what_a_server_offers_holds_none_of_its_secrets() {
     manager.connect_all().await.unwrap();
     let catalog = manager.get_tools();
     let tool = catalog.tools().iter().find(|tool| tool.name.contains("reveal")).unwrap();
-    let of = &tool.of;
+    let of = &tool.definition;
     let schema = of.input_schema();
     let seen = [&tool.name, of.raw_name(), of.json(), &of.description(), &schema].join("\n");
     for form in [SECRET.to_owned(), hex(SECRET), STANDARD.encode(SECRET)] {

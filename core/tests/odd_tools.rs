@@ -31,8 +31,8 @@ impl Drop for Listing {
 
 fn schema_of(manager: &Manager, raw_name: &str) -> String {
     let catalog = manager.get_tools();
-    let tool = catalog.tools().iter().find(|tool| tool.of.raw_name() == raw_name);
-    tool.expect("the tool is offered").of.input_schema()
+    let tool = catalog.tools().iter().find(|tool| tool.definition.raw_name() == raw_name);
+    tool.expect("the tool is offered").definition.input_schema()
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn whatever_its_name_a_tool_can_be_called_by_both_names() {
     let (manager, _listing) = Listing::of("names", &entries).await;
     let catalog = manager.get_tools();
     for name in &names {
-        let tool = catalog.tools().iter().find(|tool| tool.of.raw_name() == name).unwrap();
+        let tool = catalog.tools().iter().find(|tool| tool.definition.raw_name() == name).unwrap();
         assert!(std::ptr::eq(catalog.get(&tool.name).unwrap(), tool));
         let expected = format!("{name} ran");
         assert_eq!(call(&manager, name, json!({})).await.unwrap().text(), expected);

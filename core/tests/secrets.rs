@@ -40,9 +40,12 @@ async fn no_secret_is_in_anything_that_is_said_of_a_server() {
     heard.show("discovery of the manager", &manager.discovery());
 
     let catalog = manager.get_tools();
-    assert!(catalog.tools().iter().any(|tool| tool.of.raw_name() == "parrot"), "{catalog:?}");
+    assert!(
+        catalog.tools().iter().any(|tool| tool.definition.raw_name() == "parrot"),
+        "{catalog:?}"
+    );
     for tool in catalog.tools() {
-        let (of, name) = (&tool.of, &tool.name);
+        let (of, name) = (&tool.definition, &tool.name);
         heard.show(&format!("tool {name}"), tool);
         heard.say(name, [of.json(), &of.description(), &of.input_schema()].join("\n"));
     }

@@ -217,7 +217,7 @@ async fn the_name_of_a_tool_is_marked_unless_it_is_a_plain_one() {
         let mut server = stdio(&["--tools-file", tools.to_str().unwrap()]);
         let manager = connected(server.clone()).await;
         let catalog = manager.get_tools();
-        let tool = catalog.tools().iter().find(|tool| tool.of.raw_name() == name);
+        let tool = catalog.tools().iter().find(|tool| tool.definition.raw_name() == name);
         let tool = tool.expect("the tool").clone();
         server["disabledTools"] = json!(["*"]);
         let config = Config::from_value(json!({"mcpServers": {"s": server}})).unwrap();

@@ -17,7 +17,8 @@ impl NativeCatalog {
     #[napi]
     pub fn names(&self) -> String {
         let tools = self.0.tools().iter();
-        let names = tools.flat_map(|tool| [&tool.name, tool.of.server(), tool.of.raw_name()]);
+        let names = tools
+            .flat_map(|tool| [&tool.name, tool.definition.server(), tool.definition.raw_name()]);
         to_json(&names.collect::<Vec<&str>>())
     }
 
@@ -92,6 +93,6 @@ impl NativeCatalog {
     }
 
     fn tool(&self, index: u32) -> Option<&ServerTool> {
-        self.shown(index).map(|tool| &*tool.of)
+        self.shown(index).map(|tool| &*tool.definition)
     }
 }

@@ -24,7 +24,7 @@ impl Tool {
     }
 
     pub(crate) fn of(&self) -> &ServerTool {
-        &self.core.of
+        &self.core.definition
     }
 
     pub(crate) fn manager(&self) -> &Manager {

@@ -99,7 +99,7 @@ impl Index {
         let exact = self.postings.get(term);
         let alike = self.alike(term).filter(|_| exact.is_none()).map(|having| (having, LIKENESS));
         let synonyms =
-            self.synonyms.of(term).iter().filter_map(|synonyms| self.postings.get(synonyms));
+            self.synonyms.lookup(term).iter().filter_map(|synonyms| self.postings.get(synonyms));
         let others: Vec<(&Having, f32)> =
             synonyms.map(|having| (having, KINSHIP)).chain(alike).collect();
         let found = others.iter().map(|(having, _)| *having).chain(exact).flatten();

@@ -119,7 +119,7 @@ impl Call {
 
     fn typed_arguments(&self, pairs: &[Pair], manager: &Manager) -> Result<Arguments, Failure> {
         let catalog = manager.get_tools();
-        let mut tools = catalog.tools().iter().map(|tool| &tool.of);
+        let mut tools = catalog.tools().iter().map(|tool| &tool.definition);
         let tool = tools.find(|of| of.server() == self.server && of.raw_name() == self.tool);
         // An unknown tool is reported by the call itself.
         let schema = tool.and_then(|tool| serde_json::from_str(&tool.input_schema()).ok());

@@ -72,10 +72,9 @@ async fn connect(manager: &Manager, screen: &mut Screen) -> Result<Value, Failur
 fn tools(manager: &Manager, screen: &mut Screen) -> Value {
     heading(screen, "Tools, as an agent sees them");
     let catalog = manager.get_tools();
-    let rows = catalog
-        .tools()
-        .iter()
-        .map(|tool| vec![Cell::new(Tint::Bold, &tool.name), Cell::plain(tool.of.description())]);
+    let rows = catalog.tools().iter().map(|tool| {
+        vec![Cell::new(Tint::Bold, &tool.name), Cell::plain(tool.definition.description())]
+    });
     screen.table(INDENT, &["NAME", "DESCRIPTION"], rows.collect());
     json!(catalog.tools().iter().map(ToolJson::new).collect::<Vec<_>>())
 }

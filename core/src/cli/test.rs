@@ -52,7 +52,8 @@ impl Test {
                 return Ok(FAILED);
             };
             let catalog = manager.get_tools();
-            let tools: Vec<&str> = catalog.tools().iter().map(|tool| tool.of.raw_name()).collect();
+            let tools: Vec<&str> =
+                catalog.tools().iter().map(|tool| tool.definition.raw_name()).collect();
             screen.document(&json!({
                 "server": name,
                 "ok": true,

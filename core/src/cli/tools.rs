@@ -112,7 +112,7 @@ impl Tools {
     /// Sorted by server for people, unless search results keep their rank.
     fn sorted_for_people<'a>(&self, mut tools: Vec<&'a Tool>) -> Vec<&'a Tool> {
         if self.search.is_none() {
-            tools.sort_by_key(|tool| (tool.of.server(), tool.of.raw_name()));
+            tools.sort_by_key(|tool| (tool.definition.server(), tool.definition.raw_name()));
         }
         tools
     }
@@ -120,9 +120,9 @@ impl Tools {
 
 fn show(tools: &[&Tool], empty_note: &str, connected: &Connected, screen: &mut Screen) {
     let rows = tools.iter().map(|tool| {
-        let server = Cell::plain(tool.of.server());
-        let name = Cell::new(Tint::Bold, tool.of.raw_name());
-        vec![server, name, Cell::plain(tool.of.description())]
+        let server = Cell::plain(tool.definition.server());
+        let name = Cell::new(Tint::Bold, tool.definition.raw_name());
+        vec![server, name, Cell::plain(tool.definition.description())]
     });
     if !tools.is_empty() {
         screen.table("", &["SERVER", "TOOL", "DESCRIPTION"], rows.collect());
@@ -157,8 +157,8 @@ impl<'a> OpenAi<'a> {
     fn new(tool: &'a Tool) -> Self {
         let function = Function {
             name: &tool.name,
-            description: tool.of.description(),
-            parameters: RawValue::from_string(tool.of.input_schema()).ok(),
+            description: tool.definition.description(),
+            parameters: RawValue::from_string(tool.definition.input_schema()).ok(),
         };
         OpenAi { r#type: "function", function }
     }
@@ -176,8 +176,8 @@ impl<'a> Anthropic<'a> {
     fn new(tool: &'a Tool) -> Self {
         Anthropic {
             name: &tool.name,
-            description: tool.of.description(),
-            input_schema: RawValue::from_string(tool.of.input_schema()).ok(),
+            description: tool.definition.description(),
+            input_schema: RawValue::from_string(tool.definition.input_schema()).ok(),
         }
     }
 }
@@ -207,20 +207,20 @@ pub(super) struct ToolJson<'a> {
 }
 
 impl<'a> ToolJson<'a> {
-    pub(super) fn new(Tool { name, of, state, requires_approval, .. }: &'a Tool) -> Self {
+    pub(super) fn new(Tool { name, definition, state, requires_approval, .. }: &'a Tool) -> Self {
         let raw = |json: &'a str| serde_json::from_str(json).ok();
         ToolJson {
             name,
-            server: of.server(),
-            raw_name: of.raw_name(),
-            title: of.title(),
-            description: of.description(),
-            input_schema: RawValue::from_string(of.input_schema()).ok(),
-            output_schema: of.output_schema().and_then(raw),
-            annotations: of.annotations().and_then(raw),
+            server: definition.server(),
+            raw_name: definition.raw_name(),
+            title: definition.title(),
+            description: definition.description(),
+            input_schema: RawValue::from_string(definition.input_schema()).ok(),
+            output_schema: definition.output_schema().and_then(raw),
+            annotations: definition.annotations().and_then(raw),
             state: *state,
             requires_approval: *requires_approval,
-            fingerprint: of.fingerprint(),
+            fingerprint: definition.fingerprint(),
         }
     }
 }

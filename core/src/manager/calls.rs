@@ -40,6 +40,17 @@ pub enum ToolRef<'a> {
 
 impl Manager {
     /// Calls a tool. Dropping the future gives the call up and tells the server.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// use mcpool::{Arguments, CallOptions};
+    ///
+    /// let arguments = Arguments::from_json(r#"{"timezone": "UTC"}"#)?;
+    /// let result = manager.call_tool("time", "get_current_time", arguments, CallOptions::default()).await?;
+    /// println!("{}", result.text());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn call_tool(
         &self,
         server: &str,

@@ -93,6 +93,17 @@ impl Manager {
     /// servers that are late are represented by the tools that the cache knows, and come up behind; for a late server
     /// without a cache it waits, within the server's own timeout.
     /// One server's failure is in the report; only a `required` server's makes this an error.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// let report = manager.connect_all().await?;
+    /// println!("{:?} are up", report.connected);
+    /// for (server, error) in &report.failed {
+    ///     eprintln!("{server}: {error}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn connect_all(&self) -> impl Future<Output = Result<ConnectReport>> + Send + use<> {
         let manager = self.clone();
         on_runtime(async move {
@@ -134,6 +145,13 @@ impl Manager {
 
     /// Resolves when the server is connected, however many attempts that takes, or with its error when nothing more
     /// is tried or the limit has passed (by default the server's own timeout). Starts nothing.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// manager.wait_for("time", Some(std::time::Duration::from_secs(5))).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn wait_for(
         &self,
         server: &str,

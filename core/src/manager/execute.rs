@@ -40,7 +40,8 @@ impl ToolExecutor for WeakManager {
         arguments: Result<Arguments>,
         options: CallOptions,
     ) -> Execution {
-        let (manager, of, provider) = (self.clone(), tool.of.clone(), tool.provider_shared());
+        let (manager, of, provider) =
+            (self.clone(), tool.definition.clone(), tool.provider_shared());
         let call = self.manager().and_then(|manager| {
             Ok(manager.call_tool(of.server(), of.raw_name(), arguments?, options))
         });

@@ -76,6 +76,14 @@ impl Manager {
     /// Reads the config file again, or looks again for what can be discovered, and applies the difference: servers that
     /// are the same keep their connections and calls, others are closed, connected or restarted; settings change in
     /// place.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// let report = manager.reload().await?;
+    /// println!("new: {:?}, gone: {:?}", report.added, report.removed);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn reload(&self) -> impl Future<Output = Result<ReloadReport>> + Send + use<> {
         let manager = self.clone();
         on_runtime(async move {

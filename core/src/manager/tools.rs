@@ -34,6 +34,15 @@ impl Manager {
     /// The tools of all servers that are up, or will be, sorted by name. Where a server has announced that its tools
     /// changed, this blocks until they are known, for a second at most: the list after a call holds what the call has
     /// changed.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// for tool in manager.get_tools().tools() {
+    ///     println!("{}: {}", tool.name, tool.definition.description());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get_tools(&self) -> Arc<Catalog> {
         self.await_announced_tools();
         self.catalog()
@@ -81,6 +90,15 @@ impl Manager {
     }
 
     /// At most `k` tools that serve the need in `query`, best first: for agents with more tools than they can read.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// for tool in manager.search_tools("what time is it in Tokyo", 5) {
+    ///     println!("{}", tool.name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn search_tools(&self, query: &str, k: usize) -> Vec<Tool> {
         let catalog = self.get_tools();
         let found = catalog.search(query, k).into_iter();
@@ -129,7 +147,7 @@ impl Manager {
     pub(super) fn was_offered(&self, server: &str, raw_name: &str) -> bool {
         let built = lock(&self.0.catalog);
         let is_it = |(of, tool): &(String, String)| of == server && tool == raw_name;
-        built.catalog.of(server, raw_name).is_some() || built.former.values().any(is_it)
+        built.catalog.find(server, raw_name).is_some() || built.former.values().any(is_it)
     }
 
     /// The tool that has this name, or had it before.
@@ -138,7 +156,7 @@ impl Manager {
             return Some(tool.clone());
         }
         let (server, tool) = lock(&self.0.catalog).former.get(name).cloned()?;
-        catalog.of(&server, &tool).map(|tool| tool.of.clone())
+        catalog.find(&server, &tool).map(|tool| tool.definition.clone())
     }
 }
 
@@ -148,7 +166,8 @@ impl BuiltCatalog {
         self.version = version;
         for tool in before.tools() {
             if self.catalog.bearer(&tool.name).is_none() {
-                let of = (tool.of.server().to_owned(), tool.of.raw_name().to_owned());
+                let of =
+                    (tool.definition.server().to_owned(), tool.definition.raw_name().to_owned());
                 self.former.insert(tool.name.clone(), of);
             }
         }

@@ -76,10 +76,6 @@ pub(super) fn unregister(group: Pid) {
     lock(REGISTERED.get()).remove(&group.as_raw_nonzero().get());
 }
 
-pub(super) fn is_registered(group: Pid) -> bool {
-    lock(REGISTERED.get()).contains(&group.as_raw_nonzero().get())
-}
-
 /// Permission to start a server, held until its group is registered. `None` once our exit has begun: a server that is
 /// restarted then would be left behind.
 pub(super) fn permit_to_start() -> Option<RwLockReadGuard<'static, bool>> {

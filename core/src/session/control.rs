@@ -9,9 +9,8 @@ use tokio::sync::oneshot;
 
 use super::table::{self, Pending};
 use super::{Session, message};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::process::EXIT_REPORT;
-use crate::sync::lock;
 
 impl Session {
     /// Limits the time of control requests from now on. Before that, the connect has its own limit.
@@ -58,12 +57,8 @@ impl Session {
 
     /// Waits for the end of the session; gives its error.
     async fn end_error(&self) -> Error {
-        loop {
-            if let Err(error) = self.open_table() {
-                return error;
-            }
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        let error = self.wait_for_table(|table| table.closed().cloned()).await;
+        error.with_executed(Executed::No)
     }
 
     /// Asks the server for a sign of life; any answer is one. The caller limits the time.
@@ -93,7 +88,7 @@ struct ControlGuard<'a> {
 
 impl Drop for ControlGuard<'_> {
     fn drop(&mut self) {
-        let unanswered = lock(&self.session.table).remove(self.id).is_some();
+        let unanswered = self.session.change_table(|table| table.remove(self.id)).is_some();
         if let (true, Some(wire)) = (unanswered, self.session.wire.get()) {
             wire.abandon(self.id);
         }

@@ -17,13 +17,11 @@ pub(super) async fn watch(session: Weak<Session>) {
         if let Some(due_us) = due_us {
             strong.read_arrived(Duration::from_micros(now_us - due_us)).await;
         }
-        let (expired, next) = {
-            let mut table = lock(&strong.table);
-            if table.closed().is_some() && table.is_empty() {
-                return;
-            }
-            table.expire(now_us)
-        };
+        let expired = strong.change_table(|table| {
+            let is_over = table.closed().is_some() && table.is_empty();
+            (!is_over).then(|| table.expire(now_us))
+        });
+        let Some((expired, next)) = expired else { return };
         let expired: Vec<_> = expired
             .into_iter()
             .map(|(id, pending)| (strong.send_cancelled(id, "timed out"), pending))

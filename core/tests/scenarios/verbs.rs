@@ -151,7 +151,9 @@ fn chosen(manager: &Manager, step: &Value) -> mcpool::Tool {
     let catalog = manager.get_tools();
     let is_meant = |tool: &&mcpool::Tool| match step["name"].as_str() {
         Some(name) => tool.name == name,
-        None => step["server"] == tool.of.server() && step["tool"] == tool.of.raw_name(),
+        None => {
+            step["server"] == tool.definition.server() && step["tool"] == tool.definition.raw_name()
+        }
     };
     catalog.tools().iter().find(is_meant).unwrap_or_else(|| panic!("no tool for {step}")).clone()
 }
@@ -160,10 +162,10 @@ fn describe(tool: &mcpool::Tool) -> Value {
     let parsed =
         |text: Option<&str>| text.map_or(Value::Null, |text| serde_json::from_str(text).unwrap());
     json!({
-        "name": tool.name, "server": tool.of.server(), "raw_name": tool.of.raw_name(),
-        "title": tool.of.title(), "description": tool.of.description(),
-        "input_schema": parsed(Some(&tool.of.input_schema())), "output_schema": parsed(tool.of.output_schema()),
-        "annotations": parsed(tool.of.annotations()), "requires_approval": tool.requires_approval,
-        "provider": tool.provider(), "state": tool.state, "signals": tool.of.signals(),
+        "name": tool.name, "server": tool.definition.server(), "raw_name": tool.definition.raw_name(),
+        "title": tool.definition.title(), "description": tool.definition.description(),
+        "input_schema": parsed(Some(&tool.definition.input_schema())), "output_schema": parsed(tool.definition.output_schema()),
+        "annotations": parsed(tool.definition.annotations()), "requires_approval": tool.requires_approval,
+        "provider": tool.provider(), "state": tool.state, "signals": tool.definition.signals(),
     })
 }

@@ -175,7 +175,7 @@ impl Synonyms {
         Synonyms(synonyms)
     }
 
-    pub(super) fn of(&self, word: &str) -> &[String] {
+    pub(super) fn lookup(&self, word: &str) -> &[String] {
         self.0.get(word).map_or(&[], Vec::as_slice)
     }
 }

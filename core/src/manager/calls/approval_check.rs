@@ -226,7 +226,7 @@ fn read_answer(server: &str, answer: Option<String>) -> Decision {
 }
 
 fn name_in(catalog: &Catalog, tool: &ServerTool) -> Option<String> {
-    catalog.of(tool.server(), tool.raw_name()).map(|known| known.name.clone())
+    catalog.find(tool.server(), tool.raw_name()).map(|known| known.name.clone())
 }
 
 fn not_sent(kind: ErrorKind, tool: &ServerTool, text: String) -> Error {
