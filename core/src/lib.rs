@@ -1,9 +1,11 @@
 //! One pool of MCP connections for every agent.
 //!
-//! The flow is the tree, one module per stage:
-//! `config` (as written) → `resolve` (can be started or dialled) → `wire` (bytes) → `session` (one JSON-RPC
-//! conversation) → `connection` (its life) → `catalog` (tools under names) → `call` → `result`; `manager` brings the
-//! stages together, `mailbox` carries answers into the event loops of host languages.
+//! The modules are the stages that a server passes through:
+//! `config` (as written) → `discover` (which file wins) → `resolve` (can be started or dialled) → `wire` (bytes) →
+//! `session` (one JSON-RPC session) → `connection` (state, restarts, health) → `catalog` (tools under names) → `pool`
+//! (shared by name) → `manager` (one agent's view). `trust` decides what a project's definitions may do, `call` and
+//! `result` are what a caller gives and gets, and `mailbox` carries answers into the event loops of host languages.
+//! `ARCHITECTURE.md` lists every module in its order.
 //!
 //! ```no_run
 //! # async fn demo() -> mcpool::Result<()> {
@@ -101,10 +103,6 @@ pub use trust::{
     QuestionFile, Replaced, Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, discover,
     questions, trust, trust_these, trusted, untrust,
 };
-
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/quickstart.md")]
