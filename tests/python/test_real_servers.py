@@ -157,7 +157,7 @@ def test_filesystem_without_its_directory_tells_why(tmp_path: Path) -> None:
         report = manager.connect_all()
         error = report.failed["files"]
         assert type(error) is mcpool.ConnectFailedError
-        assert "nowhere" in error.message
+        assert "nowhere" in (error.stderr or "")
 
 
 def test_memory_remembers(tmp_path: Path) -> None:

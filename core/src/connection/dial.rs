@@ -77,9 +77,21 @@ pub(super) async fn dial(
         // While this process did not run, its time did not run out either.
         deadline = Instant::now() + overdue.min(config.timeout);
     };
-    match outcome {
-        Some(outcome) => outcome.map_err(failed),
-        None => Err(late()),
+    if let Some(Ok(connected)) = outcome {
+        return Ok(connected);
+    }
+    let_stderr_be_read().await;
+    Err(match outcome {
+        Some(Err(error)) => failed(error),
+        _ => late(),
+    })
+}
+
+/// Gives the task that reads stderr its turn: what the server wrote before the failure is in the pipe by now. A task that
+/// yields runs again after the runtime has looked for readable descriptors.
+async fn let_stderr_be_read() {
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
     }
 }
 
