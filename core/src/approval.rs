@@ -70,6 +70,7 @@ impl OnApproval {
     }
 
     /// Asks whoever waits for the call: with a [`crate::host::Letter::Question`], or by [`crate::CallOptions::on_question`].
+    #[doc(hidden)]
     pub fn of_caller() -> OnApproval {
         OnApproval(Approver::Caller)
     }

@@ -145,12 +145,14 @@ impl CallOptions {
     }
 
     /// A timeout in seconds, as callers of other languages write it.
+    #[doc(hidden)]
     pub fn read_timeout(seconds: f64) -> Result<Duration> {
         let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
         limit.ok_or_else(|| invalid("A timeout must be a finite time above 0"))
     }
 
     /// `_meta` from compact JSON text whose writer is trusted to write valid JSON; it must be an object.
+    #[doc(hidden)]
     pub fn read_meta(json: Vec<u8>) -> Result<Arguments> {
         Arguments::from_writer(json)
             .map_err(|_| invalid("The meta of a call must be a JSON object"))

@@ -252,6 +252,7 @@ impl Error {
     }
 
     /// Whether the server's program is not there.
+    #[cfg(feature = "cli")]
     pub(crate) fn is_program_missing(&self) -> bool {
         let missing = rustix::io::Errno::NOENT.raw_os_error();
         let is_missing = |cause: &Cause| match cause {

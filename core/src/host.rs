@@ -2,7 +2,7 @@
 //! It changes with the bindings and is no part of the crate's stable interface.
 
 pub use crate::mailbox::{Address, Letter, Mailbox};
-pub use crate::manager::{Attributes, CallHandle, CallTelemetry, ToolRef, telemetry_words};
+pub use crate::manager::CallHandle;
 pub use crate::options::{Language, OptionInfo, OptionKind};
 pub use crate::question::{Listening, Questions, Taken};
 pub use crate::result::{Failure, Origin};

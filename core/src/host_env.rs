@@ -128,6 +128,7 @@ impl HostEnv {
     }
 
     /// Reads `{"env": {…}, "home": "…", "platform": "linux"}` or null, which is the process's own.
+    #[doc(hidden)]
     pub fn from_json(text: &str) -> Result<HostEnv> {
         let written: Option<WrittenHostEnv> = crate::redact::from_json(text).map_err(|why| {
             let text = format!("The host environment cannot be used: {why}");

@@ -90,7 +90,8 @@ pub use error::{
 pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
 pub use host_env::{HostEnv, Platform};
 pub use manager::{
-    CacheDir, ConnectReport, Manager, ManagerOptions, PendingWithoutCache, ReloadReport, Telemetry,
+    Attributes, CacheDir, CallTelemetry, ConnectReport, Manager, ManagerOptions,
+    PendingWithoutCache, ReloadReport, Telemetry, ToolRef, telemetry_words,
 };
 pub use pool::{Pool, PoolOptions};
 pub use question::Question;

@@ -303,6 +303,7 @@ impl Manager {
 
     /// Whether this process made the manager. In a forked child its connections are not there, and it must not be
     /// looked at either: another thread may have been writing when the fork came.
+    #[doc(hidden)]
     pub fn check_process(&self) -> Result<()> {
         if self.0.is_inherited() {
             return Err(inherited());

@@ -112,6 +112,7 @@ macro_rules! options {
 
         impl $name {
             /// The declarations of all options, in the order of the table.
+            #[doc(hidden)]
             pub const OPTIONS: &'static [$crate::options::OptionInfo] = &[$(
                 $crate::options::OptionInfo {
                     name: stringify!($field),

@@ -38,6 +38,7 @@ options! {
 
 impl PoolOptions {
     /// Reads `{"keep_alive": seconds or "always", "clock": "system" or "manual"}`.
+    #[doc(hidden)]
     pub fn from_json(text: &str, language: Language) -> Result<Self> {
         Self::read(text, language)
     }

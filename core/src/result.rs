@@ -112,6 +112,7 @@ impl ToolResult {
     }
 
     /// Which tool it is of and how a model is shown it, where that is known.
+    #[doc(hidden)]
     pub fn origin(&self) -> Option<&Origin> {
         self.0.origin.as_ref()
     }

@@ -45,8 +45,16 @@ fn sources() -> Vec<(String, PathBuf)> {
 
 /// The code of a file, without comments and without its unit tests.
 fn code_of(path: &Path) -> String {
-    let text = fs::read_to_string(path).unwrap();
-    let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+    without_tests(&fs::read_to_string(path).unwrap())
+}
+
+/// Unit tests in the file itself are the last thing in it; those in a file of their own are one line here.
+fn without_tests(text: &str) -> String {
+    let inline = text.match_indices("#[cfg(test)]\nmod ").find(|(at, _)| {
+        let declaration = text[*at..].lines().nth(1).unwrap_or_default();
+        declaration.ends_with('{')
+    });
+    let end = inline.map_or(text.len(), |(at, _)| at);
     let lines = text[..end].lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -150,4 +158,11 @@ fn paths_from_the_root_are_found_however_they_are_written() {
     assert_eq!(names, ["config", "error", "status", "sync", "wire"]);
     assert!(names_from_root("use super::error::Error;", false).is_empty());
     assert_eq!(names_from_root("use super::error::Error;", true).len(), 1);
+}
+
+#[test]
+fn code_behind_the_declaration_of_a_test_file_counts() {
+    let text = "use crate::a;\n#[cfg(test)]\nmod tests;\nuse crate::b; // crate::c\n#[cfg(test)]\nmod more {\nuse crate::d;\n}";
+    let names: Vec<_> = names_from_root(&without_tests(text), false).into_iter().collect();
+    assert_eq!(names, ["a", "b"]);
 }

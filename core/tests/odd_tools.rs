@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use common::{call, manager, stdio};
 use mcpool::Manager;
-use mcpool::host::ToolRef;
+use mcpool::ToolRef;
 use serde_json::{Value, json};
 
 struct Listing(PathBuf);

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use common::{Journal, PATIENCE, apart, call, stdio, until};
-use mcpool::host::{Address, Letter, Mailbox, ToolRef};
+use mcpool::ToolRef;
+use mcpool::host::{Address, Letter, Mailbox};
 use mcpool::{Arguments, CallOptions, Config, Executed, Manager, ManagerOptions, ToolResult};
 use serde_json::{Value, json};
 

@@ -8,7 +8,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpool::host::{Address, CallHandle, Letter, Questions, ToolRef};
+use mcpool::ToolRef;
+use mcpool::host::{Address, CallHandle, Letter, Questions};
 use mcpool::{Arguments, CallOptions, Manager, Retry};
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
 use napi::{Env, Result, check_status, sys};

@@ -71,7 +71,7 @@ pub fn model_images(json: String) -> String {
 /// JSON of the words of telemetry that do not depend on a call.
 #[napi]
 pub fn telemetry_words() -> String {
-    mcpool::host::telemetry_words().to_string()
+    mcpool::telemetry_words().to_string()
 }
 
 /// JSON of the JSON Schema of a config file.

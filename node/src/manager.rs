@@ -5,7 +5,8 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use mcpool::host::{Failure, Language, Questions, ToolRef};
+use mcpool::ToolRef;
+use mcpool::host::{Failure, Language, Questions};
 use mcpool::{CallOptions, Catalog, Config, Manager, ManagerOptions, OnApproval};
 use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpool::host::{Address, Letter, ToolRef};
+use mcpool::ToolRef;
+use mcpool::host::{Address, Letter};
 use mcpool::{Arguments, CallOptions, ErrorKind, Manager, Retry};
 use pyo3::intern;
 use pyo3::prelude::*;

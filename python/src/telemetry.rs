@@ -1,7 +1,7 @@
 //! Owns handing the words of telemetry to Python; spans and metrics are made there.
 
 use mcpool::Manager;
-use mcpool::host::ToolRef;
+use mcpool::ToolRef;
 use pyo3::prelude::*;
 
 use crate::json;
@@ -17,5 +17,5 @@ pub(crate) fn telemetry<'py>(
 /// The words that do not depend on a call.
 #[pyfunction]
 pub(crate) fn telemetry_words(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    json::from_serialize(py, &mcpool::host::telemetry_words())
+    json::from_serialize(py, &mcpool::telemetry_words())
 }

@@ -1,6 +1,7 @@
 //! Owns the Python view of a tool: parts are read when looked at.
 
-use mcpool::host::{Failure, ToolRef};
+use mcpool::ToolRef;
+use mcpool::host::Failure;
 use mcpool::{Manager, ServerTool};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};

@@ -27,7 +27,7 @@ const QUERY_TERMS: usize = 256;
 /// How far down a schema parameters are looked for.
 const SCHEMA_DEPTH: usize = 4;
 /// What a term is worth that means nearly the same as one of the query's.
-const KINSHIP: f32 = 0.8;
+const SYNONYM_WEIGHT: f32 = 0.8;
 /// What a term is worth that only begins like one of the query's.
 const LIKENESS: f32 = 0.5;
 /// What the second-best term for the same word of the query still adds, and the third.
@@ -101,7 +101,7 @@ impl Index {
         let synonyms =
             self.synonyms.lookup(term).iter().filter_map(|synonyms| self.postings.get(synonyms));
         let others: Vec<(&Having, f32)> =
-            synonyms.map(|having| (having, KINSHIP)).chain(alike).collect();
+            synonyms.map(|having| (having, SYNONYM_WEIGHT)).chain(alike).collect();
         let found = others.iter().map(|(having, _)| *having).chain(exact).flatten();
         let all = self.rarity(found.map(|(tool, _)| tool).collect::<HashSet<_>>().len());
         let own = exact.map_or(0.0, |exact| self.rarity(exact.len()));

@@ -49,6 +49,7 @@ word_options!(McpRemote);
 
 impl DiscoverOptions {
     /// Reads `{"cwd": "…", "project_config": false, …}`; missing or null fields have their defaults.
+    #[doc(hidden)]
     pub fn from_json(text: &str, language: Language) -> Result<Self> {
         Self::read(text, language)
     }

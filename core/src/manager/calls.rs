@@ -83,6 +83,7 @@ impl Manager {
     }
 
     /// Calls a tool for a host loop: the letters go to `address`. An error here means that no letter comes.
+    #[doc(hidden)]
     pub fn submit(
         &self,
         tool: ToolRef<'_>,

@@ -70,6 +70,7 @@ impl Manager {
     }
 
     /// What a model is told where a call has no result, for hosts that have errors of their own.
+    #[doc(hidden)]
     pub fn failure_for_model(&self, server: &str, tool: &str, failure: Failure<'_>) -> ForModel {
         self.origin(server, tool).present_failure(&failure)
     }

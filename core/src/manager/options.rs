@@ -84,6 +84,7 @@ const WATCH: &str = "watch";
 
 impl ManagerOptions {
     /// Reads the options of a manager on a config, such as `{"cache_dir": false}`; what is left out or null is the default.
+    #[doc(hidden)]
     pub fn from_json(text: &str, language: Language) -> Result<Self> {
         let written = Written::parse(Self::OWNER, text, language)?;
         if written.has(WATCH) {
@@ -96,11 +97,13 @@ impl ManagerOptions {
     }
 
     /// Reads the options of a manager on a file.
+    #[doc(hidden)]
     pub fn for_file(text: &str, language: Language) -> Result<Self> {
         Self::read(text, language)
     }
 
     /// Reads the options of a manager that is made by discovery, which are those of both.
+    #[doc(hidden)]
     pub fn for_discovery(text: &str, language: Language) -> Result<(DiscoverOptions, Self)> {
         let written = Written::parse("discovery and a manager", text, language)?;
         let known: Vec<&OptionInfo> =

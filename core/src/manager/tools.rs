@@ -49,12 +49,14 @@ impl Manager {
     }
 
     /// Whether a server has announced a change of its tools since somebody last waited for that.
+    #[doc(hidden)]
     pub fn has_announced_tools(&self) -> bool {
         self.0.heard_announcements.load(Ordering::Acquire) != self.0.sink.announcements()
     }
 
     /// Blocks until the tools that were announced are known, within bounds. [`Manager::get_tools`] does so itself; this is
     /// for hosts that have a lock to let go of meanwhile.
+    #[doc(hidden)]
     pub fn await_announced_tools(&self) {
         let announced = self.0.sink.announcements();
         // Our own threads are those that bring the tools.

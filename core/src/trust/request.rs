@@ -26,6 +26,7 @@ struct RequestJson {
 impl TrustRequest {
     /// Reads `{"path": "…", "servers": ["…"], "host_env": {…}}`. Unknown fields are refused: a misspelt list of
     /// servers must not become all of them.
+    #[doc(hidden)]
     pub fn from_json(verb: &str, text: &str) -> Result<TrustRequest> {
         let written = redact::from_json(text).map_err(|why| {
             let text = format!("The options of trust cannot be used: {why}");

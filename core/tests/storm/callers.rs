@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use mcpool::host::{Address, Letter, Mailbox, ToolRef};
+use mcpool::ToolRef;
+use mcpool::host::{Address, Letter, Mailbox};
 use mcpool::{Arguments, CallOptions, Manager};
 use tokio::time::timeout;
 

@@ -51,7 +51,7 @@ fn what_says_nothing_finds_nothing() {
 }
 
 #[test]
-fn a_word_that_no_tool_has_stands_for_its_kin() {
+fn a_word_that_no_tool_has_stands_for_its_synonyms() {
     assert_eq!(found(&desk(), "mailbox", 5), ["sendMail"]);
     assert_eq!(found(&desk(), "direct", 5), ["list_files"]);
 }

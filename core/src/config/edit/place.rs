@@ -43,6 +43,7 @@ impl Place {
     }
 
     /// Reads `{"file": "…"}` or `{"scope": "user" or "project", "cwd": "…"}`.
+    #[doc(hidden)]
     pub fn from_json(text: &str) -> Result<Self> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]

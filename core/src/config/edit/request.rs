@@ -16,6 +16,7 @@ pub struct EditRequest {
 
 impl EditRequest {
     /// `place` is as [`Place::from_json`] reads it; `definition` is for the verbs that take one.
+    #[doc(hidden)]
     pub fn from_json(
         verb: &str,
         place: &str,
