@@ -17,6 +17,7 @@ use crate::tool::ServerTool;
 /// Which tools need a person's word before they are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ApprovalPolicy {
     /// All, unless their server's definition says otherwise.
     #[default]
@@ -29,6 +30,7 @@ pub enum ApprovalPolicy {
 
 /// A call that waits for a person's word. Nothing of it is hidden: who approves a call must see what is sent.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct ApprovalQuestion {
     /// The server.
     pub server: String,

@@ -110,6 +110,7 @@ pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 /// never read always is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Retry {
     /// None of which nobody knows whether the tool ran.
     #[default]

@@ -35,6 +35,7 @@ use pin_file::{PinFile, PinKey};
 
 /// A tool under the name that agents use.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Tool {
     /// The name in the catalog.
     pub name: String,
@@ -166,7 +167,7 @@ impl Catalog {
     }
 
     /// The tool that has this name, offered or not.
-    pub(crate) fn bearer(&self, name: &str) -> Option<&Arc<ServerTool>> {
+    pub(crate) fn tool_named(&self, name: &str) -> Option<&Arc<ServerTool>> {
         self.get(name).map(|tool| &tool.definition).or_else(|| self.withheld.get(name))
     }
 

@@ -68,12 +68,12 @@ pub struct Mailbox {
     lent: Mutex<Vec<Arc<dyn LentReader>>>,
     /// The last drain brought several answers: the calls that follow them will leave together.
     busy: AtomicBool,
-    held_back: Mutex<HeldBack>,
+    held_back: Mutex<BufferedWriters>,
     wake: Wake,
 }
 
 #[derive(Default)]
-struct HeldBack {
+struct BufferedWriters {
     writers: Vec<Arc<dyn BufferedWriter>>,
     flush_scheduled: bool,
 }

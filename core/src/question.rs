@@ -105,7 +105,7 @@ impl Questions {
     }
 
     /// Takes part where nobody else does: for those who only watch the manager.
-    pub fn overhear(&self, tell: impl Fn(Question) + Send + 'static) -> Listening {
+    pub fn listen_if_alone(&self, tell: impl Fn(Question) + Send + 'static) -> Listening {
         let mut state = lock(&self.0);
         if state.listeners.is_empty() {
             state.untaken().for_each(|question| tell(question.clone()));
@@ -307,7 +307,8 @@ mod tests {
         let questions = Questions::default();
         let (tell, overheard) = mpsc::channel();
         let (listening, _heard) = ears(&questions);
-        let _watching = questions.overhear(move |question: Question| tell.send(question).unwrap());
+        let _watching =
+            questions.listen_if_alone(move |question: Question| tell.send(question).unwrap());
         let answer = questions.ask("trust", &json!({}));
         assert!(overheard.try_recv().is_err());
         drop(listening);

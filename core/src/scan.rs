@@ -21,6 +21,7 @@ pub(crate) use wrapper_tag::{TAG, wrapper_tags};
 
 /// A text that looks like an instruction to a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Signal {
     /// The kind of instruction.
     pub kind: SignalKind,
@@ -31,6 +32,7 @@ pub struct Signal {
 /// The kind of a suspicious text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SignalKind {
     /// "Ignore all previous instructions."
     IgnorePrevious,

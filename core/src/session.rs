@@ -80,7 +80,7 @@ pub(crate) struct Session {
     events: mpsc::UnboundedSender<(u64, SessionEvent)>,
     subscribers: Arc<Subscribers>,
     /// That the server wants a sign-in was told.
-    told_auth: AtomicBool,
+    auth_reported: AtomicBool,
     announcements: Announcements,
 }
 
@@ -102,7 +102,7 @@ impl Session {
             started: Instant::now(),
             events,
             subscribers,
-            told_auth: AtomicBool::new(false),
+            auth_reported: AtomicBool::new(false),
             announcements: Announcements::default(),
         })
     }
@@ -309,7 +309,7 @@ impl Session {
     }
 
     /// Waits for the end of all calls under way in a session that takes no more; each has a deadline of its own.
-    pub(crate) async fn quiet(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         self.wait_for_table(|table| table.is_empty().then_some(())).await;
     }
 
@@ -368,7 +368,7 @@ impl Session {
         };
         let outcome = outcome.map_err(|error| error.with_server(&self.server));
         if let Err(error) = &outcome {
-            self.tell_auth(error);
+            self.report_auth_required(error);
         }
         pending.finish(outcome);
     }
@@ -379,8 +379,9 @@ impl Session {
     }
 
     /// Tells that the server wants a sign-in, once: whoever else is refused learns nothing new by it.
-    pub(crate) fn tell_auth(&self, error: &Error) {
-        if error.kind() == ErrorKind::AuthRequired && !self.told_auth.swap(true, Ordering::Relaxed)
+    pub(crate) fn report_auth_required(&self, error: &Error) {
+        if error.kind() == ErrorKind::AuthRequired
+            && !self.auth_reported.swap(true, Ordering::Relaxed)
         {
             let kind = EventKind::AuthRequired { error: error.clone() };
             self.subscribers.emit(&self.server, kind);

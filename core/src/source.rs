@@ -17,6 +17,7 @@ pub enum Level {
 
 /// Where a definition comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Source {
     /// The product whose config it is; `file` for a file that was named, `code` for what was handed over.
     pub provider: String,

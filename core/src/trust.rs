@@ -37,6 +37,7 @@ const FILE_COST: usize = 4 << 10;
 
 /// Who decides what a project's definitions may do.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub enum Trust {
     /// The user, by `mcpool trust`. Untrusted remote servers are dialled at public addresses only.
     #[default]
@@ -58,6 +59,7 @@ pub type TrustCallback =
 /// A project's definition with everything that its fingerprint covers. Its `Debug` output omits what the project wrote,
 /// which may be secret; use the fields to show it to a person.
 #[derive(Clone, Serialize)]
+#[non_exhaustive]
 pub struct TrustQuestion {
     /// The server; empty for the file's lists of enabled and disabled servers.
     pub server: String,
@@ -177,6 +179,7 @@ fn fingerprint_of(config: &ServerConfig, files: &[ReferencedFile]) -> String {
 
 /// A trusted definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Trusted {
     /// The file that declares it.
     pub path: String,

@@ -140,7 +140,7 @@ macro_rules! transports {
 
 transports! {
     Stdio(stdio::Pipe),
-    Http(http::Link),
+    Http(http::HttpLink),
 }
 
 /// What every transport does; see [`Transport`].

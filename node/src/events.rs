@@ -9,7 +9,7 @@ use napi_derive::napi;
 
 use crate::bridge::start_listening;
 use crate::post::Post;
-use crate::question::overhear;
+use crate::question::listen_if_alone;
 use crate::text::to_json;
 
 /// A stream of events from the moment it was asked for.
@@ -32,7 +32,8 @@ impl NativeEvents {
     #[napi]
     pub fn ready(&self, key: i64, holds: bool) {
         let stream = self.stream.clone();
-        let listening = self.questions.as_ref().map(|asked| overhear(asked, &self.post, key));
+        let listening =
+            self.questions.as_ref().map(|asked| listen_if_alone(asked, &self.post, key));
         let ready = || async move { Ok(to_json(&stream.ready().await)) };
         start_listening(&self.post, key, holds, listening, ready);
     }

@@ -11,8 +11,8 @@ pub(crate) fn listen(questions: &Questions, post: &Post, key: i64) -> Listening 
 }
 
 /// The same, for who is asked only when no verb is under way.
-pub(crate) fn overhear(questions: &Questions, post: &Post, key: i64) -> Listening {
-    questions.overhear(tell(post, key))
+pub(crate) fn listen_if_alone(questions: &Questions, post: &Post, key: i64) -> Listening {
+    questions.listen_if_alone(tell(post, key))
 }
 
 fn tell(post: &Post, key: i64) -> impl Fn(Question) + Send + 'static {

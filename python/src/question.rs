@@ -23,7 +23,7 @@ impl Asking {
     /// Hears of questions that are put to whoever is there, while the answer is held.
     pub(crate) fn listen(&self, tell: impl Fn(Question) + Send + 'static) -> Option<Listening> {
         let (questions, _) = self.trust.as_ref()?;
-        Some(if self.watches { questions.overhear(tell) } else { questions.listen(tell) })
+        Some(if self.watches { questions.listen_if_alone(tell) } else { questions.listen(tell) })
     }
 
     fn callback(&self, question: &Question) -> Option<&Py<PyAny>> {

@@ -27,6 +27,7 @@ const MOST_SHOWN: usize = 400;
 /// them, until the change is accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum DriftPolicy {
     /// It is offered as it is now; there is an event.
     Allow,

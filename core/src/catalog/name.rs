@@ -22,6 +22,7 @@ pub type NamingFunction = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync
 
 /// How tools are named.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub enum Naming {
     /// `mcp_server_tool`
     #[default]

@@ -42,13 +42,13 @@ const FIELDS: usize = 7;
 const WEIGHTS: [f32; FIELDS] = [3.0, 2.0, 2.0, 0.6, 0.6, 0.3, 2.0];
 
 /// The tools that have a term, and how much of it, from 0 to 1.
-type Having = Vec<(usize, f32)>;
+type Postings = Vec<(usize, f32)>;
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
     tools: usize,
     /// In order: words with the same beginning lie together.
-    postings: BTreeMap<String, Having>,
+    postings: BTreeMap<String, Postings>,
     synonyms: Synonyms,
 }
 
@@ -61,7 +61,7 @@ impl Index {
             let total: usize = documents.iter().map(|document| document[field].len()).sum();
             (total as f32 / tools.max(1) as f32).max(1.0)
         });
-        let mut postings: BTreeMap<String, Having> = BTreeMap::new();
+        let mut postings: BTreeMap<String, Postings> = BTreeMap::new();
         for (tool, document) in documents.into_iter().enumerate() {
             for (field, terms) in document.into_iter().enumerate() {
                 let length = terms.len() as f32 / mean[field];
@@ -100,7 +100,7 @@ impl Index {
         let alike = self.alike(term).filter(|_| exact.is_none()).map(|having| (having, LIKENESS));
         let synonyms =
             self.synonyms.lookup(term).iter().filter_map(|synonyms| self.postings.get(synonyms));
-        let others: Vec<(&Having, f32)> =
+        let others: Vec<(&Postings, f32)> =
             synonyms.map(|having| (having, SYNONYM_WEIGHT)).chain(alike).collect();
         let found = others.iter().map(|(having, _)| *having).chain(exact).flatten();
         let all = self.rarity(found.map(|(tool, _)| tool).collect::<HashSet<_>>().len());
@@ -129,7 +129,7 @@ impl Index {
     }
 
     /// A term that no tool has stands for those that begin with it, or that it begins with.
-    fn alike<'a>(&'a self, term: &'a str) -> impl Iterator<Item = &'a Having> {
+    fn alike<'a>(&'a self, term: &'a str) -> impl Iterator<Item = &'a Postings> {
         let long_enough = term.chars().count() >= SHORTEST_BEGINNING;
         let longer = self.postings.range(term.to_owned()..);
         let longer = longer.take_while(move |(other, _)| long_enough && other.starts_with(term));

@@ -11,6 +11,7 @@ use crate::error::Result;
 
 /// A server as a source declares it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Declared {
     /// The definition, or what is wrong with it.
     pub config: Result<ServerConfig>,

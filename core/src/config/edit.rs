@@ -30,6 +30,7 @@ pub use request::EditRequest;
 
 /// What a change did.
 #[derive(Clone, Debug, serde::Serialize)]
+#[non_exhaustive]
 pub struct Edited {
     /// The file that was changed.
     pub path: PathBuf,

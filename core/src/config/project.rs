@@ -25,6 +25,7 @@ pub struct Subject {
 /// One entry of a project's file, or its lists of names: what the user may trust, and what it would do if trusted. Printed
 /// without what the file says.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ProjectEntry {
     /// The server; empty for lists of names.
     pub name: String,
@@ -54,6 +55,7 @@ impl fmt::Debug for ProjectEntry {
 
 /// An effect on servers of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HeldBack {
     /// What would happen to them.
     pub effect: Effect,

@@ -16,6 +16,7 @@ use crate::redact::{self, Secret};
 
 /// How a server is reached. Printed without what may be secret.
 #[derive(Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Transport {
     /// A child process that speaks over its standard input and output.
     Stdio {

@@ -108,7 +108,7 @@ impl Actor {
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    Some(command) => self.obey(command),
+                    Some(command) => self.handle_command(command),
                     None => break,
                 },
                 dialed = finished(self.attempt.as_mut().map(|attempt| &mut attempt.dial)) => self.dialed(dialed),
@@ -117,27 +117,27 @@ impl Actor {
                 event = next_of(self.link.as_mut()) => self.on_link_event(event),
             }
         }
-        self.move_on(Event::Close, None);
+        self.apply_event(Event::Close, None);
         self.ending.await;
     }
 
-    fn obey(&mut self, command: Command) {
+    fn handle_command(&mut self, command: Command) {
         match command {
             Command::Connect(asker) => {
                 self.connecting.push(asker);
-                self.move_on(Event::Start, None);
+                self.apply_event(Event::Start, None);
                 self.promote();
                 if !matches!(self.phase, Phase::Dialing { .. }) {
-                    self.settle();
+                    self.answer_waiters();
                 }
             }
             Command::Await(asker) => {
                 self.awaiting.push(asker);
                 self.promote();
-                self.settle();
+                self.answer_waiters();
             }
             Command::Wake => {
-                self.move_on(Event::Wake, None);
+                self.apply_event(Event::Wake, None);
                 self.promote();
             }
             Command::Adopt(tools, asker) => {
@@ -149,7 +149,7 @@ impl Actor {
             Command::Redefine(config) => self.redefine(*config),
             Command::Store(store) => self.store_in(store),
             Command::Disconnect(asker) => {
-                self.move_on(Event::Stop, None);
+                self.apply_event(Event::Stop, None);
                 let ending = self.ending.clone();
                 runtime::spawn(async move {
                     ending.await;
@@ -189,7 +189,7 @@ impl Actor {
         if other_server {
             self.tools = Tools::default();
             self.publish(Change::Tools);
-            self.move_on(Event::Replaced, None);
+            self.apply_event(Event::Replaced, None);
         } else if let (Phase::Ready { generation, .. }, Some(link)) = (self.phase, &mut self.link) {
             link.watch_over(generation, &self.config, &self.shared);
         }
@@ -206,7 +206,7 @@ impl Actor {
         }
         match news {
             SessionEvent::Lost(_, Loss::Doubtful) | SessionEvent::Silent => {
-                self.move_on(Event::Suspect { generation }, None);
+                self.apply_event(Event::Suspect { generation }, None);
             }
             SessionEvent::Lost(error, Loss::Expired) => {
                 let served = self.has_served();
@@ -238,14 +238,14 @@ impl Actor {
                 self.link = Some(link);
                 self.tools = tools;
                 self.store_soon();
-                self.move_on(Event::Dialed { generation, outcome: Dialed::Up }, None);
+                self.apply_event(Event::Dialed { generation, outcome: Dialed::Up }, None);
             }
             Err(error) => {
                 if let Some(attempt) = &self.attempt {
-                    attempt.session.tell_auth(&error);
+                    attempt.session.report_auth_required(&error);
                 }
                 let outcome = Dialed::failed(&error);
-                self.move_on(Event::Dialed { generation, outcome }, Some(error));
+                self.apply_event(Event::Dialed { generation, outcome }, Some(error));
             }
         }
         for news in early_news.into_iter().flatten() {
@@ -257,7 +257,7 @@ impl Actor {
         let generation = self.generation;
         match event {
             LinkEvent::Probed(Ok(())) => {
-                self.move_on(Event::Probed { generation, alive: true }, None);
+                self.apply_event(Event::Probed { generation, alive: true }, None);
             }
             LinkEvent::Probed(Err(error)) => {
                 let error = error.with_server(&self.shared.server);
@@ -266,7 +266,7 @@ impl Actor {
             LinkEvent::Watched(event, Some(error)) => {
                 self.lose(event, error.with_server(&self.shared.server));
             }
-            LinkEvent::Watched(event, None) => self.move_on(event, None),
+            LinkEvent::Watched(event, None) => self.apply_event(event, None),
             LinkEvent::RefreshDue => {
                 if let Some(link) = &mut self.link {
                     link.begin_refresh(&self.config, &self.shared);
@@ -280,9 +280,9 @@ impl Actor {
     fn timer_due(&mut self) {
         match self.timer.take().map(|timer| timer.event) {
             Some(Event::Held { generation }) if self.has_served() => {
-                self.move_on(Event::Stable { generation }, None);
+                self.apply_event(Event::Stable { generation }, None);
             }
-            Some(event) => self.move_on(event, None),
+            Some(event) => self.apply_event(event, None),
             None => {}
         }
     }
@@ -296,13 +296,13 @@ impl Actor {
         if let Phase::Ready { generation, held: true, .. } = self.phase
             && self.has_served()
         {
-            self.move_on(Event::Stable { generation }, None);
+            self.apply_event(Event::Stable { generation }, None);
         }
-        self.move_on(event, Some(error));
+        self.apply_event(event, Some(error));
     }
 
     /// Takes an event, with the error behind it: asks the phase machine, carries out the effects, publishes.
-    fn move_on(&mut self, event: Event, error: Option<Error>) {
+    fn apply_event(&mut self, event: Event, error: Option<Error>) {
         let before = self.phase;
         let (phase, effects) = self.phase.on(event, &self.config.restart, self.generation);
         self.phase = phase;
@@ -313,7 +313,7 @@ impl Actor {
         };
         for effect in effects {
             match effect {
-                Effect::Dial { generation } => self.begin(generation),
+                Effect::Dial { generation } => self.start_attempt(generation),
                 Effect::Probe { .. } => {
                     if let Some(link) = &mut self.link {
                         link.begin_probe(&self.config, &self.shared);
@@ -337,10 +337,10 @@ impl Actor {
         // That the ladder was reset is seen in the status; it is no event.
         let reset_only = matches!(event, Event::Held { .. } | Event::Stable { .. });
         self.publish(if reset_only { Change::Tools } else { Change::Status });
-        self.settle();
+        self.answer_waiters();
     }
 
-    fn begin(&mut self, generation: u64) {
+    fn start_attempt(&mut self, generation: u64) {
         self.generation = generation;
         let shared = self.shared.clone();
         let owner = SessionOwner {

@@ -128,7 +128,7 @@ impl Link {
 
     pub(super) fn begin_refresh(&mut self, config: &ServerConfig, shared: &Arc<Shared>) {
         let (live, shared, limit) = (self.live.clone(), shared.clone(), config.timeout);
-        live.session.announcements().asked();
+        live.session.announcements().mark_requested();
         let work: Work<_> = Box::pin(async move {
             let listed = timeout(limit, list_tools(&live.session, &live.greeting)).await;
             match listed {

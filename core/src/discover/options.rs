@@ -37,6 +37,7 @@ options! {
 /// What to do with a server that only bridges to another one, `npx mcp-remote <url>`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum McpRemote {
     /// Keep it, and offer the direct definition beside it.
     #[default]

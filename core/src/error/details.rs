@@ -93,6 +93,7 @@ pub struct Restart {
 /// What an error follows from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Cause {
     /// Another error of ours: how the server failed that a call needed.
     Error(Error),
@@ -102,6 +103,7 @@ pub enum Cause {
 
 /// An error of the system or of a library, without the values that the server was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ForeignError {
     /// Its words.
     pub message: String,

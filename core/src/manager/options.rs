@@ -120,6 +120,7 @@ impl ManagerOptions {
 
 /// What telemetry says of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Telemetry {
     /// Nothing.
     Off,
@@ -133,6 +134,7 @@ pub enum Telemetry {
 /// What `connect_all` does about a late server of which the cache knows nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PendingWithoutCache {
     /// Waits for it, within the server's own timeout.
     #[default]
@@ -143,6 +145,7 @@ pub enum PendingWithoutCache {
 
 /// Where tool lists are kept between runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CacheDir {
     /// In the user's cache directory.
     #[default]

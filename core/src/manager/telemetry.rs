@@ -60,9 +60,9 @@ impl Manager {
         }
         let (server, name): (Cow<'_, str>, Cow<'_, str>) = match tool {
             ToolRef::Of { server, tool } => (server.into(), tool.into()),
-            ToolRef::Named(name) => match self.bearer(&self.catalog(), name) {
+            ToolRef::Named(name) => match self.tool_named(&self.catalog(), name) {
                 Some(tool) => (tool.server().to_owned().into(), tool.raw_name().to_owned().into()),
-                None => match self.former_bearer(name) {
+                None => match self.former_tool_named(name) {
                     Some((server, tool)) => (server.into(), tool.into()),
                     None => ("".into(), name.into()),
                 },

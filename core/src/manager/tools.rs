@@ -141,7 +141,7 @@ impl Manager {
     }
 
     /// The server and the raw name of a tool that has this name or had it, though it may be gone.
-    pub(super) fn former_bearer(&self, name: &str) -> Option<(String, String)> {
+    pub(super) fn former_tool_named(&self, name: &str) -> Option<(String, String)> {
         lock(&self.0.catalog).former.get(name).cloned()
     }
 
@@ -153,8 +153,8 @@ impl Manager {
     }
 
     /// The tool that has this name, or had it before.
-    pub(super) fn bearer(&self, catalog: &Catalog, name: &str) -> Option<Arc<ServerTool>> {
-        if let Some(tool) = catalog.bearer(name) {
+    pub(super) fn tool_named(&self, catalog: &Catalog, name: &str) -> Option<Arc<ServerTool>> {
+        if let Some(tool) = catalog.tool_named(name) {
             return Some(tool.clone());
         }
         let (server, tool) = lock(&self.0.catalog).former.get(name).cloned()?;
@@ -167,7 +167,7 @@ impl BuiltCatalog {
         let before = std::mem::replace(&mut self.catalog, catalog);
         self.version = version;
         for tool in before.tools() {
-            if self.catalog.bearer(&tool.name).is_none() {
+            if self.catalog.tool_named(&tool.name).is_none() {
                 let of =
                     (tool.definition.server().to_owned(), tool.definition.raw_name().to_owned());
                 self.former.insert(tool.name.clone(), of);

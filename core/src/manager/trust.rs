@@ -45,7 +45,7 @@ pub(super) struct TrustPolicy {
 struct Known {
     /// Whether the user has stored trust in it, when that was last looked up.
     stored: Option<bool>,
-    question: Option<Question>,
+    question: Option<OpenQuestion>,
 }
 
 impl Known {
@@ -56,12 +56,12 @@ impl Known {
 }
 
 /// A question that was put; whoever puts it again gets the same answer. It ends with the manager.
-struct Question {
+struct OpenQuestion {
     answer: Answer,
     asking: AbortHandle,
 }
 
-impl Drop for Question {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
         self.asking.abort();
     }
@@ -197,7 +197,7 @@ impl TrustView for PolicyView<'_> {
     }
 }
 
-fn ask(callback: &TrustCallback, subject: &Arc<Subject>, question: MakeQuestion) -> Question {
+fn ask(callback: &TrustCallback, subject: &Arc<Subject>, question: MakeQuestion) -> OpenQuestion {
     let (callback, subject) = (callback.clone(), subject.clone());
     // A task of its own: whoever panics in it has said no.
     let asking = runtime::spawn(async move {
@@ -212,7 +212,7 @@ fn ask(callback: &TrustCallback, subject: &Arc<Subject>, question: MakeQuestion)
         let yes = asking.await.unwrap_or(false);
         let _ = tell.send(Some(yes));
     });
-    Question { answer: Answer(answer), asking: abort }
+    OpenQuestion { answer: Answer(answer), asking: abort }
 }
 
 impl Server {

@@ -24,6 +24,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// An image of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Image {
     /// Begins with `image/`.
     pub mime_type: String,

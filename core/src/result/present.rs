@@ -12,6 +12,7 @@ use crate::scan::{self, Signal};
 
 /// What a model is given, and what is suspicious in it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ForModel {
     /// The text.
     pub text: String,

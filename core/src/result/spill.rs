@@ -22,6 +22,7 @@ const SUFFIX: &str = ".txt";
 /// What happens to the full text of a result that is cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Spill {
     /// It is only in the raw result.
     #[default]

@@ -56,7 +56,7 @@ impl Announcements {
     }
 
     /// The tools are asked for from now on.
-    pub(crate) fn asked(&self) {
+    pub(crate) fn mark_requested(&self) {
         let mut state = lock(&self.state);
         (state.asked, state.asked_at) = (state.announced, Some(Instant::now()));
     }
@@ -116,7 +116,7 @@ mod tests {
     fn a_flood_is_one_announcement_until_somebody_asks() {
         let announcements = Announcements::default();
         assert_eq!((0..10_000).filter(|_| announcements.announce()).count(), 1);
-        announcements.asked();
+        announcements.mark_requested();
         assert!(!announcements.is_pending());
         assert_eq!((0..10_000).filter(|_| announcements.announce()).count(), 1);
         assert!(announcements.is_pending(), "a change during a refresh is one more");
@@ -127,7 +127,7 @@ mod tests {
         let announcements = Announcements::default();
         announcements.wait(later());
         announcements.announce();
-        announcements.asked();
+        announcements.mark_requested();
         announcements.answered(true);
         announcements.wait(later());
     }
@@ -136,7 +136,7 @@ mod tests {
     fn the_answer_to_an_earlier_question_does_not_end_the_wait() {
         let announcements = Arc::new(Announcements::default());
         announcements.announce();
-        announcements.asked();
+        announcements.mark_requested();
         announcements.announce();
         announcements.answered(true);
         let waiting = announcements.clone();
@@ -144,7 +144,7 @@ mod tests {
             waiting.wait(later());
             lock(&waiting.state).answered
         });
-        announcements.asked();
+        announcements.mark_requested();
         announcements.answered(true);
         assert_eq!(waiter.join().unwrap(), 2);
     }
@@ -153,7 +153,7 @@ mod tests {
     fn a_server_that_never_lists_is_waited_for_once() {
         let announcements = Announcements::default();
         announcements.announce();
-        announcements.asked();
+        announcements.mark_requested();
         announcements.wait(later());
         assert!(lock(&announcements.state).in_vain);
         for _ in 0..3 {
@@ -161,7 +161,7 @@ mod tests {
             lock(&announcements.state).at = Some(later());
             announcements.wait(later());
             announcements.answered(false);
-            announcements.asked();
+            announcements.mark_requested();
         }
         announcements.answered(true);
         assert!(!lock(&announcements.state).in_vain, "until it has listed them");
@@ -171,14 +171,14 @@ mod tests {
     fn a_server_that_always_lists_too_late_is_waited_for_once() {
         let announcements = Announcements::default();
         announcements.announce();
-        announcements.asked();
+        announcements.mark_requested();
         announcements.wait(later());
         lock(&announcements.state).asked_at = Instant::now().checked_sub(PATIENCE);
         announcements.answered(true);
         announcements.announce();
         lock(&announcements.state).at = Some(later());
         announcements.wait(later());
-        announcements.asked();
+        announcements.mark_requested();
         announcements.answered(true);
         assert!(!lock(&announcements.state).in_vain, "until it has listed them in time");
     }

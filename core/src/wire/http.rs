@@ -52,7 +52,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// How long a server may take to accept what it need not answer.
 const ASIDE: Duration = Duration::from_secs(10);
 
-pub(crate) struct Link {
+pub(crate) struct HttpLink {
     server: Arc<str>,
     url: Url,
     /// Gone when the link is closed: nothing is dialled any more, and its idle sockets are closed.
@@ -73,7 +73,7 @@ pub(crate) struct Link {
     over: AtomicBool,
     closed: watch::Sender<bool>,
     made_in: ForkGeneration,
-    me: Weak<Link>,
+    me: Weak<HttpLink>,
 }
 
 /// Whose request it is.
@@ -83,7 +83,7 @@ enum Sending {
     Control,
 }
 
-impl Transport for Link {
+impl Transport for HttpLink {
     type Target = Target;
     const STARTS_PROGRAM: bool = false;
     const OPENING: Stage = Stage::Dial;
@@ -91,10 +91,10 @@ impl Transport for Link {
     // Every call is an exchange of its own.
     const CALLS_END_ALONE: bool = true;
 
-    fn open(target: Target, limits: &Limits) -> Result<Arc<Link>> {
+    fn open(target: Target, limits: &Limits) -> Result<Arc<HttpLink>> {
         target.addresses.check(&target.url).map_err(|refused| refused.told(&target.server))?;
         let client = client(target.addresses)?;
-        Ok(Arc::new_cyclic(|me| Link {
+        Ok(Arc::new_cyclic(|me| HttpLink {
             server: target.server,
             url: target.url,
             client: ProcessLocal::new(Mutex::new(Some(client))),
@@ -221,8 +221,8 @@ impl Transport for Link {
     }
 }
 
-impl Link {
-    fn ask(&self, link: Arc<Link>, message: Bytes, id: u64, sending: Sending) {
+impl HttpLink {
+    fn ask(&self, link: Arc<HttpLink>, message: Bytes, id: u64, sending: Sending) {
         // Held while spawning, so that a fast answer cannot be forgotten before it is remembered.
         let mut under_way = lock(&self.under_way);
         let task = runtime::spawn(async move {
@@ -277,14 +277,14 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for HttpLink {
     fn drop(&mut self) {
         self.stop_tasks();
     }
 }
 
 /// Sends what gets no answer.
-fn send_aside(link: Arc<Link>, message: Bytes, place: Option<OwnedSemaphorePermit>) {
+fn send_aside(link: Arc<HttpLink>, message: Bytes, place: Option<OwnedSemaphorePermit>) {
     runtime::spawn(async move {
         let sending = async {
             // Replies are limited by their places.

@@ -1,6 +1,6 @@
 //! Owns the pipes of one stdio server: lines out through its standard input (`outbox`), lines in from its standard output.
 //! Writes go out on the caller's thread while the pipe takes them; reads happen on the I/O thread (`io`), or on the thread
-//! of the one host loop that waits for answers (`lease`).
+//! of the one host loop that waits for answers (`loan`).
 //! Invariant: a server that reads no more, or writes no more, is lost; a forked child touches neither pipe nor process.
 
 use std::os::fd::AsFd;
@@ -22,12 +22,12 @@ use crate::sync::lock;
 
 mod frame;
 mod io;
-mod lease;
+mod loan;
 mod outbox;
 mod unread;
 
 use frame::{Frame, Frames};
-use lease::Lease;
+use loan::Loan;
 use outbox::{Outbox, input_closed};
 pub(crate) use unread::Unread;
 
@@ -46,7 +46,7 @@ pub(crate) struct Pipe {
     outbox: Mutex<Outbox>,
     inbound: OnceLock<Weak<dyn Inbound>>,
     ended: AtomicBool,
-    lease: Lease,
+    loan: Loan,
     process: Process,
 }
 
@@ -71,7 +71,7 @@ impl Transport for Pipe {
                 outbox: Mutex::new(Outbox::new(me.clone(), slot, process.exit(), stdin)),
                 inbound: OnceLock::new(),
                 ended: AtomicBool::new(false),
-                lease: Lease::new(),
+                loan: Loan::new(),
                 process,
             }
         }))
@@ -206,7 +206,7 @@ impl Pipe {
         if self.ended.load(Ordering::Acquire) {
             return;
         }
-        self.lease.touch();
+        self.loan.touch();
         let (mut total, mut of_short_lines) = (0, 0);
         while total < budget && of_short_lines < short_lines_budget {
             let waiting =

@@ -35,7 +35,7 @@ impl Actor {
         self.retired.retain(|session| session.strong_count() > 0);
         self.retired.push(Arc::downgrade(&session));
         runtime::spawn(async move {
-            session.quiet().await;
+            session.wait_until_idle().await;
             session.close().await;
         });
     }

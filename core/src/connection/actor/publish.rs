@@ -16,7 +16,7 @@ pub(super) enum Change {
 
 impl Actor {
     /// Tells the askers what they wait for, as far as it is decided.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn answer_waiters(&mut self) {
         let server = &self.shared.server;
         let outcome = match (self.phase, &self.error) {
             (Phase::Dialing { .. }, _) => return,

@@ -14,7 +14,7 @@ impl Manager {
     /// The tool that has this name in the catalog.
     pub(super) fn find_named(&self, name: &str) -> Result<Arc<ServerTool>> {
         let catalog = self.catalog();
-        self.bearer(&catalog, name).ok_or_else(|| {
+        self.tool_named(&catalog, name).ok_or_else(|| {
             let names = catalog.tools().iter().map(|tool| tool.name.as_str());
             no_such_tool(&format!("There is no tool \"{name}\""), name, names)
         })

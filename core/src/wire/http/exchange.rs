@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
-use super::Link;
+use super::HttpLink;
 use super::body::Body;
 use super::client::{Request, Response};
 use super::refusal::Failure;
@@ -41,7 +41,7 @@ pub(super) struct Outgoing {
     pub(super) opening: bool,
 }
 
-impl Link {
+impl HttpLink {
     pub(super) fn request(&self, method: Method) -> Result<Request> {
         match &*lock(&self.client) {
             Some(client) => Ok(Request::new(client.clone(), method, self.url.clone())),

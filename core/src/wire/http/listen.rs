@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::Link;
+use super::HttpLink;
 use super::client::{BodyError, Response};
 use super::events::EventStream;
 use super::refusal::Failure;
@@ -20,7 +20,7 @@ const DOUBLINGS: u32 = 5;
 const SHORT: Duration = Duration::from_secs(1);
 
 /// Keeps the standing GET open, where the server offers one.
-pub(super) async fn stand(weak: Weak<Link>, message_limit: usize) {
+pub(super) async fn stand(weak: Weak<HttpLink>, message_limit: usize) {
     let mut events = EventStream::new(message_limit);
     let mut stood = false;
     let mut hurry = true;
@@ -80,7 +80,7 @@ fn pause_after(events: &EventStream, disappointments: u32) -> Duration {
 
 /// Delivers until the stream ends; fails when it broke.
 async fn read(
-    weak: &Weak<Link>,
+    weak: &Weak<HttpLink>,
     mut response: Response,
     events: &mut EventStream,
 ) -> Result<(), BodyError> {

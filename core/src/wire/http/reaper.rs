@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::Link;
+use super::HttpLink;
 use crate::runtime;
 use crate::sync::lock;
 use crate::wire::transport::Transport;
@@ -17,7 +17,7 @@ use crate::wire::transport::Transport;
 /// An exchange that is found answered twice is ended: at most 5 s after its answer.
 const EVERY: Duration = Duration::from_millis(2500);
 
-impl Link {
+impl HttpLink {
     /// Called with each exchange that begins.
     pub(super) fn reap_soon(&self) {
         if !self.is_reaping.swap(true, Ordering::AcqRel) {
@@ -26,7 +26,7 @@ impl Link {
     }
 }
 
-async fn reap(weak: Weak<Link>) {
+async fn reap(weak: Weak<HttpLink>) {
     let mut answered = HashSet::new();
     loop {
         sleep(EVERY).await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::Method;
 use tokio::time::timeout;
 
-use super::Link;
+use super::HttpLink;
 use super::client::{BodyError, SendError};
 use crate::descriptors::{is_caused_by_shortage, shortage};
 use crate::error::{Error, ErrorKind, Executed, ForeignError, Stage};
@@ -51,7 +51,7 @@ impl From<Error> for Failure {
     }
 }
 
-impl Link {
+impl HttpLink {
     pub(super) fn lost(&self, what: &str) -> Error {
         self.error(ErrorKind::ConnectionLost, what)
     }

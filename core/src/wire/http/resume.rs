@@ -6,7 +6,7 @@ use http::Method;
 use http::header::{HeaderName, HeaderValue};
 use tokio::time::sleep;
 
-use super::Link;
+use super::HttpLink;
 use super::client::{BodyError, Response, SendError};
 use super::events::EventStream;
 use super::exchange::{EVENTS, Outgoing, content_type};
@@ -39,7 +39,7 @@ pub(super) enum NoStream {
     Lost(Failure),
 }
 
-impl Link {
+impl HttpLink {
     /// Delivers the events that answer request `id`.
     pub(super) async fn deliver_events(
         &self,

@@ -14,7 +14,7 @@ use super::body::{Body, denies_session, rpc_error};
 use super::client::{Request, Response};
 use super::exchange::Sent;
 use super::refusal::Failure;
-use super::{ASIDE, Link};
+use super::{ASIDE, HttpLink};
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::wire::Loss;
 
@@ -62,7 +62,7 @@ impl Head {
     }
 }
 
-impl Link {
+impl HttpLink {
     /// Delivers the answer that came with a status that is no success. Without one the status decides, and the request
     /// may have turned to where it is sent on to.
     pub(super) async fn is_sent_on(

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderValue};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::Link;
+use super::HttpLink;
 use super::exchange::SESSION_ID;
 use crate::config::Limits;
 use crate::error::{Error, Executed};
@@ -214,7 +214,7 @@ impl Inbound for Recorder {
 
 /// A link and what it told so far.
 struct Client {
-    link: Arc<Link>,
+    link: Arc<HttpLink>,
     recorder: Arc<Recorder>,
     told: UnboundedReceiver<Told>,
 }
@@ -234,7 +234,7 @@ impl Client {
             mask,
         };
         let limits = Limits { message_bytes: 1 << 20, ..Default::default() };
-        let link = Link::open(target, &limits).expect("a link");
+        let link = HttpLink::open(target, &limits).expect("a link");
         let (sender, told) = unbounded_channel();
         let recorder = Arc::new(Recorder {
             waiting: Mutex::default(),

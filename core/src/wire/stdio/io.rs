@@ -16,7 +16,7 @@ use crate::fork::Startable;
 use crate::mailbox::LentReader;
 use crate::sync::lock;
 
-const LEASE_CHECK: Duration = Duration::from_millis(10);
+const LOAN_CHECK: Duration = Duration::from_millis(10);
 
 pub(super) struct Io {
     poller: Poller,
@@ -55,7 +55,7 @@ impl Io {
         let mut events = Events::new();
         loop {
             events.clear();
-            let timeout = (!self.pipes().lent.is_empty()).then_some(LEASE_CHECK);
+            let timeout = (!self.pipes().lent.is_empty()).then_some(LOAN_CHECK);
             if self.poller.wait(&mut events, timeout).is_err() {
                 continue;
             }
@@ -137,7 +137,7 @@ impl Io {
         let _ = self.poller.delete(fd);
     }
 
-    /// Checks on this lease from now on.
+    /// Checks on this loan from now on.
     pub(super) fn oversee(&self, pipe: &Arc<Pipe>) {
         let mut pipes = self.pipes();
         pipes.lent.push(Arc::downgrade(pipe));

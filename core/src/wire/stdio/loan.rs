@@ -1,4 +1,4 @@
-//! Owns the lease of a pipe: while one host loop alone waits for the server's answers, that loop reads the pipe on its own
+//! Owns the loan of a pipe: while one host loop alone waits for the server's answers, that loop reads the pipe on its own
 //! thread, which saves a thread switch in each direction.
 //! Invariant: a pipe that has not ended is read by the I/O thread or is lent, never neither.
 
@@ -11,10 +11,10 @@ use super::{Pipe, io};
 use crate::mailbox::{LentReader, Mailbox};
 use crate::sync::lock;
 
-/// A lease ends when the loop has not read the pipe for this long.
-const LEASE_IDLE: Duration = Duration::from_millis(20);
+/// A loan ends when the loop has not read the pipe for this long.
+const LOAN_IDLE: Duration = Duration::from_millis(20);
 
-pub(super) struct Lease {
+pub(super) struct Loan {
     holder: Mutex<Option<Arc<Mailbox>>>,
     /// The holder's id, to be read without the lock; 0 means none.
     holder_id: AtomicU64,
@@ -24,9 +24,9 @@ pub(super) struct Lease {
     started: Instant,
 }
 
-impl Lease {
+impl Loan {
     pub(super) fn new() -> Self {
-        Lease {
+        Loan {
             holder: Mutex::new(None),
             holder_id: AtomicU64::new(0),
             last_read_ms: AtomicU64::new(0),
@@ -48,7 +48,7 @@ impl Lease {
 
     fn is_idle(&self) -> bool {
         let idle = self.now_ms().saturating_sub(self.last_read_ms.load(Ordering::Relaxed));
-        idle >= LEASE_IDLE.as_millis() as u64
+        idle >= LOAN_IDLE.as_millis() as u64
     }
 
     fn now_ms(&self) -> u64 {
@@ -59,15 +59,15 @@ impl Lease {
 impl Pipe {
     /// Lets `mailbox` read from now on.
     pub(super) fn lend_to(&self, mailbox: &Arc<Mailbox>) {
-        let lease = &self.lease;
-        let holder_id = lease.holder_id.load(Ordering::Relaxed);
+        let loan = &self.loan;
+        let holder_id = loan.holder_id.load(Ordering::Relaxed);
         if holder_id == mailbox.id() || self.is_inherited() {
             return;
         }
         if holder_id != 0 {
             self.reclaim();
         }
-        let mut holder = lock(&lease.holder);
+        let mut holder = lock(&loan.holder);
         if holder.is_some() || self.ended.load(Ordering::Acquire) {
             return;
         }
@@ -76,35 +76,35 @@ impl Pipe {
         if !mailbox.adopt(&pipe) {
             return io::thread().watch_reads(self.slot, self.stdout.as_fd());
         }
-        lease.holder_id.store(mailbox.id(), Ordering::Relaxed);
-        lease.touch();
+        loan.holder_id.store(mailbox.id(), Ordering::Relaxed);
+        loan.touch();
         *holder = Some(mailbox.clone());
         drop(holder);
-        if !lease.is_overseen.swap(true, Ordering::AcqRel) {
+        if !loan.is_overseen.swap(true, Ordering::AcqRel) {
             io::thread().oversee(&pipe);
         }
     }
 
     /// Gives reading back to the I/O thread.
     pub(super) fn reclaim(&self) {
-        if !self.lease.is_lent() || self.is_inherited() {
+        if !self.loan.is_lent() || self.is_inherited() {
             return;
         }
-        let mut holder = lock(&self.lease.holder);
+        let mut holder = lock(&self.loan.holder);
         let Some(mailbox) = holder.take() else { return };
-        self.lease.holder_id.store(0, Ordering::Relaxed);
+        self.loan.holder_id.store(0, Ordering::Relaxed);
         mailbox.release(self);
         if !self.ended.load(Ordering::Acquire) {
             io::thread().watch_reads(self.slot, self.stdout.as_fd());
         }
     }
 
-    /// Ends a lease that is idle; tells the I/O thread whether it goes on.
+    /// Ends a loan that is idle; tells the I/O thread whether it goes on.
     pub(super) fn keep_lease(&self) -> bool {
-        if self.lease.is_lent() && !self.lease.is_idle() {
+        if self.loan.is_lent() && !self.loan.is_idle() {
             return true;
         }
-        self.lease.is_overseen.store(false, Ordering::Release);
+        self.loan.is_overseen.store(false, Ordering::Release);
         self.reclaim();
         false
     }
