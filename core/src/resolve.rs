@@ -90,17 +90,9 @@ pub(crate) async fn resolve(
 
 /// All texts of a definition that may contain references.
 fn texts(config: &ServerConfig) -> Vec<&str> {
-    match &config.transport {
-        Transport::Stdio { command, args, env, env_file, cwd } => {
-            let env = env.values().map(Secret::expose);
-            let plain = std::iter::once(command).chain(args).chain(env_file).chain(cwd);
-            plain.map(String::as_str).chain(env).collect()
-        }
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-            let secrets = remote.headers.values().chain(remote.env.values());
-            std::iter::once(remote.url.as_str()).chain(secrets.map(Secret::expose)).collect()
-        }
-    }
+    let mut texts = config.transport.plain_texts();
+    texts.extend(config.transport.secrets().map(Secret::expose));
+    texts
 }
 
 /// Whether resolving reads files or expands much text.
@@ -115,13 +107,6 @@ fn takes_time(config: &ServerConfig) -> bool {
 
 /// Runs the commands among the values concurrently.
 async fn run_commands(config: &ServerConfig, warnings: &mut Warnings) -> CommandOutputs {
-    let none = IndexMap::new();
-    let (env, headers) = match &config.transport {
-        Transport::Stdio { env, .. } => (env, &none),
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-            (&remote.env, &remote.headers)
-        }
-    };
     let entries = |field: &'static str, entries: &'_ IndexMap<String, Secret>| -> Vec<_> {
         let sent = entries.iter().filter(|(name, _)| field != "headers" || !is_framing(name));
         sent.filter_map(|(name, value)| {
@@ -129,7 +114,10 @@ async fn run_commands(config: &ServerConfig, warnings: &mut Warnings) -> Command
         })
         .collect()
     };
-    let commands = [entries("env", env), entries("headers", headers)].concat();
+    let mut commands = entries("env", config.transport.env());
+    if let Some(remote) = config.transport.remote() {
+        commands.extend(entries("headers", &remote.headers));
+    }
     let scope = &config.scope;
     if scope.is_restricted() {
         for ((field, name), _) in commands {

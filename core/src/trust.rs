@@ -12,9 +12,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::{
-    Declared, Level, ProjectEntry, ServerConfig, Source, Subject, Transport, physical,
-};
+use crate::config::{Declared, Level, ProjectEntry, ServerConfig, Source, Subject, physical};
 use crate::discover::{DiscoverOptions, Discovery, TrustView, discover_with};
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::HostEnv;
@@ -213,9 +211,9 @@ pub(crate) fn permit(policy: &Trust, trusted: bool, declared: &Declared) -> Perm
         Trust::Strict => return Permit::Refused,
         Trust::Stored | Trust::Ask(_) => {}
     }
-    match declared.config.as_ref().map(|config| &config.transport) {
-        Ok(Transport::Http(_) | Transport::Sse(_) | Transport::WebSocket(_)) => Permit::Restricted,
-        Ok(Transport::Stdio { .. }) | Err(_) => Permit::Refused,
+    match &declared.config {
+        Ok(config) if config.transport.remote().is_some() => Permit::Restricted,
+        Ok(_) | Err(_) => Permit::Refused,
     }
 }
 
@@ -230,8 +228,8 @@ pub(crate) fn stored_permit(config: &crate::config::Config, declared: &Declared)
 /// The error for a server that is not started or dialled.
 pub(crate) fn untrusted(subject: &Subject, config: Option<&ServerConfig>) -> Error {
     let Subject { path, server, .. } = subject;
-    let text = match config.map(|config| &config.transport) {
-        Some(Transport::Stdio { .. }) => {
+    let text = match config {
+        Some(config) if config.transport.is_stdio() => {
             format!("Refused to start stdio server \"{server}\" because {path} is not trusted")
         }
         _ => format!("Refused to use server \"{server}\" because {path} is not trusted"),

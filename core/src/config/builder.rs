@@ -46,22 +46,14 @@ impl ServerConfig {
     /// Adds a variable to its `env`.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> ServerConfig {
-        let env = match &mut self.transport {
-            Transport::Stdio { env, .. } => env,
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                &mut remote.env
-            }
-        };
-        env.insert(name.into(), Secret::new(value.into()));
+        self.transport.env_mut().insert(name.into(), Secret::new(value.into()));
         self
     }
 
     /// Adds a header that is sent with each request; a program has none.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> ServerConfig {
-        if let Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) =
-            &mut self.transport
-        {
+        if let Some(remote) = self.transport.remote_mut() {
             remote.headers.insert(name.into(), Secret::new(value.into()));
         }
         self

@@ -47,29 +47,16 @@ impl ServerConfig {
     /// Whether a value of it is the output of a command.
     pub(crate) fn has_commands(&self) -> bool {
         let is_command = |value: &Secret| value.expose().starts_with('!');
-        match &self.transport {
-            Transport::Stdio { env, .. } => env.values().any(is_command),
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                remote.headers.values().chain(remote.env.values()).any(is_command)
-            }
-        }
+        self.transport.secrets().any(is_command)
     }
 
     /// The part of the scope that decides what is started or dialled. It is guessed from the texts: too much rather than
     /// too little.
     fn scope_in_use(&self) -> Scope {
         let scope = &self.scope;
-        let (plain, entries, is_stdio): (Vec<&str>, Vec<&str>, bool) = match &self.transport {
-            Transport::Stdio { command, args, env, env_file, cwd } => {
-                let plain = std::iter::once(command).chain(args).chain(env_file).chain(cwd);
-                let entries = env.values().map(Secret::expose);
-                (plain.map(String::as_str).collect(), entries.collect(), true)
-            }
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                let entries = remote.headers.values().chain(remote.env.values());
-                (vec![&remote.url], entries.map(Secret::expose).collect(), false)
-            }
-        };
+        let is_stdio = self.transport.is_stdio();
+        let plain = self.transport.plain_texts();
+        let entries: Vec<&str> = self.transport.secrets().map(Secret::expose).collect();
         let any = |text: &str| plain.iter().chain(&entries).any(|value| value.contains(text));
         let refers = any("${");
         let has_commands = self.has_commands();

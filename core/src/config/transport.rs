@@ -61,6 +61,68 @@ impl Transport {
             Transport::WebSocket(_) => WEBSOCKET,
         }
     }
+
+    /// Whether a program is started.
+    pub(crate) fn is_stdio(&self) -> bool {
+        matches!(self, Transport::Stdio { .. })
+    }
+
+    /// Address and headers of a server on the network.
+    pub(crate) fn remote(&self) -> Option<&Remote> {
+        match self {
+            Transport::Stdio { .. } => None,
+            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+                Some(remote)
+            }
+        }
+    }
+
+    pub(super) fn remote_mut(&mut self) -> Option<&mut Remote> {
+        match self {
+            Transport::Stdio { .. } => None,
+            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+                Some(remote)
+            }
+        }
+    }
+
+    /// The server's own variables.
+    pub(crate) fn env(&self) -> &IndexMap<String, Secret> {
+        match self {
+            Transport::Stdio { env, .. } => env,
+            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+                &remote.env
+            }
+        }
+    }
+
+    pub(super) fn env_mut(&mut self) -> &mut IndexMap<String, Secret> {
+        match self {
+            Transport::Stdio { env, .. } => env,
+            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+                &mut remote.env
+            }
+        }
+    }
+
+    /// The values of its headers and variables.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let headers = self.remote().into_iter().flat_map(|remote| remote.headers.values());
+        headers.chain(self.env().values())
+    }
+
+    /// All other texts that may contain references.
+    pub(crate) fn plain_texts(&self) -> Vec<&str> {
+        match self {
+            Transport::Stdio { command, args, env: _, env_file, cwd } => {
+                let texts = std::iter::once(command).chain(args).chain(env_file).chain(cwd);
+                texts.map(String::as_str).collect()
+            }
+            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+                vec![&remote.url]
+            }
+        }
+    }
 }
 
 const STDIO: &str = "stdio";

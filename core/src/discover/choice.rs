@@ -17,9 +17,7 @@ use super::normalise::normalise;
 use super::providers::{List, ListScope, Provider, Switching};
 use super::reading::{Document, WrittenServer};
 use super::{DiscoverOptions, Discovery, LISTS, LeftOut, McpRemote, TrustView};
-use crate::config::{
-    Declared, Effect, HeldBack, Level, ProjectEntry, Scope, Source, Subject, Transport,
-};
+use crate::config::{Declared, Effect, HeldBack, Level, ProjectEntry, Scope, Source, Subject};
 use crate::error::{Error, ErrorKind};
 use crate::redact::Secret;
 
@@ -496,14 +494,10 @@ impl Filters {
         discovery: &mut Discovery,
     ) -> Option<String> {
         let config = declared.config.as_ref().ok();
-        let urls = [config, declared.direct.as_ref()].into_iter().flatten().filter_map(|config| {
-            match &config.transport {
-                Transport::Stdio { .. } => None,
-                Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                    Some(remote.url.as_str())
-                }
-            }
-        });
+        let urls = [config, declared.direct.as_ref()]
+            .into_iter()
+            .flatten()
+            .filter_map(|config| config.transport.remote().map(|remote| remote.url.as_str()));
         let texts: Vec<&str> = [name, original].into_iter().chain(urls).collect();
         if let Some((glob, _)) =
             self.globs.iter().find(|(_, glob)| texts.iter().any(|text| glob.matches(text)))

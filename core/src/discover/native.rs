@@ -1,7 +1,5 @@
 //! Owns the services that a host may integrate itself: how to recognise their servers, and where the key is.
 
-use indexmap::IndexMap;
-
 use crate::config::{Level, ServerConfig, Transport};
 use crate::redact::Secret;
 use crate::variable_name::name_length;
@@ -44,7 +42,7 @@ impl Native {
             }
         });
         in_address
-            .or_else(|| resolve_key(own_variables(config).get(self.variable)?.expose(), config))
+            .or_else(|| resolve_key(config.transport.env().get(self.variable)?.expose(), config))
     }
 }
 
@@ -59,19 +57,7 @@ fn unescaped(value: &str) -> String {
 fn url_texts(config: &ServerConfig) -> Vec<&String> {
     match &config.transport {
         Transport::Stdio { args, .. } => args.iter().collect(),
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-            vec![&remote.url]
-        }
-    }
-}
-
-/// The server's own variables.
-fn own_variables(config: &ServerConfig) -> &IndexMap<String, Secret> {
-    match &config.transport {
-        Transport::Stdio { env, .. } => env,
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-            &remote.env
-        }
+        transport => transport.remote().into_iter().map(|remote| &remote.url).collect(),
     }
 }
 
@@ -85,7 +71,7 @@ fn resolve_key(value: &str, config: &ServerConfig) -> Option<Secret> {
     let reference = reference.strip_suffix('}').filter(|_| config.scope.level != Level::Project)?;
     let reference = reference.strip_prefix("env:").unwrap_or(reference);
     let (name, rest) = reference.split_at(name_length(reference));
-    let own_variables = own_variables(config).get(name).map(Secret::expose);
+    let own_variables = config.transport.env().get(name).map(Secret::expose);
     let own_variables =
         own_variables.filter(|own_variables| !own_variables.contains("${")).map(str::to_owned);
     let found = own_variables.or_else(|| config.scope.host_env.var(name));

@@ -16,7 +16,6 @@ use super::trust::Access;
 use super::{Inner, Manager, PendingWithoutCache, on_runtime};
 use crate::catalog::Cache;
 use crate::clock::Clock;
-use crate::config::Transport;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Mask;
@@ -215,11 +214,8 @@ impl Inner {
     /// What bounds the attempts to connect this server. Programs queue for the machine, whoever starts them, unless the
     /// manager has a bound of its own.
     pub(super) fn slots_for(&self, server: &Server) -> Option<Arc<Semaphore>> {
-        let is_program = server
-            .declared
-            .config
-            .as_ref()
-            .is_ok_and(|config| matches!(config.transport, Transport::Stdio { .. }));
+        let is_program =
+            server.declared.config.as_ref().is_ok_and(|config| config.transport.is_stdio());
         let unbounded = is_program && self.options.connect_concurrency.is_none();
         (!unbounded).then(|| self.connect_slots.clone())
     }

@@ -9,7 +9,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Manager, Telemetry, ToolRef};
-use crate::config::Transport;
 use crate::wire::{Endpoint, Wire};
 
 const METHOD: &str = "tools/call";
@@ -81,7 +80,7 @@ impl Manager {
         // Also of a server that is switched off; only what its definition cannot say is left out.
         if let Some(config) = known.and_then(|server| server.declared.config.as_ref().ok()) {
             shared.insert("mcpool.server.name", server.into());
-            let is_pipe = matches!(config.transport, Transport::Stdio { .. });
+            let is_pipe = config.transport.is_stdio();
             shared.insert("network.transport", if is_pipe { "pipe" } else { "tcp" }.into());
         }
         let live = published.as_ref().and_then(|published| published.live.as_ref());

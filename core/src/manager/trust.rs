@@ -16,7 +16,7 @@ use url::Url;
 use super::server::Server;
 use super::sources::ConfigOrigin;
 use super::{Inner, Manager};
-use crate::config::{Declared, ProjectEntry, ScopeTrust, ServerConfig, Subject, Transport};
+use crate::config::{Declared, ProjectEntry, ScopeTrust, ServerConfig, Subject};
 use crate::connection::Connection;
 use crate::discover::TrustView;
 use crate::error::{Error, ErrorKind, Result};
@@ -224,12 +224,10 @@ impl Server {
 /// The question about a definition, where something of it is held back without trust.
 fn question_about(declared: &Declared) -> Option<MakeQuestion> {
     let (subject, config) = (declared.subject.clone()?, declared.config.clone().ok()?);
-    let is_held_back = match &config.transport {
-        Transport::Stdio { .. } => true,
-        Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-            config.has_commands() || !shows_public_address(&remote.url)
-        }
-    };
+    let is_held_back = config
+        .transport
+        .remote()
+        .is_none_or(|remote| config.has_commands() || !shows_public_address(&remote.url));
     is_held_back.then(|| -> MakeQuestion {
         Box::new(move || TrustQuestion::about(&subject, &config.to_value(), Some(&config)))
     })
@@ -356,7 +354,7 @@ impl Inner {
         let Some((answer, config)) = self.open_question(server) else {
             return self.hold(server).map_or_else(Access::Refused, Access::Granted);
         };
-        if let Transport::Stdio { .. } = config.transport {
+        if config.transport.is_stdio() {
             // Blocked until then; and a yes may come after everybody has stopped waiting for it.
             let _ = self.hold(server);
         }

@@ -165,12 +165,11 @@ async fn broken(
     let error = advised(name, Some(declared), error);
     let failed = Finding::error("connect", &error);
     let by_hand = format!("run it by hand to see more: {}", reach(&shown::definition(config)));
-    let mut findings = vec![match config.transport {
-        Transport::Stdio { .. } => failed.or_advice(by_hand),
-        _ => failed,
+    let mut findings = vec![match config.transport.is_stdio() {
+        true => failed.or_advice(by_hand),
+        false => failed,
     }];
-    if let Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) =
-        &config.transport
+    if let Some(remote) = config.transport.remote()
         && !signed_out
     {
         findings.extend(network::examine(&remote.url, Addresses::open_to(&config.scope)).await);
