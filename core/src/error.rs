@@ -50,6 +50,17 @@ impl Error {
         Error::new(ErrorKind::Closed, "The manager is closed").with_hint("create a new Manager")
     }
 
+    /// No server has this name. For a call that is `ToolUnavailable`, otherwise `ServerNotFound`.
+    pub(crate) fn no_such_server(kind: ErrorKind, name: &str) -> Self {
+        Error::new(kind, format!("There is no server \"{name}\"")).with_server(name)
+    }
+
+    /// The server is disconnected without having failed.
+    pub(crate) fn disconnected(server: &str) -> Self {
+        let text = format!("Server \"{server}\" is disconnected");
+        Error::new(ErrorKind::ToolUnavailable, text).with_server(server)
+    }
+
     /// An error of `kind`; `message` says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error(Box::new(Body {

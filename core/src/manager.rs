@@ -313,9 +313,8 @@ impl Manager {
 
     fn find(&self, name: &str) -> Result<Arc<Server>> {
         self.0.servers.load().get(name).cloned().ok_or_else(|| {
-            let error =
-                Error::new(ErrorKind::ServerNotFound, format!("There is no server \"{name}\""));
-            self.with_similar_server(error, name).with_server(name)
+            let error = Error::no_such_server(ErrorKind::ServerNotFound, name);
+            self.with_similar_server(error, name)
         })
     }
 

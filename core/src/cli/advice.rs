@@ -33,8 +33,7 @@ pub(super) fn advised(name: &str, declared: Option<&Declared>, error: Error) -> 
 
 /// A name that nobody has, and the one that was meant.
 pub(super) fn no_such_server(name: &str, servers: &IndexMap<String, Declared>) -> Error {
-    let text = format!("There is no server \"{name}\"");
-    let error = Error::new(ErrorKind::ServerNotFound, text).with_server(name);
+    let error = Error::no_such_server(ErrorKind::ServerNotFound, name);
     match did_you_mean(name, servers.keys().map(String::as_str)) {
         Some(similar) => error.with_hint(format!("did you mean \"{similar}\"?")),
         None => error.with_hint("\"mcpool list\" shows the servers that there are"),

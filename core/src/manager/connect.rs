@@ -163,8 +163,7 @@ impl Manager {
             let is_own_timeout = limit.is_none();
             let limit = limit.unwrap_or(server.usable()?.timeout);
             if server.was_left() {
-                let text = format!("Server \"{name}\" is disconnected");
-                return Err(Error::new(ErrorKind::ToolUnavailable, text).with_server(&name));
+                return Err(Error::disconnected(&name));
             }
             let reached = manager.0.reach(&server);
             drop((server, manager));

@@ -19,7 +19,7 @@ use super::{Inner, Manager};
 use crate::config::{Declared, ProjectEntry, ScopeTrust, ServerConfig, Subject};
 use crate::connection::Connection;
 use crate::discover::TrustView;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::event::EventKind;
 use crate::host_env::HostEnv;
 use crate::pool::Release;
@@ -392,10 +392,7 @@ impl Inner {
             let server = manager.servers.load().get(&name).cloned();
             match server.filter(|server| !server.was_left()) {
                 Some(server) => Ok((manager, server)),
-                None => {
-                    let text = format!("Server \"{name}\" is disconnected");
-                    Err(Error::new(ErrorKind::ToolUnavailable, text).with_server(&name))
-                }
+                None => Err(Error::disconnected(&name)),
             }
         };
         async move {

@@ -17,16 +17,12 @@ pub(super) enum Change {
 impl Actor {
     /// Tells the askers what they wait for, as far as it is decided.
     pub(super) fn answer_waiters(&mut self) {
-        let server = &self.shared.server;
         let outcome = match (self.phase, &self.error) {
             (Phase::Dialing { .. }, _) => return,
             (Phase::Ready { .. }, _) => Ok(()),
             (Phase::Closed, _) => Err(Error::closed()),
             (_, Some(error)) => Err(error.clone()),
-            (_, None) => {
-                let text = format!("Server \"{server}\" is disconnected");
-                Err(Error::new(ErrorKind::ToolUnavailable, text).with_server(server))
-            }
+            (_, None) => Err(Error::disconnected(&self.shared.server)),
         };
         let still_hoping = matches!(self.phase, Phase::Waiting { .. } | Phase::Idle);
         let awaiting =

@@ -258,8 +258,7 @@ fn call_timed_out(tool: &ServerTool) -> Error {
 }
 
 fn disconnected(tool: &ServerTool) -> Error {
-    let text = format!("Server \"{}\" is disconnected", tool.server());
-    not_sent(ErrorKind::ToolUnavailable, tool, text)
+    Error::disconnected(tool.server()).quoting(tool.raw_name()).with_executed(Executed::No)
 }
 
 fn named(tool: &ServerTool) -> String {

@@ -21,9 +21,8 @@ impl Manager {
     }
 
     pub(super) fn no_such_server(&self, server: &str) -> Error {
-        let text = format!("There is no server \"{server}\"");
-        let error = Error::new(ErrorKind::ToolUnavailable, text).with_executed(Executed::No);
-        self.with_similar_server(error, server).with_server(server)
+        let error = Error::no_such_server(ErrorKind::ToolUnavailable, server);
+        self.with_similar_server(error.with_executed(Executed::No), server)
     }
 }
 
