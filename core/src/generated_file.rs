@@ -1,4 +1,5 @@
-//! Compares files that are made from declarations in the core with what is committed. Only tests use it.
+//! Compares files that are made from declarations in the core with what is committed, and wraps text for them. Only tests
+//! use it.
 //! `MCPOOL_WRITE_GENERATED=1 cargo test -p mcpool --lib generated` writes them anew.
 
 use std::path::{Path, PathBuf};
@@ -27,4 +28,26 @@ pub(crate) fn assert_part(path: &str, name: &str, text: &str) {
 
 fn place(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+/// Lines of at most `width` characters; a longer word has a line of its own.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[test]
+fn long_texts_are_wrapped_between_words() {
+    assert_eq!(wrap("a bc def g", 4), ["a bc", "def", "g"]);
+    assert_eq!(wrap("abcdef", 3), ["abcdef"]);
+    assert_eq!(wrap("é é é", 3), ["é é", "é"]);
 }

@@ -38,21 +38,6 @@ fn collect(shape: &Shape, found: &mut Vec<&'static Object>) {
     }
 }
 
-/// Lines of at most `width` characters.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.len() + 1 + word.len() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,11 +64,5 @@ mod tests {
     #[test]
     fn the_generated_table_of_the_docs_is_committed() {
         assert_part("docs/configuration.md", "fields", &docs::table(&DEFINITION));
-    }
-
-    #[test]
-    fn long_texts_are_wrapped_between_words() {
-        assert_eq!(wrapped("a bc def g", 4), ["a bc", "def", "g"]);
-        assert_eq!(wrapped("abcdef", 3), ["abcdef"]);
     }
 }

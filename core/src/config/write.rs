@@ -48,10 +48,15 @@ impl ServerConfig {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use fastrand::Rng;
     use serde_json::json;
 
     use super::*;
+    use crate::config::field::Field;
+    use crate::config::server::field_names;
+    use crate::config::shape::Shape;
 
     fn read(definition: &Value) -> (ServerConfig, bool) {
         let config = Config::from_value(json!({"mcpServers": {"n": definition}})).unwrap();
@@ -133,90 +138,73 @@ mod tests {
         (0..rng.usize(0..8)).map(|_| letters[rng.usize(0..letters.len())]).collect()
     }
 
-    fn any_texts(rng: &mut Rng) -> Value {
-        (0..rng.usize(0..4)).map(|_| Value::from(any_text(rng))).collect()
-    }
-
-    fn any_table(rng: &mut Rng) -> Value {
-        (0..rng.usize(0..4))
-            .map(|_| (any_text(rng), Value::from(any_text(rng))))
-            .collect::<Map<_, _>>()
-            .into()
-    }
-
-    fn one_of(rng: &mut Rng, values: &[Value]) -> Value {
+    fn one_of<T: Clone>(rng: &mut Rng, values: &[T]) -> T {
         values[rng.usize(0..values.len())].clone()
     }
 
+    /// A value of the shape. Wrong ones are only among switches, numbers and words, where they are warnings.
+    fn any_value(rng: &mut Rng, shape: &Shape) -> Value {
+        match shape {
+            Shape::Switch => one_of(rng, &[json!(true), json!(false), json!("x")]),
+            Shape::Text { least: 0 } => any_text(rng).into(),
+            Shape::Text { .. } => format!("x{}", any_text(rng)).into(),
+            Shape::LooseText => {
+                let text = any_text(rng).into();
+                one_of(rng, &[text, json!(80), json!(true)])
+            }
+            Shape::Words(words) | Shape::Spellings { usual: words, .. } => {
+                words.get(rng.usize(0..=words.len())).map_or(json!(1), |word| json!(word))
+            }
+            Shape::Integer { least } => {
+                let below = least.saturating_sub(1);
+                let numbers = [below, *least, 7, 30_000, 1 << 20, u64::MAX].map(Value::from);
+                one_of(rng, &[&numbers[..], &[json!(-1), json!("x"), json!(null)]].concat())
+            }
+            Shape::List(item) => (0..rng.usize(0..4)).map(|_| any_value(rng, item)).collect(),
+            Shape::ByName(value) => {
+                (0..rng.usize(0..4)).map(|_| (any_text(rng), any_value(rng, value))).collect()
+            }
+            Shape::Object(object) => {
+                let fields: Vec<_> =
+                    fields_of(object.rows).filter(|it| it.is_required || rng.bool()).collect();
+                fields.iter().map(|it| (it.name, any_value(rng, &it.shape))).collect()
+            }
+            Shape::Either(shapes) => {
+                let shape = one_of(rng, shapes);
+                any_value(rng, &shape)
+            }
+        }
+    }
+
+    /// A value of the shape, the default, null, or one that the shape alone does not lead to.
+    fn any_value_of(rng: &mut Rng, field: &Field) -> Value {
+        if rng.u8(0..4) != 0 {
+            return any_value(rng, &field.shape);
+        }
+        let special = match field.name {
+            "auth" => vec![json!({}), json!({"type": "oauth", "n": [1, null]})],
+            "protocol" => vec![json!("2025-11-25")],
+            "restart" => vec![json!({"delays": [250], "forever": true})],
+            _ => vec![],
+        };
+        let values = special.into_iter().chain(field.default_value()).chain([Value::Null]);
+        one_of(rng, &values.collect::<Vec<_>>())
+    }
+
+    /// Any of the declared fields; those that decide the transport fit together.
     fn any_definition(rng: &mut Rng) -> Value {
         let mut definition = if rng.bool() {
-            json!({"command": format!("x{}", any_text(rng)), "args": any_texts(rng), "env": any_table(rng),
-                   "cwd": one_of(rng, &[json!(null), json!("/"), json!("")]),
-                   "envFile": one_of(rng, &[json!(null), json!(".env")])})
+            json!({"command": format!("x{}", any_text(rng))})
         } else {
-            let (kind, url) =
-                [("http", "https://h/é"), ("sse", "http://h/"), ("ws", "wss://h/${X}")]
-                    [rng.usize(0..3)];
-            json!({"type": kind, "url": url, "headers": any_table(rng)})
+            let transports =
+                [("http", "https://h/é"), ("sse", "http://h/"), ("ws", "wss://h/${X}")];
+            let (kind, url) = one_of(rng, &transports);
+            json!({"type": kind, "url": url})
         };
-        let switch = [json!(true), json!(false), json!(null)];
-        let time = [
-            json!(1),
-            json!(30_000),
-            json!(60_000),
-            json!(u64::MAX),
-            json!(-1),
-            json!("x"),
-            json!(null),
-        ];
-        let settings: Vec<(&str, Value)> = vec![
-            ("enabled", one_of(rng, &switch)),
-            ("disabled", one_of(rng, &switch)),
-            ("required", one_of(rng, &switch)),
-            ("requiresApproval", one_of(rng, &switch)),
-            ("lazy", one_of(rng, &switch)),
-            ("shared", one_of(rng, &switch)),
-            ("timeout", one_of(rng, &time)),
-            ("toolTimeout", one_of(rng, &time)),
-            ("requestTimeout", one_of(rng, &time)),
-            ("pingInterval", one_of(rng, &time)),
-            ("idleShutdown", one_of(rng, &time)),
-            ("keepAlive", one_of(rng, &[json!(0), json!(7), json!("always"), json!("x")])),
-            ("isolate", one_of(rng, &[json!("none"), json!("session"), json!(1)])),
-            ("inheritEnv", one_of(rng, &[json!("safe"), json!("all"), json!("none")])),
-            ("healthProbe", one_of(rng, &[json!("auto"), json!("ping"), json!("listTools")])),
-            ("protocol", one_of(rng, &[json!("auto"), json!("2025-11-25"), json!("1")])),
-            ("maxConcurrency", one_of(rng, &[json!(1), json!(0), json!(9)])),
-            ("maxResultChars", one_of(rng, &[json!(1), json!(50_000), json!("x")])),
-            ("enabledTools", any_texts(rng)),
-            ("disabled_tools", any_texts(rng)),
-            ("tools", one_of(rng, &[json!({"a": {"enabled": false}}), json!(["x"]), json!(null)])),
-            (
-                "auth",
-                one_of(rng, &[json!({}), json!({"type": "oauth", "n": [1, null]}), json!(null)]),
-            ),
-            (
-                "restart",
-                one_of(
-                    rng,
-                    &[json!("never"), json!("bounded"), json!({"delays": [250], "forever": true})],
-                ),
-            ),
-            (
-                "limits",
-                one_of(
-                    rng,
-                    &[
-                        json!({"jsonDepth": 3}),
-                        json!({"replyBytes": 1 << 20, "messageBytes": 5}),
-                        json!({"textBytes": 5, "toolBytes": 6, "toolListBytes": 7}),
-                    ],
-                ),
-            ),
-        ];
-        for (field, value) in settings {
-            if rng.u8(0..3) == 0 {
-                definition[field] = value;
+        for field in fields_of(ServerConfig::ROWS) {
+            let decides_transport = ["type", "command", "url"].contains(&field.name);
+            if !decides_transport && rng.u8(0..3) == 0 {
+                definition[field.name] = any_value_of(rng, field);
             }
         }
         definition
@@ -225,6 +213,7 @@ mod tests {
     #[test]
     fn reading_what_was_written_gives_the_same_config() {
         let mut rng = Rng::with_seed(7);
+        let mut unwritten: HashSet<&str> = field_names().collect();
         for _ in 0..2000 {
             let definition = any_definition(&mut rng);
             let (first, _) = read(&definition);
@@ -235,6 +224,9 @@ mod tests {
             assert!(first.view_differences(&second).is_empty(), "{definition} → {canonical}");
             assert_eq!(second.to_value(), canonical, "{definition}");
             assert_eq!(second.to_value().to_string(), canonical.to_string(), "the order");
+            unwritten.retain(|name| canonical.get(name).is_none());
         }
+        // `enabled`, `enabledTools` and `disabledTools` are written in their place, and `required` by `Declared`.
+        assert_eq!(unwritten, HashSet::from(["disabled", "tools", REQUIRED]));
     }
 }

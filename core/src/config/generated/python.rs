@@ -1,6 +1,7 @@
 //! Writes the types of a definition for Python, formatted as `ruff` would.
 
-use super::{Field, Object, Shape, current, described, with_inner_objects, wrapped};
+use super::{Field, Object, Shape, current, described, with_inner_objects};
+use crate::generated_file::wrap;
 
 const WIDTH: usize = 110;
 const HEAD: &str = r#""""What the definition of a server may say: words for type checkers and editors.
@@ -34,7 +35,7 @@ fn docstring(text: &str) -> String {
     if one_line.len() <= WIDTH {
         return one_line;
     }
-    let lines = wrapped(text, WIDTH - "    \"\"\"".len()).join("\n    ");
+    let lines = wrap(text, WIDTH - "    \"\"\"".len()).join("\n    ");
     format!("    \"\"\"{lines}\n    \"\"\"\n")
 }
 

@@ -1,7 +1,8 @@
 //! Writes the types of a config for TypeScript, formatted as `biome` would.
 
-use super::{Field, Object, Shape, current, described, with_inner_objects, wrapped};
+use super::{Field, Object, Shape, current, described, with_inner_objects};
 use crate::config::server::DEFINITION;
+use crate::generated_file::wrap;
 
 const WIDTH: usize = 110;
 const HEAD: &str =
@@ -35,7 +36,7 @@ fn comment(indent: &str, text: &str) -> String {
     if one_line.len() <= WIDTH {
         return one_line;
     }
-    let lines = wrapped(text, WIDTH - indent.len() - " * ".len());
+    let lines = wrap(text, WIDTH - indent.len() - " * ".len());
     let lines: String = lines.iter().map(|line| format!("{indent} * {line}\n")).collect();
     format!("{indent}/**\n{lines}{indent} */\n")
 }

@@ -2,20 +2,16 @@
 //! `docs/options.md`. The files are committed; the test fails while they differ from the tables, and
 //! `MCPOOL_WRITE_GENERATED=1 cargo test -p mcpool --lib generated` writes them anew.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 
 use super::{ManagerOptions, WATCH};
 use crate::discover::DiscoverOptions;
+use crate::generated_file::{assert_file, assert_part};
 use crate::options::{Language, OptionInfo, OptionKind};
 use crate::pool::PoolOptions;
 
 mod python;
 mod typescript;
-
-const BEGIN: &str = "<!-- options:begin -->";
-const END: &str = "<!-- options:end -->";
 
 /// One group of options as users see them.
 struct Group {
@@ -104,49 +100,9 @@ fn seconds(ms: &Value) -> f64 {
     ms.as_f64().unwrap_or_default() / 1000.0
 }
 
-/// Text in lines of at most `width` characters.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is always one");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
-fn at(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
-}
-
-/// The page with everything between the markers replaced.
-fn page(path: &str) -> String {
-    let page = std::fs::read_to_string(at(path)).unwrap();
-    let (head, rest) = page.split_once(BEGIN).expect("the page has a begin marker");
-    let (_, tail) = rest.split_once(END).expect("the page has an end marker");
-    format!("{head}{BEGIN}\n{}{END}{tail}", tables())
-}
-
 #[test]
 fn files_are_what_the_tables_say() {
-    let page_path = "docs/options.md";
-    let files = [
-        ("python/mcpool/_options.py", python::file(&groups())),
-        ("node/lib/options.ts", typescript::file(&groups())),
-        (page_path, page(page_path)),
-    ];
-    let writes = std::env::var_os("MCPOOL_WRITE_GENERATED").is_some();
-    for (path, text) in files {
-        if writes {
-            std::fs::write(at(path), &text).unwrap();
-        }
-        let found = std::fs::read_to_string(at(path)).unwrap_or_default();
-        assert!(found == text, "{path} is not what the tables say: set MCPOOL_WRITE_GENERATED=1");
-    }
+    assert_file("python/mcpool/_options.py", &python::file(&groups()));
+    assert_file("node/lib/options.ts", &typescript::file(&groups()));
+    assert_part("docs/options.md", "options", &tables());
 }

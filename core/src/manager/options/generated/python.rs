@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{Group, seconds, wrap};
+use super::{Group, seconds};
+use crate::generated_file::wrap;
 use crate::options::{Language, OptionInfo, OptionKind};
 
 const HEAD: &str = r#""""The options of managers and of discovery. Generated from the tables in `core`; not to be edited."""

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Group, wrap};
+use super::Group;
+use crate::generated_file::wrap;
 use crate::options::{Language, OptionInfo, OptionKind, camel_case};
 
 const HEAD: &str = "\
