@@ -74,8 +74,8 @@ fn own_members(object: &[u8]) -> Vec<(&[u8], &[u8])> {
     members
 }
 
-/// Visits the bytes of a JSON text outside of strings, until the bracket that contains the text closes. Of a string only the
-/// opening quote is visited, and of the closing brackets only the last one.
+/// Visits the bytes of a JSON text outside of strings, until the bracket that contains the text closes. Of a string
+/// only the opening quote is visited, and of the closing brackets only the last one.
 fn walk(text: &[u8], mut visit: impl FnMut(usize, usize, u8)) {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(&byte) = text.get(at) {
