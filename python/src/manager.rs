@@ -198,7 +198,7 @@ impl NativeEvents {
         crate::json::from_serialize(py, &self.stream.take())
     }
 
-    /// How many events this reader was too slow for.
+    /// How many events this reader has missed because it was too slow.
     fn lost(&self) -> u64 {
         self.stream.lost()
     }
