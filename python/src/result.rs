@@ -1,4 +1,4 @@
-//! Owns the Python view of a call's result: parsed when looked at, once.
+//! Owns the Python view of a call's result: parsed once, on first use.
 
 use mcpool::{Image, Signal};
 use pyo3::prelude::*;
