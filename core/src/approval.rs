@@ -28,7 +28,7 @@ pub enum ApprovalPolicy {
     Never,
 }
 
-/// A call that waits for approval. Nothing is masked: whoever approves a call must see what is sent.
+/// A call that waits for approval. Nothing is masked: the user must see what is sent.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ApprovalQuestion {

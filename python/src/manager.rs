@@ -137,7 +137,7 @@ impl NativeManager {
         telemetry(py, &self.core, reference(server, tool))
     }
 
-    /// What a model is told where a call by name has no result, and what is suspicious in that.
+    /// The text for a model when a call by name has no result, and the signals in it.
     #[pyo3(signature = (tool, code, message, hint, executed, by_server))]
     #[expect(clippy::too_many_arguments, reason = "the words of an error")]
     fn failure_for_model<'py>(

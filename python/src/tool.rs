@@ -43,7 +43,7 @@ impl Tool {
     }
 }
 
-/// What a model is told where there is no result, and what is suspicious in that.
+/// The text for a model when there is no result, and the signals in it.
 pub(crate) fn failure_for_model<'py>(
     py: Python<'py>,
     manager: &Manager,
@@ -147,7 +147,7 @@ impl Tool {
         telemetry(py, &self.manager, self.reference())
     }
 
-    /// What a model is told where a call of it has no result, and what is suspicious in that.
+    /// The text for a model when a call of it has no result, and the signals in it.
     fn failure_for_model<'py>(
         &self,
         py: Python<'py>,
