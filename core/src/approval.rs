@@ -1,7 +1,7 @@
-//! Owns which calls need a person's word, and what that person is asked. Asking, and waiting for the answer, is the
-//! way of a call: `manager/calls/approval_check`.
-//! Invariant: what a server says of a tool lowers nothing unless the server says it now, and said it when the tool was
-//! first seen or that change was accepted.
+//! Owns which calls need approval, and the question that is asked. `manager/calls/approval_check` asks and waits for
+//! the answer.
+//! Invariant: a server's hints reduce approvals only if the server gives them now, and gave them when the tool was
+//! first seen or the change was accepted.
 
 use std::fmt;
 use std::future::Future;
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::tool::ServerTool;
 
-/// Which tools need a person's word before they are called.
+/// Which tools need approval before they are called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -22,13 +22,13 @@ pub enum ApprovalPolicy {
     /// All, unless their server's definition says otherwise.
     #[default]
     Always,
-    /// All but those that a connected server calls read-only, and has from the first.
+    /// All except those that a connected server lists as read-only, and has since they were first seen.
     Annotations,
     /// None.
     Never,
 }
 
-/// A call that waits for a person's word. Nothing of it is hidden: who approves a call must see what is sent.
+/// A call that waits for approval. Nothing is masked: the user must see what is sent.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ApprovalQuestion {
@@ -40,11 +40,11 @@ pub struct ApprovalQuestion {
     pub name: String,
     /// The arguments, a JSON object as it will be sent.
     pub arguments: Box<RawValue>,
-    /// What the server says that the tool does.
+    /// The server's description of the tool.
     pub description: String,
     /// The server's hints about the tool.
     pub annotations: Option<Value>,
-    /// Where the tool comes from: its server, and the product whose config declares that.
+    /// Where the tool comes from: its server, and the product whose config declares the server.
     pub provider: String,
 }
 
@@ -55,7 +55,7 @@ pub struct OnApproval(pub(crate) Approver);
 #[derive(Clone)]
 pub(crate) enum Approver {
     Function(AskFunction),
-    /// Whoever waits for the call, in another language.
+    /// The caller, in another language.
     Caller,
 }
 
@@ -63,7 +63,7 @@ pub(crate) type AskFunction = Arc<dyn Fn(ApprovalQuestion) -> Answering + Send +
 type Answering = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 impl OnApproval {
-    /// Asks a function. Its future is dropped when the call is given up; one that panics has not approved.
+    /// Asks a function. Its future is dropped when the call is cancelled; a panic is not an approval.
     pub fn new<F>(ask: impl Fn(ApprovalQuestion) -> F + Send + Sync + 'static) -> OnApproval
     where
         F: Future<Output = bool> + Send + 'static,
@@ -71,7 +71,7 @@ impl OnApproval {
         OnApproval(Approver::Function(Arc::new(move |question| Box::pin(ask(question)))))
     }
 
-    /// Asks whoever waits for the call: with a [`crate::host::Letter::Question`], or by [`crate::CallOptions::on_question`].
+    /// Asks the caller: with a [`crate::host::Letter::Question`], or by [`crate::CallOptions::on_question`].
     #[doc(hidden)]
     pub fn of_caller() -> OnApproval {
         OnApproval(Approver::Caller)
@@ -84,7 +84,7 @@ impl fmt::Debug for OnApproval {
     }
 }
 
-/// What decides about the tools of one server.
+/// The approval rule for the tools of one server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) policy: ApprovalPolicy,
@@ -93,8 +93,8 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// Whether a call of the tool needs approval. `holds` tells whether what is said of the tool is to be relied on: its
-    /// server says it now, and has not said otherwise before.
+    /// Whether a call of the tool needs approval. `holds` returns whether the tool's hints are reliable: its server
+    /// gives them now and has not changed them.
     pub(crate) fn applies(self, tool: &ServerTool, holds: impl FnOnce() -> bool) -> bool {
         self.wanted
             && match self.policy {

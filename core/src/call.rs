@@ -1,4 +1,4 @@
-//! Owns what a caller says about a call: its arguments, its options, and who hears of its progress.
+//! Owns the caller's side of a call: its arguments, its options, and its progress callback.
 
 use std::fmt;
 use std::sync::Arc;
@@ -79,43 +79,44 @@ impl TryFrom<&str> for Arguments {
 }
 
 with_setters! {
-    /// What a caller can say about one call.
+    /// Options of one call.
     #[derive(Default)]
     pub struct CallOptions {
-        /// Overrides the server's `toolTimeout`: how long the call may go without a word of the server, from its begin on and
-        /// over all waiting and sending again. Progress starts it anew; the time of a person's approval is left out.
+        /// Overrides the server's `toolTimeout`: how long the call may go without a message from the server, from its
+        /// start and over all waiting and resending. Progress restarts this time; the time for an approval does not
+        /// count.
         timeout: Option<Duration>,
-        /// How long the call may take in all, whatever progress there is and whoever is asked.
+        /// The total time limit of the call, whatever the progress, including approvals.
         max_total_timeout: Option<Duration>,
-        /// Overrides the manager's choice of what is sent again after a lost connection.
+        /// Overrides which calls the manager sends again after a lost connection.
         retry: Option<Retry>,
         /// Becomes the request's `_meta`; like arguments, one JSON object kept as text.
         meta: Option<Arguments>,
         ;
-        /// Hears of the server's progress, on one of our threads; it must not block.
+        /// Called with the server's progress, on one of our threads; it must not block.
         on_progress: Option<OnProgress>,
-        /// Hears what a person has to be asked about this call, where its manager asks [`crate::OnApproval::of_caller`];
-        /// a host loop gets a letter instead. It must not block.
+        /// Called with the approval question of this call, if its manager uses [`crate::OnApproval::of_caller`]; a host
+        /// loop gets a letter instead. It must not block.
         on_question: Option<OnQuestion>,
     }
 }
 
-/// Hears a question and lets somebody answer it.
+/// Receives a question and passes it to someone who can answer.
 pub type OnQuestion = Arc<dyn Fn(Question) + Send + Sync>;
 
-/// Hears of the progress of a call.
+/// Receives the progress of a call.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Which calls are sent again when their connection is lost. One that provably never left or was
-/// never read always is.
+/// Which calls are sent again when their connection is lost. A call that provably was never sent or never read is
+/// always sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Retry {
-    /// None of which nobody knows whether the tool ran.
+    /// No call that may have run.
     #[default]
     Never,
-    /// Those of tools that say `readOnlyHint` or `idempotentHint`.
+    /// Calls of tools with `readOnlyHint` or `idempotentHint`.
     Safe,
 }
 
@@ -131,21 +132,21 @@ impl Retry {
 }
 
 impl CallOptions {
-    /// Hears of the server's progress, on one of our threads; it must not block.
+    /// Sets the callback for the server's progress. It runs on one of our threads and must not block.
     #[must_use]
     pub fn on_progress(mut self, hear: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.on_progress = Some(Arc::new(hear));
         self
     }
 
-    /// Hears what a person has to be asked about this call; it must not block.
+    /// Sets the callback for the approval question of this call; it must not block.
     #[must_use]
     pub fn on_question(mut self, hear: impl Fn(Question) + Send + Sync + 'static) -> Self {
         self.on_question = Some(Arc::new(hear));
         self
     }
 
-    /// A timeout in seconds, as callers of other languages write it.
+    /// A timeout in seconds, as in other languages.
     #[doc(hidden)]
     pub fn read_timeout(seconds: f64) -> Result<Duration> {
         let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
@@ -166,15 +167,15 @@ impl fmt::Debug for CallOptions {
     }
 }
 
-/// How far a call has come, in the server's own measure.
+/// The progress of a call, in the server's own unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// Done so far.
     pub progress: f64,
-    /// Of how much, where known.
+    /// The total, if known.
     #[serde(default)]
     pub total: Option<f64>,
-    /// In words.
+    /// A description.
     #[serde(default)]
     pub message: Option<String>,
 }

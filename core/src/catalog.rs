@@ -1,5 +1,6 @@
-//! Owns the tools that an agent can call: the catalog of all servers' tools, under names that are legal, unique and stable.
-//! Invariant: routing is by map, never by taking a name apart.
+//! Owns the tools that an agent can call: the catalog of all servers' tools, under names that are legal, unique and
+//! stable.
+//! Invariant: calls are routed by a map, never by parsing a name.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,7 +34,7 @@ pub use name::{Naming, NamingFunction};
 pub(crate) use offer::{Offer, OfferSettings, PinLookup};
 use pin_file::{PinFile, PinKey};
 
-/// A tool under the name that agents use.
+/// A tool with its name in the catalog.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tool {
@@ -43,23 +44,23 @@ pub struct Tool {
     pub definition: Arc<ServerTool>,
     /// Whether it can be called at once.
     pub state: ToolState,
-    /// Whether a person should approve its calls.
+    /// Whether its calls need approval.
     pub requires_approval: bool,
     provider: Arc<str>,
     executor: Arc<dyn ToolExecutor>,
 }
 
-/// Calls tools for agents: the manager behind a catalog, which the catalog does not keep alive.
+/// Calls tools for agents: a weak reference to the manager behind a catalog.
 pub(crate) trait ToolExecutor: fmt::Debug + Send + Sync {
     fn execute(&self, tool: &Tool, arguments: Result<Arguments>, options: CallOptions)
     -> Execution;
 }
 
-/// A call of a tool for an agent. Dropping it gives the call up.
+/// A tool call for an agent. Dropping it cancels the call.
 pub(crate) type Execution = Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
 
 impl Tool {
-    /// Where it comes from, for people: its server, and the product whose config declares that.
+    /// Where it comes from, for people: its server, and the product whose config declares the server.
     pub fn provider(&self) -> String {
         self.provider.to_string()
     }
@@ -68,9 +69,9 @@ impl Tool {
         self.provider.clone()
     }
 
-    /// Calls it for an agent: the text for the model is there whatever happens, and nothing is an error to handle.
-    /// Arguments are [`Arguments`], or JSON that becomes some. Dropping the future gives the call up and tells the
-    /// server. The tool does not keep its manager alive.
+    /// Calls the tool for an agent: the output always has text for the model, and failures are part of it. Arguments
+    /// are [`Arguments`], or JSON that is converted. Dropping the future cancels the call and notifies the server. The
+    /// tool does not keep its manager alive.
     pub fn execute<A>(
         &self,
         arguments: A,
@@ -109,7 +110,7 @@ impl ToolState {
     }
 }
 
-/// The tools of one server, as a manager shows them.
+/// The tools of one server, as a manager offers them.
 pub(crate) struct Slice {
     pub(crate) tools: Tools,
     pub(crate) offer: Arc<Offer>,
@@ -117,7 +118,7 @@ pub(crate) struct Slice {
     pub(crate) approval: Rule,
     /// Where the tools come from, for people: [`provider_of`].
     pub(crate) provider: Arc<str>,
-    /// Nobody has trusted the definition.
+    /// The definition is not trusted.
     pub(crate) untrusted: bool,
 }
 
@@ -126,9 +127,9 @@ pub(crate) struct Slice {
 pub struct Catalog {
     tools: Vec<Tool>,
     by_name: HashMap<String, usize>,
-    /// Made when it is first asked.
+    /// Built on first use.
     index: OnceLock<search::Index>,
-    /// Tools that have a name and are not offered: filters and blocks rename nothing.
+    /// Tools that have a name but are not offered: filters and blocks do not rename other tools.
     withheld: HashMap<String, Arc<ServerTool>>,
 }
 
@@ -166,12 +167,12 @@ impl Catalog {
         Catalog { tools, by_name, withheld, index: OnceLock::new() }
     }
 
-    /// The tool that has this name, offered or not.
+    /// The tool with this name, offered or not.
     pub(crate) fn tool_named(&self, name: &str) -> Option<&Arc<ServerTool>> {
         self.get(name).map(|tool| &tool.definition).or_else(|| self.withheld.get(name))
     }
 
-    /// The tool of this server and raw name, if it is here.
+    /// The tool of this server with this raw name, if there is one.
     pub(crate) fn find(&self, server: &str, raw_name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| {
             tool.definition.raw_name() == raw_name && tool.definition.server() == server
@@ -183,12 +184,12 @@ impl Catalog {
         &self.tools
     }
 
-    /// The tool of this name.
+    /// The tool with this name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
         self.by_name.get(name).map(|&at| &self.tools[at])
     }
 
-    /// The places in [`Catalog::tools`] of at most `k` tools that serve the need in `query`, best first.
+    /// The positions in [`Catalog::tools`] of the best `k` tools for `query`, best first.
     pub fn search(&self, query: &str, k: usize) -> Vec<usize> {
         self.index
             .get_or_init(|| search::Index::build(self.tools.iter().map(|tool| &*tool.definition)))

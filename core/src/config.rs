@@ -1,6 +1,6 @@
-//! Owns the config model: what a user may write about a server, checked, with defaults filled in.
-//! It reads text and decides nothing about the machine; finding programs and secrets is `resolve`'s work.
-//! Invariant: one server's mistake is that server's error and never touches the others.
+//! Owns the config model: what a user may write about a server, checked, with defaults filled in. It reads text and
+//! does not depend on the machine; `resolve` finds programs and secrets.
+//! Invariant: one server's mistake is that server's error and never affects the others.
 
 use indexmap::IndexMap;
 
@@ -62,8 +62,8 @@ pub use validate::check_name;
 pub struct Config {
     /// Servers by name.
     pub servers: IndexMap<String, Declared>,
-    /// What is odd but does no harm; each line names its server or its file.
+    /// Warnings; each line names its server or its file.
     pub warnings: Vec<String>,
-    /// Everything that the files of a project say, trusted or not.
+    /// Everything that a project's files say, trusted or not.
     pub project: Vec<ProjectEntry>,
 }

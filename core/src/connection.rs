@@ -1,6 +1,6 @@
 //! Owns the life of one server's link. One task, the actor, owns the state; others send it commands and read what it
-//! has published. Whoever asks for the same thing shares one attempt.
-//! Invariant: never two processes for one name; looking never starts anything.
+//! publishes. Concurrent requests for the same thing share one attempt.
+//! Invariant: never two processes for one name; reading the state never starts anything.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,42 +32,42 @@ mod starts;
 
 use actor::{Actor, Command};
 
-/// A handle on one server's link.
+/// A handle to one server's link.
 pub(crate) struct Connection {
     commands: mpsc::UnboundedSender<Command>,
     shared: Arc<Shared>,
 }
 
-/// What the actor shares with everybody.
+/// What the actor shares with the handles.
 pub(crate) struct Shared {
     pub(crate) server: Arc<str>,
     pub(crate) clock: Clock,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) call_counters: Arc<CallCounters>,
     published: ArcSwap<Published>,
-    /// Rings when something else is published. What, is read there: a watch skips values.
+    /// Signalled on every publish. The value is read from `published`, because a watch skips values.
     changed: watch::Sender<()>,
-    /// Warnings about its values when they were last resolved, and about its tools when they were last listed.
+    /// Warnings about its values from the last resolve, and about its tools from the last listing.
     warnings: Mutex<[Vec<String>; 2]>,
-    /// What is suspicious in what it says of itself.
+    /// Suspicions in what the server says of itself.
     suspicions: Mutex<Vec<Suspicion>>,
-    /// How long its attempts have waited for their turn to start, and since when one does.
+    /// How long its attempts have waited for a start permit, and since when one is waiting.
     queued: Mutex<(Duration, Option<Instant>)>,
-    /// When a call went out last, by the clock; kept only for servers that are shut down when idle.
+    /// When the last call was sent, by the clock; only kept for servers that are shut down when idle.
     called_ms: AtomicU64,
 }
 
-/// What everybody may see.
+/// The published state.
 #[derive(Default)]
 pub(crate) struct Published {
     pub(crate) state: State,
     pub(crate) attempt: u32,
     pub(crate) reason: Option<Reason>,
-    /// When the next attempt is due by itself, by the clock.
+    /// When the next automatic attempt is due, by the clock.
     pub(crate) retry_at: Option<Duration>,
     pub(crate) restarts: u64,
     pub(crate) error: Option<Error>,
-    /// The server's tools: live with the link, otherwise as they are known.
+    /// The server's tools: live while the link is up, otherwise the last known ones.
     pub(crate) tools: Tools,
     pub(crate) live: Option<Arc<Live>>,
 }
@@ -77,7 +77,7 @@ impl Published {
         self.retry_at.map(|at| at.saturating_sub(clock.now()).as_millis() as u64)
     }
 
-    /// What hides the values that the server was given.
+    /// The mask for the values that the server was given.
     pub(crate) fn mask(&self) -> Mask {
         self.live.as_ref().map(|live| live.session.mask()).unwrap_or_default()
     }
@@ -144,78 +144,78 @@ impl Connection {
         lock(&self.shared.warnings).concat()
     }
 
-    /// What is suspicious in what the server says of itself and of its tools.
+    /// Suspicions in what the server says of itself and of its tools.
     pub(crate) fn suspicions(&self) -> Vec<Suspicion> {
         lock(&self.shared.suspicions).clone()
     }
 
-    /// Rings whenever something else is published.
+    /// Signalled on every publish.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.shared.changed.subscribe()
     }
 
-    /// Writes the tools of the link for a manager that joined later, too.
+    /// Writes the link's tools also for a manager that joined later.
     pub(crate) fn store_tools_in(&self, store: Box<dyn ToolStore>) {
         let _ = self.commands.send(Command::Store(store));
     }
 
-    /// How long its attempts have waited for their turn to start, in all.
+    /// The total time that its attempts have waited for a start permit.
     pub(crate) fn queued(&self) -> Duration {
         let (before, since) = *lock(&self.shared.queued);
         before + since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// Notes that the server is needed.
+    /// Records that the server is in use.
     pub(crate) fn touch(&self) {
         self.shared.touch();
     }
 
-    /// Connects unless connected; joins an attempt that is under way.
+    /// Connects unless connected; joins an attempt in progress.
     pub(crate) async fn connect(&self) -> Result<()> {
         self.ask(Command::Connect).await?
     }
 
-    /// Resolves when connected, or when nothing more is tried; starts nothing.
+    /// Resolves when connected, or when no more attempts follow; starts nothing.
     pub(crate) async fn ready(&self) -> Result<()> {
         self.ask(Command::Await).await?
     }
 
-    /// A call needs the link: what sleeps wakes up.
+    /// Wakes an idle link for a call.
     pub(crate) fn wake(&self) {
         let _ = self.commands.send(Command::Wake);
     }
 
-    /// Shows these tools until the server's own are known. Tells whether any are known by then; commands are obeyed in
-    /// order, so that is so under the latest definition.
+    /// Shows these tools until the server's own are known. Returns whether any tools are known then. Commands are
+    /// processed in order, so the answer is for the latest definition.
     pub(crate) async fn adopt(&self, tools: Option<Tools>) -> bool {
         self.ask(|asker| Command::Adopt(tools, asker)).await.unwrap_or(false)
     }
 
-    /// Goes by another definition from now on; a different server is started anew.
+    /// Switches to another definition; a different server is restarted.
     pub(crate) fn redefine(&self, config: ServerConfig) {
         let _ = self.commands.send(Command::Redefine(Box::new(config)));
     }
 
-    /// Ends the link. The order is given at once; the future resolves when everything has ended.
+    /// Ends the link. The command is sent at once; the future resolves when everything has ended.
     pub(crate) fn disconnect(&self) -> impl Future<Output = ()> + Send + use<> {
         let ended = self.ask(Command::Disconnect);
         async move { drop(ended.await) }
     }
 
-    /// The command is on its way before the answer is waited for.
+    /// Sends the command at once; the future only waits for the answer.
     fn ask<T, C>(&self, command: C) -> impl Future<Output = Result<T>> + Send + use<T, C>
     where
         T: Send + 'static,
         C: FnOnce(oneshot::Sender<T>) -> Command,
     {
         let (asker, answer) = oneshot::channel();
-        // An actor that is gone drops the asker.
+        // If the actor is gone, the asker is dropped.
         let _ = self.commands.send(command(asker));
         async move { answer.await.map_err(|_| Error::closed()) }
     }
 }
 
-/// What a warning is about.
+/// The topic of a warning.
 #[derive(Clone, Copy)]
 enum WarningTopic {
     Values,
@@ -223,7 +223,7 @@ enum WarningTopic {
 }
 
 impl Shared {
-    /// Warns everybody, each line once; replaces earlier warnings of the topic.
+    /// Warns all subscribers, each line once; replaces earlier warnings of the topic.
     fn warn(&self, topic: WarningTopic, warnings: Vec<String>) {
         // Stored before they are emitted: a manager that joins meanwhile reads them there.
         lock(&self.warnings)[topic as usize].clone_from(&warnings);
@@ -232,7 +232,7 @@ impl Shared {
         }
     }
 
-    /// From now on an attempt waits for its turn, until the value is dropped.
+    /// Records that an attempt waits for a start permit, until the value is dropped.
     fn queue(&self) -> Queued<'_> {
         lock(&self.queued).1 = Some(Instant::now());
         Queued(self)
@@ -247,7 +247,7 @@ impl Shared {
     }
 }
 
-/// An attempt that waits for its turn to start.
+/// An attempt that waits for a start permit.
 struct Queued<'a>(&'a Shared);
 
 impl Drop for Queued<'_> {

@@ -1,9 +1,9 @@
-//! Owns every way in which mcpool can fail: one error type. The list of kinds is in `kinds`, the parts of an error in
-//! `details`, how it is shown and written as JSON in `shown`.
-//! Kinds (their codes and what they promise) are contract; messages and hints are for people and may change. What a program
-//! may want to know is a field, never a word of the message.
-//! Invariant: no field holds a secret; whoever builds an error passes URLs through [`crate::redact`] and a server's words
-//! through its mask. An error knows whether it repeats words of others; whoever puts them into one says so with
+//! Owns every failure of mcpool: one error type. The list of kinds is in `kinds`, the parts of an error in `details`,
+//! display and JSON in `shown`.
+//! Kinds (their codes and what they promise) are contract; messages and hints are for people and may change. Data for
+//! programs is in fields, never only in the message.
+//! Invariant: no field holds a secret; code that builds an error passes URLs through [`crate::redact`] and a server's
+//! texts through its mask. An error knows whether it quotes text of others; code that adds such text calls
 //! [`Error::quoting`].
 
 mod details;
@@ -38,14 +38,14 @@ struct Body {
     incurable: bool,
 }
 
-/// The longest word that is shown as one of ours.
+/// The longest word that counts as our own text.
 const PLAIN: usize = 32;
 
 /// Shorthand for the crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// The manager was closed, or is gone.
+    /// The manager was closed or dropped.
     pub(crate) fn closed() -> Self {
         Error::new(ErrorKind::Closed, "The manager is closed").with_hint("create a new Manager")
     }
@@ -84,43 +84,43 @@ impl Error {
         }))
     }
 
-    /// Says what to do about it.
+    /// Sets the hint: what to do about it.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// Names the server concerned, unless one is named already.
+    /// Sets the server, unless one is set already.
     pub fn with_server(mut self, server: &str) -> Self {
         self.0.server.get_or_insert_with(|| server.to_owned());
         self
     }
 
-    /// Names the step that failed, unless a more exact one is named already.
+    /// Sets the stage that failed, unless a more exact one is set already.
     pub fn with_stage(mut self, stage: Stage) -> Self {
         self.0.stage.get_or_insert(stage);
         self
     }
 
-    /// Says whether the tool ran, which makes it the error of a call.
+    /// Sets whether the tool ran, which makes this the error of a call.
     pub fn with_executed(mut self, executed: Executed) -> Self {
         self.0.executed = Some(executed);
         self.with_stage(Stage::Call)
     }
 
-    /// Says how the server's process ended.
+    /// Sets how the server's process ended.
     pub(crate) fn with_exit(mut self, exit_code: Option<i32>, signal: Option<i32>) -> Self {
         (self.0.exit_code, self.0.signal) = (exit_code, signal);
         self
     }
 
-    /// Attaches the last lines of the server's stderr, which have passed its mask, unless there are some already.
+    /// Attaches the last lines of the server's stderr, already masked, unless there are some.
     pub(crate) fn with_stderr(mut self, stderr: Option<String>) -> Self {
         self.0.stderr = self.0.stderr.or(stderr);
         self
     }
 
-    /// Attaches what the server printed in place of messages, which has passed its mask, unless there is some already.
+    /// Attaches the server's output that is not messages, already masked, unless there is some.
     pub(crate) fn with_stdout(mut self, stdout: Option<String>) -> Self {
         self.0.stdout = self.0.stdout.or(stdout);
         self
@@ -139,7 +139,7 @@ impl Error {
         self
     }
 
-    /// Attaches what it follows from. The message may repeat the cause's, and then also the words of others in it.
+    /// Attaches the cause. The message may repeat the cause's, including text of others in it.
     pub(crate) fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
         let cause = cause.into();
         if let Cause::Error(error) = &cause {
@@ -149,28 +149,28 @@ impl Error {
         self
     }
 
-    /// Says that message or hint repeat these words of somebody else: of a server, of whoever answers in its place, of
-    /// a project's file. One short word of harmless characters, as names and addresses are, changes nothing.
+    /// Records that the message or hint quotes this text of others: of a server, of a gateway in front of it, of a
+    /// project's file. One short word of harmless characters, such as a name or an address, does not count.
     pub(crate) fn quoting(mut self, words: &str) -> Self {
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/+:".contains(&b);
         self.0.by_server |= words.len() > PLAIN || !words.bytes().all(is_plain);
         self
     }
 
-    /// Says where the restart stands; how its last attempt failed is the cause.
+    /// Attaches the state of the restart; the error of its last attempt becomes the cause.
     pub(crate) fn with_restart(mut self, restart: Restart) -> Self {
         self.0.cause = restart.last_error.clone().map(Cause::Error);
         self.0.restart = Some(restart);
         self
     }
 
-    /// Says when the server wants to be asked again.
+    /// Attaches when the server wants the retry.
     pub(crate) fn with_retry_after_ms(mut self, ms: u64) -> Self {
         self.0.retry_after_ms = Some(ms);
         self
     }
 
-    /// Says that another attempt to connect is not likely to end otherwise.
+    /// Marks that another attempt to connect is unlikely to help.
     pub(crate) fn incurable(mut self) -> Self {
         self.0.incurable = true;
         self
@@ -180,7 +180,7 @@ impl Error {
         self.0.incurable
     }
 
-    /// The same words as the error of a failed connect, where no tool is in question.
+    /// The same message as the error of a failed connect, without a tool.
     pub(crate) fn into_connect(mut self, kind: ErrorKind) -> Self {
         self.0.kind = kind;
         self.0.executed = None;
@@ -208,19 +208,19 @@ impl Error {
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
-    /// The server concerned.
+    /// The server.
     pub fn server(&self) -> Option<&str> {
         self.0.server.as_deref()
     }
-    /// The step that failed; none where a server was lost between calls, and where no server is in question.
+    /// The stage that failed; `None` if a server was lost between calls, or if there is no server.
     pub fn stage(&self) -> Option<Stage> {
         self.0.stage
     }
-    /// Whether the tool ran, where that matters.
+    /// Whether the tool ran, if this is the error of a call.
     pub fn executed(&self) -> Option<Executed> {
         self.0.executed
     }
-    /// The code with which the server's process exited.
+    /// The exit code of the server's process.
     pub fn exit_code(&self) -> Option<i32> {
         self.0.exit_code
     }
@@ -232,7 +232,7 @@ impl Error {
     pub fn stderr(&self) -> Option<&str> {
         self.0.stderr.as_deref()
     }
-    /// The first lines that the server printed to stdout in place of messages, for failed starts.
+    /// The first lines of stdout that are not messages, for failed starts.
     pub fn stdout(&self) -> Option<&str> {
         self.0.stdout.as_deref()
     }
@@ -240,29 +240,29 @@ impl Error {
     pub fn http_status(&self) -> Option<u16> {
         self.0.http_status
     }
-    /// The server's JSON-RPC error, for `TOOL_FAILED`, refused handshakes and what an HTTP status refused.
+    /// The server's JSON-RPC error, for `TOOL_FAILED`, refused handshakes and refusals by HTTP status.
     pub fn rpc(&self) -> Option<&RpcError> {
         self.0.rpc.as_ref()
     }
-    /// Whether words of the server, or of whoever wrote its definition, stand in message or hint. A model should see them
-    /// as little trusted as a result.
+    /// Whether the message or hint contains text of the server, or of the author of its definition. A model should
+    /// trust it as little as a result.
     pub fn by_server(&self) -> bool {
         self.0.by_server || self.0.kind == ErrorKind::ConfigInvalid
     }
-    /// Where the restart stands, for `mcp_restart_in_progress` and `mcp_restart_failed`.
+    /// The state of the restart, for `mcp_restart_in_progress` and `mcp_restart_failed`.
     pub fn restart(&self) -> Option<&Restart> {
         self.0.restart.as_ref()
     }
-    /// When the server wants to be asked again, in milliseconds: the `Retry-After` of a 429 or 503.
+    /// When to retry, in milliseconds: the `Retry-After` of a 429 or 503.
     pub fn retry_after_ms(&self) -> Option<u64> {
         self.0.retry_after_ms
     }
-    /// What it follows from: how the server failed that a call needed, or an error of the system or of a library.
+    /// The cause: the server's failure behind the error of a call, or an error of the system or of a library.
     pub fn cause(&self) -> Option<&Cause> {
         self.0.cause.as_ref()
     }
 
-    /// Whether the server's program is not there.
+    /// Whether the server's program was not found.
     #[cfg(feature = "cli")]
     pub(crate) fn is_program_missing(&self) -> bool {
         let missing = rustix::io::Errno::NOENT.raw_os_error();
@@ -274,7 +274,7 @@ impl Error {
     }
 }
 
-/// Where something cannot fail, there is no error to make.
+/// For conversions that cannot fail.
 impl From<std::convert::Infallible> for Error {
     fn from(never: std::convert::Infallible) -> Self {
         match never {}

@@ -1,8 +1,8 @@
-//! Owns the way answers reach a host's event loop: one queue per loop, one wake-up for many letters, drained on the
-//! loop's own thread. Our threads never call into the host language.
-//! Who waits for an answer is in `waiter`. On Linux, pipes can be lent to the loop, which then reads answers itself.
-//! Invariant: a letter posted is seen by the next drain, and the descriptor is readable until then; in a forked child
-//! nothing is posted and nothing comes.
+//! Owns how answers reach a host's event loop: one queue per loop, one wake-up for many letters, drained on the loop's
+//! own thread. Our threads never call into the host language. The waiters are in `waiter`. On Linux, pipes can be lent
+//! to the loop, which then reads answers itself.
+//! Invariant: a posted letter is seen by the next drain, and the descriptor is readable until then; in a forked child
+//! nothing is posted or delivered.
 
 use std::future::Future;
 use std::os::fd::BorrowedFd;
@@ -28,10 +28,10 @@ pub use waiter::Address;
 pub(crate) use waiter::{Waiter, WaiterProxy};
 use wake::Wake;
 
-/// How many letters of progress wait for a loop. Beyond that, a call's newest takes the place of the one before.
+/// How many progress letters are queued per loop. Beyond that, a call's newest one replaces its previous one.
 const PROGRESS: usize = 1024;
 
-/// What a host loop gets for a key it handed out.
+/// What a host loop gets for one of its keys.
 #[derive(Debug)]
 pub enum Letter {
     /// A call's result; the key is done.
@@ -40,9 +40,9 @@ pub enum Letter {
     Json(String),
     /// The verb failed; the key is done.
     Failed(Error),
-    /// The call goes on; the key stays.
+    /// The call continues; the key stays.
     Progress(Progress),
-    /// The core asks something of whoever waits under the key; the key stays.
+    /// A question for the waiter of this key; the key stays.
     Question(Question),
 }
 
@@ -50,13 +50,13 @@ pub enum Letter {
 pub(crate) trait LentReader: Send + Sync {
     /// Readable while there is something to read.
     fn descriptor(&self) -> BorrowedFd<'_>;
-    /// Reads for one turn, and delivers what came.
+    /// Reads for one turn and delivers the answers.
     fn read_ready(&self);
 }
 
-/// Something that holds messages back for a common write.
+/// A writer that holds messages back for a common write.
 pub(crate) trait BufferedWriter: Send + Sync {
-    /// Sends what was held back.
+    /// Sends the messages held back.
     fn flush(&self);
 }
 
@@ -66,7 +66,7 @@ pub struct Mailbox {
     made_in: ForkGeneration,
     queue: Mutex<Queue>,
     lent: Mutex<Vec<Arc<dyn LentReader>>>,
-    /// The last drain brought several answers: the calls that follow them will leave together.
+    /// The last drain returned several answers, so the calls that follow are sent together.
     busy: AtomicBool,
     held_back: Mutex<BufferedWriters>,
     wake: Wake,
@@ -81,9 +81,9 @@ struct BufferedWriters {
 #[derive(Default)]
 struct Queue {
     letters: Vec<(u64, Letter)>,
-    /// How many of them are progress.
+    /// How many of them are progress letters.
     progress: usize,
-    /// A drain is under way or due: nobody needs to wake the loop.
+    /// A drain is running or due, so the loop needs no wake-up.
     expected: bool,
     /// The wake-up descriptor was written.
     signalled: bool,
@@ -113,7 +113,7 @@ impl Mailbox {
         }))
     }
 
-    /// Starts a verb whose answer will be a letter for `key`; gives the way to stop it, unless it has ended already.
+    /// Starts a verb whose answer is a letter for `key`; returns a handle to stop it, unless it has ended already.
     pub fn start(
         self: &Arc<Self>,
         key: u64,
@@ -125,7 +125,7 @@ impl Mailbox {
         })
     }
 
-    /// Whether it came into this process by a fork: its loop needs another one here.
+    /// Whether it was inherited through a fork: its loop needs another one here.
     pub fn is_inherited(&self) -> bool {
         self.made_in.is_inherited()
     }
@@ -135,7 +135,7 @@ impl Mailbox {
         self.wake.descriptor()
     }
 
-    /// Takes everything that has arrived. Call it on the loop's thread when the descriptor is readable.
+    /// Takes all letters. Called on the loop's thread when the descriptor is readable.
     pub fn drain(&self) -> Vec<(u64, Letter)> {
         if self.is_inherited() {
             return Vec::new();
@@ -149,7 +149,7 @@ impl Mailbox {
         }
         let lent = lock(&self.lent).clone();
         for reader in &lent {
-            // A flood is cut: the descriptor stays readable and the loop comes back.
+            // Limited per drain: the descriptor stays readable, and the loop comes back.
             reader.read_ready();
         }
         let mut queue = lock(&self.queue);
@@ -160,18 +160,18 @@ impl Mailbox {
         letters
     }
 
-    /// Whether a call made now is likely to be followed by others in the same turn of the loop.
+    /// Whether a call made now is likely to be followed by others in the same iteration of the loop.
     pub(crate) fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Relaxed)
     }
 
-    /// Whether messages have been held back for which no flush is scheduled yet; the loop schedules one then.
+    /// Whether messages are held back without a scheduled flush; the loop then schedules one.
     pub fn wants_flush_scheduled(&self) -> bool {
         let mut held_back = lock(&self.held_back);
         !held_back.writers.is_empty() && !std::mem::replace(&mut held_back.flush_scheduled, true)
     }
 
-    /// Sends what was held back. Call it once the loop's current turn has made all its calls.
+    /// Sends the messages held back. Called once the loop's current iteration has made all its calls.
     pub fn flush(&self) {
         if self.is_inherited() {
             return;
@@ -190,8 +190,8 @@ impl Mailbox {
         }
     }
 
-    /// Blocks this thread until something may have arrived, or `limit` has passed; for loops that cannot watch a
-    /// descriptor. Tells which of the two.
+    /// Blocks this thread until a letter may have arrived or `limit` has passed; for loops that cannot watch a
+    /// descriptor. Returns which of the two happened.
     pub fn wait(&self, limit: Duration) -> bool {
         let limit = rustix::event::Timespec::try_from(limit).ok();
         let descriptor = self.descriptor();
@@ -230,7 +230,7 @@ impl Mailbox {
         self.id
     }
 
-    /// Takes `reader` to read on the loop's thread, where the system allows it.
+    /// Lends `reader` to the loop's thread, if the system supports it.
     pub(crate) fn adopt<R: LentReader + 'static>(&self, reader: &Arc<R>) -> bool {
         let mut lent = lock(&self.lent);
         let adopted = self.wake.add(reader.descriptor());

@@ -1,5 +1,5 @@
-//! Owns one agent session's view: its servers, its names, its options. It brings the stages together and decides
-//! nothing that a stage can decide.
+//! Owns one agent session's view: its servers, tool names and options. It combines the stages and decides nothing that
+//! a stage can decide.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -54,12 +54,12 @@ use tools::BuiltCatalog;
 use trust::TrustPolicy;
 use watch::Watch;
 
-/// How many remote servers connect at the same time, unless it is set.
+/// The default limit of remote servers that connect at the same time.
 const REMOTE_CONNECTS: usize = 64;
 const CLOSE_ONE: Duration = Duration::from_secs(5);
 const CLOSE_ALL: Duration = Duration::from_secs(10);
 
-/// Connects to many servers, lists their tools, routes calls. Cheap to clone; the last clone that goes closes.
+/// Connects to many servers, lists their tools and routes calls. Cheap to clone; dropping the last clone closes it.
 #[derive(Clone)]
 pub struct Manager(ProcessLocal<Arc<Inner>>);
 
@@ -72,30 +72,30 @@ struct Inner {
     options: ManagerOptions,
     connect_slots: Arc<Semaphore>,
     pool: Pool,
-    /// Connections that this manager and its children have for themselves.
+    /// Connections shared by this manager and its children only.
     family: Arc<Connections>,
-    /// Connections that this manager alone has.
+    /// Connections of this manager only.
     own: Arc<Connections>,
-    /// What its connections report to.
+    /// The sink that this manager's connections report to.
     sink: Arc<ManagerSink>,
     presenter_settings: PresenterSettings,
     offer_settings: Arc<OfferSettings>,
     catalog: Mutex<BuiltCatalog>,
-    /// How many announcements of its servers the catalog was waited for.
+    /// The number of tool announcements that a catalog read has already waited for.
     heard_announcements: AtomicU64,
-    /// Where the config is read again.
+    /// Where `reload` reads the config from.
     origin: ConfigOrigin,
     discovery: ArcSwapOption<Discovery>,
-    /// What the files of the project say, trusted or not.
+    /// Everything that the project's files declare, trusted or not.
     project: ArcSwap<Vec<ProjectEntry>>,
     trust: Arc<TrustPolicy>,
-    /// Subjects whose answer is awaited.
+    /// Subjects with an open trust question.
     questions: Mutex<HashSet<Arc<Subject>>>,
     watch: Mutex<Option<Watch>>,
-    /// One reload at a time.
+    /// Serialises reloads.
     reloading: tokio::sync::Mutex<()>,
     closed: AtomicBool,
-    /// How many calls were told as events.
+    /// The number of calls reported as events.
     call_count: AtomicU64,
 }
 
@@ -106,7 +106,7 @@ impl Manager {
         Manager::assemble(config, options, ConfigOrigin::Code, trust, None)
     }
 
-    /// What a child shares with its parent is the parent's.
+    /// A child takes its shared parts from the parent.
     fn assemble(
         config: Config,
         options: ManagerOptions,
@@ -196,7 +196,7 @@ impl Manager {
         Ok(Manager::assemble(config, options, ConfigOrigin::Code, trust, Some(&self.0)))
     }
 
-    /// What was odd in the config, and about values that were looked up since.
+    /// Warnings about the config, and about values that were resolved since.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = lock(&self.0.warnings).clone();
         warnings.extend(self.0.sink.warnings());
@@ -215,13 +215,13 @@ impl Manager {
     /// ```
     pub fn status(&self) -> Vec<ServerStatus> {
         if self.0.offer_settings.go_by_answers() {
-            // Has the function name the tools that are to be counted.
+            // Calls the naming function for the tools to be counted.
             self.catalog();
         }
         self.0.servers.load().values().map(|server| server.status()).collect()
     }
 
-    /// What happens from now on.
+    /// Events from now on.
     ///
     /// ```no_run
     /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
@@ -236,7 +236,7 @@ impl Manager {
         self.0.sink.events.subscribe()
     }
 
-    /// Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent, bounded.
+    /// Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent and bounded.
     pub fn disconnect(&self, server: &str) -> impl Future<Output = Result<()>> + Send + use<> {
         let (manager, name) = (self.clone(), server.to_owned());
         on_runtime(async move {
@@ -247,12 +247,12 @@ impl Manager {
         })
     }
 
-    /// Closes every connection that nobody else holds; the manager can connect again. Idempotent, bounded.
+    /// Closes every connection that no other manager holds; the manager can connect again. Idempotent and bounded.
     pub fn disconnect_all(&self) -> impl Future<Output = ()> + Send + use<> {
         self.leave_all(Release::Disconnect)
     }
 
-    /// Closes for good: every later verb fails with `CLOSED`. Idempotent, bounded.
+    /// Closes the manager permanently: every later verb fails with `CLOSED`. Idempotent and bounded.
     ///
     /// ```no_run
     /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
@@ -272,13 +272,13 @@ impl Manager {
     fn leave_all(&self, how: Release) -> impl Future<Output = ()> + Send + use<> {
         let (servers, events) = (self.0.servers.load_full(), self.0.sink.events.clone());
         if self.check_process().is_ok() && runtime::start().is_err() {
-            // What never ran has no connection whose end could be waited for.
+            // Without a runtime no connection was ever started, so there is none to wait for.
             servers.values().for_each(|server| drop(server.leave(how)));
             if how == Release::Close {
                 events.close();
             }
         }
-        // In a forked child there is nothing to leave.
+        // A forked child has no connections to release.
         let all = self.check_process().map(|()| {
             on_runtime(async move {
                 let ending = servers.values().map(|server| timeout(CLOSE_ONE, server.leave(how)));
@@ -301,8 +301,8 @@ impl Manager {
         self.0.check_open()
     }
 
-    /// Whether this process made the manager. In a forked child its connections are not there, and it must not be
-    /// looked at either: another thread may have been writing when the fork came.
+    /// Whether this process created the manager. A forked child has none of its connections and must not read its
+    /// state: another thread may have been writing to it during the fork.
     #[doc(hidden)]
     pub fn check_process(&self) -> Result<()> {
         if self.0.is_inherited() {
@@ -327,7 +327,7 @@ impl Manager {
 }
 
 impl Inner {
-    /// The server's tools that this manager offers, from now on.
+    /// The manager's offer of the server's tools.
     fn offer(&self, name: &str, declared: &Declared, before: Option<&Offer>) -> Arc<Offer> {
         Offer::new(name, declared, &self.offer_settings, before)
     }
@@ -339,7 +339,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The server's connection, held from now on.
+    /// Acquires the server's connection and holds it.
     fn hold(&self, server: &Server) -> Result<Arc<Connection>> {
         self.check_open()?;
         self.pool.check_process()?;
@@ -347,7 +347,7 @@ impl Inner {
         let held = server.hold(|config| {
             let config = self.admit(server, config)?;
             let home = match (config.shared, config.isolate) {
-                // What nobody trusts takes no name from others in the process.
+                // An untrusted definition must not occupy a name in the process-wide pool.
                 _ if config.scope.is_restricted() => &self.family,
                 (true, Isolate::None) => self.pool.connections(),
                 (true, Isolate::Session) => &self.own,
@@ -369,7 +369,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Attempts that wait for their turn have nobody to connect for any more.
+        // Ends the attempts that still wait for a slot.
         self.connect_slots.close();
     }
 }
@@ -382,7 +382,7 @@ fn offers_of(servers: &Servers) -> impl Iterator<Item = (String, Arc<Offer>)> {
     servers.iter().map(|(name, server)| (name.clone(), server.offer.clone()))
 }
 
-/// The definition in the manager's host environment, unless its source has others.
+/// Sets the manager's host environment on the definition, unless its source has its own.
 fn in_scope(mut declared: Declared, options: &ManagerOptions) -> Declared {
     if let Ok(config) = &mut declared.config {
         let scope = &mut config.scope;
@@ -399,7 +399,7 @@ fn inherited() -> Error {
     Error::new(ErrorKind::Closed, text).with_hint("create a new Manager after the fork")
 }
 
-/// Runs a verb on the pool's runtime, so that it may be awaited on any executor and goes on when it is not.
+/// Runs a verb on the pool's runtime: it can be awaited on any executor, and continues if the future is dropped.
 fn on_runtime<T, V>(verb: V) -> impl Future<Output = Result<T>> + Send + use<T, V>
 where
     T: Send + 'static,

@@ -1,6 +1,6 @@
-//! Owns the connections: one per server name, held by any number of managers, ended with the last of them unless it is
-//! kept alive.
-//! Invariant: one name is one definition for as long as anybody holds it.
+//! Owns the connections: one per server name, held by any number of managers. A connection ends with its last holder
+//! unless it is kept alive.
+//! Invariant: one name has one definition while it is held.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -75,7 +75,7 @@ impl OptionValue for Clock {
     }
 }
 
-/// Where managers find connections that they share. Every process has one; others are islands of their own.
+/// The shared connections of managers. Every process has one pool; others are separate.
 #[derive(Clone)]
 pub struct Pool(ProcessLocal<Arc<Inner>>);
 
@@ -85,7 +85,7 @@ struct Inner {
 }
 
 impl Pool {
-    /// A pool apart from the process-wide one.
+    /// A pool separate from the process-wide one.
     pub fn new(options: PoolOptions) -> Pool {
         Pool(ProcessLocal::new(Arc::new(Inner {
             connections: Connections::kept(options.keep_alive),
@@ -99,7 +99,7 @@ impl Pool {
         SHARED.get().clone()
     }
 
-    /// The time that supervision goes by.
+    /// The clock of supervision.
     pub fn clock(&self) -> &Clock {
         &self.0.options.clock
     }
@@ -108,7 +108,7 @@ impl Pool {
         &self.0.connections
     }
 
-    /// Whether this process made the pool.
+    /// Whether this process created the pool.
     pub(crate) fn check_process(&self) -> Result<()> {
         if self.0.is_inherited() {
             let text = "This pool belongs to the parent process: its connections are not here";
@@ -122,7 +122,7 @@ impl Pool {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // What was kept without a holder has nobody left who could come back to it.
+        // Ends the connections kept without a holder: nothing can acquire them any more.
         lock(&self.connections.by_name).clear();
     }
 }
@@ -133,7 +133,7 @@ pub(crate) struct Connections {
     by_name: Mutex<HashMap<String, PooledConnection>>,
     /// Whether connections may stay without a holder.
     keeps: bool,
-    /// How long, where the definition is silent.
+    /// How long, if the definition does not say.
     keep_alive: Option<KeepAlive>,
 }
 
@@ -142,7 +142,7 @@ struct PooledConnection {
     config: ServerConfig,
     /// One for each lease.
     holders: Vec<Arc<ManagerSink>>,
-    /// Counts the leases, so that a delayed end can see that a new one was taken.
+    /// Counts the leases, so that a delayed end notices a new one.
     visits: u64,
 }
 
@@ -195,7 +195,7 @@ impl Connections {
         })
     }
 
-    /// Removes the connection, unless somebody holds it again.
+    /// Removes the connection, unless it is held again.
     fn remove(&self, name: &str, visits: u64) {
         let mut connections = lock(&self.by_name);
         if connections.get(name).is_some_and(|pooled| pooled.visits == visits) {
@@ -203,8 +203,8 @@ impl Connections {
         }
     }
 
-    /// Begins to close the connection if nobody has come since; under the lock, so that whoever comes next asks for
-    /// a connection after it was told to end.
+    /// Starts closing the connection if there was no new lease since. Done under the lock, so that the next lease
+    /// requests a connection after this one was told to end.
     fn begin_end(self: &Arc<Self>, name: &str, visits: u64) -> Option<Completion> {
         let connections = lock(&self.by_name);
         let pooled = connections.get(name)?;
@@ -228,8 +228,8 @@ impl PooledConnection {
     }
 }
 
-/// Reports where a connection stands to a manager that joins it. The tools of another definition, which may still be there
-/// for a moment, are not compared with the pins of this one.
+/// Reports the state of a connection to a manager that joins it. Tools of another definition, which may still be
+/// present for a moment, are not compared with this one's pins.
 fn report_history(name: &str, connection: &Connection, sink: &Arc<ManagerSink>, is_replaced: bool) {
     for line in connection.warnings() {
         sink.warn_once(name, &line);
@@ -274,7 +274,7 @@ pub(crate) struct Lease {
     released: AtomicBool,
 }
 
-/// How a manager lets go of a connection.
+/// How a manager releases a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Release {
     /// The manager closes; a connection that is kept alive stays up.
@@ -307,7 +307,7 @@ impl Lease {
         connections.get(&self.name).map(|pooled| pooled.holders.clone()).unwrap_or_default()
     }
 
-    /// Lets go. Resolves when the connection has ended, or at once when it stays up.
+    /// Releases the connection. Resolves when it has ended, or at once if it stays up.
     pub(crate) fn release(&self, how: Release) -> Completion {
         self.leave(how).unwrap_or_else(Completion::done)
     }
@@ -325,7 +325,7 @@ impl Lease {
             if let Some(at) = pooled.holders.iter().position(|it| Arc::ptr_eq(it, &self.sink)) {
                 pooled.holders.remove(at);
             }
-            // As it is defined now: a reload may have changed it.
+            // Uses the current definition: a reload may have changed it.
             (pooled.visits, pooled.config.keep_alive.or(self.connections.keep_alive))
         };
         let stays = self.connections.keeps && how == Release::Close;

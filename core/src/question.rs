@@ -1,8 +1,8 @@
-//! Owns asking the program that uses a manager: a question goes to whoever waits on the manager in that moment, the
-//! newest first, and its answer comes back as JSON. What is asked, how long an answer is waited for, and what it means
-//! is the asker's matter.
-//! Invariant: a question is answered at most once. While nobody has, it stays open: who takes it and goes without an
-//! answer leaves it to others, and who comes when nobody was there finds it.
+//! Owns asking the program that uses a manager: a question goes to the current listeners of the manager, the newest
+//! first, and the answer comes back as JSON. The asker decides what is asked, how long to wait, and what the answer
+//! means.
+//! Invariant: a question is answered at most once. Until then it stays open: a listener that takes it and leaves
+//! without an answer returns it to the others, and a later listener finds it.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use crate::fork::ForkGeneration;
 use crate::sync::lock;
 use crate::trust::{Trust, TrustQuestion};
 
-/// Where a manager's questions find somebody to answer them.
+/// Where a manager's questions meet the listeners that can answer them.
 #[derive(Clone, Default)]
 pub struct Questions(Arc<Mutex<State>>);
 
@@ -22,7 +22,7 @@ pub struct Questions(Arc<Mutex<State>>);
 struct State {
     next: u64,
     listeners: Vec<Listener>,
-    /// Questions that nobody has answered yet.
+    /// Questions without an answer.
     open: Vec<Question>,
 }
 
@@ -42,7 +42,7 @@ struct Listener {
     tell: Box<dyn Fn(Question) + Send>,
 }
 
-/// A question on its way; the first who takes it answers it.
+/// A question; the first listener that takes it answers it.
 #[derive(Clone, Debug)]
 pub struct Question {
     kind: &'static str,
@@ -57,14 +57,14 @@ enum Reply {
     Given,
 }
 
-/// A question that is being answered; dropped, it is open again.
+/// A question that is being answered; dropping it makes it open again.
 pub struct Taken {
     question: Question,
     reply: Option<oneshot::Sender<String>>,
     made_in: ForkGeneration,
 }
 
-/// What a host language is asked, as JSON: `{"kind": "trust", …}`.
+/// A question to a host language, as JSON: `{"kind": "trust", …}`.
 #[derive(Serialize)]
 struct Written<'a, T> {
     kind: &'a str,
@@ -73,7 +73,8 @@ struct Written<'a, T> {
 }
 
 impl Questions {
-    /// Asks; gives the answer, or nothing when nobody can come any more. Dropping the future takes the question back.
+    /// Asks; resolves with the answer, or `None` if there can be no listener any more. Dropping the future withdraws
+    /// the question.
     pub fn ask<T: Serialize>(
         &self,
         kind: &'static str,
@@ -93,10 +94,10 @@ impl Questions {
         state.open.push(question);
     }
 
-    /// Takes part: `tell` hears of questions for as long as the guard is held. It must return at once.
+    /// Adds a listener: `tell` is called with questions while the guard is held. It must return at once.
     pub fn listen(&self, tell: impl Fn(Question) + Send + 'static) -> Listening {
         let mut state = lock(&self.0);
-        // Those whose turn it was may be busy, or gone without a word.
+        // Earlier listeners may be busy, or may have left without an answer.
         state.untaken().for_each(|question| tell(question.clone()));
         let listener = state.listener(tell);
         let id = listener.id;
@@ -104,7 +105,7 @@ impl Questions {
         Listening { questions: self.clone(), id, made_in: ForkGeneration::current() }
     }
 
-    /// Takes part where nobody else does: for those who only watch the manager.
+    /// Adds a listener of the lowest priority: open questions go to it only if there is no other.
     pub fn listen_if_alone(&self, tell: impl Fn(Question) + Send + 'static) -> Listening {
         let mut state = lock(&self.0);
         if state.listeners.is_empty() {
@@ -116,8 +117,8 @@ impl Questions {
         Listening { questions: self.clone(), id, made_in: ForkGeneration::current() }
     }
 
-    /// The policy of a manager that asks this way: `true` is trust, everything else is not; a text tells what went
-    /// wrong with the answering.
+    /// The trust policy of a manager that asks this way: `true` is trust, everything else is not; a text is an error
+    /// message.
     pub fn trust(&self) -> Trust {
         let questions = self.clone();
         Trust::Ask(Arc::new(move |question: TrustQuestion| {
@@ -144,7 +145,7 @@ fn is_yes(server: &str, answer: Option<String>) -> bool {
     answer.as_deref() == Some("true")
 }
 
-/// Somebody who can be asked.
+/// A registered listener.
 pub struct Listening {
     questions: Questions,
     id: u64,
@@ -153,7 +154,7 @@ pub struct Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // In a forked child the lock may be held by a thread that is not there.
+        // In a forked child, a thread that does not exist there may hold the lock.
         if !self.made_in.is_inherited() {
             self.questions.leave(self.id);
         }
@@ -161,24 +162,24 @@ impl Drop for Listening {
 }
 
 impl Question {
-    /// A question, and its answer when somebody has given one. Dropping that takes the question back.
+    /// A question and the future of its answer. Dropping the future withdraws the question.
     pub(crate) fn new<T: Serialize>(
         kind: &'static str,
         content: &T,
     ) -> (Question, impl Future<Output = Option<String>> + Send + use<T>) {
-        // The core's own types serialise; anything else would be a mistake of ours.
+        // The core's own types always serialise; anything else would be a bug.
         let text = serde_json::to_string(&Written { kind, content }).unwrap_or_default();
         let (reply, answer) = oneshot::channel();
         let reply = Arc::new(Mutex::new(Reply::Open(reply)));
         (Question { kind, text: text.into(), reply }, async move { answer.await.ok() })
     }
 
-    /// What it is about: `trust` or `approval`.
+    /// The kind of question: `trust` or `approval`.
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// The question, unless somebody else has it.
+    /// Takes the question, unless another listener has it.
     pub fn take(&self) -> Option<Taken> {
         let mut reply = lock(&self.reply);
         if !reply.is_open() {
@@ -198,7 +199,7 @@ impl Question {
         lock(&self.reply).is_open()
     }
 
-    /// Whether its answer may still be of use.
+    /// Whether an answer is still useful.
     fn is_wanted(&self) -> bool {
         let reply = lock(&self.reply);
         reply.is_open() || matches!(*reply, Reply::Taken)
@@ -212,21 +213,21 @@ impl Reply {
 }
 
 impl Taken {
-    /// What is asked, as JSON with a `kind`.
+    /// The question, as JSON with a `kind`.
     pub fn text(&self) -> &str {
         &self.question.text
     }
 
-    /// Whether somebody still waits for the answer.
+    /// Whether the answer is still awaited.
     pub fn is_wanted(&self) -> bool {
         self.reply.as_ref().is_some_and(|reply| !reply.is_closed())
     }
 
-    /// Answers, in JSON.
+    /// Answers with JSON.
     pub fn answer(mut self, json: impl Into<String>) {
         *lock(&self.question.reply) = Reply::Given;
         if let Some(reply) = self.reply.take() {
-            // Nobody may wait for it any more.
+            // The asker may be gone.
             let _ = reply.send(json.into());
         }
     }
@@ -235,7 +236,7 @@ impl Taken {
 impl Drop for Taken {
     fn drop(&mut self) {
         match self.reply.take() {
-            // In a forked child it is the parent's to answer.
+            // In a forked child, the parent has to answer.
             Some(reply) if self.made_in.is_inherited() => std::mem::forget(reply),
             Some(reply) => *lock(&self.question.reply) = Reply::Open(reply),
             None => {}

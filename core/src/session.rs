@@ -1,6 +1,6 @@
-//! Owns one JSON-RPC session over a wire: calls and requests of our own (`control`), who waits for which answer (`table`),
-//! deadlines, and what the server asks.
-//! Invariant: every request ends in exactly one outcome, and a late or second answer is dropped.
+//! Owns one JSON-RPC session over a wire: calls, control requests (`control`), pending requests (`table`), deadlines,
+//! and requests from the server.
+//! Invariant: every request ends in exactly one outcome; a late or second answer is dropped.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,16 +44,16 @@ pub(crate) use table::CallLimits;
 use table::{AfterClose, Outcome, Pending, Table};
 use text::TextReader;
 
-/// What a session tells the connection that owns it.
+/// The events that a session sends to its connection.
 pub(crate) enum SessionEvent {
     Lost(Error, Loss),
     /// A call was not answered in time.
     Silent,
-    /// Told once until the tools are asked for.
+    /// Sent once until the tools are listed again.
     ToolsChanged,
 }
 
-/// What a session needs of the connection that owns it.
+/// What a session gets from its connection.
 pub(crate) struct SessionOwner {
     pub(crate) server: Arc<str>,
     /// Sent with each event: the owner ignores those of an older session.
@@ -72,20 +72,20 @@ pub(crate) struct Session {
     last_id: AtomicU64,
     table: Mutex<Table>,
     deadline_moved: Notify,
-    /// Rings at each change of the table once no more calls are taken.
+    /// Signalled at each change of the table once the session refuses new calls.
     ending: Notify,
-    /// The longest that a request of ours may go unanswered, in microseconds.
+    /// The timeout of a control request, in microseconds.
     request_timeout_us: AtomicU64,
     started: Instant,
     events: mpsc::UnboundedSender<(u64, SessionEvent)>,
     subscribers: Arc<Subscribers>,
-    /// That the server wants a sign-in was told.
+    /// Whether a required sign-in was reported.
     auth_reported: AtomicBool,
     announcements: Announcements,
 }
 
 impl Session {
-    /// A session without a wire; [`Session::attach`] brings it to life.
+    /// A session without a wire; [`Session::attach`] connects it.
     pub(crate) fn new(owner: SessionOwner, limits: Limits) -> Arc<Session> {
         let SessionOwner { server, generation, events, subscribers, counters } = owner;
         Arc::new_cyclic(|me| Session {
@@ -107,10 +107,10 @@ impl Session {
         })
     }
 
-    /// Speaks over `wire` from now on.
+    /// Attaches the wire.
     pub(crate) fn attach(self: &Arc<Self>, wire: Wire) {
         let inbound: Weak<dyn Inbound> = Arc::downgrade(self) as Weak<dyn Inbound>;
-        // Set before anything is delivered: the server's first word may ask for an answer.
+        // Set before anything is delivered: the server's first message may need a reply.
         self.wire.get_or_init(|| wire).deliver_to(inbound);
         crate::runtime::spawn(deadlines::watch(Arc::downgrade(self)));
     }
@@ -123,14 +123,14 @@ impl Session {
         self.wire.get().ok_or_else(|| self.not_sent("is not connected"))
     }
 
-    /// Takes in what the server has sent, before its time is said to be over; the limit was noticed `late`.
+    /// Reads what the server has already sent, before a deadline is enforced that was noticed `late`.
     pub(crate) async fn read_arrived(&self, late: Duration) {
         if let Some(wire) = self.wire.get() {
             wire.read_arrived(late).await;
         }
     }
 
-    /// What hides the values that the server was given, in what it says beside its results.
+    /// The mask for the values that the server was given, applied to its texts other than results.
     pub(crate) fn mask(&self) -> Mask {
         self.wire.get().map(|wire| wire.mask().clone()).unwrap_or_default()
     }
@@ -139,12 +139,12 @@ impl Session {
         self.limits
     }
 
-    /// Reads what the server says beside its results.
+    /// Reads the server's texts other than results.
     fn text_reader(&self) -> TextReader {
         TextReader::new(self.mask(), self.limits.text_bytes)
     }
 
-    /// Sends `tools/call`; the answer goes to `waiter`, who comes back when nothing was sent.
+    /// Sends `tools/call`; the answer goes to `waiter`. If nothing was sent, the error returns the waiter.
     pub(crate) fn call(
         self: &Arc<Self>,
         outgoing_call: OutgoingCall<'_>,
@@ -191,7 +191,7 @@ impl Session {
             (alone, sole_reader)
         };
         wire.lend(reader.as_ref().filter(|_| sole_reader));
-        // A lone call leaves at once; calls made while others are under way leave together.
+        // A single call is sent at once; calls made while others are in flight are sent together.
         let together = reader.as_ref().is_some_and(|mailbox| !alone || mailbox.is_busy());
         let flush = if together { Flush::Later } else { Flush::Now };
         if let Err(error) = wire.send(message, Some(id), flush) {
@@ -200,7 +200,7 @@ impl Session {
                 Some((waiter, _, request)) => {
                     Err(UnsentCall { error: error.with_server(&self.server), waiter, request })
                 }
-                // The end of the connection was faster and has told the waiter.
+                // The connection ended first, and its end has finished the waiter.
                 None => Ok(id),
             };
         }
@@ -210,7 +210,7 @@ impl Session {
         Ok(id)
     }
 
-    /// The caller has given up: nobody waits any more, and the server may stop working.
+    /// The caller gave up: drops the pending call and notifies the server.
     pub(crate) fn cancel(&self, id: u64) {
         let (pending, resent) = self.change_table(|table| (table.remove(id), table.resent(id)));
         match (pending, resent) {
@@ -220,7 +220,7 @@ impl Session {
         }
     }
 
-    /// Tells the server, unless the call never left; gives whether it had.
+    /// Notifies the server if the call was sent; returns whether it was.
     fn send_cancelled(&self, id: u64, reason: &str) -> bool {
         let left = self.wire.get().is_some_and(|wire| wire.abandon(id));
         if left {
@@ -243,19 +243,19 @@ impl Session {
         }
     }
 
-    /// Sends what expects no answer; when the wire has ended there is nobody to tell.
+    /// Sends a message without an answer; ignored when the wire has ended.
     fn send_aside(&self, message: Vec<u8>) {
         if let Some(wire) = self.wire.get() {
             let _ = wire.send(message, None, Flush::Now);
         }
     }
 
-    /// Ends the conversation and the wire; whoever still waits is told so. Bounded.
+    /// Ends the session and the wire; fails everything pending. Bounded.
     pub(crate) async fn close(&self) {
         self.end(Error::new(ErrorKind::ConnectionLost, "The connection was closed by us")).await;
     }
 
-    /// As [`Session::close`], for this reason.
+    /// Same as [`Session::close`], with this error.
     pub(crate) async fn end(&self, error: Error) {
         self.fail_all(error.with_server(&self.server), None);
         if let Some(wire) = self.wire.get() {
@@ -263,8 +263,8 @@ impl Session {
         }
     }
 
-    /// Closes the table and fails what is pending; tells whether the session was open until now. Calls that were never read
-    /// go back to their senders.
+    /// Closes the table and fails pending requests; returns whether the session was open. Calls that were never read
+    /// are returned to their senders.
     fn fail_all(&self, error: Error, unread: Option<&Unread>) -> bool {
         let is_unread = |id| unread.is_some_and(|unread| unread.proves(id));
         let (was_open, ended) = self.change_table(|table| {
@@ -282,12 +282,12 @@ impl Session {
         was_open
     }
 
-    /// Whether it is known that this session takes no more calls: the next one will.
+    /// Whether this session is known to take no more calls; the next session will.
     pub(crate) fn is_over(&self) -> bool {
         lock(&self.table).closed().is_some() || self.wire.get().is_some_and(Wire::is_over)
     }
 
-    /// What the server has announced of its tools.
+    /// The server's announcements about its tools.
     pub(crate) fn announcements(&self) -> &Announcements {
         &self.announcements
     }
@@ -297,23 +297,23 @@ impl Session {
         lock(&self.table).has_served()
     }
 
-    /// Takes no new calls; those under way may still end by themselves.
+    /// Refuses new calls; calls in flight may still finish.
     pub(crate) fn retire(&self, error: Error) {
         self.change_table(|table| table.refuse(error.with_server(&self.server)));
     }
 
-    /// Takes no new calls, provided that none is under way.
+    /// Refuses new calls, unless one is in flight.
     pub(crate) fn retire_if_quiet(&self) -> bool {
         let error = self.not_sent("was shut down because nobody called it");
         self.change_table(|table| table.is_empty() && table.refuse(error))
     }
 
-    /// Waits for the end of all calls under way in a session that takes no more; each has a deadline of its own.
+    /// Waits for all calls in flight in a session that refuses new ones; each has its own deadline.
     pub(crate) async fn wait_until_idle(&self) {
         self.wait_for_table(|table| table.is_empty().then_some(())).await;
     }
 
-    /// Waits until `found` finds something in the table of a session that takes no more calls.
+    /// Waits until `found` matches the table of a session that refuses new calls.
     async fn wait_for_table<T>(&self, found: impl Fn(&Table) -> Option<T>) -> T {
         loop {
             let mut changed = pin!(self.ending.notified());
@@ -374,11 +374,11 @@ impl Session {
     }
 
     fn emit(&self, event: SessionEvent) {
-        // The owner is gone with its runtime.
+        // The owner has ended with its runtime.
         let _ = self.events.send((self.generation, event));
     }
 
-    /// Tells that the server wants a sign-in, once: whoever else is refused learns nothing new by it.
+    /// Reports a required sign-in, once per session.
     pub(crate) fn report_auth_required(&self, error: &Error) {
         if error.kind() == ErrorKind::AuthRequired
             && !self.auth_reported.swap(true, Ordering::Relaxed)

@@ -1,33 +1,33 @@
-//! Owns what can be said of a server without touching it.
+//! Owns the status of a server, which is read without contacting the server.
 
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::source::Source;
 
-/// Where a server stands.
+/// The state of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum State {
-    /// Not asked to connect, or asleep until a call needs it.
+    /// Not connected yet, or idle until a call needs it.
     #[default]
     Idle,
-    /// An attempt is under way.
+    /// An attempt to connect is running.
     Connecting,
     /// Up.
     Connected,
-    /// Up, but a call timed out or an answer was odd; a probe is finding out whether the server lives.
+    /// Connected, but a call timed out or an answer was invalid; a probe checks whether the server is alive.
     Degraded,
-    /// Lost, or never reached so far; the next attempt is under way or due.
+    /// The connection is lost or was never made; the next attempt is running or due.
     Reconnecting,
-    /// Not up, and nothing more is tried until somebody asks.
+    /// Not connected; no more attempts are made until one is requested.
     Failed,
-    /// Switched off in the config.
+    /// Disabled in the config.
     Disabled,
-    /// Not started, or not dialled, because its source is not trusted.
+    /// Not started or dialled because its source is not trusted.
     Blocked,
-    /// The server wants a sign-in.
+    /// The server needs a sign-in.
     NeedsAuth,
     /// Closed by us.
     Disconnected,
@@ -38,20 +38,20 @@ pub enum State {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// It was asked for the first time.
+    /// The first connect.
     Startup,
-    /// The process ended, or the server cannot be reached any more.
+    /// The process ended, or the server is no longer reachable.
     TransportExit,
-    /// The server runs and does not answer.
+    /// The server runs but does not answer.
     ProbeFailure,
     /// The server forgot our session.
     SessionExpired,
-    /// Somebody asked again, or the definition was replaced.
+    /// A reconnect was requested, or the definition was replaced.
     Manual,
 }
 
 impl Reason {
-    /// The word used in logs and events.
+    /// The name in logs and events.
     pub fn name(self) -> &'static str {
         match self {
             Reason::Startup => "startup",
@@ -69,43 +69,43 @@ impl Reason {
 pub struct ServerStatus {
     /// The name in the config.
     pub name: String,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
-    /// How it is reached; absent when its definition is invalid.
+    /// The transport; absent if the definition is invalid.
     pub transport: Option<&'static str>,
-    /// Tools in the catalog.
+    /// The number of tools in the catalog.
     pub tool_count: usize,
-    /// Why it is not up, where there is a reason.
+    /// Why it is not connected, if there is an error.
     pub error: Option<Error>,
-    /// When it came up, in milliseconds since the Unix epoch.
+    /// When it connected, in milliseconds since the Unix epoch.
     pub connected_since_ms: Option<u64>,
-    /// How many attempts to connect there have been since it was last stable.
+    /// The number of attempts to connect since it was last stable.
     pub attempt: u32,
-    /// Why an attempt is under way or due, or was the last one; absent while it is up.
+    /// The reason of the current, next or last attempt; absent while it is connected.
     pub reason: Option<Reason>,
-    /// When the next attempt is due by itself, in milliseconds from now.
+    /// When the next automatic attempt is due, in milliseconds from now.
     pub next_retry_ms: Option<u64>,
-    /// How often it came up again after the first time.
+    /// How many times it reconnected.
     pub restarts: u64,
-    /// How many managers hold this connection.
+    /// The number of managers that hold this connection.
     pub refs: usize,
-    /// The child process.
+    /// The id of the child process.
     pub pid: Option<u32>,
-    /// The protocol version agreed on.
+    /// The negotiated protocol version.
     pub protocol_version: Option<String>,
     /// The server's name for itself.
     pub server_name: Option<String>,
     /// The server's own version.
     pub server_version: Option<String>,
-    /// The server's words to the model.
+    /// The server's instructions to the model.
     pub instructions: Option<String>,
     /// Where its definition comes from.
     pub source: Source,
-    /// Statistics of the calls, restarts included.
+    /// Statistics of its calls, over all restarts.
     pub calls: Calls,
 }
 
-/// How calls ended. A tool that says `isError` has answered: that is `ok`.
+/// How calls ended. A result with `isError` counts as `ok`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Calls {
@@ -115,10 +115,10 @@ pub struct Calls {
     pub error: u64,
     /// Not answered in time.
     pub timeout: u64,
-    /// Under way.
+    /// In flight.
     pub in_flight: u64,
-    /// Half of the answers came within this time.
+    /// The median latency of the answers.
     pub p50_ms: Option<f64>,
-    /// Ninety-nine in a hundred answers came within this time.
+    /// The 99th percentile of the latency of the answers.
     pub p99_ms: Option<f64>,
 }

@@ -1,6 +1,6 @@
-//! Fans out what happens on a connection to the managers that hold it. The connection decides when; each manager decides
-//! what it shows, reports and writes: `catalog/manager_sink`.
-//! Invariant: a manager that has let go of a connection hears nothing more of it.
+//! Fans out a connection's events to the managers that hold it. The connection decides when; each manager decides what
+//! it shows, reports and writes: `catalog/manager_sink`.
+//! Invariant: a manager that has released a connection gets no more events from it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,53 +14,53 @@ use crate::scan::Signal;
 use crate::sync::lock;
 use crate::tool::Tools;
 
-/// A manager that holds a connection, as the connection sees it.
+/// A manager that holds a connection, as seen by the connection.
 pub(crate) trait Subscriber: Send + Sync {
     fn emit(&self, server: &str, kind: EventKind);
 
     /// The server announced a change of its tools.
     fn note_announcement(&self);
 
-    /// The next read of the catalog rebuilds it.
+    /// Invalidates the catalog; the next read rebuilds it.
     fn invalidate_catalog(&self);
 
-    /// Emits a warning; false where it was emitted before.
+    /// Emits a warning; returns false if it was emitted before.
     fn warn_once(&self, server: &str, line: &str) -> bool;
 
-    /// Emits a suspicion; false where it was emitted before.
+    /// Emits a suspicion; returns false if it was emitted before.
     fn report_suspicion(&self, server: &str, suspicion: &Suspicion) -> bool;
 
-    /// Compares tools with what they were, before anybody is shown them.
+    /// Compares tools with their pins before they are shown.
     fn review_tools(&self, server: &str, tools: &Tools, mask: &Mask);
 
-    /// Emits that there are other tools, and how they drifted; gives a line for the log.
+    /// Emits a change of the tools and their drift; returns a line for the log.
     fn report_tools(&self, server: &str, tools: &Tools, mask: &Mask) -> Option<String>;
 
-    /// Loads the pins of earlier sessions, where no tool may be shown before they are known. The job blocks.
+    /// Loads the pins of earlier sessions, if no tool may be shown before that. The job blocks.
     fn load_pins(&self, server: &str) -> Option<Box<dyn FnOnce() + Send>>;
 
-    /// Where the manager keeps the server's tools from session to session.
+    /// Where the manager keeps the server's tools between sessions.
     fn tool_store(self: Arc<Self>, server: &str) -> Option<Box<dyn ToolStore>>;
 }
 
-/// Where one manager keeps a server's tools. It is taken while the manager holds the connection; the manager may be gone
-/// when the tools are written. All methods block.
+/// Where one manager keeps a server's tools. It is taken while the manager holds the connection; the manager may be
+/// gone when the tools are written. All methods block.
 pub(crate) trait ToolStore: Send {
     /// Whether nothing is kept.
     fn is_off(&self) -> bool;
 
-    /// Emits how the tools differ from earlier sessions, if that was put off; gives a line for the log.
+    /// Emits how the tools differ from earlier sessions, if that was deferred; returns a line for the log.
     fn report_drift(&self, listing: &Listing) -> Option<String>;
 
     /// Writes the tools, unless another manager's store has written the same file.
     fn write(&self, listing: &Listing, written: &mut WrittenFiles);
 }
 
-/// A server's tools as they are to be compared and written.
+/// A server's tools to compare and write.
 pub(crate) struct Listing {
     pub(crate) server: Arc<str>,
     pub(crate) tools: Tools,
-    /// Hides the values that the server was given.
+    /// The mask for the values that the server was given.
     pub(crate) mask: Mask,
     /// The entries as they may be written.
     pub(crate) masked_entries: Vec<Bytes>,
@@ -70,21 +70,21 @@ pub(crate) struct Listing {
     pub(crate) time_ms: u64,
 }
 
-/// The files that were written for one listing.
+/// The files written for one listing.
 #[derive(Default)]
 pub(crate) struct WrittenFiles(HashSet<PathBuf>);
 
 impl WrittenFiles {
-    /// Whether nobody has written this file or directory yet.
+    /// Whether this file or directory was not written yet.
     pub(crate) fn is_first(&mut self, path: &Path) -> bool {
         self.0.insert(path.to_owned())
     }
 }
 
-/// A text of a server that looks as if it were written to give orders to a model.
+/// A text of a server that looks like instructions to a model.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Suspicion {
-    /// The raw name of the tool that it describes; none for the server's instructions.
+    /// The raw name of the tool that it describes; `None` for the server's instructions.
     pub(crate) tool: Option<String>,
     pub(crate) signals: Vec<Signal>,
 }
@@ -127,7 +127,7 @@ impl Subscribers {
         }
     }
 
-    /// Notes that the server announced a change of its tools.
+    /// Records that the server announced a change of its tools.
     pub(crate) fn note_announcement(&self) {
         for subscriber in self.all() {
             subscriber.note_announcement();
@@ -152,7 +152,7 @@ impl Subscribers {
         log_warnings(server, self.all().iter().filter_map(report).collect());
     }
 
-    /// Loads the pins of earlier sessions for all who need them before they show a tool. The job blocks.
+    /// Loads the pins of earlier sessions for all managers that need them before they show a tool. The job blocks.
     pub(crate) fn load_pins(&self, server: &str) -> Option<impl FnOnce() + Send + use<>> {
         let load = |subscriber: &Arc<dyn Subscriber>| subscriber.load_pins(server);
         let jobs: Vec<_> = self.all().iter().filter_map(load).collect();
@@ -182,7 +182,7 @@ impl Subscribers {
         self.emit(server, log_event(level, line));
     }
 
-    /// Warns everybody who was not warned of it before.
+    /// Warns every manager that was not warned before.
     pub(crate) fn warn_once(&self, server: &str, line: &str) {
         let warn = |subscriber: &&Arc<dyn Subscriber>| subscriber.warn_once(server, line);
         if self.all().iter().filter(warn).count() > 0 {
@@ -190,7 +190,7 @@ impl Subscribers {
         }
     }
 
-    /// Reports a suspicion to all; tells whether it was new to any of them.
+    /// Reports a suspicion to all managers; returns whether it was new to any of them.
     pub(crate) fn report_suspicion(&self, server: &str, suspicion: &Suspicion) -> bool {
         let report =
             |subscriber: &&Arc<dyn Subscriber>| subscriber.report_suspicion(server, suspicion);
@@ -198,7 +198,7 @@ impl Subscribers {
     }
 }
 
-/// Writes lines of several managers to the log, each once.
+/// Writes the lines of several managers to the log, each once.
 pub(crate) fn log_warnings(server: &str, lines: BTreeSet<String>) {
     for line in lines {
         tracing::warn!(server, "{line}");

@@ -1,6 +1,6 @@
-//! Owns one server's tool as the server listed it: its parts, its hints, the signals in its texts, its fingerprint.
-//! `list` holds a server's tools together. Names for agents, filters and pins are left to `catalog`.
-//! Invariant: a schema is shown as it came, except for the server's secrets; parts are parsed when somebody reads them.
+//! Owns one server's tool as the server listed it: its parts, hints, signals and fingerprint. `list` holds a server's
+//! tools. Names for agents, filters and pins are in `catalog`.
+//! Invariant: a schema is shown unchanged, except for the server's secrets; parts are parsed on first use.
 
 use std::sync::{Arc, OnceLock};
 
@@ -65,7 +65,7 @@ pub(crate) fn as_text(raw: Option<&RawValue>) -> Option<String> {
 }
 
 impl ServerTool {
-    /// Reads one entry of a tool list; otherwise its name, if it has one, and what is wrong with it.
+    /// Reads one entry of a tool list; the error has its name, if there is one, and what is wrong with it.
     pub(crate) fn read(
         server: &Arc<str>,
         json: Bytes,
@@ -85,7 +85,7 @@ impl ServerTool {
         Ok(ServerTool { server: server.clone(), raw_name, name_json, json, hints, signals })
     }
 
-    /// The same with the server's secrets masked, except in the name that calls are sent with.
+    /// Same, with the server's secrets masked, except in the name that calls are sent with.
     fn read_masked(
         server: &Arc<str>,
         json: Bytes,
@@ -145,7 +145,7 @@ impl ServerTool {
             Some(schema) => with_properties(schema.get()),
         }
     }
-    /// The same as every provider takes it: of an object, with an object of properties. What else it says stays.
+    /// Same, in the form that every provider accepts: an object schema with `properties`. The rest stays unchanged.
     pub fn object_schema(&self) -> String {
         as_object_schema(&self.input_schema())
     }
@@ -161,12 +161,12 @@ impl ServerTool {
     pub fn icons(&self) -> Option<&str> {
         self.parts().icons.map(RawValue::get)
     }
-    /// Whether the server says that running it twice does no harm.
+    /// Whether the server says that the tool can be run twice safely.
     pub(crate) fn is_repeatable(&self) -> bool {
         let hints = self.hints();
         hints.read_only_hint || hints.idempotent_hint
     }
-    /// Whether the server says that it changes nothing.
+    /// Whether the server says that the tool changes nothing.
     pub(crate) fn is_read_only(&self) -> bool {
         self.hints().read_only_hint
     }
@@ -175,11 +175,11 @@ impl ServerTool {
             self.annotations().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
         })
     }
-    /// What in its texts, its schemas included, looks as if it were written to give orders to a model.
+    /// What in its texts and schemas looks like instructions to a model.
     pub fn signals(&self) -> &[Signal] {
         self.signals.get_or_init(|| scan(&self.words()).into())
     }
-    /// Every text of it that a model may be shown.
+    /// Every text of it that a model may see.
     fn words(&self) -> String {
         let mut words = String::new();
         let entry: IndexMap<String, &RawValue> =
@@ -202,7 +202,7 @@ impl ServerTool {
         }
         format!("{:x}", hash.finalize())
     }
-    /// A part that counts for the fingerprint, by its name in JSON; as text where it cannot be read, or is very long.
+    /// A part that counts for the fingerprint, by its JSON name; as text if it is unreadable or very long.
     pub(crate) fn part(&self, name: &str) -> Option<Value> {
         let parts = self.parts();
         let part = match name {
@@ -217,7 +217,7 @@ impl ServerTool {
     }
 }
 
-/// An object schema without `properties` is refused by some models: it gets an empty one.
+/// Some models refuse an object schema without `properties`, so it gets an empty one.
 fn with_properties(schema: &str) -> String {
     #[derive(Deserialize)]
     struct Fields<'a> {
@@ -226,7 +226,7 @@ fn with_properties(schema: &str) -> String {
         #[serde(borrow, default, deserialize_with = "written")]
         properties: Option<&'a RawValue>,
     }
-    /// Also `null` is there.
+    /// `null` counts as present.
     fn written<'de, D: serde::Deserializer<'de>>(
         from: D,
     ) -> Result<Option<&'de RawValue>, D::Error> {
@@ -245,7 +245,7 @@ fn with_properties(schema: &str) -> String {
     }
 }
 
-/// One schema that is not of an object, or has no properties, would have a provider refuse the whole request.
+/// A provider would refuse the whole request for one schema that is not an object or has no properties.
 fn as_object_schema(schema: &str) -> String {
     type Fields<'a> = IndexMap<LossyString<'a>, &'a RawValue>;
     let raw = |json| serde_json::from_str::<&RawValue>(json);
@@ -258,11 +258,11 @@ fn as_object_schema(schema: &str) -> String {
         }
         serde_json::to_string(&fields)
     };
-    // It has been read before, as an object.
+    // It was already parsed as an object.
     read().unwrap_or_else(|_| schema.to_owned())
 }
 
-/// Names and texts anywhere in it, each a paragraph of its own: however deep it is, and whatever else is odd in it.
+/// Names and texts anywhere in it, each as its own paragraph, at any depth and even if other parts are invalid.
 fn collect_texts(json: &str, out: &mut String) {
     let mut rest = json;
     while let Some(text) = rest.find('"').map(|start| &rest[start..]) {
@@ -376,7 +376,7 @@ mod tests {
             ),
             format!(r#"{{"name":"t","inputSchema":{{"properties":{{"{order}":{{}}}}}}}}"#),
             format!(r#"{{"name":"t","outputSchema":{{"items":[{{"default":"{order}"}}]}}}}"#),
-            // What cannot be read as a whole is no hiding place.
+            // An unreadable value must not hide a text.
             format!(r#"{{"name":"t","title":"\ud800\\\"","description":"{order}"}}"#),
             format!(r#"{{"name":"t","description":"{order} \ud800"}}"#),
             format!(r#"{{"name":"t","description":"\u0069{}","_meta":1e999}}"#, &order[1..]),

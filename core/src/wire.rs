@@ -1,8 +1,8 @@
 //! Owns the transports to a server: bytes in, bytes out. It knows where a message begins and ends and which message
-//! expects an answer, and nothing else of the protocol; `session` gives the bytes their meaning. What a transport does is
-//! in `transport`; each has its own file and its line in the list below.
-//! Invariant: after [`Inbound::closed`] nothing more is delivered; nobody outside of this module asks which transport a
-//! wire is.
+//! expects an answer, and nothing else of the protocol; `session` interprets the bytes. The interface of a transport is
+//! in `transport`; each transport has its own file and its line in the list below.
+//! Invariant: nothing is delivered after [`Inbound::closed`]; code outside of this module does not depend on the
+//! transport of a wire.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -23,66 +23,66 @@ pub(crate) use stdio::Unread;
 pub(crate) use transport::Endpoint;
 use transport::Transport;
 
-/// Where a wire delivers. Called from whatever thread reads; must not block.
+/// Where a wire delivers. Called from the reading thread; must not block.
 pub(crate) trait Inbound: Send + Sync {
     /// One complete message.
     fn message(&self, message: Bytes);
-    /// One that came in the exchange of request `asked`: what names no request is meant for that one.
+    /// A message from the exchange of request `asked`: without an id, it belongs to that request.
     fn message_for(&self, asked: u64, message: Bytes);
-    /// A message over the limit went by; these are its first and last bytes.
+    /// A message exceeded the limit; these are its first and last bytes.
     fn oversized(&self, head: &[u8], tail: &[u8]);
-    /// Whether an answer to this request is still waited for.
+    /// Whether an answer to this request is still expected.
     fn expects(&self, id: u64) -> bool;
     /// This request will get no answer.
     fn unanswered(&self, id: u64, error: Error);
-    /// The link as a whole is in this condition. Requests under way still end each by its own outcome.
+    /// The condition of the link as a whole. Requests in flight still end with their own outcome.
     fn lost(&self, error: Error, loss: Loss);
-    /// Whether anybody waits for an answer.
+    /// Whether any request is pending.
     fn awaits_answers(&self) -> bool;
-    /// The wire has ended; `unread` tells which requests were never read, where that can be known.
+    /// The wire has ended; `unread` tells which requests were never read, if that is known.
     fn closed(&self, error: Error, unread: Option<&Unread>);
 }
 
-/// A text without the byte order mark that some servers begin with.
+/// A text without the byte order mark that some servers send first.
 pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// The number that we gave a request, as an id or as a token, in the JSON of an answer. Some servers write it back as a
+/// The number of one of our requests, as an id or a token, in the JSON of an answer. Some servers return it as a
 /// string.
 pub(crate) fn our_number(json: &str) -> Option<u64> {
     json.trim_matches('"').parse().ok()
 }
 
-/// What is known of a link that failed us.
+/// What is known of a failed link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// The server cannot be reached.
     Gone,
     /// The server has forgotten our session.
     Expired,
-    /// The server is there and does not do its work; only asking it can tell more.
+    /// The server is reachable but does not work; only a probe can tell more.
     Doubtful,
 }
 
-/// When bytes leave.
+/// When bytes are sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flush {
-    /// Before the call returns, as far as the pipe takes them.
+    /// Before the call returns, as far as the pipe accepts them.
     Now,
-    /// With the caller's next [`Wire::flush`], together with others.
+    /// With the caller's next [`Wire::flush`], together with other messages.
     Later,
 }
 
-/// A timer that fires so much later than it was due tells that the process did not run.
+/// A timer that fires this late means that the process was suspended.
 const LATE: Duration = Duration::from_millis(50);
 
-/// Whether a limit that was noticed so long after its time passed while the process did not run.
+/// Whether a limit that was noticed this late expired while the process was suspended.
 pub(crate) fn was_stopped(late: Duration) -> bool {
     late >= LATE
 }
 
-/// Declares the wire from the list of transports. A transport has the name of what `resolve` makes for it.
+/// Declares the wire from the list of transports. A transport is named after its target type in `resolve`.
 macro_rules! transports {
     ($($name:ident($transport:ty),)*) => {
         /// One live link to a server, by one of the transports. An enum, so that a call costs no dynamic dispatch.

@@ -1,11 +1,11 @@
-// Owns handing a call to the core, and giving it up.
+// Owns passing a call to the core, and cancelling it.
 import type { NativeManager } from '../native.js';
 import { InvalidArgumentsError } from './errors.js';
 import { type Answering, bridge, cancel, enter, throwLater, type Waiting, withdraw } from './post.js';
 import type { ToolResult } from './result.js';
 import { begin } from './telemetry.js';
 
-/** How far a call has come, in the server's own measure. */
+/** The progress of a call, in the server's own unit. */
 export interface Progress {
   progress: number;
   total?: number;
@@ -13,21 +13,21 @@ export interface Progress {
 }
 
 /**
- * Which calls are sent again when their connection is lost: none of which nobody knows whether the tool ran, or also
- * those of tools that say `readOnlyHint` or `idempotentHint`. A call that provably never left or was
- * never read always is.
+ * Which calls are sent again after a lost connection: none that may have run (`never`), or also those of tools with
+ * `readOnlyHint` or `idempotentHint` (`safe`). A call that provably was never sent or never read is always sent
+ * again.
  */
 export type Retry = 'never' | 'safe';
 
-/** What a caller can say about one call. */
+/** Options of one call. */
 export interface CallOptions {
-  /** Overrides the server's `toolTimeout`: how long the server may be silent. Progress starts it anew. */
+  /** Overrides the server's `toolTimeout`: how long the server may be silent. Progress restarts it. */
   timeoutMs?: number | undefined;
-  /** How long the call may take in all, whatever progress there is. */
+  /** The total time limit of the call, whatever the progress. */
   maxTotalTimeoutMs?: number | undefined;
-  /** Overrides the manager's choice of what is sent again after a lost connection. */
+  /** Overrides which calls the manager sends again after a lost connection. */
   retry?: Retry | undefined;
-  /** Gives the call up and tells the server. */
+  /** Cancels the call and notifies the server. */
   signal?: AbortSignal | undefined;
   /** Asks the server for progress. */
   onProgress?: ((progress: Progress) => void) | undefined;
@@ -40,7 +40,7 @@ export type Arguments = Record<string, unknown>;
 
 type Submit = NativeManager['submit'];
 
-/** What it takes to call a tool of a manager. */
+/** What a call of a manager's tool needs. */
 export interface Caller {
   readonly manager: NativeManager;
   /** The manager's `submit`, got once. */
@@ -63,13 +63,13 @@ export function call(
   return span.follow(send(caller, server, tool, args, carrying(span.carrier(), options)));
 }
 
-/** The options with a meta that carries the span; what the caller says in it comes first. */
+/** The options with a meta that carries the span; the caller's keys take precedence. */
 function carrying(
   carrier: Record<string, unknown>,
   options: CallOptions | undefined,
 ): CallOptions | undefined {
   const meta = options?.meta;
-  // What is no plain object is left to the core to refuse.
+  // The core refuses what is not a plain object.
   const usable = meta === undefined || isPlain(meta);
   return usable && Object.keys(carrier).length > 0 ? { ...options, meta: { ...carrier, ...meta } } : options;
 }
@@ -83,7 +83,7 @@ function send(
 ): Promise<ToolResult> {
   return new Promise((resolve, reject) => {
     const json = args === undefined ? undefined : write(args, 'arguments');
-    // The function keeps its manager: a manager stays while its calls are under way.
+    // The function keeps its manager alive while its calls are in progress.
     const waiter = { resolve, reject, owner: submit, asked } as Waiting;
     if (options) return callWith(submit, server, tool, json, options, waiter);
     if (submit(enter(waiter), server, tool, json)) queueMicrotask(flush);
@@ -132,7 +132,7 @@ interface Watch {
 
 const watches = new WeakMap<AbortSignal, Watch>();
 
-/** Gives the way to stop. A signal has one listener for all its calls: many of them are nothing to warn about. */
+/** Returns a function that stops it. A signal has one listener for all its calls, so Node does not warn of a leak. */
 function onAbort(signal: AbortSignal, run: () => void): () => void {
   const { runs, listener } = watches.get(signal) ?? watch(signal);
   runs.add(run);
@@ -170,7 +170,7 @@ function aborted(signal: AbortSignal): Error {
   return Object.assign(new DOMException('The call was aborted', 'AbortError'), { cause: reason });
 }
 
-/** The JSON of a plain object. What is none is left to the core to refuse. */
+/** The JSON of a plain object. The core refuses anything else. */
 function write(value: object, what: string): string {
   try {
     return isPlain(value) ? JSON.stringify(value) : 'null';

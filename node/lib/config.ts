@@ -1,60 +1,60 @@
-// Owns changing config files: one server at a time, everything else in the file stays as it was.
+// Owns changing config files: one server at a time; the rest of the file stays unchanged.
 import * as native from '../native.js';
 import type { HostEnv } from './host-env.js';
 import { ask, bridge } from './post.js';
 import type { ServerConfig } from './server-config.js';
 import { restoringWrite, withPaths, write } from './shape.js';
 
-/** The file that is changed. */
+/** The file to change. */
 export interface EditOptions {
   /** Without a file: the user's, which is the default, or the project's. */
   scope?: 'user' | 'project' | undefined;
-  /** This file; its ending tells the format. */
+  /** This file; its extension tells the format. */
   file?: string | URL | undefined;
   /** The project's directory; the process's working directory when left out. */
   cwd?: string | URL | undefined;
   hostEnv?: HostEnv | undefined;
 }
 
-/** What a change did. */
+/** The outcome of a change. */
 export interface Edited {
   /** The file that was changed. */
   path: string;
-  /** What is odd about the definition. */
+  /** Warnings about the definition. */
   warnings: string[];
 }
 
-/** Adds a server; one of that name must not be there. */
+/** Adds a server; the name must be new. */
 function add(name: string, definition: ServerConfig, options: EditOptions = {}): Promise<Edited> {
   return edit('add', name, options, definition);
 }
 
-/** Takes a server out. */
+/** Removes a server. */
 function remove(name: string, options: EditOptions = {}): Promise<Edited> {
   return edit('remove', name, options);
 }
 
-/** Changes fields of a server; a null takes a field out. */
+/** Changes fields of a server; null removes a field. */
 function update(name: string, changes: Changes, options: EditOptions = {}): Promise<Edited> {
   return edit('update', name, options, changes);
 }
 
-/** Switches a server on: in its definition, and in the lists of the same file. */
+/** Enables a server: in its definition, and in the lists of the same file. */
 function enable(name: string, options: EditOptions = {}): Promise<Edited> {
   return edit('enable', name, options);
 }
 
-/** Switches a server off. */
+/** Disables a server. */
 function disable(name: string, options: EditOptions = {}): Promise<Edited> {
   return edit('disable', name, options);
 }
 
-/** Switches off a server that another file defines: puts its name on `disabledServers` of this one. */
+/** Disables a server that another file defines: adds its name to `disabledServers` of this file. */
 function hide(name: string, options: EditOptions = {}): Promise<Edited> {
   return edit('hide', name, options);
 }
 
-/** Takes a name off the list `disabledServers` again. */
+/** Removes a name from `disabledServers`. */
 function unhide(name: string, options: EditOptions = {}): Promise<Edited> {
   return edit('unhide', name, options);
 }
@@ -64,7 +64,7 @@ function schema(): Record<string, unknown> {
   return JSON.parse(native.schema());
 }
 
-/** Fields of a server and what they become; null takes a field out. */
+/** Fields of a server and their new values; null removes a field. */
 export type Changes = { [Field in keyof ServerConfig]?: ServerConfig[Field] | null };
 
 function edit(verb: string, name: string, options: EditOptions, definition?: object): Promise<Edited> {

@@ -1,4 +1,4 @@
-// Owns what discovery tells.
+// Owns the result of discovery.
 import { type McpoolError, restore, restoring, type SentError } from './errors.js';
 import type { DiscoverOptions } from './options.js';
 import { ask, bridge } from './post.js';
@@ -6,34 +6,34 @@ import { Secret } from './secret.js';
 import { shape, withPaths, write } from './shape.js';
 import type { Source } from './status.js';
 
-/** A server that was found. Either `config` and `enabled` are there, or `error`. */
+/** A discovered server. Either `config` and `enabled` are set, or `error`. */
 export interface FoundServer {
-  /** Its definition, with stars for what may be secret. */
+  /** Its definition; possible secrets are masked with stars. */
   config?: Record<string, unknown>;
   /** What is wrong with it. */
   error?: McpoolError;
   enabled?: boolean;
-  /** The source that won. */
+  /** The source that is used. */
   source: Source;
-  /** Sources further down that have the same name. */
+  /** Sources of lower priority with the same name. */
   shadows: Source[];
-  /** The definition of the server that it only bridges to (`npx mcp-remote <url>`). */
+  /** The definition of the remote server behind a bridge (`npx mcp-remote <url>`). */
   direct?: Record<string, unknown>;
 }
 
-/** A project's entry that has no effect on the user's servers before it is trusted. */
+/** A project's entry about the user's servers, which has no effect until it is trusted. */
 export interface BlockedEntry {
   /** The server; empty for the file's lists of servers that are on or off. */
   name: string;
-  /** What the file says, with stars for what may be secret. */
+  /** What the file says; possible secrets are masked with stars. */
   config: Record<string, unknown>;
   source: Source;
   effect: 'replace' | 'switch_off';
-  /** The servers of the user that it is about. */
+  /** The user's servers that it would affect. */
   servers: { name: string; source: Source }[];
 }
 
-/** A config file that is there. */
+/** An existing config file. */
 export interface FoundFile {
   provider: string;
   path: string;
@@ -44,7 +44,7 @@ export interface FoundFile {
   problem?: string;
 }
 
-/** A server that is in a file and not in the result. */
+/** A server that is in a file but not in the result. */
 export interface LeftOut {
   name: string;
   /** The glob that matched, or the native integration that takes its place. */
@@ -52,22 +52,22 @@ export interface LeftOut {
   source: Source;
 }
 
-/** What was found. */
+/** The result of discovery. */
 export interface Discovery {
   servers: Record<string, FoundServer>;
-  /** What a project's files say of the user's servers, without effect before it is trusted. */
+  /** A project's entries about the user's servers, which have no effect until they are trusted. */
   blocked: BlockedEntry[];
   warnings: string[];
-  /** Every file that was there, in order of priority. */
+  /** Every existing file, in order of priority. */
   files: FoundFile[];
   leftOut: LeftOut[];
-  /** Why nothing could be found at all. */
+  /** Why discovery failed as a whole. */
   errors: { path: string; error: McpoolError }[];
   /** Keys of the servers that the host integrates by itself, by the names it gave. */
   native: Record<string, Secret[]>;
 }
 
-/** Looks for the servers that are configured on this machine. Reads files, starts nothing. */
+/** Finds the servers that are configured on this machine. Reads files, starts nothing. */
 export function discover(options: DiscoverOptions = {}): Promise<Discovery> {
   const verb = (key: number) => {
     const json = write('options', withPaths(options, 'cwd'));

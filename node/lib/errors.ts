@@ -14,17 +14,17 @@ export type Executed = 'no' | 'yes' | 'unknown';
 /** The step that failed. */
 export type Stage = 'resolve' | 'spawn' | 'dial' | 'handshake' | 'list_tools' | 'call';
 
-/** Where a restart stands, when a call comes while its server is down. */
+/** The state of a restart, for a call whose server is down. */
 export interface Restart {
-  /** How many attempts there have been since the server was last stable. */
+  /** The number of attempts since the server was last stable. */
   readonly attempt: number;
-  /** When the next attempt is due, in milliseconds from then; absent while one is under way. */
+  /** When the next attempt is due, in milliseconds from then; absent while one is running. */
   readonly nextRetryMs?: number;
   /** How the last attempt failed. */
   readonly lastError?: McpoolError;
 }
 
-/** What an error tells besides its message. */
+/** The fields of an error besides its message. */
 export interface ErrorDetails {
   readonly retryable?: boolean;
   readonly stage?: Stage;
@@ -52,29 +52,29 @@ export class McpoolError extends Error {
   readonly retryable: boolean;
   /** The step that failed. */
   declare readonly stage?: Stage;
-  /** Whether the tool ran, where that matters. */
+  /** Whether the tool ran, for the error of a call. */
   declare readonly executed?: Executed;
-  /** The server concerned. */
+  /** The server. */
   declare readonly server?: string;
   /** What to do about it. */
   declare readonly hint?: string;
-  /** The code with which the server's process exited. */
+  /** The exit code of the server's process. */
   declare readonly exitCode?: number;
   /** The signal that ended the server's process. */
   declare readonly signal?: number;
   /** The last lines of the server's stderr, for failed starts and for processes that ended. */
   declare readonly stderr?: string;
-  /** The first lines that the server printed to stdout in place of messages, for failed starts. */
+  /** The first lines of stdout that are not messages, for failed starts. */
   declare readonly stdout?: string;
   /** The HTTP status that refused the request. */
   declare readonly httpStatus?: number;
-  /** The server's JSON-RPC error, where it sent one. */
+  /** The server's JSON-RPC error, if it sent one. */
   declare readonly rpc?: RpcError;
-  /** Where the restart stands, for `RestartInProgressError` and `RestartFailedError`. */
+  /** The state of the restart, for `RestartInProgressError` and `RestartFailedError`. */
   declare readonly restart?: Restart;
-  /** When the server wants to be asked again, in milliseconds: the `Retry-After` of a 429 or 503. */
+  /** When to retry, in milliseconds: the `Retry-After` of a 429 or 503. */
   declare readonly retryAfterMs?: number;
-  /** Whether words of the server, or of whoever wrote its definition, stand in message or hint. */
+  /** Whether the message or hint contains text of the server, or of the author of its definition. */
   declare readonly byServer?: boolean;
 
   constructor(message: string, details: ErrorDetails = {}) {
@@ -211,7 +211,7 @@ for (const kind of [McpoolError, ...classes]) {
 
 const byCode = new Map<string, typeof McpoolError>(classes.map((kind) => [kind.code, kind]));
 
-/** Fields whose names the core writes in another way, or that are restored in turn. */
+/** Fields whose names differ in the core, or that are restored separately. */
 type Renamed = 'exitCode' | 'httpStatus' | 'retryAfterMs' | 'byServer' | 'restart' | 'cause';
 
 /** An error as the core sends it. */

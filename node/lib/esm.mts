@@ -1,5 +1,5 @@
-// The same module for `import`: one set of classes, whoever loads it how.
-// The values are named one by one, or the marks of a CommonJS module would come along.
+// The same module for `import`, so that there is one set of classes.
+// The values are listed one by one; otherwise the markers of a CommonJS module would be exported too.
 
 export type * from './index.js';
 export {

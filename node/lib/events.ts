@@ -10,7 +10,7 @@ interface Happening {
   seq: number;
   /** Milliseconds since the Unix epoch. */
   timeMs: number;
-  /** The server concerned; empty when all are. */
+  /** The server; empty if the event concerns all servers. */
   server: string;
 }
 
@@ -19,11 +19,11 @@ export interface StatusEvent extends Happening {
   type: 'status';
   state: ServerState;
   error?: McpoolError;
-  /** Why an attempt is made or due. */
+  /** The reason of the current or next attempt. */
   reason?: Reason;
-  /** How many attempts there have been since it was last stable. */
+  /** The number of attempts since it was last stable. */
   attempt: number;
-  /** When the next attempt is due by itself, in milliseconds from then. */
+  /** When the next automatic attempt is due, in milliseconds from then. */
   nextRetryMs?: number;
 }
 
@@ -33,10 +33,10 @@ export interface ToolsChangedEvent extends Happening {
   toolCount: number;
 }
 
-/** The server sent a log message, or mcpool has something to say of it. */
+/** A log message of the server, or of mcpool about it. */
 export interface LogEvent extends Happening {
   type: 'log';
-  /** Who speaks. */
+  /** The origin of the message. */
   origin: 'server' | 'mcpool';
   level: string;
   logger?: string;
@@ -57,37 +57,37 @@ export interface ToolDriftEvent extends Happening {
   type: 'tool_drift';
   /** The server's name for it. */
   tool: string;
-  /** What it was: the fingerprint. */
+  /** The fingerprint of the first version. */
   pinned: string;
-  /** What it is: the fingerprint. */
+  /** The fingerprint of the current version. */
   fingerprint: string;
-  /** What is different: JSON pointers into the tool's entry, what stood there, what stands there now. */
+  /** The differences: JSON pointers into the tool's entry, with the old and the new value. */
   changes: { path: string; before?: unknown; after?: unknown }[];
-  /** Whether it is kept from agents for it. */
+  /** Whether it is withheld from agents because of this. */
   blocked: boolean;
 }
 
-/** A call was begun, or has ended. Only with `callEvents`. */
+/** A call has started or ended. Only with `callEvents`. */
 export interface CallEvent extends Happening {
   type: 'call';
   phase: 'started' | 'finished';
-  /** Counts the calls of a manager; the same at begin and end. */
+  /** The number of the call in its manager; the same at its start and end. */
   call: number;
   /** The server's name for the tool. */
   tool: string;
-  /** What it was called with, at the begin, without what looks secret. */
+  /** The arguments, at the start; possible secrets are masked. */
   arguments?: unknown;
   /** How long it took, at the end. */
   durationMs?: number;
-  /** Whether the tool says that it failed, where it has answered. */
+  /** Whether the tool reports a failure, if it has answered. */
   isError?: boolean;
   /** Why there is no answer. */
   error?: McpoolError;
-  /** The caller gave it up: there is neither an answer nor an error. */
+  /** The caller cancelled: there is neither an answer nor an error. */
   cancelled?: true;
 }
 
-/** A call that asked for progress has made some. */
+/** The progress of a call that asked for it. */
 export interface ProgressEvent extends Happening {
   type: 'progress';
   /** The server's name for the tool. */
@@ -97,7 +97,7 @@ export interface ProgressEvent extends Happening {
   message?: string;
 }
 
-/** What a text that tries to give orders to a model looks like. */
+/** The kind of a text that looks like instructions to a model. */
 export type SignalKind =
   | 'ignore_previous'
   | 'disregard_previous'
@@ -110,14 +110,14 @@ export type SignalKind =
   | 'hidden_characters'
   | 'wrapper_escape';
 
-/** A text that looks as if it were written to give orders to a model. */
+/** A text that looks like instructions to a model. */
 export interface Signal {
   kind: SignalKind;
-  /** The place, shortened, with hidden characters made visible. */
+  /** An excerpt, with hidden characters made visible. */
   excerpt: string;
 }
 
-/** A text from a server tries to give orders to a model. */
+/** A text from a server looks like instructions to a model. */
 export interface InjectionEvent extends Happening {
   type: 'injection';
   place: 'result' | 'description' | 'instructions';
@@ -126,20 +126,20 @@ export interface InjectionEvent extends Happening {
   signals: Signal[];
 }
 
-/** A server wants to know who we are. */
+/** A server needs a sign-in. */
 export interface AuthRequiredEvent extends Happening {
   type: 'auth_required';
   error: McpoolError;
 }
 
-/** This reader was too slow for events that came before; `seq` is the number of the last of them. */
+/** This reader has missed earlier events because it was too slow; `seq` is the number of the last one. */
 export interface LostEvent extends Happening {
   type: 'lost';
-  /** How many they were. */
+  /** The number of missed events. */
   count: number;
 }
 
-/** One thing that happened. */
+/** One event. */
 export type McpoolEvent =
   | StatusEvent
   | ToolsChangedEvent
@@ -152,10 +152,10 @@ export type McpoolEvent =
   | ConfigChangedEvent
   | LostEvent;
 
-/** What a listener of `type` hears. */
+/** The event of a listener for `type`. */
 export type EventOf<T extends McpoolEvent['type']> = Extract<McpoolEvent, { type: T }>;
 
-/** Events from the moment the stream was asked for; `return()` stops it. */
+/** Events since the creation of the stream; `return()` stops it. */
 export class EventStream implements AsyncIterableIterator<McpoolEvent> {
   readonly #native: NativeEvents;
   readonly #holds: boolean;
@@ -173,7 +173,7 @@ export class EventStream implements AsyncIterableIterator<McpoolEvent> {
     this.#asked = asked;
   }
 
-  /** How many events this reader was too slow for. */
+  /** How many events this reader has missed because it was too slow. */
   get lost(): number {
     return this.#native.lost();
   }
@@ -214,7 +214,7 @@ export class EventStream implements AsyncIterableIterator<McpoolEvent> {
 
 type Listener = (event: never) => void;
 
-/** The listeners of one manager. Their stream runs while there are any, and keeps no process alive. */
+/** The listeners of one manager. Their stream runs while there are any, and does not keep the process alive. */
 export class Listeners {
   readonly #byType = new Map<string, Set<Listener>>();
   readonly #asked: Answering;

@@ -1,4 +1,4 @@
-// What the package gives.
+// The exports of the package.
 
 export type { Arguments, CallOptions, Progress, Retry } from './calls.js';
 export { type Changes, config, type Edited, type EditOptions } from './config.js';

@@ -1,4 +1,4 @@
-// Owns the manager that JavaScript sees: types and verbs; whatever is decided is decided in the core.
+// Owns the manager for JavaScript: types and verbs; the core makes all decisions.
 import { NativeFound, NativeManager } from '../native.js';
 import { type Arguments, type Caller, type CallOptions, call } from './calls.js';
 import { type Discovery, readDiscovery } from './discover.js';
@@ -24,7 +24,7 @@ import { type Tool, toolsOf } from './tool.js';
 
 const nothing = () => undefined;
 
-/** Connects to many servers, lists their tools, routes calls. Managers of a process share their connections. */
+/** Connects to many servers, lists their tools and routes calls. Managers of a process share their connections. */
 export class Manager implements AsyncDisposable {
   readonly #native: NativeManager;
   readonly #caller: Caller;
@@ -60,7 +60,7 @@ export class Manager implements AsyncDisposable {
     return around(found?.take() as NativeManager, options);
   }
 
-  /** What discovery found, for a manager that was made by it. */
+  /** The result of discovery, for a manager that was made by it. */
   get discovery(): Discovery | undefined {
     const json = this.#native.discovery();
     return json === null ? undefined : readDiscovery(json);
@@ -74,21 +74,21 @@ export class Manager implements AsyncDisposable {
     );
   }
 
-  /** What was odd in the config. */
+  /** Warnings about the config. */
   get warnings(): string[] {
     return this.#native.warnings();
   }
 
   /**
-   * Connects all enabled servers at once. Resolves when each is up or has failed, or when the gate closes: then servers
-   * that are late are represented by the tools that the cache knows, and come up behind.
-   * One server's failure is in the report; only a `required` server's rejects.
+   * Connects all enabled servers in parallel. Resolves when each is up or has failed, or when the startup gate closes:
+   * late servers then get their cached tools and continue to connect in the background.
+   * A failing server is in the report; only a failing `required` server rejects.
    */
   connectAll(): Promise<ConnectReport> {
     return ask((key) => this.#native.connectAll(key), readConnectReport, this.#asked);
   }
 
-  /** Connects one server; does nothing when it is connected, joins an attempt that is under way. */
+  /** Connects one server unless it is connected; joins an attempt in progress. */
   connect(name: string): Promise<void> {
     return ask((key) => this.#native.connect(key, String(name)), nothing, this.#asked);
   }
@@ -102,8 +102,8 @@ export class Manager implements AsyncDisposable {
   }
 
   /**
-   * The tools of all servers that are up, or will be, sorted by name. Where a server has just announced that its tools
-   * changed, this waits until they are known, a second at most.
+   * The tools of all servers that are up, or will be, sorted by name. If a server has just announced a change of
+   * its tools, this waits until they are known, for at most a second.
    */
   getTools(): Tool[] {
     const catalog = this.#native.newCatalog();
@@ -112,8 +112,8 @@ export class Manager implements AsyncDisposable {
   }
 
   /**
-   * At most `k` tools that serve the need in `query`, best first: for agents with more tools than they can read. Names, descriptions
-   * and parameters are searched; a query that shares no word with any tool gives `[]`.
+   * The best `k` tools for `query`, best first: for agents with more tools than fit into their context. Searches names,
+   * descriptions and parameters; if nothing matches, the list is empty.
    */
   searchTools(query: string, k = 5): Tool[] {
     const tools = this.getTools();
@@ -121,7 +121,7 @@ export class Manager implements AsyncDisposable {
     return places.flatMap((place) => tools[place] ?? []);
   }
 
-  /** Calls a tool by its server's own name for it. A result with `isError` resolves: the tool has answered. */
+  /** Calls a tool by its server and its raw name. `isError` is a result, not a rejection. */
   callTool(server: string, tool: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
     return call(this.#caller, String(server), String(tool), args, options);
   }
@@ -149,7 +149,7 @@ export class Manager implements AsyncDisposable {
     return readStatus(this.#native.status());
   }
 
-  /** What happens from now on. Waiting for an event keeps the process alive; listeners do not. */
+  /** Events from now on. Waiting for an event keeps the process alive; listeners do not. */
   events(): EventStream {
     return new EventStream(this.#native.events(), true, this.#asked);
   }
@@ -160,15 +160,15 @@ export class Manager implements AsyncDisposable {
     return this;
   }
 
-  /** Ends what `on` began. */
+  /** Removes a listener added by `on`. */
   off<T extends McpoolEvent['type']>(type: T, listener: (event: EventOf<T>) => void): this {
     this.#listeners.remove(type, listener);
     return this;
   }
 
   /**
-   * Applies the difference to this config, or to the files that it was made from as they are now: servers that are the same keep their
-   * connections and calls, others are closed, connected or restarted; settings change in place.
+   * Applies the difference to this config, or reads the manager's files again and applies theirs. Unchanged servers
+   * keep their connections and calls; others are closed, connected or restarted; settings change in place.
    */
   reload(config?: Config | string): Promise<ReloadReport> {
     const text = () => (config === undefined ? undefined : textOf(config));
@@ -176,8 +176,8 @@ export class Manager implements AsyncDisposable {
   }
 
   /**
-   * Takes tools that are not as they were when they were first seen for what they are now: one, by its server's name for
-   * it, or all of the server's. Gives the names of those that had changed.
+   * Accepts tools that have changed since they were first seen: one tool by its raw name, or all tools of the server.
+   * Returns the names of the changed tools.
    */
   acceptDrift(server: string, tool?: string): Promise<string[]> {
     return ask(
@@ -186,17 +186,17 @@ export class Manager implements AsyncDisposable {
     );
   }
 
-  /** Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent, bounded. */
+  /** Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent and bounded. */
   disconnect(name: string): Promise<void> {
     return ask((key) => this.#native.disconnect(key, String(name)), nothing);
   }
 
-  /** Closes every connection that nobody else holds; the manager can connect again. Idempotent, bounded. */
+  /** Closes every connection that no other manager holds; the manager can connect again. Idempotent and bounded. */
   disconnectAll(): Promise<void> {
     return ask((key) => this.#native.disconnectAll(key), nothing);
   }
 
-  /** Closes for good: every later verb rejects with `ClosedError`. Idempotent, bounded. */
+  /** Closes the manager permanently: every later verb rejects with `ClosedError`. Idempotent and bounded. */
   close(): Promise<void> {
     return ask((key) => this.#native.close(key), nothing);
   }
@@ -206,17 +206,17 @@ export class Manager implements AsyncDisposable {
   }
 }
 
-/** The manager around a native one. Not for others: what it is given instead of a config is no public type. */
+/** Wraps a native manager. Internal: the native type is not public. */
 const around = (native: NativeManager, { trust, onApproval }: Asked) =>
   new Manager(native as never, { trust, onApproval });
 
-/** The options as the native side takes them: functions and the pool apart from what JSON can say. */
+/** The options for the native side: functions and the pool separate from the JSON. */
 function written({ naming, pool, trust, onApproval, ...plain }: DiscoverManagerOptions) {
   const named = typeof naming === 'function' ? sound(naming) : undefined;
   const native = pool instanceof Pool ? nativeOf(pool) : undefined;
   const asksTrust = typeof trust === 'function';
   const asksApproval = typeof onApproval === 'function';
-  // What is neither a function nor a pool is left to the core to read, or to refuse.
+  // The core reads or refuses what is neither a function nor a pool.
   const rest = {
     naming: named ? undefined : naming,
     pool: native ? undefined : pool,
@@ -229,7 +229,7 @@ function written({ naming, pool, trust, onApproval, ...plain }: DiscoverManagerO
 
 const textOf = (config: Config | string) => (typeof config === 'string' ? config : write('config', config));
 
-/** A naming function that fails must not cost the tool: it gives no name then. */
+/** A failing naming function must not lose the tool: it then returns no name. */
 function sound(naming: (server: string, tool: string) => string) {
   return (server: string, tool: string): string | null => {
     try {

@@ -1,4 +1,4 @@
-// Owns what an agent gets of a call: text for its model, whatever happened, and the details behind it.
+// Owns the output of a call for an agent: always text for its model, and the details behind it.
 import { inspect } from 'node:util';
 import type { NativeManager } from '../native.js';
 import { McpoolError } from './errors.js';
@@ -15,7 +15,7 @@ interface Of {
 /** The key of what the adapters ask of a manager, which is no copy of the class that they know. */
 export const byName: unique symbol = Symbol.for('mcpool.execute');
 
-/** How a call went, for an agent: `text` is what the model is given. */
+/** The outcome of a call for an agent: `text` is for the model. */
 export class ToolOutput {
   /** The server that was called. */
   readonly server: string;
@@ -23,7 +23,7 @@ export class ToolOutput {
   readonly tool: string;
   /** Where the tool comes from, for people. */
   readonly provider: string;
-  /** The whole result, where there is one. */
+  /** The whole result, if there is one. */
   readonly result: ToolResult | undefined;
   /** Why there is no result. */
   readonly error: McpoolError | undefined;
@@ -40,12 +40,12 @@ export class ToolOutput {
     else this.result = outcome;
   }
 
-  /** What the model is given: the result as `forModel()` shows it, or why there is none. */
+  /** The text for the model: the result as `forModel()` renders it, or why there is none. */
   get text(): string {
     return this.result ? this.result.forModel() : this.#told().text;
   }
 
-  /** Whether the tool says that it failed, or there is no result. */
+  /** Whether the tool reports a failure, or there is no result. */
   get isError(): boolean {
     return this.result?.isError ?? true;
   }
@@ -55,17 +55,17 @@ export class ToolOutput {
     return this.result?.content ?? [];
   }
 
-  /** The structured content, where the tool gave some. */
+  /** The structured content, if the tool returned some. */
   get structured(): unknown {
     return this.result?.structured;
   }
 
-  /** The images to show to the model beside the text: of the types that every provider takes, none beside an error. */
+  /** The images for the model beside the text: of types that every provider accepts, and none beside an error. */
   get modelImages(): Image[] {
     return this.result?.modelImages ?? [];
   }
 
-  /** What in the text looks as if it were written to give orders to a model. */
+  /** What in the text looks like instructions to a model. */
   get signals(): Signal[] {
     return this.result ? this.result.signals : this.#told().signals.slice();
   }

@@ -1,4 +1,4 @@
-// Owns the pool that JavaScript sees.
+// Owns the pool for JavaScript.
 import { NativePool } from '../native.js';
 import { restoring } from './errors.js';
 import type { PoolOptions } from './options.js';
@@ -8,8 +8,8 @@ import { withPaths, write } from './shape.js';
 export let nativeOf: (pool: Pool) => NativePool;
 
 /**
- * Where managers find the connections that they share. The process has one, which all managers in all threads use that
- * are given no other; a pool made here is an island of its own.
+ * The connections that managers share. The process has one pool, which all managers in all threads use unless they get
+ * another one; a pool made here is separate.
  */
 export class Pool {
   readonly #native: NativePool;
@@ -22,7 +22,7 @@ export class Pool {
     this.#native = restoring(() => new NativePool(write('options', withPaths(options))));
   }
 
-  /** Moves a manual clock on; what is due by then happens. The system's clock does not listen. */
+  /** Advances a manual clock and runs what is due by then. Has no effect on the system clock. */
   advanceMs(ms: number): void {
     restoring(() => this.#native.advanceMs(Number(ms)));
   }

@@ -3,13 +3,13 @@ import { Bridge, LetterKind, type NativeOrigin, PLACES, TAG_KINDS } from '../nat
 import { restore } from './errors.js';
 import { ToolResult } from './result.js';
 
-/** Who waits for a letter. */
+/** The waiter of a letter. */
 export interface Waiting {
   resolve(answer: unknown): void;
   reject(error: unknown): void;
   /** Makes a verb's answer from its JSON. */
   read?: (json: string) => unknown;
-  /** Hears of a call's progress. */
+  /** Receives a call's progress. */
   told?: (json: string) => void;
   /** Answers a question of the core. */
   asked?: ((json: string) => void) | undefined;
@@ -75,13 +75,13 @@ function leave(key: number, next: number): void {
 /** Takes back a key for which nothing was started. */
 export const withdraw = (key: number) => leave(key, key);
 
-/** Nobody waits any more. A letter that is on its way must not meet the next one at this place: its key differs. */
+/** Removes a waiter. The next one in this slot has another key, so that a late letter does not reach it. */
 export function cancel(key: number): void {
   leave(key, key + PLACES);
   bridge().cancel(key);
 }
 
-/** A verb under way; `stop` resolves it with `undefined`. */
+/** A verb in progress; `stop` resolves it with `undefined`. */
 export interface Asked<T> {
   answer: Promise<T | undefined>;
   stop(): void;
@@ -129,7 +129,7 @@ export function ask<T>(
   return askUntil(start, read, asked).answer as Promise<T>;
 }
 
-/** What a listener throws is its owner's uncaught exception; it must not stop the other letters. */
+/** An error thrown by a listener becomes an uncaught exception; it must not stop the other letters. */
 export function throwLater(error: unknown): void {
   process.nextTick(() => {
     throw error;

@@ -1,9 +1,9 @@
-// Owns answering what the core asks of a manager's owner: about trust, and about calls that need approval.
+// Owns answering the core's questions to a manager's owner: about trust and approvals.
 import { type Answering, bridge } from './post.js';
 import type { ToolAnnotations } from './tool.js';
 import type { Trust } from './trust.js';
 
-/** A call that waits for a person's word. Its arguments are shown whole, as they will be sent. */
+/** A call that waits for approval. Its arguments are unmasked, as they will be sent. */
 export interface ApprovalQuestion {
   server: string;
   /** The server's name for the tool. */
@@ -17,10 +17,10 @@ export interface ApprovalQuestion {
   provider: string;
 }
 
-/** Answers whether a call may be sent. One that fails, or gives anything but a boolean, has not approved. */
+/** Answers whether a call may be sent. An error, or anything but a boolean, is not an approval. */
 export type OnApproval = (question: ApprovalQuestion) => boolean | Promise<boolean>;
 
-/** Who answers the questions of a manager. */
+/** The functions that answer a manager's questions. */
 export interface Asked {
   trust?: Trust | undefined;
   onApproval?: OnApproval | undefined;
@@ -42,14 +42,14 @@ export function answering({ trust, onApproval }: Asked): Answering {
   };
 }
 
-/** What a project wrote may be a secret: a question that is logged shows who asks, its fields show all to a person. */
+/** A project's text may contain a secret: a logged question shows only its origin; its fields show everything. */
 function hideWhenPrinted(question: { server: string; path: string; fingerprint: string }): void {
   const { server, path, fingerprint } = question;
   const value = () => ({ server, path, fingerprint });
   Object.defineProperty(question, Symbol.for('nodejs.util.inspect.custom'), { value });
 }
 
-/** The answer, or what went wrong: then the core says no, and logs it. */
+/** The answer, or an error message: the core then answers no and logs it. */
 async function answer(
   callback: (question: unknown) => unknown,
   question: unknown,

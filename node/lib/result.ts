@@ -1,4 +1,4 @@
-// Owns a call's result: the server's JSON as it came, parsed when somebody looks.
+// Owns a call's result: the server's JSON unchanged, parsed on first use.
 import { inspect } from 'node:util';
 import { images, modelImages, type NativeOrigin, renderText } from '../native.js';
 import type { Signal } from './events.js';
@@ -25,7 +25,7 @@ export interface Image {
   data: string;
 }
 
-/** What a model is given, and what is suspicious in it. */
+/** The text for a model, and the signals in it. */
 export interface Shown {
   text: string;
   signals: Signal[];
@@ -64,12 +64,12 @@ export class ToolResult {
     return Array.isArray(content) ? content : [];
   }
 
-  /** The structured content, where the tool gave some. */
+  /** The structured content, if the tool returned some. */
   get structured(): unknown {
     return this.raw.structuredContent ?? undefined;
   }
 
-  /** Whether the tool says that it failed. */
+  /** Whether the tool reports a failure. */
   get isError(): boolean {
     return this.raw.isError === true;
   }
@@ -85,20 +85,20 @@ export class ToolResult {
     return JSON.parse(images(this.json));
   }
 
-  /** The images to show to a model beside the text: of the types that every provider takes, and none beside an error. */
+  /** The images for a model beside the text: of types that every provider accepts, and none beside an error. */
   get modelImages(): Image[] {
     return JSON.parse(modelImages(this.json));
   }
 
   /**
-   * The text to give to a model: cut to the server's `maxResultChars`, looked through for orders to the model, and
-   * marked as the untrusted output of its tool. Made once, when first asked for.
+   * The text for a model: cut to the server's `maxResultChars`, scanned for instructions to the model, and marked as
+   * the untrusted output of its tool. Made once, on first use.
    */
   forModel(): string {
     return this.#present().text;
   }
 
-  /** What in that text looks as if it were written to give orders to a model. */
+  /** What in that text looks like instructions to a model. */
   get signals(): Signal[] {
     return this.#present().signals.slice();
   }

@@ -1,9 +1,9 @@
-// Owns texts that must not be shown by accident.
+// Owns texts that must not be printed by accident.
 import { inspect } from 'node:util';
 
 const STARS = '***';
 
-/** A text that shows itself only when asked to. */
+/** A text that is printed only on request. */
 export class Secret {
   readonly #text: string;
 

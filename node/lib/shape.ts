@@ -29,18 +29,18 @@ export function write(what: string, value: unknown): string {
   }
 }
 
-/** JSON has no word for such numbers: as null they would pass for something left out. */
+/** JSON cannot represent such numbers: as null they would look like an omitted value. */
 function numbersAsTheyAre(_: string, value: unknown): unknown {
   return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 }
 
-/** Hands JSON to a native verb, whose errors become ours. */
+/** Passes JSON to a native verb and restores its errors. */
 export function restoringWrite<T>(options: object, verb: (json: string) => T): T {
   const json = writeOptions(options);
   return restoring(() => verb(json));
 }
 
-/** Options with their paths as texts. What has no meaning stays in, for the core to refuse. */
+/** Options with their paths as strings. Invalid values stay, and the core refuses them. */
 export function withPaths(options: object, ...names: string[]): object {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new ConfigInvalidError(`The options must be an object, not ${JSON.stringify(options)}`);

@@ -1,10 +1,10 @@
-// Owns what `status()`, `connectAll()` and `reload()` tell.
+// Owns the results of `status()`, `connectAll()` and `reload()`.
 import { type McpoolError, restore, type SentError } from './errors.js';
 import { shape } from './shape.js';
 
 /**
- * Where a server stands. `degraded`: up, while a probe finds out whether it lives. `reconnecting`: lost or never
- * reached, and the next attempt is under way or due. `failed`: nothing more is tried until somebody asks.
+ * The state of a server. `degraded`: connected, while a probe checks whether it is alive. `reconnecting`: lost or never
+ * reached, and the next attempt is running or due. `failed`: no more attempts until one is requested.
  */
 export type ServerState =
   | 'idle'
@@ -21,7 +21,7 @@ export type ServerState =
 /** Why an attempt to connect was made or is due. */
 export type Reason = 'startup' | 'transport-exit' | 'probe-failure' | 'session-expired' | 'manual';
 
-/** How calls ended, restarts included. */
+/** How calls ended, over all restarts. */
 export interface Calls {
   ok: number;
   error: number;
@@ -43,20 +43,20 @@ export interface Source {
 export interface ServerStatus {
   name: string;
   state: ServerState;
-  /** How it is reached; absent when its definition is invalid. */
+  /** The transport; absent if its definition is invalid. */
   transport?: 'stdio' | 'http' | 'sse' | 'websocket';
   toolCount: number;
   error?: McpoolError;
   connectedSinceMs?: number;
-  /** How many attempts to connect there have been since it was last stable. */
+  /** The number of attempts to connect since it was last stable. */
   attempt: number;
-  /** Why an attempt is under way or due, or was the last one. */
+  /** The reason of the current, next or last attempt. */
   reason?: Reason;
-  /** When the next attempt is due by itself, in milliseconds from now. */
+  /** When the next automatic attempt is due, in milliseconds from now. */
   nextRetryMs?: number;
-  /** How often it came up again after the first time. */
+  /** How many times it reconnected. */
   restarts: number;
-  /** How many managers hold this connection. */
+  /** The number of managers that hold this connection. */
   refs: number;
   pid?: number;
   protocolVersion?: string;
@@ -67,21 +67,21 @@ export interface ServerStatus {
   calls: Calls;
 }
 
-/** How a `connectAll` went. */
+/** The outcome of `connectAll`. */
 export interface ConnectReport {
   /** Servers that are up. */
   connected: string[];
-  /** Servers whose tools are known from the cache only, so far; calls wait for them. */
+  /** Servers whose tools are known only from the cache so far; calls wait for them. */
   deferred: string[];
-  /** Servers whose first attempt goes on, and of which nothing is known yet. */
+  /** Servers whose first attempt is still running, with no known tools yet. */
   pending: string[];
-  /** Servers whose first attempt failed, and why; their restart policy goes on behind. */
+  /** Servers whose first attempt failed, and why; their restart policy continues in the background. */
   failed: Record<string, McpoolError>;
   /** Servers whose source is not trusted. */
   blocked: string[];
-  /** Servers that are switched off. */
+  /** Disabled servers. */
   disabled: string[];
-  /** How long each server took. */
+  /** How long each server took to connect. */
   durationsMs: Record<string, number>;
 }
 
@@ -89,15 +89,15 @@ export interface ConnectReport {
 export interface ReloadReport {
   /** New servers. */
   added: string[];
-  /** Servers that are gone. */
+  /** Removed servers. */
   removed: string[];
   /** Servers that were replaced by another definition of the same name. */
   restarted: string[];
   /** Servers whose settings changed while they ran on. */
   updated: string[];
-  /** Servers that nothing happened to. */
+  /** Servers without any change. */
   unchanged: string[];
-  /** How connecting the added and restarted ones went. */
+  /** How connecting the added and restarted servers went. */
   connect: ConnectReport;
 }
 

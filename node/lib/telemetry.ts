@@ -1,6 +1,6 @@
-// Owns spans and metrics of calls, where the user has a provider for them. The words are the core's; this says them to
-// OpenTelemetry's API, which is loaded only when somebody has registered a provider with it. Whatever a provider throws
-// is its own affair: it is a warning of the process, once, and the call goes on.
+// Owns spans and metrics of calls, if the user has a provider for them. The core has the attributes; this passes them
+// to OpenTelemetry's API, which is loaded only if a provider is registered with it. An error of a provider becomes a
+// process warning, once, and the call continues.
 import type * as Api from '@opentelemetry/api';
 import { type NativeManager, telemetryWords } from '../native.js';
 import { McpoolError } from './errors.js';
@@ -14,7 +14,7 @@ interface Registered {
   metrics?: object;
 }
 
-/** What the core says of a call. */
+/** The core's attributes of a call. */
 interface Told {
   span: string;
   attributes: Api.Attributes;
@@ -40,7 +40,7 @@ let loaded: typeof Api | null | undefined;
 const tracers = new WeakMap<object, Api.Tracer>();
 const durations = new WeakMap<object, Api.Histogram>();
 
-/** The span of a call that begins now; nothing where nobody would hear of it. */
+/** The span of a call that starts now; undefined if there is no provider. */
 export function begin(
   manager: NativeManager,
   server: string | undefined,
@@ -56,7 +56,7 @@ export function begin(
   });
 }
 
-/** What the function gives; nothing where it fails. */
+/** The function's return value; undefined if it fails. */
 function spared<T>(tell: () => T): T | undefined {
   try {
     return tell();
@@ -95,7 +95,7 @@ function made<T>(known: WeakMap<object, T>, provider: object | undefined, make: 
   return now;
 }
 
-/** A call as telemetry sees it: begins when it is made, ends with `follow`. */
+/** The telemetry of one call: starts when it is created, ends with `follow`. */
 export class CallSpan {
   readonly #api: typeof Api;
   readonly #told: Told;
@@ -149,7 +149,7 @@ export class CallSpan {
       this.#end({ [error_type]: aborted ? cancelled : other });
       return;
     }
-    // The message may repeat the server, or say where it is.
+    // The message may quote the server or contain its address.
     const described = this.#told.error_messages ? `${error.code}: ${error.message}` : error.code;
     if (error.rpc === undefined) {
       this.#end({ [error_type]: error.code }, described);

@@ -1,4 +1,4 @@
-// Owns the tools of a catalog: a tool knows its names, the rest is read when looked at.
+// Owns the tools of a catalog: a tool has its names, the rest is read on first use.
 import { inspect } from 'node:util';
 import type { NativeCatalog } from '../native.js';
 import { type Arguments, type Caller, type CallOptions, call } from './calls.js';
@@ -31,7 +31,7 @@ export const imagesOfRecord: unique symbol = Symbol.for('mcpool.imagesOfRecord')
 
 const parse = (json: string | null) => (json === null ? undefined : JSON.parse(json));
 
-/** A tool under the name that agents use. */
+/** A tool with its name in the catalog. */
 export class Tool {
   /** The name in the catalog. */
   readonly name: string;
@@ -70,7 +70,7 @@ export class Tool {
     return parse(this.#catalog.inputSchema(this.#index));
   }
 
-  /** The same as every provider takes it: of an object, with an object of properties. */
+  /** The same in the form that every provider accepts: an object schema with `properties`. */
   get objectSchema(): Schema & { type: 'object' } {
     return parse(this.#catalog.objectSchema(this.#index));
   }
@@ -88,7 +88,7 @@ export class Tool {
     return parse(this.#catalog.icons(this.#index));
   }
 
-  /** The whole entry as the server wrote it: a number that JavaScript cannot hold is exact only here. */
+  /** The whole entry as the server wrote it: numbers too big for JavaScript are exact only here. */
   get json(): string {
     return this.#catalog.json(this.#index) ?? '';
   }
@@ -98,12 +98,12 @@ export class Tool {
     return this.#catalog.fingerprint(this.#index) ?? '';
   }
 
-  /** Whether a person should approve its calls. */
+  /** Whether its calls need approval. */
   get requiresApproval(): boolean {
     return this.#catalog.requiresApproval(this.#index) ?? true;
   }
 
-  /** What in its texts, its schemas included, looks as if it were written to give orders to a model. */
+  /** What in its texts and schemas looks like instructions to a model. */
   get signals(): Signal[] {
     return JSON.parse(this.#catalog.signals(this.#index));
   }
@@ -119,8 +119,8 @@ export class Tool {
   }
 
   /**
-   * Calls it for an agent: a failure is told in the output's text, and only giving up (`options.signal`) rejects, with
-   * an `AbortError`. The call goes to the tool by its server and raw name, so a tool stays good over restarts.
+   * Calls the tool for an agent: a failure is in the output's text; only cancelling (`options.signal`) rejects, with an
+   * `AbortError`. The call uses the tool's server and raw name, so a tool stays valid over restarts.
    */
   async execute(args?: Arguments, options?: CallOptions): Promise<ToolOutput> {
     const { server, rawName, provider } = this;

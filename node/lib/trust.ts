@@ -1,4 +1,4 @@
-// Owns what the definitions of a project may do: the store, and who is asked.
+// Owns trust in a project's definitions: the store, and the callback.
 
 import type { HostEnv } from './host-env.js';
 import { ask, bridge } from './post.js';
@@ -12,11 +12,11 @@ export interface TrustQuestion {
   /** The file that declares it. */
   path: string;
   fingerprint: string;
-  /** As the project wrote it. Nothing is starred: it is what would be run or reached. */
+  /** As the project wrote it, unmasked: it is what would be run or reached. */
   definition: Record<string, unknown>;
   /** Files that become part of what is run; without a text when they cannot be read, or lie outside the project. */
   files: { path: string; text: string | null; outside: boolean }[];
-  /** Servers of the user that it would replace or switch off. */
+  /** Servers of the user that it would replace or disable. */
   replaces: { server: string; source: Source }[];
   /** Whether the user trusts it already. */
   trusted: boolean;
@@ -42,7 +42,7 @@ export type Trust =
   | 'none'
   | ((question: TrustQuestion) => boolean | Promise<boolean>);
 
-/** What is said besides the file. */
+/** Options besides the file. */
 export interface TrustOptions {
   /** Only these servers; all of the file when left out. */
   servers?: string[] | undefined;
@@ -50,14 +50,14 @@ export interface TrustOptions {
 }
 
 /**
- * Trusts what a project's config file declares now; gives what is trusted. A definition that changes afterwards, or a
- * file that it brings, is one that nobody has trusted.
+ * Trusts what a project's config file declares now; returns what is trusted. If the definition or one of its files
+ * changes afterwards, it is not trusted any more.
  */
 export function trust(path: string | URL, options: TrustOptions = {}): Promise<Trusted[]> {
   return about('trust', { ...options, path: pathOf(path) });
 }
 
-/** Takes trust in a file's definitions back; gives what was trusted. */
+/** Revokes the trust in a file's definitions; returns what was trusted. */
 export function untrust(path: string | URL, options: TrustOptions = {}): Promise<Trusted[]> {
   return about('untrust', { ...options, path: pathOf(path) });
 }

@@ -1,4 +1,4 @@
-//! Owns the handle that JavaScript has on its thread's post.
+//! Owns the JavaScript handle of its thread's post.
 
 use std::future::Future;
 use std::ptr::null_mut;

@@ -1,5 +1,5 @@
-//! Owns handing a call to the core: the one verb that has to be fast, so it is a bare Node-API function.
-//! What a method of a class costs besides (finding and checking its object) is a good part of a whole call.
+//! Owns passing a call to the core: the one verb that has to be fast, so it is a bare Node-API function. The overhead
+//! of a class method (finding and checking its object) is a large part of a whole call.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! Owns the handle on a catalog; a tool is its place in the list, and its parts are read when looked at.
+//! Owns the handle of a catalog; a tool is its position in the list, and its parts are read on first use.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Owns looking for servers, for its own sake and to make a manager of what is found.
+//! Owns discovery, and creating a manager from its result.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Owns the handle on a stream of events.
+//! Owns the handle of an event stream.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Owns the handle on a core manager. What waits ends in a letter for the key that JavaScript gave.
+//! Owns the handle of a core manager. Async verbs end in a letter for the key that JavaScript gave.
 
 use std::cell::RefCell;
 use std::future::Future;

@@ -1,5 +1,5 @@
-//! Owns naming functions written in JavaScript. The core may ask for names on any thread, a function lives on one:
-//! it stays in a table of its own thread, and elsewhere the core's plain way stands in.
+//! Owns naming functions written in JavaScript. The core may need names on any thread, but a function belongs to one:
+//! it stays in a table of its own thread, and other threads use the core's plain style.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ impl Namer {
 }
 
 fn ask(id: u64, server: &str, tool: &str) -> Option<String> {
-    // Not borrowed during the call: the function may make another manager.
+    // Not borrowed during the call: the function may create another manager.
     let (env, function) = FUNCTIONS.with_borrow(|functions| functions.get(&id).cloned())?;
     let function = function.borrow_back(&env).ok()?;
     function.call(FnArgs::from((server.to_owned(), tool.to_owned()))).ok()?

@@ -1,6 +1,7 @@
-//! Owns the handles that JavaScript has on the origins of results, so that a result is shown as at the time of its call.
-//! The results of a tool share one handle: one for each result would be half of what handing a result over costs.
-//! Invariant: JavaScript is given a handle before the results that it is of, and not again while they follow each other.
+//! Owns the JavaScript handles of result origins, so that a result is rendered with the settings at the time of its
+//! call. The results of a tool share one handle: one per result would be half of the cost of delivering it.
+//! Invariant: JavaScript gets a handle before the results that belong to it, and not again while they follow each
+//! other.
 
 use std::cell::{Cell, RefCell};
 

@@ -1,4 +1,4 @@
-//! Owns the handle on a pool of the core.
+//! Owns the handle of a pool of the core.
 
 use std::time::Duration;
 

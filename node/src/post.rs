@@ -1,5 +1,6 @@
-//! Owns the way between the core and one JavaScript thread: handing letters over, holding the process meanwhile.
-//! Invariant: everything here happens on the thread it was made on; a letter whose key is gone is dropped.
+//! Owns the exchange between the core and one JavaScript thread: delivering letters, and keeping the process alive
+//! meanwhile.
+//! Invariant: everything here runs on the thread that created it; a letter whose key is gone is dropped.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -141,7 +142,7 @@ impl Post {
             }
             Letter::Question(question) => match self.ask(&question) {
                 Some(text) => (LetterKind::Question, text::to_js(self.env, &text)),
-                // Somebody else answers it.
+                // Another listener answers it.
                 None => return,
             },
         };
@@ -173,7 +174,7 @@ impl Post {
         let id = self.next_question.replace(self.next_question.get() + 1);
         let text = format!("[{id},{}]", taken.text());
         let mut asked = self.asked.borrow_mut();
-        // A promise that never settles must not keep the question of a call that has ended.
+        // A promise that never settles must not keep the question of an ended call.
         asked.retain(|_, taken| taken.is_wanted());
         asked.insert(id, taken);
         Some(text)

@@ -1,4 +1,4 @@
-//! Owns how text crosses: JavaScript strings in, one-byte strings out where that is possible, JSON for the rest.
+//! Owns passing text: JavaScript strings in, one-byte strings out if possible, JSON for the rest.
 
 use napi::bindgen_prelude::{FromNapiValue, TypeName, ValidateNapiValue};
 use napi::{Result, ValueType, check_status, sys};
@@ -49,7 +49,7 @@ impl FromNapiValue for Text {
             }
             Ok::<usize, napi::Error>(count)
         };
-        // A character that does not fit is left out whole, so a nearly full buffer may be a cut one.
+        // A character that does not fit is left out as a whole, so a nearly full buffer may be truncated.
         if read(&mut bytes)? + 4 >= bytes.capacity() {
             let mut length = 0;
             let none = std::ptr::null_mut();
@@ -68,7 +68,7 @@ impl FromNapiValue for Text {
 pub(crate) fn to_js(env: sys::napi_env, text: &str) -> sys::napi_value {
     let (start, length) = (text.as_ptr().cast(), text.len() as isize);
     let mut value = std::ptr::null_mut();
-    // One-byte strings are copied as they are; UTF-8 has to be decoded.
+    // One-byte strings are copied; UTF-8 has to be decoded.
     // SAFETY: `start` and `length` describe `text`; the engine copies it.
     let status = unsafe {
         if text.is_ascii() {

@@ -1,5 +1,5 @@
-//! Owns the table of those who wait for letters, by key, and how many of them keep the process alive.
-//! Invariant: a place is held by one key at a time, and a letter for another key does not reach it.
+//! Owns the table of waiters for letters, by key, and how many of them keep the process alive.
+//! Invariant: a slot is held by one key at a time, and a letter for another key does not reach it.
 
 use std::cell::{Cell, RefCell};
 

@@ -1,5 +1,5 @@
-//! Owns how the JavaScript thread learns that letters have come: libuv watches the mailbox's descriptor on that very
-//! thread, or, where a runtime has no libuv, a small thread of ours watches it and calls.
+//! Owns waking the JavaScript thread for letters: libuv watches the mailbox's descriptor on that thread or, in a
+//! runtime without libuv, a small thread of ours watches it and calls.
 
 use std::rc::Rc;
 

@@ -134,7 +134,7 @@ if not TYPE_CHECKING:
     _LATER.update(dict.fromkeys(["TrustQuestion", "Trusted", "trust", "trusted", "untrust"], "_trust"))
 
     def __getattr__(name: str) -> object:
-        """What is not always needed is loaded on first use: importing this package stays cheap."""
+        """Rarely needed names are loaded on first use: importing this package stays cheap."""
         if name in __all__:
             from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""What both managers are: how they are made, and the verbs that never wait."""
+"""The common base of both managers: their construction, and the verbs that never wait."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def show_keywords(name: str) -> Callable[[F], F]:
-    """Shows the keywords of this function of `_options` in place of `**options`, and what it says of them.
+    """Shows the keywords and the docs of this function of `_options` in place of `**options`.
 
     `help()` and `inspect.signature` follow `__wrapped__`; type checkers read the TypedDict.
     """
@@ -43,7 +43,7 @@ def show_keywords(name: str) -> Callable[[F], F]:
 
 
 def plain_options(options: Mapping[str, object], **others: object) -> dict[str, Any]:
-    """The options with paths as texts, for the core to read."""
+    """The options with paths as strings, as the core reads them."""
     plain: dict[str, Any] = {**options, **others}
     for name in ("cwd", "cache_dir"):
         if isinstance(plain.get(name), PathLike):
@@ -54,7 +54,7 @@ def plain_options(options: Mapping[str, object], **others: object) -> dict[str, 
 
 
 class ManagerBase:
-    """One agent session's view: its servers, its names, its options."""
+    """One agent session's view: its servers, tool names and options."""
 
     @show_keywords("manager")
     def __init__(self, config: Mapping[str, Any] | str, **options: Unpack[ManagerOptions]) -> None:
@@ -66,13 +66,13 @@ class ManagerBase:
     def from_file(cls, path: str | PathLike[str], **options: Unpack[FileOptions]) -> Self:
         """A manager for the servers of a JSON, JSONC, YAML or TOML file.
 
-        `watch` applies every change of the file as it is made. The other options are those of the class.
+        `watch` applies changes of the file automatically. The other options are those of the class.
         """
         return cls._of(NativeManager.open(path, plain_options(options)))
 
     @property
     def discovery(self) -> Discovery | None:
-        """What discovery found; None for a manager that was not made by it."""
+        """The result of discovery; None for a manager that was made without it."""
         from ._discover import read_discovery
 
         found = self._native.discovery()
@@ -90,20 +90,20 @@ class ManagerBase:
 
     @property
     def warnings(self) -> list[str]:
-        """What was odd in the config."""
+        """Warnings about the config."""
         return self._native.warnings()
 
     def get_tools(self) -> ToolList:
         """The tools of all servers that are up, or will be, sorted by name.
 
-        Where a server has just announced that its tools changed, this waits for them, a second at most.
+        If a server has just announced a change of its tools, this waits for them, for at most a second.
         """
         return ToolList(self._native.get_tools())
 
     def search_tools(self, query: str, k: int = 5) -> ToolList:
-        """At most `k` tools that serve the need in `query`, best first; for agents with very many tools.
+        """The best `k` tools for `query`, best first; for agents with very many tools.
 
-        Names, descriptions and parameters are searched. A query that shares no word with any tool gives [].
+        Searches names, descriptions and parameters. If nothing matches, the list is empty.
         """
         return ToolList(self._native.search_tools(query, k))
 
@@ -114,7 +114,7 @@ class ManagerBase:
     def widget(self) -> StatusWidget:
         """The status table for a notebook, kept up to date until it or the manager is closed.
 
-        Needs `mcpool[notebook]`. While it lives, the same one is given again.
+        Needs `mcpool[notebook]`. Returns the same widget while it is open.
         """
         from .widget import widget_of
 

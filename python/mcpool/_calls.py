@@ -1,4 +1,4 @@
-"""What is said of one call, and its span."""
+"""The options of one call, and its span."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from ._telemetry import CallSpan
 
     Retry: TypeAlias = Literal["never", "safe"]
-    """Which calls are sent again when their connection is lost; one that was never read always is."""
+    """Which calls are sent again after a lost connection; a call that was never read is always sent again."""
 
 
 class Progress(NamedTuple):
-    """How far a call has come, in the server's own measure."""
+    """The progress of a call, in the server's own unit."""
 
     progress: float
     total: float | None
@@ -27,7 +27,7 @@ _begin: Callable[..., CallSpan | None] | None = None
 
 
 def begin_span(facts: Callable[..., dict[str, Any] | None], *which: str | None) -> CallSpan | None:
-    """The span of a call that begins now; for callers who have seen that OpenTelemetry is there."""
+    """The span of a call that starts now; only for callers that have checked for OpenTelemetry."""
     global _begin
     if _begin is None:
         from ._telemetry import begin

@@ -25,7 +25,7 @@ M = TypeVar("M")
 
 
 class FoundServer(NamedTuple):
-    """A server that was found; `config` has stars for what may be secret.
+    """A discovered server; possible secrets in `config` are masked with stars.
 
     Either `config` and `enabled` are there, or `error`. `shadows` are the sources further down that have the
     same name; `direct` is the definition of the server that it only bridges to (`npx mcp-remote <url>`).
@@ -40,14 +40,14 @@ class FoundServer(NamedTuple):
 
 
 class ReplacedServer(NamedTuple):
-    """A server of the user that a project's entry would replace or switch off."""
+    """A server of the user that a project's entry would replace or disable."""
 
     name: str
     source: Source
 
 
 class BlockedEntry(NamedTuple):
-    """A project's entry that has no effect on the user's servers before it is trusted.
+    """A project's entry about the user's servers, which has no effect until it is trusted.
 
     `effect` is "replace" or "switch_off", `servers` are the user's that it is about. Without a `name` it is
     the file's lists of servers that are on or off.
@@ -61,7 +61,7 @@ class BlockedEntry(NamedTuple):
 
 
 class FoundFile(NamedTuple):
-    """A config file that is there; `problem` says why it could not be used."""
+    """An existing config file; `problem` says why it could not be used."""
 
     provider: str
     path: str
@@ -71,7 +71,7 @@ class FoundFile(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A server that is in a file and not in the result."""
+    """A server that is in a file but not in the result."""
 
     name: str
     why: str
@@ -79,17 +79,17 @@ class LeftOut(NamedTuple):
 
 
 class DiscoveryError(NamedTuple):
-    """Why nothing could be found at all."""
+    """Why discovery failed as a whole."""
 
     path: str
     error: McpoolError
 
 
 class Discovery(NamedTuple):
-    """What was found: servers by name, in order of priority, and all that was odd.
+    """The result of discovery: servers by name, in order of priority, with warnings and errors.
 
-    `files` is every file that was there; `native` holds the keys of servers that the host integrates itself;
-    `blocked` is what a project's files say of the user's servers, without effect before it is trusted.
+    `files` has every existing file; `native` has the keys of servers that the host integrates itself;
+    `blocked` has a project's entries about the user's servers, which have no effect until they are trusted.
     """
 
     servers: dict[str, FoundServer]
@@ -108,7 +108,7 @@ class Discovery(NamedTuple):
 
 @show_keywords("discover")
 async def discover(cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverOptions]) -> Discovery:
-    """Looks for the servers that are configured on this machine. Reads files, starts nothing.
+    """Finds the servers that are configured on this machine. Reads files, starts nothing.
 
     `cwd` is the project's directory.
     """
@@ -116,7 +116,7 @@ async def discover(cwd: str | PathLike[str] | None = None, **options: Unpack[Dis
 
 
 class Discovering(Generic[M]):
-    """A manager that is being made by discovery: await it, or enter it with `async with`."""
+    """A manager that is being created by discovery: await it, or enter it with `async with`."""
 
     def __init__(self, make: Callable[[], Awaitable[M]]) -> None:
         self._make = make

@@ -21,7 +21,7 @@ class RpcError:
 
 
 class Restart(NamedTuple):
-    """Where a restart stands when a call finds its server down; without `next_retry_ms`, one is under way."""
+    """The state of a restart, for a call whose server is down; no `next_retry_ms` while an attempt runs."""
 
     attempt: int
     next_retry_ms: int | None

@@ -1,4 +1,4 @@
-"""What is told: events, and texts that look like orders to a model."""
+"""Events, and texts that look like instructions to a model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         "config_changed",
         "lost",
     ]
-    """What an event tells of."""
+    """The type of an event."""
     SignalKind: TypeAlias = Literal[
         "ignore_previous",
         "disregard_previous",
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
         "hidden_characters",
         "wrapper_escape",
     ]
-    """What a text that tries to give orders to a model looks like."""
+    """The kind of a text that looks like instructions to a model."""
 
 
 class Signal(NamedTuple):
-    """A text that looks as if it gave orders to a model; in the excerpt, hidden characters are visible."""
+    """A text that looks like instructions to a model; the excerpt shows hidden characters."""
 
     kind: SignalKind
     excerpt: str
 
 
 class Event(NamedTuple):
-    """One thing that happened; `server` is empty when it concerns all, `data` holds what belongs to the type.
+    """One event; `server` is empty if it concerns all servers, `data` has the fields of its type.
 
     `status`: state, attempt and, where there is one, error, reason, next_retry_ms.
     `tools_changed`: tool_count.
@@ -74,7 +74,7 @@ class Event(NamedTuple):
 
 
 class Events:
-    """A stream of events from the moment it was asked for; ends with the manager."""
+    """A stream of events, from its creation until the manager closes."""
 
     def __init__(self, native: NativeEvents) -> None:
         self._native = native
@@ -85,7 +85,7 @@ class Events:
 
     async def __anext__(self) -> Event:
         while not self._taken:
-            # One wake-up for many events; waiting for it also lets the loop's other tasks have their turn.
+            # One wake-up for many events; the wait also lets the loop's other tasks run.
             if not await finish(_native.events_ready(self._native)):
                 raise StopAsyncIteration
             self._taken.extend(self._native.take())
@@ -93,7 +93,7 @@ class Events:
 
     @property
     def lost(self) -> int:
-        """How many events this reader was too slow for."""
+        """How many events this reader has missed because it was too slow."""
         return self._native.lost()
 
 

@@ -1,4 +1,4 @@
-"""What stands in for the process's environment, home and platform."""
+"""A replacement for the process's environment, home and platform."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 
 
 class HostEnv(TypedDict, total=False):
-    """Environment, home and platform in place of the process's own; what is left out is the process's own."""
+    """Environment, home and platform that replace the process's own; omitted keys are not replaced."""
 
     env: Mapping[str, str] | None
     home: str | PathLike[str] | None
@@ -16,7 +16,7 @@ class HostEnv(TypedDict, total=False):
 
 
 def plain_host_env(host_env: HostEnv | None) -> dict[str, Any] | None:
-    """The same with nothing in it but what JSON knows."""
+    """The same with JSON types only."""
     if host_env is None:
         return None
     plain: dict[str, Any] = dict(host_env)

@@ -13,18 +13,18 @@ from ._native import LogReader
 
 _LEVELS = (5, logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
 _SILENCE = logging.CRITICAL
-_LOOK_UP = 60.0  # Seconds after which a new level is noticed though nothing happens.
+_LOOK_UP = 60.0  # Seconds after which a new level is noticed without any log record.
 _FAREWELL = 1.0  # Seconds that handlers have for the last records when the interpreter ends.
 
 _logger = logging.getLogger("mcpool")
-# Where nobody has set up logging, Python would print warnings to stderr.
+# Without configured logging, Python would print warnings to stderr.
 _logger.addHandler(logging.NullHandler())
 _reader: LogReader | None = None
 _thread: threading.Thread | None = None
 
 
 def follow() -> None:
-    """Makes the core log what our loggers want by now; the first time in a process, listens to it."""
+    """Sets the core's log level from our loggers; the first call in a process starts the listener."""
     global _reader
     first = LogReader.claim()
     if first is not None:
@@ -59,7 +59,7 @@ def _hand_on(reader: LogReader) -> None:
             try:
                 _handle(level, server, target, message, time_ms)
             except BaseException as error:
-                # A handler's trouble is shown like that of any thread, and costs the other records nothing.
+                # A handler's error is shown like that of any thread and does not affect the other records.
                 of = (type(error), error, error.__traceback__, threading.current_thread())
                 threading.excepthook(threading.ExceptHookArgs(of))
         reader.set_level(_lowest_level())

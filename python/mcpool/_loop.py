@@ -17,7 +17,7 @@ _bridges: WeakKeyDictionary[AbstractEventLoop, Bridge] = WeakKeyDictionary()
 
 
 def bridge_of(loop: AbstractEventLoop) -> Bridge:
-    """The bridge of this loop; the native module asks."""
+    """The bridge of this loop; called by the native module."""
     bridge = _bridges.get(loop)
     if bridge is None or bridge.is_inherited():
         bridge = _bridges[loop] = _attach(loop)
@@ -25,14 +25,14 @@ def bridge_of(loop: AbstractEventLoop) -> Bridge:
 
 
 def give_up(future: Future[Any]) -> None:
-    """Stops what the future waited for; does nothing when it is done, or in a forked child."""
+    """Stops the work behind the future; does nothing if it is done, or in a forked child."""
     bridge = _bridges.get(future.get_loop())
     if bridge is not None:
         bridge.cancel(future)
 
 
 async def finish(future: Future[Any]) -> Any:
-    """Waits for a verb; stops it when nobody waits any more."""
+    """Waits for a verb; stops it if the wait is cancelled."""
     try:
         return await future
     except BaseException:
@@ -47,7 +47,7 @@ def _attach(loop: AbstractEventLoop) -> Bridge:
     except NotImplementedError:
         import threading
 
-        # This kind of loop cannot watch a descriptor: a thread waits in its place.
+        # This kind of loop cannot watch a descriptor, so a thread waits instead.
         threading.Thread(target=_watch, args=(loop, bridge), name="mcpool-watch", daemon=True).start()
     return bridge
 
@@ -68,7 +68,7 @@ def _watch(loop: AbstractEventLoop, bridge: Bridge) -> None:
             loop.call_soon_threadsafe(drain)
         except RuntimeError:
             return  # The loop is closed.
-        # Not to ring again for letters that are about to be taken; a loop that ends takes none.
+        # Avoids a second wake-up for letters that are about to be drained; an ending loop drains none.
         while not drained.wait(_LOOK_UP):
             if loop.is_closed():
                 return

@@ -41,8 +41,8 @@ class Manager(ManagerBase):
     ) -> Discovering[Self]:
         """A manager for the servers that the user already has: await it, or enter it with `async with`.
 
-        What is looked for, and where, is said as to `mcpool.discover`; `watch` looks again when one of the
-        files changes. The other options are those of the class.
+        The options of `mcpool.discover` say what to find and where; `watch` repeats the discovery when one of
+        the files changes. The other options are those of the class.
         """
         from ._discover import Discovering
 
@@ -54,11 +54,11 @@ class Manager(ManagerBase):
         return Discovering(make)
 
     async def connect_all(self) -> ConnectReport:
-        """Connects all enabled servers at once; one server's failure is in the report, not raised."""
+        """Connects all enabled servers in parallel. A failing server is in the report; it does not raise."""
         return connect_report(await finish(_native.connect_all(self._native)))
 
     async def connect(self, server: str) -> None:
-        """Connects one server unless it is connected; joins an attempt that is under way."""
+        """Connects one server unless it is connected; joins an attempt in progress."""
         await finish(_native.connect(self._native, server))
 
     async def wait_for(self, server: str, timeout: float | None = None) -> None:
@@ -77,11 +77,11 @@ class Manager(ManagerBase):
         on_progress: Callable[[Progress], object] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Calls a tool by its server and the server's own name for it.
+        """Calls a tool by its server and its raw name.
 
         `timeout` is how many seconds may pass without an answer or progress, `max_total_timeout` how many in
-        all; `retry` overrides the manager's. A tool that fails by its own word is a result with `is_error`.
-        Cancelling the task tells the server.
+        all; `retry` overrides the manager's. `is_error` is a result, not an exception.
+        Cancelling the task notifies the server.
         """
         if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, server, tool)):
             return await span.follow(
@@ -109,7 +109,7 @@ class Manager(ManagerBase):
         on_progress: Callable[[Progress], object] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Calls a tool by its name in the catalog; otherwise as `call_tool`."""
+        """Calls a tool by its name in the catalog; otherwise the same as `call_tool`."""
         if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, None, name)):
             return await span.follow(
                 _native.call,
@@ -126,20 +126,20 @@ class Manager(ManagerBase):
             raise
 
     def events(self) -> Events:
-        """What happens from now on, as an async iterator."""
+        """Events from now on, as an async iterator."""
         return Events(self._native.events())
 
     async def reload(self, config: Mapping[str, Any] | str | None = None) -> ReloadReport:
-        """Applies the difference to `config`, or to the files that the manager was made from as they are now.
+        """Applies the difference to `config`, or reads the manager's files again and applies theirs.
 
-        Servers that are the same keep their connections and calls; others are closed, connected or restarted.
+        Unchanged servers keep their connections and calls; others are closed, connected or restarted.
         """
         return reload_report(await finish(_native.reload(self._native, config)))
 
     async def accept_drift(self, server: str, tool: str | None = None) -> list[str]:
-        """Takes tools that are not as they were when they were first seen for what they are now.
+        """Accepts tools that have changed since they were first seen.
 
-        One tool, by its server's name for it, or all of the server's. Gives the names of those that changed.
+        Accepts one tool by its raw name, or all tools of the server. Returns the names of the changed tools.
         """
         accepted: list[str] = await finish(_native.accept_drift(self._native, server, tool))
         return accepted
@@ -149,11 +149,11 @@ class Manager(ManagerBase):
         await finish(_native.disconnect(self._native, server))
 
     async def disconnect_all(self) -> None:
-        """Closes every connection that nobody else holds; the manager can connect again. Idempotent."""
+        """Closes every connection that no other manager holds; the manager can connect again. Idempotent."""
         await finish(_native.disconnect_all(self._native))
 
     async def close(self) -> None:
-        """Closes for good: every later verb raises ClosedError. Idempotent."""
+        """Closes the manager permanently: every later verb raises ClosedError. Idempotent."""
         await finish(_native.close(self._native))
 
     async def __aenter__(self) -> Self:

@@ -14,7 +14,7 @@ __version__: str
 
 @final
 class Tool:
-    """A tool under the name that agents use."""
+    """A tool with its name in the catalog."""
 
     @property
     def name(self) -> str: ...
@@ -62,7 +62,7 @@ class Tool:
         on_progress: Callable[[Progress], object] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> ToolOutput:
-        """Calls it for an agent: a failure is told in the output's text, and only cancellation is raised.
+        """Calls the tool for an agent: a failure is in the output's text; only cancellation is raised.
 
         The options are those of `Manager.call_tool`.
         """
@@ -76,7 +76,7 @@ class Tool:
         retry: Retry | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> ToolOutput:
-        """The same for a thread without an event loop; it waits, and Ctrl-C works while it does."""
+        """The same for a thread without an event loop; blocks, and Ctrl-C works meanwhile."""
 
     def _repr_html_(self) -> str: ...
 
@@ -108,9 +108,9 @@ class ToolResult:
 
 @final
 class Pool:
-    """Where managers find the connections that they share.
+    """The connections that managers share.
 
-    Managers that are not given a pool share the one of the process; a pool of your own is an island.
+    Managers without an explicit pool share the one of the process; your own pool is separate.
     `keep_alive` (seconds, or "always") is how long a connection stays up when the last manager that held
     it has closed. With `clock="manual"`, for tests of agents, restarts and other waits of supervision are due
     only by `advance`.
@@ -123,7 +123,7 @@ class Pool:
         clock: Literal["system", "manual"] = "system",
     ) -> Pool: ...
     def advance(self, seconds: float) -> None:
-        """Moves a manual clock on; what is due by then happens. The system's clock does not listen."""
+        """Advances a manual clock and runs what is due by then. Has no effect on the system clock."""
 
 @final
 class NativeEvents:

@@ -1,4 +1,4 @@
-"""What an agent gets of a call: text for its model, whatever happened, and the details behind it."""
+"""The output of a call for an agent: always text for its model, and the details behind it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Named:
-    """A tool of which no more is known than the name by which it was called."""
+    """A tool of which only the called name is known."""
 
     __slots__ = ("_manager", "raw_name")
 
@@ -31,7 +31,7 @@ class Named:
 
 
 class ToolOutput:
-    """How a call went, for an agent: `text` is what the model is given.
+    """The outcome of a call for an agent: `text` is for the model.
 
     `result` is the whole result; where there is none, `error` says why.
     """
@@ -57,12 +57,12 @@ class ToolOutput:
 
     @property
     def text(self) -> str:
-        """What the model is given: the result as `for_model()` shows it, or why there is none."""
+        """The text for the model: the result as `for_model()` renders it, or why there is none."""
         return self._told()[0] if self.result is None else self.result.for_model()
 
     @property
     def is_error(self) -> bool:
-        """Whether the tool says that it failed, or there is no result."""
+        """Whether the tool reports a failure, or there is no result."""
         return self.result is None or self.result.is_error
 
     @property
@@ -77,7 +77,7 @@ class ToolOutput:
 
     @property
     def model_images(self) -> list[Image]:
-        """The images to show to the model beside the text: of types that all providers take.
+        """The images for the model beside the text, of types that all providers accept.
 
         A failure has none, since some providers refuse an image beside an error.
         """
@@ -85,7 +85,7 @@ class ToolOutput:
 
     @property
     def signals(self) -> list[Signal]:
-        """What in the text looks as if it were written to give orders to a model."""
+        """What in the text looks like instructions to a model."""
         return list(self._told()[1]) if self.result is None else self.result.signals
 
     def _told(self) -> tuple[str, list[Signal]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ApprovalQuestion(NamedTuple):
-    """A call that waits for a person's word; its arguments are shown whole, as they will be sent."""
+    """A call that waits for approval; its arguments are unmasked, as they will be sent."""
 
     server: str
     tool: str
@@ -39,7 +39,7 @@ _RECORDS: dict[str, type[ApprovalQuestion | TrustQuestion]] = {
     "approval": ApprovalQuestion,
     "trust": TrustQuestion,
 }
-_LOOK_UP = 0.05  # Seconds after which a waiting thread sees that nobody wants the answer any more.
+_LOOK_UP = 0.05  # Seconds after which a waiting thread notices that the answer is not needed any more.
 
 
 def answer_later(question: NativeQuestion, callback: Callback) -> asyncio.Task[None]:
@@ -56,7 +56,7 @@ async def _answer(question: NativeQuestion, callback: Callback) -> None:
         _report(kind)
         question.fail()
     except BaseException:
-        # Others may still answer about trust; a call has nobody else to ask.
+        # Another listener may still answer about trust; a call has no other.
         if kind == "approval":
             question.fail()
         raise
@@ -65,7 +65,7 @@ async def _answer(question: NativeQuestion, callback: Callback) -> None:
 
 
 def answer_now(question: NativeQuestion, callback: Callback) -> None:
-    """Answers on this thread, before it returns; what has to be awaited gets a loop of its own."""
+    """Answers on this thread before it returns; an awaitable runs in its own loop."""
     kind, asked = _read(question)
     try:
         said: Any = callback(asked)
@@ -104,7 +104,7 @@ def _waits(said: Any) -> bool:
 
 
 def _is_yes(said: Any) -> bool:
-    """Only a plain True is a yes: what merely counts as true may be a mistake."""
+    """Only True is a yes: another truthy value may be a mistake."""
     if not isinstance(said, bool):
         raise TypeError(f"it gave {type(said).__name__}, neither True nor False")
     return said

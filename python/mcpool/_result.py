@@ -1,4 +1,4 @@
-"""What a result holds."""
+"""The parts of a result."""
 
 from __future__ import annotations
 

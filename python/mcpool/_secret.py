@@ -1,10 +1,10 @@
-"""Texts that must not be shown by accident."""
+"""Texts that must not be printed by accident."""
 
 from __future__ import annotations
 
 
 class Secret:
-    """A text that shows itself only when asked to."""
+    """A text that is printed only on request."""
 
     __slots__ = ("_text",)
 

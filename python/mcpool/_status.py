@@ -1,4 +1,4 @@
-"""How servers are, and how connecting and reloading them went."""
+"""The status of servers, and the reports of connecting and reloading them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
         "needs_auth",
         "disconnected",
     ]
-    """Where a server stands."""
+    """The state of a server."""
     Reason: TypeAlias = Literal["startup", "transport-exit", "probe-failure", "session-expired", "manual"]
     """Why an attempt to connect was made or is due."""
 
 
 class Calls(NamedTuple):
-    """How a server's calls ended, over all restarts. A tool that says is_error has answered: that is ok."""
+    """How a server's calls ended, over all restarts. A result with is_error counts as ok."""
 
     ok: int = 0
     error: int = 0
@@ -47,7 +47,7 @@ class Source(NamedTuple):
 
 
 class ServerStatus(NamedTuple):
-    """What can be said of a server without touching it."""
+    """The status of one server. Reading it does not contact the server."""
 
     name: str
     state: ServerState
@@ -75,7 +75,7 @@ class ServerStatus(NamedTuple):
 
 
 class ConnectReport(NamedTuple):
-    """How a connect_all went."""
+    """The outcome of connect_all."""
 
     connected: list[str]
     deferred: list[str]

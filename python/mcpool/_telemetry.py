@@ -29,7 +29,7 @@ _failures: set[str] = set()  # What was logged.
 
 
 def begin(facts: Callable[..., dict[str, Any] | None], *which: str | None) -> CallSpan | None:
-    """The span of a call that begins now; None where nobody would hear of it."""
+    """The span of a call that starts now; None if there is no provider."""
     span: CallSpan | None = _spared(_begin, facts, which)
     return span
 
@@ -44,14 +44,14 @@ def _begin(facts: Callable[..., dict[str, Any] | None], which: tuple[str | None,
 
 
 def _spared(tell: Callable[..., Any], *told: object) -> Any:
-    """What the function gives; None where it fails."""
+    """The function's return value; None if it fails."""
     try:
         return tell(*told)
     except Exception as error:
         import logging
 
         what = f"{type(error).__name__}: {error}"
-        # A provider that puts something new into each message does not fill the memory.
+        # Bounded, because a provider may put something new into each message.
         if what not in _failures and len(_failures) < _MOST_FAILURES:
             _failures.add(what)
             logging.getLogger("mcpool").warning("OpenTelemetry failed: %s", what, exc_info=True)
@@ -59,10 +59,10 @@ def _spared(tell: Callable[..., Any], *told: object) -> Any:
 
 
 def _of(part: str, getter: str, make: Callable[[Any], Any]) -> Any:
-    """What is made of the user's provider, once for each; None without one."""
+    """The object made from the user's provider, once per provider; None without one."""
     api = modules.get(part)
     provider = None if api is None else getattr(api, getter)()
-    # A provider of the API itself stands for none.
+    # The API's own default provider counts as none.
     if provider is None or type(provider).__module__.startswith(part):
         return None
     known = _made.get(part)
@@ -86,7 +86,7 @@ def _histogram(provider: Any) -> Any:
 
 
 class CallSpan:
-    """A call as telemetry sees it: begins when it is made, ends with `follow` or `run`."""
+    """The telemetry of one call: starts when it is created, ends with `follow` or `run`."""
 
     def __init__(
         self, tracer: Any, duration: Any, told: dict[str, Any], again: Callable[[], dict[str, Any] | None]
@@ -106,7 +106,7 @@ class CallSpan:
         given: tuple[object, ...],
         meta: Mapping[str, Any] | None,
     ) -> ToolResult:
-        """Starts the call with what it is given and the meta that carries the span, and waits for its end."""
+        """Starts the call with these arguments and a meta that carries the span, and waits for its end."""
         with self:
             result: ToolResult = await finish(start(*given, self._with_span(meta)))
             self._answered(result)
@@ -125,13 +125,13 @@ class CallSpan:
             return result
 
     def _with_span(self, meta: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """The meta of the request; what the caller says in it comes first."""
+        """The meta of the request; the caller's keys take precedence."""
         carrier: dict[str, Any] | None = None if self._span is None else _spared(self._carrier)
         if not carrier:
             return meta
         if meta is None:
             return carrier
-        # What is no mapping is left to the core to refuse.
+        # The core refuses what is not a mapping.
         return {**carrier, **meta} if hasattr(meta, "keys") else meta
 
     def _carrier(self) -> dict[str, Any]:
@@ -182,10 +182,10 @@ class CallSpan:
             if error.rpc is not None:
                 status = str(error.rpc.code)
                 failure = {_WORDS["error_type"]: status, _WORDS["status_code"]: status}
-            # Its message may repeat the server, or say where it is.
+            # Its message may quote the server or contain its address.
             with_message = self._told["error_messages"]
             self._end(failure, f"{error.code}: {error.message}" if with_message else error.code)
         else:
-            # Not raised by us: somebody gave up, unless what was handed in cannot be used.
+            # Not raised by us: a cancellation, unless the arguments are unusable.
             given_up = not isinstance(error, Exception)
             self._end({_WORDS["error_type"]: _WORDS["cancelled" if given_up else "other"]}, None)

@@ -1,4 +1,4 @@
-"""The list that `get_tools` gives, and calling a tool for an agent."""
+"""The list returned by `get_tools`, and calling a tool for an agent."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def execute(
     on_progress: Callable[[Progress], object] | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> ToolOutput:
-    """Calls it for an agent: a failure is told in the output's text, and only cancellation is raised.
+    """Calls the tool for an agent: a failure is in the output's text; only cancellation is raised.
 
     The options are those of `Manager.call_tool`.
     """
@@ -83,7 +83,7 @@ def execute_blocking(
     retry: Retry | None = None,
     meta: Mapping[str, Any] | None = None,
 ) -> ToolOutput:
-    """The same for a thread without an event loop; it waits, and Ctrl-C works while it does."""
+    """The same for a thread without an event loop; blocks, and Ctrl-C works meanwhile."""
     try:
         if "opentelemetry" in modules and (span := begin_span(self._telemetry)):
             result = span.run(block_call_for, (self, arguments, timeout, max_total_timeout, retry), meta)
@@ -95,7 +95,7 @@ def execute_blocking(
 
 
 def _give(function: Callable[..., object]) -> None:
-    """Makes the function a method of every tool, whichever manager it comes from."""
+    """Makes the function a method of every tool, of any manager."""
     function.__qualname__ = f"Tool.{function.__name__}"
     setattr(Tool, function.__name__, function)
 

@@ -1,4 +1,4 @@
-"""What the definitions of a project may do: the store, and who is asked."""
+"""Trust in a project's definitions: the store, and the callback."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TrustQuestion(NamedTuple):
     trusted: bool
 
     def __repr__(self) -> str:
-        # What the project wrote may be a secret; whoever asks a person shows the fields.
+        # The project's text may contain a secret; a prompt shows the fields to the user.
         return f"TrustQuestion(server={self.server!r}, path={self.path!r}, fingerprint={self.fingerprint!r})"
 
 
@@ -61,9 +61,9 @@ async def trust(
     *,
     host_env: HostEnv | None = None,
 ) -> list[Trusted]:
-    """Trusts what a project's config file declares now, or only these servers; gives what is trusted.
+    """Trusts what a project's config file declares now, or only these servers; returns what is trusted.
 
-    A definition that changes afterwards, or a file that it brings, is one that nobody has trusted.
+    If the definition or one of its files changes afterwards, it is not trusted any more.
     """
     return read_trusted(await finish(_native.trust("trust", trust_request(path, servers, host_env))))
 
@@ -74,7 +74,7 @@ async def untrust(
     *,
     host_env: HostEnv | None = None,
 ) -> list[Trusted]:
-    """Takes trust in a file's definitions, or only in these servers, back; gives what was trusted."""
+    """Revokes the trust in a file's definitions, or only in these servers; returns what was trusted."""
     return read_trusted(await finish(_native.trust("untrust", trust_request(path, servers, host_env))))
 
 

@@ -1,8 +1,8 @@
 """Changing config files: one server at a time.
 
-The file is the user's own, the project's (`scope="project"`, below `cwd`), or the one that `file` names; its
-ending tells the format. Everything else in it stays as it was, comments and order too. Who reads meanwhile
-sees the old file or the new one, and of many writers none loses another's work.
+The file is the user's own, the project's (`scope="project"`, below `cwd`), or the one that `file` names. Its
+extension tells the format. The rest of the file stays unchanged, including comments and order. A reader sees
+the old file or the new one, and concurrent writers never lose each other's changes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Types are made when somebody asks for them: importing this package stays cheap."""
+        """Types are made on first use: importing this package stays cheap."""
         if name in __all__:
             from . import _server_config
 
@@ -53,7 +53,7 @@ if not TYPE_CHECKING:
 
 
 class Edited(NamedTuple):
-    """What a change did: the file that was changed, and what is odd about the definition."""
+    """The outcome of a change: the changed file, and warnings about the definition."""
 
     path: str
     warnings: list[str]
@@ -68,7 +68,7 @@ async def add(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Adds a server; one of that name must not be there."""
+    """Adds a server; the name must be new."""
     return read_edited(
         await finish(_native.edit("add", edit_request(file, scope, cwd, host_env), name, definition))
     )
@@ -82,7 +82,7 @@ async def remove(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Takes a server out."""
+    """Removes a server."""
     return read_edited(
         await finish(_native.edit("remove", edit_request(file, scope, cwd, host_env), name, None))
     )
@@ -97,7 +97,7 @@ async def update(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Changes fields of a server; a None takes a field out."""
+    """Changes fields of a server; None removes a field."""
     return read_edited(
         await finish(_native.edit("update", edit_request(file, scope, cwd, host_env), name, changes))
     )
@@ -111,7 +111,7 @@ async def enable(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Switches a server on: in its definition, and in the lists of the same file."""
+    """Enables a server: in its definition, and in the lists of the same file."""
     return read_edited(
         await finish(_native.edit("enable", edit_request(file, scope, cwd, host_env), name, None))
     )
@@ -125,7 +125,7 @@ async def disable(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Switches a server off."""
+    """Disables a server."""
     return read_edited(
         await finish(_native.edit("disable", edit_request(file, scope, cwd, host_env), name, None))
     )
@@ -139,7 +139,7 @@ async def hide(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Switches off a server that another file defines: puts its name on `disabledServers` of this one."""
+    """Disables a server that another file defines: adds its name to `disabledServers` of this file."""
     return read_edited(
         await finish(_native.edit("hide", edit_request(file, scope, cwd, host_env), name, None))
     )
@@ -153,7 +153,7 @@ async def unhide(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Takes a name off the list `disabledServers` again."""
+    """Removes a name from `disabledServers`."""
     return read_edited(
         await finish(_native.edit("unhide", edit_request(file, scope, cwd, host_env), name, None))
     )
@@ -180,5 +180,5 @@ def edit_request(
 
 
 def read_edited(fields: dict[str, Any]) -> Edited:
-    """What a change did, as a record."""
+    """The outcome of a change, as a record."""
     return Edited(**fields)

@@ -67,7 +67,7 @@ class StatusWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         self._listed: object = None
         self._show(manager, tools=True)
         loop, stop = asyncio.new_event_loop(), asyncio.Event()
-        # Asked for here: what happens from now on is seen, however late the thread begins.
+        # Subscribed here, so that no event is missed before the thread starts.
         following = _follow(weakref.ref(self), weakref.ref(manager), manager._native.observe(), stop)
         self._thread = threading.Thread(
             target=_run, args=(loop, following), name="mcpool-widget", daemon=True
@@ -76,7 +76,7 @@ class StatusWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the following; what is shown stays as it is."""
+        """Stops the updates; the display stays as it is."""
         self.closed = True
         self._stop()
         super().close()
@@ -127,7 +127,7 @@ async def _follow(
 
 
 def _look(widget: StatusWidget | None, manager: ManagerBase | None, *, tools: bool, over: bool) -> bool:
-    """Shows how things are; says whether there is more to come."""
+    """Shows the current state; returns whether more may follow."""
     if widget is None or widget.closed:
         return False
     if manager is not None:

@@ -1,4 +1,4 @@
-//! Owns the verbs of `mcpool.blocking`: the thread waits without the interpreter's lock and stays open to Ctrl-C.
+//! Owns the verbs of `mcpool.blocking`: the thread waits without the interpreter's lock, and Ctrl-C works meanwhile.
 
 use std::future::Future;
 use std::pin::pin;
@@ -22,7 +22,7 @@ use crate::verbs::reload_to;
 
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
-/// Waits for what asks nothing.
+/// Waits for a verb without questions.
 pub(crate) fn wait<T: Send>(py: Python<'_>, verb: impl Future<Output = T> + Send) -> PyResult<T> {
     wait_and_answer(py, None, |_| verb)
 }
@@ -39,7 +39,7 @@ where
     wait_and_answer(py, manager.asking(py), |_| verb(&manager.core))
 }
 
-/// The same for a call, about which a person may have to be asked.
+/// Same for a call, which may need approval.
 fn wait_for_call<T: Send, V>(
     py: Python<'_>,
     asking: Option<Asking>,
@@ -93,7 +93,7 @@ where
     });
     let mut verb = pin!(verb(tell));
     if let Err(error) = mcpool::host::runtime::start() {
-        // A manager that never had one can still be closed.
+        // A manager that never started a runtime can still be closed.
         let mut context = Context::from_waker(Waker::noop());
         return match verb.as_mut().poll(&mut context) {
             Poll::Ready(outcome) => Ok(outcome),
@@ -159,7 +159,7 @@ pub(crate) fn block_wait_for(
     wait_on(manager, |core| core.wait_for(server, limit))?.or_raise(py)
 }
 
-/// Calls a tool; `server` None means that `tool` is a name of the catalog.
+/// Calls a tool; if `server` is None, `tool` is a name in the catalog.
 #[pyfunction]
 #[pyo3(signature = (manager, server, tool, arguments, timeout, max_total_timeout, retry, meta))]
 #[expect(

@@ -1,4 +1,4 @@
-//! Owns the way between one event loop and the core: futures wait under a key, letters come back in batches.
+//! Owns the bridge between one event loop and the core: futures wait under a key, letters come back in batches.
 //! Invariant: every method runs on the loop's own thread, and no future is kept once it is done or cancelled.
 
 use std::cell::RefCell;
@@ -29,8 +29,8 @@ pub(crate) struct Bridge {
     serial: AtomicU64,
 }
 
-/// A key is a future's address and, in the bits above, a serial number: a letter that was on its way when its future was
-/// cancelled does not reach the next future at the same address.
+/// A key is a future's address and, in the upper bits, a serial number: a late letter for a cancelled future does not
+/// reach the next future at the same address.
 const ADDRESS_BITS: u32 = 48;
 
 fn address_of(key: u64) -> u64 {
@@ -45,20 +45,20 @@ struct Waiting {
     answers: Option<Answers>,
 }
 
-/// What answers the core's questions while something is waited for.
+/// Answers the core's questions during a wait.
 pub(crate) struct Answers {
     asking: Asking,
-    /// Kept so that none is collected while it waits for a person.
+    /// Kept so that no task is collected while it waits for an answer.
     tasks: Vec<Py<PyAny>>,
-    /// The same for questions about the call itself, which end with it.
+    /// Same for questions about the call itself, which end with it.
     about_the_call: Vec<Py<PyAny>>,
     _listening: Option<Listening>,
 }
 
-/// How to stop what a future waits for.
+/// How to stop the work behind a future.
 pub(crate) enum Stop {
     Call(CallHandle),
-    /// Nothing where the verb has ended already.
+    /// `None` if the verb has already ended.
     Task(Option<tokio::task::AbortHandle>),
 }
 
@@ -70,39 +70,39 @@ impl Bridge {
         Ok(Bridge { mailbox: Mailbox::new().or_raise(py)?, waiting, serial })
     }
 
-    /// Whether it came into this process by a fork: its loop needs another one here.
+    /// Whether it was inherited through a fork: its loop needs another one here.
     fn is_inherited(&self) -> bool {
         self.mailbox.is_inherited()
     }
 
-    /// Readable while letters wait.
+    /// Readable while there are letters.
     fn fileno(&self) -> i32 {
         self.mailbox.descriptor().as_raw_fd()
     }
 
-    /// Blocks until letters may wait, or for so many seconds; tells which of the two.
+    /// Blocks until there may be letters, or for this many seconds; returns which of the two happened.
     fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
         py.detach(|| self.mailbox.wait(Duration::from_secs_f64(seconds)))
     }
 
-    /// Finishes every future whose letter has come.
+    /// Finishes every future whose letter has arrived.
     fn drain(&self, py: Python<'_>) {
         for (key, letter) in self.mailbox.drain() {
-            // One future's trouble must not cost the others their answers.
+            // An error of one future must not affect the others.
             if let Err(error) = self.deliver(py, key, letter) {
                 error.write_unraisable(py, None);
             }
         }
     }
 
-    /// Sends what was held back.
+    /// Sends the messages held back.
     fn flush(&self) {
         self.mailbox.flush();
     }
 
-    /// The future was cancelled: stop what it waited for.
+    /// The future was cancelled: stops the work behind it.
     fn cancel(&self, future: &Bound<'_, PyAny>) {
-        // What it waited for is under way in another process.
+        // The work runs in another process.
         if self.is_inherited() {
             return;
         }
@@ -118,8 +118,8 @@ impl Bridge {
 }
 
 impl Bridge {
-    /// Starts a verb of the core; its answer will be the future's result. What the core asks meanwhile is answered by
-    /// `asking`, so the verb is made only when somebody listens.
+    /// Starts a verb of the core; its answer becomes the future's result. `asking` answers the core's questions in the
+    /// meantime, so the verb is created only after the listener.
     pub(crate) fn start<'py, V>(
         &self,
         event_loop: &Bound<'py, PyAny>,
@@ -163,7 +163,7 @@ impl Bridge {
 
     fn answer(&self, py: Python<'_>, key: u64, question: &Question) -> PyResult<()> {
         let asking = self.answers_of(key, |answers| answers.asking.clone_ref(py));
-        // Who waited is gone: the question has gone on to others, or has ended.
+        // The waiter is gone: the question went to other listeners, or has ended.
         let Some(asking) = asking else { return Ok(()) };
         if let Some(task) = hand_over(py, question, &asking, "answer_later")? {
             let task = task.unbind();
@@ -189,7 +189,7 @@ impl Bridge {
                 }
                 _ => None,
             };
-            // A callback that raises must not cost the call.
+            // A callback that raises must not fail the call.
             if let Some(Err(error)) = told.map(|told| tell(py, &told, progress)) {
                 error.write_unraisable(py, None);
             }
@@ -216,7 +216,7 @@ impl Bridge {
             Err(error) => future.call_method1(intern!(py, "set_exception"), (error,)),
         };
         match told {
-            // Cancelled in the same turn: there is nobody to tell.
+            // Cancelled in the same iteration of the loop.
             Err(_) if future.call_method0(intern!(py, "done"))?.is_truthy()? => Ok(()),
             told => told.map(drop),
         }
@@ -227,10 +227,10 @@ impl Bridge {
     }
 }
 
-/// Nobody wants to know any more what is still being asked about a call.
+/// Cancels the open questions about a call.
 fn call_off(py: Python<'_>, answers: Option<Answers>) {
     for task in answers.into_iter().flat_map(|answers| answers.about_the_call) {
-        // Does nothing to one that is done.
+        // Has no effect on a finished task.
         if let Err(error) = task.call_method0(py, intern!(py, "cancel")) {
             error.write_unraisable(py, None);
         }
@@ -244,7 +244,7 @@ fn tell(py: Python<'_>, told: &Py<PyAny>, progress: &Progress) -> PyResult<()> {
     told.call1(py, (progress,)).map(drop)
 }
 
-/// The running loop and its bridge, remembered per thread.
+/// The running loop and its bridge, cached per thread.
 pub(crate) fn running(py: Python<'_>) -> PyResult<(Bound<'_, PyAny>, Bound<'_, Bridge>)> {
     static GET_RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     thread_local! {
@@ -265,7 +265,7 @@ pub(crate) fn running(py: Python<'_>) -> PyResult<(Bound<'_, PyAny>, Bound<'_, B
                 .cast_into::<Bridge>()?
                 .unbind();
             let now = Some((event_loop.clone().unbind(), bridge.clone_ref(py)));
-            // Dropped outside the borrow: an old loop's end may run any code.
+            // Dropped outside of the borrow: dropping an old loop may run any code.
             let before = LAST.replace(now);
             drop(before);
             bridge

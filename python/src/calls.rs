@@ -1,4 +1,4 @@
-//! Owns handing a call to the core, and reading what callers say about one.
+//! Owns passing a call to the core, and reading its options.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::manager::NativeManager;
 use crate::question::Asking;
 use crate::tool::Tool;
 
-/// Calls a tool for the running loop and gives the future of its result; `server` None means that `tool` is a name
-/// of the catalog.
+/// Calls a tool for the running loop and returns the future of its result; if `server` is None, `tool` is a name in the
+/// catalog.
 #[pyfunction]
 #[pyo3(signature = (manager, server, tool, arguments, timeout, max_total_timeout, retry, on_progress, meta))]
 #[expect(
@@ -76,7 +76,7 @@ pub(crate) fn call_for<'py>(
     )
 }
 
-/// Without a server, `tool` is a name of the catalog.
+/// Without a server, `tool` is a name in the catalog.
 pub(crate) fn reference<'a>(server: Option<&'a str>, tool: &'a str) -> ToolRef<'a> {
     match server {
         Some(server) => ToolRef::Of { server, tool },
@@ -84,7 +84,7 @@ pub(crate) fn reference<'a>(server: Option<&'a str>, tool: &'a str) -> ToolRef<'
     }
 }
 
-/// What callers say of time and of sending again.
+/// The timeouts and the retry option of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits<'a> {
     pub(crate) timeout: Option<f64>,

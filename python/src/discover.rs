@@ -1,4 +1,4 @@
-//! Owns looking for servers, for its own sake and to make a manager of what is found.
+//! Owns discovery, and creating a manager from its result.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,7 +34,7 @@ pub(crate) fn block_discover<'py>(options: &Bound<'py, PyDict>) -> PyResult<Boun
     json::from_serialize(py, &found.report_with_keys())
 }
 
-/// Where a manager is put once it is made; futures carry only JSON.
+/// Holds a manager once it is created; futures carry only JSON.
 #[pyclass(frozen, module = "mcpool._native")]
 pub(crate) struct NativeFound {
     made: Arc<Mutex<Option<Manager>>>,
@@ -51,7 +51,7 @@ impl NativeFound {
     }
 }
 
-/// Makes a manager by discovery: where it will be, and the future of its being there.
+/// Creates a manager by discovery: its holder, and the future of its creation.
 #[pyfunction]
 pub(crate) fn discover_manager<'py>(
     options: &Bound<'py, PyDict>,

@@ -1,4 +1,4 @@
-//! Owns the verbs about files and no manager: editing configs, and the store of what is trusted.
+//! Owns the verbs about files without a manager: editing configs, and the trust store.
 
 use std::future::Future;
 

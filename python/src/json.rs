@@ -19,7 +19,7 @@ pub(crate) fn parse<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyA
     let parser = PythonParse { cache_mode: StringCacheMode::Keys, ..PythonParse::default() };
     match parser.python_parse(py, text.as_bytes()) {
         Ok(value) => Ok(value),
-        // The fast parser refuses lone surrogates and deep nesting, which Python's own takes.
+        // The fast parser refuses lone surrogates and deep nesting, which Python's own accepts.
         Err(_) => {
             static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
             let loads = LOADS.import(py, "json", "loads")?;
@@ -31,7 +31,7 @@ pub(crate) fn parse<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyA
     }
 }
 
-/// What is too long for Python to read as a whole number is read as it reads other numbers that are.
+/// A number that is too long for a Python integer is read as a float.
 fn whole_number(given: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
     let (py, digits) = (given.py(), given.get_item(0)?);
     let whole = py.get_type::<PyInt>().call1((&digits,));
@@ -48,7 +48,7 @@ pub(crate) fn from_serialize<'py>(
     parse(py, &text)
 }
 
-/// Compact JSON of a Python object made of plain JSON types; what has none is an error of `kind`.
+/// Compact JSON of a Python object made of plain JSON types; anything else is an error of `kind`.
 pub(crate) fn write(value: &Bound<'_, PyAny>, kind: ErrorKind) -> PyResult<Vec<u8>> {
     let mut out = Vec::with_capacity(128);
     match write_value(value, &mut out, 0) {
@@ -64,7 +64,7 @@ pub(crate) fn write(value: &Bound<'_, PyAny>, kind: ErrorKind) -> PyResult<Vec<u
     }
 }
 
-/// Arguments that cannot be sent are those of a tool that did not run.
+/// If the arguments cannot be sent, the tool did not run.
 fn refused(kind: ErrorKind, why: String) -> Error {
     let error = Error::new(kind, why);
     match kind {

@@ -1,4 +1,4 @@
-//! The Python face: convert, await, raise. What to do is decided in the core; types, docs and exceptions are Python.
+//! The Python face: convert, await, raise. The core decides what to do; types, docs and exceptions are in Python.
 //! Invariant: threads of the core never touch a Python object; answers are taken from a mailbox on the loop's thread.
 
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! Owns the way of the core's log records to Python: a thread of Python's own waits here and hands them to `logging`.
+//! Owns passing the core's log records to Python: a Python thread waits here and passes them to `logging`.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-/// The levels of `logging`; the first is below all that have a name there.
+/// The levels of `logging`; the first is below all named ones.
 const LEVELS: [(i32, LevelFilter); 5] = [
     (5, LevelFilter::TRACE),
     (10, LevelFilter::DEBUG),
@@ -20,7 +20,7 @@ fn number_of(level: Level) -> i32 {
     LEVELS.iter().find(|(_, filter)| *filter == level).map_or(0, |(number, _)| *number)
 }
 
-/// Makes the core log what Python's loggers want by now; the first time in a process, starts listening to it.
+/// Sets the core's log level from Python's loggers; the first call in a process starts listening.
 pub(crate) fn follow(py: Python<'_>) -> PyResult<()> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = MODULE.get_or_try_init(py, || py.import("mcpool._logs").map(Bound::unbind))?;
@@ -41,7 +41,7 @@ fn row(record: LogRecord) -> Row {
 
 #[pymethods]
 impl LogReader {
-    /// Who asks first in this process gets the reader, nobody else does.
+    /// The first caller in this process gets the reader, no other does.
     #[staticmethod]
     fn claim() -> Option<LogReader> {
         logs::LogReader::claim().map(LogReader)
@@ -53,9 +53,9 @@ impl LogReader {
         self.0.set_level(wanted.map_or(LevelFilter::OFF, |(_, filter)| *filter));
     }
 
-    /// Blocks until there are records, or for so many seconds; None after the last one.
+    /// Blocks until there are records, or for this many seconds; None after the last one.
     fn next_batch(&self, py: Python<'_>, seconds: f64) -> Option<Vec<Row>> {
-        // What is there is taken without giving up the interpreter, which might be gone when it is wanted back.
+        // Available records are taken without releasing the interpreter, which might be gone on return.
         let batch = match self.0.next_batch(Duration::ZERO) {
             Some(batch) if batch.is_empty() => {
                 py.detach(|| self.0.next_batch(Duration::from_secs_f64(seconds)))
@@ -65,7 +65,7 @@ impl LogReader {
         batch.map(|batch| batch.into_iter().map(row).collect())
     }
 
-    /// Nothing new comes; what waits can still be read.
+    /// No new records arrive; queued ones can still be read.
     fn close(&self) {
         self.0.close();
     }

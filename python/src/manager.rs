@@ -1,4 +1,4 @@
-//! Owns the handle on a core manager, with the verbs that never wait.
+//! Owns the handle of a core manager, with the verbs that never wait.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ use crate::tool::{self, Tool};
 #[pyclass(frozen, module = "mcpool._native")]
 pub(crate) struct NativeManager {
     pub(crate) core: Manager,
-    /// The list made last, while its catalog is current.
+    /// The last list, while its catalog is current.
     tools: Mutex<Option<(Arc<Catalog>, Py<PyList>)>>,
     asking: Kept,
 }
@@ -54,7 +54,7 @@ impl NativeManager {
         Ok((catalog, list))
     }
 
-    /// Who answers the manager's questions.
+    /// The functions that answer the manager's questions.
     pub(crate) fn asking(&self, py: Python<'_>) -> Option<Asking> {
         self.asking.get(py)
     }
@@ -96,7 +96,7 @@ impl NativeManager {
         self.asking.traverse(&visit)?;
         match self.tools.try_lock() {
             Ok(tools) => tools.as_ref().map_or(Ok(()), |(_, list)| visit.call(list)),
-            // Somebody uses it: it is not garbage.
+            // It is in use, so it is not garbage.
             Err(_) => Ok(()),
         }
     }
@@ -107,7 +107,7 @@ impl NativeManager {
         drop(tools);
     }
 
-    /// The remembered list itself: who gives it on copies it.
+    /// The cached list itself: callers copy it before they return it.
     fn get_tools<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.listed(py).map(|(_, list)| list)
     }
@@ -137,7 +137,7 @@ impl NativeManager {
         telemetry(py, &self.core, reference(server, tool))
     }
 
-    /// What a model is told where a call by name has no result, and what is suspicious in that.
+    /// The text for a model when a call by name has no result, and the signals in it.
     #[pyo3(signature = (tool, code, message, hint, executed, by_server))]
     #[expect(clippy::too_many_arguments, reason = "the words of an error")]
     fn failure_for_model<'py>(
@@ -171,7 +171,7 @@ impl NativeManager {
         Ok(NativeEvents { stream, asking: Kept::new(asking) })
     }
 
-    /// Events for somebody who only looks: whoever reads them answers no question.
+    /// Events for an observer: reading them answers no question.
     fn observe(&self, py: Python<'_>) -> PyResult<NativeEvents> {
         self.core.check_process().or_raise(py)?;
         Ok(NativeEvents { stream: Arc::new(self.core.events()), asking: Kept::default() })
@@ -185,7 +185,7 @@ pub(crate) struct NativeEvents {
 }
 
 impl NativeEvents {
-    /// Whoever reads the events answers the manager's questions while no verb is under way.
+    /// Reading the events answers the manager's questions while no verb is running.
     pub(crate) fn asking(&self, py: Python<'_>) -> Option<Asking> {
         self.asking.get(py)
     }
@@ -193,12 +193,12 @@ impl NativeEvents {
 
 #[pymethods]
 impl NativeEvents {
-    /// What has happened since, as dicts; empty when it is all read.
+    /// The events since the last call, as dicts; empty when all are read.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         crate::json::from_serialize(py, &self.stream.take())
     }
 
-    /// How many events this reader was too slow for.
+    /// How many events this reader has missed because it was too slow.
     fn lost(&self) -> u64 {
         self.stream.lost()
     }

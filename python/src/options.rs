@@ -1,5 +1,5 @@
-//! Owns reading what a manager is made of. The core reads the options as JSON; what JSON cannot say, functions and pools,
-//! is taken out before and put into what the core has read.
+//! Owns reading a manager's options. The core reads them as JSON; functions and pools are taken out before and set
+//! afterwards.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) fn read_config(config: &Bound<'_, PyAny>) -> PyResult<Config> {
     Config::from_json(&config_json).or_raise(config.py())
 }
 
-/// The options of a manager and who answers its questions; `read` is the core's way for this kind of manager.
+/// The options of a manager and its callbacks; `read` is the core's reader for this kind of manager.
 pub(crate) fn read_options(
     options: &Bound<'_, PyDict>,
     read: fn(&str, Language) -> mcpool::Result<ManagerOptions>,
@@ -31,7 +31,7 @@ pub(crate) fn read_options(
     Ok(taken.put_into(read))
 }
 
-/// The same for a manager that is made by discovery.
+/// Same, for a manager created by discovery.
 pub(crate) fn read_discovery(
     options: &Bound<'_, PyDict>,
 ) -> PyResult<(DiscoverOptions, ManagerOptions, Option<Asking>)> {
@@ -42,7 +42,7 @@ pub(crate) fn read_discovery(
     Ok((discover, read, asking))
 }
 
-/// What JSON cannot say.
+/// The values that JSON cannot represent.
 struct Taken {
     naming: Option<Naming>,
     trust: Option<(Questions, Py<PyAny>)>,
@@ -51,7 +51,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// Takes functions and the pool out of the options; anything else stays there for the core to refuse.
+    /// Takes functions and the pool out of the options; the core refuses anything else.
     fn from(options: &Bound<'_, PyDict>) -> PyResult<Taken> {
         let function = |name| take(options, name, |value| value.is_callable());
         let pool = take(options, "pool", |value| value.is_instance_of::<Pool>())?;
@@ -81,7 +81,7 @@ impl Taken {
     }
 }
 
-/// Takes a value out of the options if it is one of those that are meant.
+/// Takes a value out of the options if it has the expected type.
 fn take<'py>(
     options: &Bound<'py, PyDict>,
     name: &str,
@@ -94,7 +94,7 @@ fn take<'py>(
     Ok(value)
 }
 
-/// JSON of an object that an option or a config is; what cannot become JSON is not usable as one.
+/// JSON of an option or a config; a value without JSON is not usable.
 pub(crate) fn json_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let written = json::write(value, ErrorKind::ConfigInvalid)?;
     Ok(String::from_utf8_lossy(&written).into_owned())
@@ -103,7 +103,7 @@ pub(crate) fn json_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
 fn naming_by(function: Py<PyAny>) -> Naming {
     Naming::Function(Arc::new(move |server, tool| {
         Python::attach(|py| {
-            // A function that fails must not cost the tool.
+            // A failing function must not lose the tool.
             function.call1(py, (server, tool)).and_then(|name| name.extract(py)).ok()
         })
     }))

@@ -1,4 +1,4 @@
-//! Owns the handle on a pool of the core.
+//! Owns the handle of a pool of the core.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use pyo3::types::PyDict;
 use crate::errors::OrRaise;
 use crate::options::json_text;
 
-/// Where managers find the connections that they share.
+/// The connections that managers share.
 ///
-/// Managers that are not given a pool share the one of the process; a pool of your own is an island.
+/// Managers without an explicit pool share the one of the process; your own pool is separate.
 /// `keep_alive` (seconds, or "always") is how long a connection stays up when the last manager that held
 /// it has closed. With `clock="manual"`, for tests of agents, restarts and other waits of supervision are due
 /// only by `advance`.
@@ -32,7 +32,7 @@ impl Pool {
         Ok(Pool(mcpool::Pool::new(options)))
     }
 
-    /// Moves a manual clock on; what is due by then happens. The system's clock does not listen.
+    /// Advances a manual clock and runs what is due by then. Has no effect on the system clock.
     fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         let by = Duration::try_from_secs_f64(seconds)
             .map_err(|error| Error::new(ErrorKind::InvalidArguments, error.to_string()))

@@ -1,4 +1,4 @@
-//! Owns carrying the core's questions to Python and the answers back. What a question means is Python's and the core's.
+//! Owns passing the core's questions to Python and the answers back. Python and the core interpret them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,17 +10,17 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::json;
 
-/// The functions that answer a manager's questions, and where those about trust are put.
+/// The functions that answer a manager's questions, and the queue of those about trust.
 pub(crate) struct Asking {
     pub(crate) trust: Option<(Questions, Py<PyAny>)>,
-    /// Asked about a call by the call itself.
+    /// For the approval of a call, asked by the call itself.
     pub(crate) approval: Option<Py<PyAny>>,
-    /// It answers only where no verb does.
+    /// It answers only if no verb does.
     pub(crate) watches: bool,
 }
 
 impl Asking {
-    /// Hears of questions that are put to whoever is there, while the answer is held.
+    /// Listens for questions to any listener, until the guard is dropped.
     pub(crate) fn listen(&self, tell: impl Fn(Question) + Send + 'static) -> Option<Listening> {
         let (questions, _) = self.trust.as_ref()?;
         Some(if self.watches { questions.listen_if_alone(tell) } else { questions.listen(tell) })
@@ -43,7 +43,7 @@ impl Asking {
     }
 }
 
-/// What an object keeps of it. The function may know the object: the collector has to see it.
+/// The callbacks kept by an object. A callback may refer to the object, so the garbage collector has to see it.
 #[derive(Default)]
 pub(crate) struct Kept(Mutex<Option<Asking>>);
 
@@ -63,7 +63,7 @@ impl Kept {
                 let trust = asking.trust.iter().map(|(_, callback)| callback);
                 trust.chain(&asking.approval).try_for_each(|callback| visit.call(callback))
             }),
-            // Somebody uses it: it is not garbage.
+            // It is in use, so it is not garbage.
             Err(_) => Ok(()),
         }
     }
@@ -74,7 +74,7 @@ impl Kept {
     }
 }
 
-/// A question that Python is answering; dropped, it is open again.
+/// A question that Python is answering; dropping it makes it open again.
 #[pyclass(frozen, module = "mcpool._native")]
 pub(crate) struct NativeQuestion(Mutex<Option<Taken>>);
 
@@ -91,12 +91,12 @@ impl NativeQuestion {
         self.reply(if yes { "true" } else { "false" });
     }
 
-    /// There is no answer, and the log says why.
+    /// There is no answer; the log has the reason.
     fn fail(&self) {
         self.reply("null");
     }
 
-    /// Whether somebody still waits for the answer.
+    /// Whether the answer is still awaited.
     fn is_wanted(&self) -> bool {
         self.held().as_ref().is_some_and(Taken::is_wanted)
     }
@@ -115,7 +115,7 @@ impl NativeQuestion {
     }
 }
 
-/// Lets `answering` of `mcpool._questions` deal with a question, unless it is taken already; gives what that gives.
+/// Passes a question to `answering` of `mcpool._questions`, unless it is taken already; returns what that returns.
 pub(crate) fn hand_over<'py>(
     py: Python<'py>,
     question: &Question,

@@ -1,4 +1,4 @@
-//! Owns the Python view of a call's result: parsed when looked at, once.
+//! Owns the Python view of a call's result: parsed once, on first use.
 
 use mcpool::{Image, Signal};
 use pyo3::prelude::*;
@@ -75,7 +75,7 @@ impl ToolResult {
         self.field(py, "structuredContent")
     }
 
-    /// Whether the tool says that it failed.
+    /// Whether the tool reports a failure.
     #[getter]
     fn is_error(&self) -> bool {
         self.core.is_error()
@@ -92,7 +92,7 @@ impl ToolResult {
         py.detach(|| self.core.for_model())
     }
 
-    /// What in that text looks as if it were written to give orders to a model.
+    /// What in that text looks like instructions to a model.
     #[getter]
     fn signals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let found = py.detach(|| self.core.signals());

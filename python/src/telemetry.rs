@@ -1,4 +1,4 @@
-//! Owns handing the words of telemetry to Python; spans and metrics are made there.
+//! Owns passing telemetry attributes to Python, which makes the spans and metrics.
 
 use mcpool::Manager;
 use mcpool::ToolRef;
@@ -14,7 +14,7 @@ pub(crate) fn telemetry<'py>(
     manager.telemetry(tool).map(|told| json::from_serialize(py, &told)).transpose()
 }
 
-/// The words that do not depend on a call.
+/// The attributes that do not depend on a call.
 #[pyfunction]
 pub(crate) fn telemetry_words(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     json::from_serialize(py, &mcpool::telemetry_words())

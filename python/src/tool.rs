@@ -1,4 +1,4 @@
-//! Owns the Python view of a tool: parts are read when looked at.
+//! Owns the Python view of a tool: parts are read on first use.
 
 use mcpool::ToolRef;
 use mcpool::host::Failure;
@@ -32,18 +32,18 @@ impl Tool {
         &self.manager
     }
 
-    /// The tool by its server's own name for it, which outlives changes of the catalog.
+    /// The tool by its raw name, which does not depend on the catalog.
     pub(crate) fn reference(&self) -> ToolRef<'_> {
         ToolRef::Of { server: self.of().server(), tool: self.of().raw_name() }
     }
 
-    /// Who answers its manager's questions.
+    /// The functions that answer its manager's questions.
     pub(crate) fn asking(&self, py: Python<'_>) -> Option<Asking> {
         self.asking.get(py)
     }
 }
 
-/// What a model is told where there is no result, and what is suspicious in that.
+/// The text for a model when there is no result, and the signals in it.
 pub(crate) fn failure_for_model<'py>(
     py: Python<'py>,
     manager: &Manager,
@@ -147,7 +147,7 @@ impl Tool {
         telemetry(py, &self.manager, self.reference())
     }
 
-    /// What a model is told where a call of it has no result, and what is suspicious in that.
+    /// The text for a model when a call of it has no result, and the signals in it.
     fn failure_for_model<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Owns the verbs that may take their time, for the running loop: each gives the future of its answer.
+//! Owns the async verbs for the running loop: each returns the future of its answer.
 
 use std::future::Future;
 
@@ -10,7 +10,7 @@ use crate::calls::read_timeout;
 use crate::manager::{NativeEvents, NativeManager};
 use crate::options::read_config;
 
-/// Starts what asks nothing.
+/// Starts a verb without questions.
 pub(crate) fn start<'py>(
     py: Python<'py>,
     verb: impl Future<Output = mcpool::Result<String>> + Send + 'static,
@@ -48,7 +48,7 @@ async fn reported<T: serde::Serialize>(
 }
 
 pub(crate) fn to_json(value: &impl serde::Serialize) -> String {
-    // The core's own types serialise; anything else would be a mistake of ours.
+    // The core's own types always serialise; anything else would be a bug.
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn reload_to(
     }
 }
 
-/// Takes tools that are not as they were for what they are now; gives their names.
+/// Accepts tools that have changed since they were first seen; returns their names.
 #[pyfunction]
 #[pyo3(signature = (manager, server, tool))]
 pub(crate) fn accept_drift<'py>(

@@ -1,7 +1,7 @@
-//! Owns the tools remembered from session to session: one file for each definition of a server. What a tool was when it
-//! was first seen is kept apart: `pin_file`. All of it blocks; the caller keeps it off the runtime.
-//! Invariant: best effort. Whatever is wrong with a file is a miss, whatever is wrong with the disk is a warning; only
-//! what is the user's own is believed; a reader sees a whole file or none; nothing of a definition but its name and its hash is written.
+//! Owns the tool cache between sessions: one file per definition of a server. What a tool was when it was first seen is
+//! in `pin_file`. Everything here blocks; the caller keeps it off the runtime.
+//! Invariant: best effort. A bad file is a miss, a disk error is a warning; only files owned by the user are used; a
+//! reader sees a whole file or none; of a definition only the name and the hash are written.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ const VARIABLE: &str = "MCPOOL_CACHE_DIR";
 const UNFINISHED_PREFIX: &str = ".mcpool-";
 const UNFINISHED_SUFFIX: &str = ".tmp";
 
-/// Where tools are remembered, if anywhere.
+/// Where tools are cached, if anywhere.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Cache {
     dir: Option<PathBuf>,
@@ -37,19 +37,19 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// In `dir`; without one, where `MCPOOL_CACHE_DIR` says or the system keeps such things of the user.
+    /// In `dir`; without it, in `MCPOOL_CACHE_DIR` or the user's cache directory.
     pub(crate) fn at(dir: Option<PathBuf>) -> Self {
         let users = etcetera::base_strategy::choose_native_strategy().ok();
         let users = users.map(|strategy| strategy.cache_dir());
         Cache { dir: place(dir, std::env::var_os(VARIABLE), users), user: User::current() }
     }
 
-    /// Remembers nothing.
+    /// Caches nothing.
     pub(crate) fn off() -> Self {
         Cache { dir: None, user: User::current() }
     }
 
-    /// Where that is.
+    /// The cache directory.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.dir.as_deref()
     }
@@ -58,7 +58,7 @@ impl Cache {
         self.dir.is_none()
     }
 
-    /// What is remembered of this definition.
+    /// The cached tools of this definition.
     pub(crate) fn recall(
         &self,
         server: &str,
@@ -83,7 +83,7 @@ impl Cache {
         }
     }
 
-    /// Remembers the tools of this definition.
+    /// Caches the tools of this definition.
     pub(crate) fn store(
         &self,
         server: &str,
@@ -103,7 +103,7 @@ impl Cache {
             protocol_version: protocol_version.map(str::to_owned),
             tools: tools.to_vec(),
         };
-        // Each start of each agent comes by here: what is known already need not wear the disk.
+        // Every start of every agent gets here, so unchanged content is not written again.
         let known = old.is_some_and(|old| old.is_fresh(now_ms, DAY_MS) && old.says(&new));
         if !known {
             new.save(&path, self.user, now_ms);
@@ -128,14 +128,14 @@ fn place(
     let dir = given
         .or_else(|| variable.filter(|dir| !dir.is_empty()).map(PathBuf::from))
         .or_else(|| of_user.map(|dir| dir.join("mcpool")))?;
-    // The process may change its directory later; the cache stays where it was.
+    // Made absolute, because the process may change its directory later.
     Some(std::path::absolute(&dir).unwrap_or(dir))
 }
 
-/// One change of a file at a time: what is written depends on what was read.
+/// Serialises changes of a file, because a write depends on the preceding read.
 static CHANGING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 
-/// What a file says.
+/// The content of a file.
 pub(crate) struct Remembered {
     server: String,
     fingerprint: String,
@@ -162,7 +162,7 @@ struct Version {
 }
 
 impl Remembered {
-    /// `None` is the file of another version of this library.
+    /// `None` if the file is from another version of this library.
     fn parse(bytes: Bytes) -> io::Result<Option<Self>> {
         let content: Content<'_> = match serde_json::from_slice(&bytes) {
             Ok(content) => content,
@@ -196,7 +196,7 @@ impl Remembered {
     }
 
     fn write(&self, path: &Path, user: User) -> io::Result<()> {
-        // Not synced: what a crash tears is a miss.
+        // Not synced: a file torn by a crash is a miss.
         replace(path, &self.to_json()?, user, |_| Ok(()))
     }
 
@@ -217,7 +217,7 @@ impl Remembered {
         self.server == server && self.fingerprint == fingerprint
     }
 
-    /// Clocks may disagree by a day; a file from further ahead would never grow old.
+    /// Clocks may differ by a day; a file from further in the future would never expire.
     fn is_fresh(&self, now_ms: u64, kept_ms: u64) -> bool {
         now_ms.saturating_sub(self.time_ms) <= kept_ms
             && self.time_ms.saturating_sub(now_ms) <= DAY_MS
@@ -232,7 +232,7 @@ impl Remembered {
 
 /// Why nothing was read.
 pub(super) enum Unread {
-    /// Somebody else could have put files there, which concerns all of them.
+    /// Others could have put files there, which affects all of them.
     Directory(io::Error),
     File(io::Error),
 }
@@ -245,7 +245,7 @@ impl From<Unread> for io::Error {
     }
 }
 
-/// The bytes of a plain file that is the user's own.
+/// The bytes of a regular file that the user owns.
 pub(super) fn read_own(path: &Path, user: User) -> Result<Bytes, Unread> {
     let dir = path.parent().expect("a file below the cache's directory");
     let name = path.file_name().map(Path::new).expect("a file has a name");
@@ -265,7 +265,7 @@ fn too_large(what: &str) -> io::Error {
     io::Error::other(format!("{what} over {} MiB", LARGEST_FILE >> 20))
 }
 
-/// Writes a private file, renamed over whatever is there. `sync` may wait for the disk.
+/// Writes a private file and renames it over the existing one. `sync` may wait for the disk.
 pub(super) fn replace(
     path: &Path,
     content: &[u8],
@@ -287,12 +287,12 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// Whether a file is what an interrupted writer leaves.
+/// Whether a file was left by an interrupted writer.
 pub(super) fn is_leftover(name: &str) -> bool {
     name.starts_with(UNFINISHED_PREFIX) && name.ends_with(UNFINISHED_SUFFIX)
 }
 
-/// Once for a directory, however many servers have their files there.
+/// Once per directory, however many servers have files there.
 fn warn_of_directory(file: &Path, error: &io::Error) {
     static WARNED: PerProcess<Mutex<HashSet<PathBuf>>> = PerProcess::new(Mutex::default);
     let Some(dir) = file.parent() else { return };
@@ -302,7 +302,7 @@ fn warn_of_directory(file: &Path, error: &io::Error) {
     }
 }
 
-/// Removes what is too old to be read and what interrupted writers left; once a day is often enough for that.
+/// Removes expired files and those of interrupted writers, once a day.
 fn prune(written: &Path, now_ms: u64) {
     static PRUNED_MS: PerProcess<Mutex<HashMap<PathBuf, u64>>> = PerProcess::new(Mutex::default);
     let Some(dir) = written.parent() else { return };
@@ -328,7 +328,7 @@ fn prune(written: &Path, now_ms: u64) {
     }
 }
 
-/// Whether a file is named as we name them: a server, a dash, a hash.
+/// Whether a file has our naming scheme: server, dash, hash.
 fn is_ours(name: &str) -> bool {
     name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-')).is_some_and(|(_, hash)| {
         hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())

@@ -1,7 +1,7 @@
-//! Owns noticing that a tool is no longer what it was when it was first seen. What was first seen is the pin; only
-//! accepting a change moves it, so that a manager that lets changes pass takes no protection from one that does not.
-//! Pins belong to a server's name and source, whatever its definition says. Most tools never change: their pin is the
-//! list itself, and only what differs from it is kept beside it.
+//! Owns detecting drift: a tool that is no longer what it was when first seen. The first version is the pin. Only
+//! accepting a change moves the pin, so a manager that allows changes does not weaken one that blocks them. Pins belong
+//! to a server's name and source, whatever its definition says. Most tools never change: their pin is the list itself,
+//! and only differing tools are kept beside it.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,25 +16,25 @@ use crate::redact::Mask;
 use crate::sync::lock;
 use crate::tool::{ServerTool, Tools};
 
-/// How many pins of tools that are gone are kept.
+/// How many pins of removed tools are kept.
 pub(super) const MOST_KEPT: usize = 10_000;
-/// How many servers that are gone from a manager's config have their pins kept in memory.
+/// How many removed servers keep their pins in memory.
 const MOST_SETS: usize = 1_000;
 const MOST_CHANGES: usize = 50;
 const MOST_SHOWN: usize = 400;
 
-/// What becomes of a tool that is no longer as it was when it was first seen. The pin stays what it was under each of
-/// them, until the change is accepted.
+/// What happens to a tool that is no longer as it was when it was first seen. The pin does not change under any of
+/// these policies, until the change is accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DriftPolicy {
-    /// It is offered as it is now; there is an event.
+    /// The tool is offered as it is now; there is an event.
     Allow,
-    /// So, with a warning in the log, once for each change.
+    /// The tool is offered, with a warning in the log, once for each change.
     #[default]
     Warn,
-    /// It is not offered until somebody accepts it as it is now.
+    /// The tool is not offered until the change is accepted.
     Block,
 }
 
@@ -45,14 +45,14 @@ pub(crate) struct Drift {
     pub(crate) tool: String,
     /// The fingerprint of the pin.
     pub(crate) pinned: String,
-    /// The fingerprint of what it is.
+    /// The fingerprint of the current version.
     pub(crate) fingerprint: String,
     pub(crate) changes: Vec<DriftChange>,
     /// An earlier session has warned of it.
     pub(crate) warned: bool,
 }
 
-/// All pins of a manager and its children. Those of a server that left the config are kept: it may come back.
+/// All pins of a manager and its children. Those of a removed server are kept: it may come back.
 #[derive(Default)]
 pub(crate) struct PinSets(Mutex<IndexMap<PinKey, Arc<Pins>>>);
 
@@ -80,9 +80,9 @@ pub(crate) struct Pins(Mutex<State>);
 struct State {
     /// The pins of earlier sessions were loaded.
     loaded: bool,
-    /// They have pinned something that cannot be read any more; what the file is and why.
+    /// The stored pins are unreadable; the file and the reason.
     lost: Option<String>,
-    /// The last list; each of its tools is pinned as it is there, unless it is in `kept`.
+    /// The last list; each of its tools is pinned by it, unless it is in `kept`.
     seen: Tools,
     mask: Mask,
     /// By raw name.
@@ -90,7 +90,7 @@ struct State {
     version: u64,
 }
 
-/// The pin of a tool that is not so in the list.
+/// The pin of a tool that differs from the list.
 struct Kept {
     pinned: Arc<ServerTool>,
     mask: Mask,
@@ -105,38 +105,38 @@ impl Pins {
         lock(&self.0).loaded
     }
 
-    /// Counts the changes of what is pinned or drifted.
+    /// Counts the changes of pins and drifts.
     pub(crate) fn version(&self) -> u64 {
         lock(&self.0).version
     }
 
-    /// Whether this very list was looked at last.
+    /// Whether this list was the last one compared.
     pub(crate) fn has_seen(&self, tools: &Tools) -> bool {
         let state = lock(&self.0);
         state.loaded && state.seen.is_same(tools)
     }
 
-    /// Why nobody knows what the tools were, if that is so: whatever they are now may be a change.
+    /// Why the pins are unknown, if they are: every tool may have changed then.
     pub(crate) fn lost(&self) -> Option<String> {
         lock(&self.0).lost.clone()
     }
 
-    /// Whether a tool is something else than it was, or may be.
+    /// Whether a tool has drifted, or may have.
     pub(crate) fn is_drifted(&self, raw_name: &str) -> bool {
         let state = lock(&self.0);
         let drifted = || state.kept.get(raw_name).is_some_and(|kept| kept.drift.is_some());
         state.lost.is_some() || drifted()
     }
 
-    /// Whether a tool that calls itself read-only did so when it was first seen.
+    /// Whether a tool that says it is read-only said so when it was first seen.
     pub(crate) fn was_read_only(&self, raw_name: &str) -> bool {
         let state = lock(&self.0);
         let drifted = state.kept.get(raw_name).filter(|kept| kept.drift.is_some());
         state.lost.is_none() && drifted.is_none_or(|kept| kept.pinned.is_read_only())
     }
 
-    /// Looks at a list. Tools that are new are pinned; those that differ from their pin are the answer. `earlier` is
-    /// asked once for what earlier sessions have pinned.
+    /// Compares a list with the pins. New tools are pinned; tools that differ from their pin are returned. `earlier`
+    /// loads the pins of earlier sessions, once.
     pub(crate) fn review(
         &self,
         tools: &Tools,
@@ -159,8 +159,8 @@ impl Pins {
         state.kept.values().filter_map(|kept| kept.drift.clone()).collect()
     }
 
-    /// Pins what is now, for one tool or for all; their names, and their entries as they may be written down. Where it is
-    /// lost what they were, only all can be accepted.
+    /// Pins the current version of one tool or of all; returns their names, and their entries as they may be written.
+    /// If the pins are lost, only all tools can be accepted.
     pub(crate) fn accept(&self, tool: Option<&str>) -> Vec<(String, Bytes)> {
         let mut state = lock(&self.0);
         let State { seen, mask, kept, version, lost, .. } = &mut *state;
@@ -192,7 +192,7 @@ impl Pins {
         named.collect::<Vec<_>>().into_iter()
     }
 
-    /// Whether a tool of this name was ever seen.
+    /// Whether a tool with this name was ever seen.
     pub(crate) fn knows(&self, raw_name: &str) -> bool {
         let state = lock(&self.0);
         state.seen.get(raw_name).is_some() || state.kept.contains_key(raw_name)
@@ -200,7 +200,7 @@ impl Pins {
 }
 
 impl State {
-    /// Takes the pins for the list that was seen last.
+    /// Uses the pins with the list that was seen last.
     fn take_in(&mut self, pins: Vec<Pinned>) {
         let (said, plain): (Vec<_>, Vec<_>) =
             pins.into_iter().partition(|pin| pin.warned.is_some());
@@ -244,8 +244,8 @@ impl State {
         self.forget_excess();
     }
 
-    /// Of tools that are gone the newest pins go, of those that are there none: a server that lists many others must not
-    /// get rid of the pin of what it changed.
+    /// Drops the newest pins of removed tools, and none of listed ones: a server must not get rid of the pin of a
+    /// changed tool by listing many others.
     fn forget_excess(&mut self) {
         let mut spared = MOST_KEPT;
         self.kept.retain(|_, kept| {
@@ -261,8 +261,8 @@ impl State {
     }
 }
 
-/// How two entries of a tool differ, if they do. Each is looked at without the values that its server was given: those
-/// may be others each time, and none of them is to be shown.
+/// How two entries of a tool differ, if they do. Both are masked, because the values that a server was given may change
+/// each time and must not be shown.
 pub(super) fn difference(
     old: &ServerTool,
     old_mask: &Mask,

@@ -1,6 +1,6 @@
-//! Owns deciding by name which tools are offered: globs of a definition or of a manager, where what is disabled wins.
-//! Invariant: a glob that means something else than its author thought never opens more than was meant; it is matched
-//! as it is written, and whoever reads the setting warns of it.
+//! Owns filtering tools by name: globs of a definition or of a manager, where `disabled` wins.
+//! Invariant: a mistaken glob never offers more than intended; it is matched as written, and the reader of the setting
+//! warns of it.
 
 use wildmatch::WildMatch;
 
@@ -9,10 +9,10 @@ use crate::config::ToolFilter;
 /// How many globs a hint lists.
 const SHOWN: usize = 5;
 
-/// A filter that is ready to be asked.
+/// A compiled filter.
 #[derive(Debug)]
 pub(crate) struct Filter {
-    /// Absent where all are.
+    /// `None` if all are enabled.
     enabled: Option<Vec<Glob>>,
     disabled: Vec<Glob>,
 }
@@ -20,16 +20,16 @@ pub(crate) struct Filter {
 #[derive(Debug)]
 struct Glob {
     written: String,
-    /// Absent where everything is meant.
+    /// `None` if it matches everything.
     pattern: Option<WildMatch>,
 }
 
 /// Why a tool is not offered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refusal<'a> {
-    /// By this glob.
+    /// This glob disables it.
     Disabled(&'a str),
-    /// None of these globs names it.
+    /// None of these globs enables it.
     NotEnabled(Vec<&'a str>),
 }
 
@@ -46,7 +46,7 @@ impl Filter {
         })
     }
 
-    /// Why a tool that goes by these names is not offered, if it is not.
+    /// Why a tool with these names is not offered, if it is not.
     pub(crate) fn refusal(&self, names: &[&str]) -> Option<Refusal<'_>> {
         let one_of = |glob: &&Glob| names.iter().any(|name| glob.matches(name));
         if let Some(glob) = self.disabled.iter().find(one_of) {
@@ -61,7 +61,7 @@ impl Filter {
 }
 
 impl Refusal<'_> {
-    /// The reason in words, beginning with whose setting it is.
+    /// The reason as text, starting with the owner of the setting.
     pub(super) fn hint(&self, whose: &str) -> String {
         match self {
             Refusal::Disabled(glob) => format!("{whose} disables \"{glob}\""),

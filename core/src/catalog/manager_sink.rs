@@ -1,5 +1,5 @@
-//! Owns what one manager receives from its connections: its event log, its catalog's version, the tools that it offers,
-//! and what of them is reported and written. When that happens is left to `connection`.
+//! Owns what one manager receives from its connections: its event log, its catalog's version, its offered tools, and
+//! what is reported and written about them. `connection` decides when.
 //! Invariant: a warning, a suspicion or a drift is reported once.
 
 use std::collections::HashMap;
@@ -25,13 +25,13 @@ pub(crate) struct ManagerSink {
     pub(crate) events: Arc<EventLog>,
     pub(crate) cache: Cache,
     catalog_version: AtomicU64,
-    /// How many changes of tools its servers have announced.
+    /// How many tool changes its servers have announced.
     announcements: AtomicU64,
-    /// What the manager offers of its servers' tools, by server.
+    /// The manager's offers, by server.
     offers: Mutex<HashMap<String, Arc<Offer>>>,
     /// Warnings that came while connecting: server and line.
     warnings: Mutex<Vec<(String, String)>>,
-    /// Suspicions that were reported, by server.
+    /// Reported suspicions, by server.
     suspicions: Mutex<Vec<(String, Suspicion)>>,
 }
 
@@ -60,7 +60,7 @@ impl ManagerSink {
         lock(&self.warnings).iter().map(|(_, line)| line.clone()).collect()
     }
 
-    /// Drops the warnings and suspicions of servers that are gone.
+    /// Drops the warnings and suspicions of removed servers.
     pub(crate) fn forget_warnings(&self, is_gone: impl Fn(&str) -> bool) {
         lock(&self.warnings).retain(|(server, _)| !is_gone(server));
         lock(&self.suspicions).retain(|(server, _)| !is_gone(server));
@@ -85,8 +85,8 @@ impl ManagerSink {
         self.events.emit(server, EventKind::ToolsChanged { tool_count });
     }
 
-    /// Reports how the tools of a connection that the manager has joined, or has now from another source, differ from
-    /// what they were; they are written to the manager's cache too.
+    /// Reports the drift of the tools of a connection that the manager has joined, or now has from another source; also
+    /// writes the tools to the manager's cache.
     pub(crate) fn compare_tools(self: &Arc<Self>, connection: &Connection) {
         let (server, published) = (connection.server().clone(), connection.published().clone());
         let Some(offer) = self.offer(&server) else { return };
@@ -110,7 +110,7 @@ impl ManagerSink {
         }
     }
 
-    /// Reports how the tools differ from earlier sessions, if that was put off. Blocks.
+    /// Reports the drift since earlier sessions, if that was deferred. Blocks.
     fn compare_with_disk(&self, offer: &Offer, tools: &Tools, mask: &Mask) -> Option<String> {
         if !offer.wants_pins() {
             return None;
@@ -195,8 +195,8 @@ impl Subscriber for ManagerSink {
     }
 }
 
-/// Adds an entry; false where it is there. The oldest entries go where there are too many: a server that always says
-/// something else must not fill the memory.
+/// Adds an entry; returns false if it exists. The oldest entries are dropped above the limit: a server with
+/// ever-changing texts must not fill the memory.
 fn insert_new<T: PartialEq>(entries: &Mutex<Vec<T>>, most: usize, entry: T) -> bool {
     let mut entries = lock(entries);
     if entries.contains(&entry) {
@@ -217,7 +217,7 @@ struct ManagerStore {
 }
 
 impl ManagerStore {
-    /// The manager and its offer, while it takes the server from the same source.
+    /// The manager and its offer, while the manager uses the server from the same source.
     fn offer(&self, server: &str) -> Option<(Arc<ManagerSink>, Arc<Offer>)> {
         let sink = self.sink.upgrade()?;
         let offer = sink.offer(server).filter(|offer| *offer.pin_key() == self.key)?;
@@ -239,7 +239,7 @@ impl ToolStore for ManagerStore {
         if let Some(file) = &self.pin_file {
             let warned = self.offer(&listing.server).map(|(_, offer)| offer.warned());
             let warned = warned.unwrap_or_default();
-            // Each manager's warnings are added, also to a file that was written for another one.
+            // Every manager's warnings are added, also to a file that was written for another one.
             if written.is_first(file.path()) || !warned.is_empty() {
                 file.add(&listing.masked_entries, &warned);
             }

@@ -1,7 +1,6 @@
-//! Owns the names under which tools are shown to agents.
-//! A plain name that two tools would share goes to neither: both get a suffix made from their raw identity. So no
-//! order of starting decides a name, and of tools that are there together none has a name that another one wants. Tools
-//! of a server that nobody trusts give way: they change no name of the others.
+//! Owns the names under which tools are shown to agents. If two tools want the same plain name, both get a suffix made
+//! from their raw identity, so names do not depend on the start order, and no tool has a name that another present tool
+//! wants. Tools of an untrusted server yield: they never change the names of others.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,7 +13,8 @@ use crate::tool::ServerTool;
 
 const LIMIT: usize = 64;
 const SUFFIX: usize = 8;
-/// So many answers of a function are kept. A model may think up names without end; there it is asked each time.
+/// How many answers of a naming function are cached. A model can invent endless names; beyond this the function is
+/// called each time.
 const ANSWERS: usize = 100_000;
 
 /// A function of server and raw tool name; without an answer the tool gets its plain name.
@@ -69,7 +69,7 @@ impl Naming {
         if matches!(self, Naming::Raw) { usize::MAX } else { LIMIT }
     }
 
-    /// The name in one of our own styles; the default one where a function decides.
+    /// The name in a built-in style; the default style if a function decides.
     fn plain(&self, server: &str, tool: &str) -> String {
         let with_digits = !matches!(self, Naming::Letters);
         let (server_part, tool_part) =
@@ -89,8 +89,7 @@ impl Naming {
     }
 }
 
-/// The names that a manager gives. A function is asked once for each tool, so that its answer stays the tool's name
-/// whatever comes and goes.
+/// The names that a manager gives. A naming function is called once per tool, so that its answer stays the tool's name.
 pub(crate) struct Names {
     naming: Naming,
     answers: Mutex<HashMap<(String, String), String>>,
@@ -101,8 +100,7 @@ impl Names {
         Arc::new(Names { naming, answers: Mutex::default() })
     }
 
-    /// A name for each tool, in order: legal, and no two alike. Those of `tools` that are said to give way get no name
-    /// that one of the others wants.
+    /// A name for each tool, in order: legal and unique. Tools that yield get no name that one of the others wants.
     pub(super) fn name_all(&self, tools: &[Arc<ServerTool>], gives_way: &[bool]) -> Vec<String> {
         let wanted: Vec<String> =
             tools.iter().map(|tool| self.wanted(tool.server(), tool.raw_name())).collect();
@@ -124,7 +122,7 @@ impl Names {
         names
     }
 
-    /// The name that a tool has where no other wants it. Asks the host's function: only for threads of the host.
+    /// The name that a tool has without conflicts. Calls the host's function, so only for host threads.
     fn wanted(&self, server: &str, tool: &str) -> String {
         let Naming::Function(function) = &self.naming else {
             return self.naming.plain(server, tool);
@@ -132,7 +130,7 @@ impl Names {
         if let Some(name) = self.answered(server, tool) {
             return name;
         }
-        // Without the lock: the function belongs to a language with a lock of its own.
+        // Called without the lock: the function belongs to a language with its own lock.
         match function(server, tool).filter(|name| !name.is_empty()) {
             Some(name) => {
                 let key = (server.to_owned(), tool.to_owned());
@@ -150,8 +148,8 @@ impl Names {
         lock(&self.answers).get(&(server.to_owned(), tool.to_owned())).cloned()
     }
 
-    /// The names that a tool may have in the catalog, alone and where others want the same. A function's answer is
-    /// among them only once it has named the tool, since any thread may ask this.
+    /// The names that a tool may have in the catalog, with and without a conflict. A naming function's answer is
+    /// included only if it is cached, because any thread may call this.
     pub(super) fn possible(&self, server: &str, tool: &str) -> [String; 2] {
         let plain = match &self.naming {
             Naming::Function(_) => self.answered(server, tool),
@@ -162,7 +160,7 @@ impl Names {
         [plain, suffixed]
     }
 
-    /// Whether a function of the host decides.
+    /// Whether a host function decides.
     pub(super) fn asks(&self) -> bool {
         matches!(self.naming, Naming::Function(_))
     }
@@ -172,7 +170,7 @@ impl Names {
         if self.asks() { lock(&self.answers).len() as u64 } else { 0 }
     }
 
-    /// Has a function name this tool. Only for threads of the host.
+    /// Calls the naming function for this tool. Only for host threads.
     pub(crate) fn settle(&self, server: &str, tool: &str) {
         if self.asks() {
             self.wanted(server, tool);
@@ -180,7 +178,7 @@ impl Names {
     }
 }
 
-/// For each name whether its tool cannot have it: others want it too, and do not give way.
+/// For each name, whether its tool cannot have it: others that do not yield want it too.
 fn shared_names(names: &[String], gives_way: &[bool]) -> Vec<bool> {
     let mut askers: HashMap<&str, (usize, usize)> = HashMap::new();
     for (name, &gives_way) in names.iter().zip(gives_way) {
@@ -195,7 +193,7 @@ fn shared_names(names: &[String], gives_way: &[bool]) -> Vec<bool> {
     names.iter().zip(gives_way).map(is_shared).collect()
 }
 
-/// Suffixes can meet by chance, or meet a plain name; the rest of the hash decides then.
+/// Suffixes can collide with each other or with a plain name; more of the hash decides then.
 fn part_twins(names: &mut [String], tools: &[Arc<ServerTool>], gives_way: &[bool], limit: usize) {
     for round in 1..8 {
         let shared = shared_names(names, gives_way);

@@ -1,7 +1,7 @@
-//! Owns what a manager offers of one server's tools: what its filters let through, and what has not drifted where that
-//! matters. Filters go by names alone, so a call is refused before its server is even asked for.
-//! Invariant: while a manager blocks what drifts, or asks nobody about tools that call themselves read-only, no list is
-//! used before it was compared with its pins.
+//! Owns which tools of a server a manager offers: those that pass its filters and, where it matters, have not drifted.
+//! Filters use names only, so a call is refused before its server is contacted.
+//! Invariant: while a manager blocks drift, or skips approval for read-only tools, no list is used before it was
+//! compared with its pins.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -21,16 +21,16 @@ use crate::redact::Mask;
 use crate::sync::lock;
 use crate::tool::{ServerTool, Tools, quoted};
 
-/// How many tools a line about drift names.
+/// How many tools a drift message names.
 const NAMED: usize = 10;
 /// How many reported drifts a manager remembers.
 const REPORTED: usize = 2 * MOST_KEPT;
 
-/// What can be done where pins are lost.
+/// The hint for lost pins.
 const ACCEPT_ALL: &str =
     "look at the tools, then accept_drift(server) takes all of them as they are";
 
-/// What a manager says about the tools of all its servers.
+/// A manager's settings about the tools of all its servers.
 pub(crate) struct OfferSettings {
     filter: Option<Filter>,
     policy: DriftPolicy,
@@ -55,7 +55,7 @@ impl OfferSettings {
         &self.pins
     }
 
-    /// Whether what is offered depends on what a naming function says.
+    /// Whether the offer depends on a naming function.
     pub(crate) fn go_by_answers(&self) -> bool {
         self.filter.is_some() && self.names.asks()
     }
@@ -65,18 +65,18 @@ impl OfferSettings {
     }
 }
 
-/// What a manager offers of one server's tools.
+/// The tools of one server that a manager offers.
 pub(crate) struct Offer {
     server: Arc<str>,
     settings: Arc<OfferSettings>,
     filter: Option<Filter>,
-    /// Of the definition, unless it is no good.
+    /// Of the definition, if that is valid.
     fingerprint: Option<String>,
     key: PinKey,
     pins: Arc<Pins>,
     /// Fingerprints of the drifts that were reported.
     reported: Arc<Mutex<IndexSet<String>>>,
-    /// How many tools of which list are offered, by which pins and which answers of a naming function.
+    /// The number of offered tools, for a list, a version of the pins and a number of named tools.
     counted: Mutex<Option<(Tools, u64, usize)>>,
 }
 
@@ -113,7 +113,7 @@ impl Offer {
         &self.key
     }
 
-    /// Where its pins are kept, if anywhere.
+    /// Where its pins are stored, if anywhere.
     pub(crate) fn pin_file(&self) -> Option<PinFile> {
         PinFile::of(&self.settings.cache, &self.key)
     }
@@ -126,7 +126,7 @@ impl Offer {
         self.settings.policy == DriftPolicy::Block
     }
 
-    /// Whether the pins decide what may be called, and how.
+    /// Whether the pins decide which tools may be called, and how.
     fn goes_by_pins(&self) -> bool {
         self.blocks() || self.settings.approval == ApprovalPolicy::Annotations
     }
@@ -135,7 +135,7 @@ impl Offer {
         self.filter.is_some() || self.settings.filter.is_some()
     }
 
-    /// Whether the filters let a tool of this name through; the error says which setting keeps it out.
+    /// Whether a tool with this name passes the filters; the error names the setting that excludes it.
     pub(crate) fn check_name(&self, raw_name: &str) -> Result<()> {
         if self.settings.filter.is_some() {
             self.settings.names.settle(&self.server, raw_name);
@@ -143,7 +143,7 @@ impl Offer {
         self.check_settled_name(raw_name)
     }
 
-    /// The same on any thread, where a naming function has had its chance before.
+    /// Same, for any thread, after the naming function was called.
     pub(crate) fn check_settled_name(&self, raw_name: &str) -> Result<()> {
         if !self.filters() {
             return Ok(());
@@ -158,7 +158,7 @@ impl Offer {
         }
     }
 
-    /// Whether a tool of this list may be called as it is now.
+    /// Whether a tool of this list may be called in its current version.
     pub(crate) fn check_drift(
         &self,
         tool: &ServerTool,
@@ -201,18 +201,18 @@ impl Offer {
         Some(filter.refusal(&[raw_name, &plain, &suffixed])?.hint("the manager"))
     }
 
-    /// Whether a tool of a list that was prepared is offered.
+    /// Whether a tool of a prepared list is offered.
     pub(super) fn has(&self, tool: &ServerTool) -> bool {
         let let_through = !self.filters() || self.refusal(tool.raw_name()).is_none();
         let_through && !(self.blocks() && self.pins.is_drifted(tool.raw_name()))
     }
 
-    /// Whether a tool of a list that was prepared may be taken for read-only where it says so.
+    /// Whether a tool of a prepared list counts as read-only if it says so.
     pub(crate) fn trusts_hints(&self, tool: &ServerTool) -> bool {
         self.pins.was_read_only(tool.raw_name())
     }
 
-    /// Compares a list with the pins, where that decides about its tools.
+    /// Compares a list with the pins, if they decide about its tools.
     pub(crate) fn prepare(&self, tools: &Tools, mask: impl FnOnce() -> Mask) {
         if self.goes_by_pins() && !self.pins.has_seen(tools) {
             self.review(tools, &mask(), PinLookup::Now);
@@ -238,17 +238,17 @@ impl Offer {
         count
     }
 
-    /// Whether the pins of earlier sessions were not read yet.
+    /// Whether the pins of earlier sessions are not loaded yet.
     pub(crate) fn wants_pins(&self) -> bool {
         !self.settings.cache.is_off() && self.fingerprint.is_some() && !self.pins.is_loaded()
     }
 
-    /// Whether no tool may be shown before those pins are known.
+    /// Whether no tool may be shown before those pins are loaded.
     pub(crate) fn needs_pins(&self) -> bool {
         self.goes_by_pins() && self.wants_pins()
     }
 
-    /// Compares a list with the pins; gives what differs.
+    /// Compares a list with the pins; returns the differences.
     pub(crate) fn review(&self, tools: &Tools, mask: &Mask, lookup: PinLookup) -> Vec<Drift> {
         if lookup == PinLookup::Later && !self.goes_by_pins() && self.wants_pins() {
             return Vec::new();
@@ -257,7 +257,7 @@ impl Offer {
         self.pins.review(tools, mask, earlier)
     }
 
-    /// Emits what drifted, each change once; gives a line for the log, where there should be one.
+    /// Emits drifts, each once; returns a line for the log, if there should be one.
     pub(crate) fn report_drift(&self, drifts: Vec<Drift>, events: &EventLog) -> Option<String> {
         let mut to_warn_of = Vec::new();
         for drift in drifts {
@@ -265,7 +265,7 @@ impl Offer {
             if !reported.insert(drift.fingerprint.clone()) {
                 continue;
             }
-            // A server that changes without end has its oldest changes forgotten.
+            // The oldest changes are dropped, so that an ever-changing server cannot fill the memory.
             if reported.len() > REPORTED {
                 reported.drain(..MOST_KEPT);
             }
@@ -293,7 +293,7 @@ impl Offer {
         Some(lost.map_or_else(|| line.clone(), |lost| format!("{lost}; {line}")))
     }
 
-    /// The changes that the manager's log has a warning of: raw name and fingerprint.
+    /// The changes that the manager's log has a warning about: raw name and fingerprint.
     pub(crate) fn warned(&self) -> HashMap<String, String> {
         match self.settings.policy {
             DriftPolicy::Warn => self.pins.drifts().collect(),
@@ -301,7 +301,7 @@ impl Offer {
         }
     }
 
-    /// Takes what drifted for what was first seen: one tool or all. Blocks.
+    /// Accepts the drift of one tool or of all. Blocks.
     pub(crate) fn accept(&self, tool: Option<&str>) -> Result<Vec<String>> {
         if let Some(tool) = tool
             && !self.pins.knows(tool)
@@ -321,7 +321,7 @@ impl Offer {
         Ok(accepted.into_iter().map(|(name, _): (String, Bytes)| name).collect())
     }
 
-    /// Whether a change accepted here is accepted there.
+    /// Whether a change accepted here is also accepted there.
     pub(crate) fn shares_pins(&self, other: &Offer) -> bool {
         Arc::ptr_eq(&self.pins, &other.pins)
     }
@@ -331,6 +331,6 @@ impl Offer {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PinLookup {
     Now,
-    /// Not while connecting, unless no tool may be offered before they are known.
+    /// Not while connecting, unless no tool may be offered before they are loaded.
     Later,
 }

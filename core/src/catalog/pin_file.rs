@@ -27,11 +27,12 @@ use crate::sync::lock;
 use crate::tool::{ServerTool, Tools};
 
 const VERSION: u32 = 1;
-/// For each level of sources: what a project declares never crowds out what the user has.
+/// Per level of sources: a project's definitions never displace the user's.
 const MOST_FILES: usize = 1_000;
 const MOST_BYTES: u64 = 256 << 20;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long another process is waited for. A writer that comes after it may lose what that one wrote, never the file.
+/// How long to wait for another process. After that, a writer may overwrite the other's change, but never corrupts the
+/// file.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -49,8 +50,8 @@ impl PinKey {
     }
 }
 
-/// The same file is the same source wherever the process stands. Links are not followed: a project that links to the
-/// file of another is still itself.
+/// The same file is the same source from any working directory. Links are not resolved: a project that links to another
+/// project's file is a separate source.
 fn located(path: &Path) -> PathBuf {
     let goes_up = path.components().any(|part| part == std::path::Component::ParentDir);
     match std::path::absolute(path) {
@@ -70,7 +71,7 @@ pub(crate) struct PinFile {
 #[derive(Clone)]
 pub(crate) struct Pinned {
     pub(crate) tool: Arc<ServerTool>,
-    /// The fingerprint of what it became, if somebody was warned of that.
+    /// The fingerprint of its changed version, if a warning was given about it.
     pub(crate) warned: Option<String>,
 }
 
@@ -85,7 +86,7 @@ pub(crate) enum Earlier {
     /// Nothing: there is no file.
     Nothing,
     Pins(Vec<Pinned>),
-    /// Something that cannot be read any more; the text says which file and why.
+    /// Unreadable pins; the text has the file and the reason.
     Lost(String),
 }
 
@@ -107,7 +108,7 @@ struct WrittenPin<'a> {
 }
 
 impl PinFile {
-    /// None where nothing is remembered.
+    /// `None` if nothing is stored.
     pub(crate) fn of(cache: &Cache, key: &PinKey) -> Option<Self> {
         let level = match key.source.level {
             Level::Explicit => "explicit",
@@ -128,7 +129,7 @@ impl PinFile {
     pub(crate) fn read(&self) -> Earlier {
         match self.content() {
             Ok(pins) => Earlier::Pins(pins),
-            // Where no file can be reached nothing is known to be lost.
+            // If no file can be reached, nothing is known to be lost.
             Err(_) if self.path.symlink_metadata().is_err() => Earlier::Nothing,
             Err(error) => Earlier::Lost(format!("{}: {error}", self.path.display())),
         }
@@ -136,7 +137,7 @@ impl PinFile {
 
     fn content(&self) -> io::Result<Vec<Pinned>> {
         if let Some(pins) = self.path.parent().and_then(Path::parent) {
-            // It and the cache's own directory above it: somebody else's link there would lead elsewhere.
+            // Also the cache directory above it: a link of another user there would lead elsewhere.
             User::current().open_directory(pins)?;
         }
         let bytes = read_own(&self.path, User::current())?;
@@ -157,8 +158,8 @@ impl PinFile {
         pins.collect()
     }
 
-    /// Pins the tools of a list that have no pin yet. `warned` has the fingerprints, by raw name, of which somebody was
-    /// warned.
+    /// Pins the tools of a list that have no pin yet. `warned` has the fingerprints, by raw name, of changes that were
+    /// warned about.
     pub(crate) fn add(&self, listed: &[Bytes], warned: &HashMap<String, String>) {
         self.change(|earlier| {
             let pins = match earlier {
@@ -176,7 +177,7 @@ impl PinFile {
         });
     }
 
-    /// Takes these entries for what was first seen. Where the pins were lost, `all` says that these are all the tools.
+    /// Accepts these entries as first seen. If the pins were lost, `all` says that these are all the tools.
     pub(crate) fn accept(&self, entries: &[(String, Bytes)], all: bool) {
         self.change(|earlier| {
             let mut pins = match earlier {
@@ -226,7 +227,7 @@ impl PinFile {
         }
         let new = now.list.iter().filter(|tool| !known.contains(tool.raw_name()));
         merged.extend(new.map(|tool| (true, Pinned { tool: tool.clone(), warned: None })));
-        // Of tools that are gone the newest pins go: a server must not get rid of an old one by listing many others.
+        // Drops the newest pins of removed tools: a server must not get rid of an old pin by listing many others.
         let excess = merged.len().saturating_sub(MOST_KEPT);
         let mut spared = merged.iter().filter(|(there, _)| !there).count().saturating_sub(excess);
         merged.retain(|(there, _)| {
@@ -237,7 +238,7 @@ impl PinFile {
         merged.into_iter().map(|(_, pin)| pin).collect()
     }
 
-    /// One change of a directory at a time, in all processes: what is written depends on what was read.
+    /// Serialises changes of a directory over all processes, because a write depends on the preceding read.
     fn change(&self, change: impl FnOnce(Earlier) -> Option<Vec<Pinned>>) {
         static CHANGING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
         let _alone = lock(CHANGING.get());
@@ -266,11 +267,11 @@ impl PinFile {
         if let Some(pins) = self.path.parent().and_then(Path::parent) {
             User::current().own_directory(pins)?;
         }
-        // Synced: a file torn by a crash would keep the tools back from whoever blocks what drifts.
+        // Synced: a file torn by a crash would withhold the tools in every manager that blocks drift.
         replace(&self.path, &serde_json::to_vec(&content)?, User::current(), File::sync_data)
     }
 
-    /// Who is used stays.
+    /// Marks the file as recently used.
     fn note_use(&self) {
         let Ok(file) = File::open(&self.path) else { return };
         let used = file.metadata().and_then(|metadata| metadata.modified());
@@ -279,7 +280,7 @@ impl PinFile {
         }
     }
 
-    /// Removes what was not used for the longest time where there is too much, and what interrupted writers left.
+    /// Removes the least recently used files above the limits, and those of interrupted writers.
     fn prune(&self) {
         let Some(entries) = self.path.parent().and_then(|dir| dir.read_dir().ok()) else { return };
         let mut files = Vec::new();
@@ -300,7 +301,7 @@ impl PinFile {
     }
 }
 
-/// What has to go beside a file of this length: the longest unused first.
+/// The files to remove when a file of this length is added: the least recently used first.
 fn excess(mut files: Vec<(SystemTime, u64, PathBuf)>, written: u64) -> Vec<PathBuf> {
     files.sort();
     let mut bytes: u64 = written + files.iter().map(|(_, length, _)| length).sum::<u64>();
@@ -313,14 +314,14 @@ fn excess(mut files: Vec<(SystemTime, u64, PathBuf)>, written: u64) -> Vec<PathB
     too_much.map(|(_, _, path)| path).collect()
 }
 
-/// Whether a file is named as we name them: a server, a dash, a hash.
+/// Whether a file has our naming scheme: server, dash, hash.
 fn is_ours(name: &str) -> bool {
     name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-')).is_some_and(|(_, hash)| {
         hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }
 
-/// Other processes keep off while it lives. The directory is what is locked, as the files are replaced.
+/// Locks out other processes while it lives. The directory is locked, because the files are replaced.
 struct DirectoryLock(File);
 
 impl DirectoryLock {
@@ -341,7 +342,7 @@ impl DirectoryLock {
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // Closing alone would leave it locked while a child forked meanwhile has a copy.
+        // Closing is not enough: a child forked in the meantime has a copy of the descriptor, which keeps the lock.
         let _ = self.0.unlock();
     }
 }

@@ -1,5 +1,5 @@
-//! Owns finding the tools that serve a need put in words: BM25 over weighted fields, and over words that mean nearly the
-//! same (`synonyms`). What a term is: `words`. Invariant: the same catalog and query give the same list, equals in the order of the catalog.
+//! Owns finding tools by a query: BM25 over weighted fields, including synonyms (`synonyms`). `words` defines a term.
+//! Invariant: the same catalog and query give the same list; ties are in catalog order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,46 +14,46 @@ mod words;
 use synonyms::Synonyms;
 use words::terms;
 
-/// How fast further occurrences of a term stop counting.
+/// How fast repeated occurrences of a term stop counting.
 const SATURATION: f32 = 2.0;
 /// How much a long field dilutes its terms.
 const DILUTION: f32 = 0.5;
-/// How much a rare term is worth more than a common one; at 1, as plain BM25 has it.
+/// How much a rare term counts more than a common one; 1 is plain BM25.
 const RARITY: f32 = 0.7;
-/// Of one field, this many terms are read: no server makes the index grow without end.
+/// How many terms of one field are read, so that no server can grow the index without limit.
 const FIELD_TERMS: usize = 600;
-/// Of a query, this many different terms count.
+/// How many different terms of a query count.
 const QUERY_TERMS: usize = 256;
-/// How far down a schema parameters are looked for.
+/// How deep a schema is searched for parameters.
 const SCHEMA_DEPTH: usize = 4;
-/// What a term is worth that means nearly the same as one of the query's.
+/// The weight of a synonym of a query term.
 const SYNONYM_WEIGHT: f32 = 0.8;
-/// What a term is worth that only begins like one of the query's.
+/// The weight of a term that only shares a prefix with a query term.
 const LIKENESS: f32 = 0.5;
-/// What the second-best term for the same word of the query still adds, and the third.
+/// The factor of the second-best term for the same query word, and again of the third.
 const SUPPORT: f32 = 0.35;
-/// How much the rarity of a word gives way to that of all that stands for it.
+/// How much a word's rarity is reduced by that of its synonyms.
 const COMMONNESS: f32 = 0.6;
-/// Shorter beginnings say nothing.
+/// The shortest prefix that counts.
 const SHORTEST_BEGINNING: usize = 4;
 
 const FIELDS: usize = 7;
 /// Name, title, first sentence of the description, the rest of it, parameter names, their descriptions, server.
 const WEIGHTS: [f32; FIELDS] = [3.0, 2.0, 2.0, 0.6, 0.6, 0.3, 2.0];
 
-/// The tools that have a term, and how much of it, from 0 to 1.
+/// The tools with a term, and its weight in each, from 0 to 1.
 type Postings = Vec<(usize, f32)>;
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
     tools: usize,
-    /// In order: words with the same beginning lie together.
+    /// Sorted, so that words with the same prefix are adjacent.
     postings: BTreeMap<String, Postings>,
     synonyms: Synonyms,
 }
 
 impl Index {
-    /// What is searched later are the places of these tools.
+    /// Results are positions in this list of tools.
     pub(super) fn build<'a>(tools: impl Iterator<Item = &'a ServerTool>) -> Index {
         let documents: Vec<[Vec<String>; FIELDS]> = tools.map(fields).collect();
         let tools = documents.len();
@@ -81,7 +81,7 @@ impl Index {
         Index { tools, postings, synonyms: Synonyms::new() }
     }
 
-    /// The places of the best `k` tools, best first; a tool that shares nothing with the query is none of them.
+    /// The positions of the best `k` tools, best first, without tools that share nothing with the query.
     pub(super) fn search(&self, query: &str, k: usize) -> Vec<usize> {
         let wanted: IndexSet<String> = terms(query).collect();
         let mut scores: HashMap<usize, f32> = HashMap::new();
@@ -93,8 +93,8 @@ impl Index {
         found.into_iter().take(k).map(|(tool, _)| tool).collect()
     }
 
-    /// Each tool gets the best of what it has for this word, the word itself or another that stands for it, and a
-    /// part of the rest. A word that much stands for is a common one.
+    /// Each tool gets the best score for this word or one of its synonyms, and a part of the others. A word with many
+    /// synonyms counts as common.
     fn add(&self, term: &str, scores: &mut HashMap<usize, f32>) {
         let exact = self.postings.get(term);
         let alike = self.alike(term).filter(|_| exact.is_none()).map(|having| (having, LIKENESS));
@@ -128,7 +128,7 @@ impl Index {
         (1.0 + (all - having + 0.5) / (having + 0.5)).ln().powf(RARITY)
     }
 
-    /// A term that no tool has stands for those that begin with it, or that it begins with.
+    /// A term that no tool has matches terms with a common prefix.
     fn alike<'a>(&'a self, term: &'a str) -> impl Iterator<Item = &'a Postings> {
         let long_enough = term.chars().count() >= SHORTEST_BEGINNING;
         let longer = self.postings.range(term.to_owned()..);
@@ -159,7 +159,7 @@ fn first_sentence(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Gathers the names of parameters and what is said of them, also inside objects, lists and alternatives.
+/// Collects parameter names and descriptions, also inside objects, lists and alternatives.
 fn parameters(schema: &Value, depth: usize, names: &mut String, about: &mut String) {
     let (Value::Object(schema), Some(deeper)) = (schema, depth.checked_sub(1)) else { return };
     for (key, value) in schema {

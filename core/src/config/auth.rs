@@ -1,4 +1,4 @@
-//! Reads and writes how to sign in: an object that is kept as it is written. Nothing of it is printed.
+//! Reads and writes how to sign in: an object that is kept as written. Nothing of it is printed.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Names the keys under which products keep their servers. `discover` says which product uses which key; `edit` looks for
-//! the one that a file has.
+//! Names the keys under which products keep their servers. `discover` knows which product uses which key; `edit` looks
+//! for the key that a file has.
 
 pub(crate) const MCP_SERVERS: &str = "mcpServers";
 pub(crate) const SERVERS: &str = "servers";
@@ -12,5 +12,5 @@ pub(crate) const EXTENSIONS: &str = "extensions";
 pub(crate) const ALL: &[&str] =
     &[MCP_SERVERS, SERVERS, CONTEXT_SERVERS, MCP_SERVERS_IN_SNAKE_CASE, MCP, EXTENSIONS];
 
-/// Those whose name also stands for other things.
+/// Keys that other programs also use for other things.
 pub(crate) const AMBIGUOUS: &[&str] = &[MCP, EXTENSIONS];

@@ -1,5 +1,5 @@
 //! Binds a definition to where it comes from.
-//! Invariant: what a project says never makes a server ask less for approval.
+//! Invariant: a project's definition never reduces how often a server asks for approval.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ pub struct Declared {
     pub config: Result<ServerConfig>,
     /// Whether its failure makes `connect_all` an error.
     pub required: bool,
-    /// The source that won.
+    /// The source that is used.
     pub source: Source,
-    /// Sources further down that have the same name.
+    /// Sources of lower priority with the same name.
     pub shadows: Vec<Source>,
-    /// The server that it only bridges to (`npx mcp-remote <url>`), reached directly.
+    /// The remote server behind a bridge (`npx mcp-remote <url>`), reached directly.
     pub direct: Option<ServerConfig>,
     /// What the user is asked to trust, for a definition of a project.
     pub subject: Option<Arc<Subject>>,
@@ -55,7 +55,7 @@ impl Declared {
         Declared { config, required, source, shadows, direct, subject }
     }
 
-    /// The user's source that this definition takes the place of, where a project declares it.
+    /// The user's source that a project's definition replaces.
     pub(crate) fn replaced(&self) -> Option<&Source> {
         let of_project = self.source.level == Level::Project;
         self.shadows.iter().find(|shadow| of_project && shadow.level != Level::Project)

@@ -15,7 +15,7 @@ use crate::host_env::HostEnv;
 use crate::redact::Secret;
 
 impl ServerConfig {
-    /// A hash of what is started or dialled, as written: nothing is looked up and no other setting counts.
+    /// A hash of what is started or dialled, as written: nothing is resolved, and no other setting counts.
     pub fn fingerprint(&self) -> String {
         let identity = serde_json::to_vec(&self.identity()).expect("text keys and JSON values");
         format!("{:x}", Sha256::digest(identity))
@@ -50,8 +50,8 @@ impl ServerConfig {
         self.transport.secrets().any(is_command)
     }
 
-    /// The part of the scope that decides what is started or dialled. It is guessed from the texts: too much rather than
-    /// too little.
+    /// The part of the scope that decides what is started or dialled. It is estimated from the texts, and includes too
+    /// much rather than too little.
     fn scope_in_use(&self) -> Scope {
         let scope = &self.scope;
         let is_stdio = self.transport.is_stdio();
@@ -75,7 +75,7 @@ impl ServerConfig {
             || has_commands
             || has_names
             || (is_stdio && self.inherit_env != InheritEnv::None);
-        // What a remote server of a project may read is less, and without trust so is what it may reach.
+        // A project's remote server may read less, and without trust it may also reach less.
         let by_level = !is_stdio && (refers || has_commands || has_names || scope.is_restricted());
         let has_env_file = matches!(&self.transport, Transport::Stdio { env_file: Some(_), .. });
         let brings_files = has_env_file || is_stdio && refers;
@@ -101,8 +101,7 @@ impl ServerConfig {
         }
     }
 
-    /// What is a default is left out, so that a field added later does not change the fingerprints of existing
-    /// definitions.
+    /// Defaults are left out, so that a field added later does not change the fingerprints of existing definitions.
     fn identity(&self) -> BTreeMap<&'static str, Value> {
         let mut written = self.write();
         let mut identity: BTreeMap<_, _> = identity_fields()
@@ -116,7 +115,7 @@ impl ServerConfig {
     }
 }
 
-/// Whether the path may begin at the scope's directory.
+/// Whether the path may be relative to the scope's directory.
 fn is_relative(path: &str) -> bool {
     let elsewhere = ["/", "~/", "${userHome}/", "${HOME}/", "${env:HOME}/"];
     !elsewhere.iter().any(|start| path.starts_with(start))

@@ -1,4 +1,4 @@
-//! Owns what stands around the servers in a document of ours: which of them are on, and how their values are read.
+//! Owns the document around the servers: which servers are enabled, and how their values are read.
 //! Invariant: `disabledServers` always wins.
 
 use std::collections::HashSet;
@@ -49,7 +49,7 @@ const FIELDS: &[Field] = &[
 ];
 
 impl Config {
-    /// Reads `{"mcpServers": {name: definition, …}}`; comments and trailing commas do no harm.
+    /// Reads `{"mcpServers": {name: definition, …}}`; comments and trailing commas are allowed.
     pub fn from_json(text: &str) -> Result<Config> {
         let parsed = parse::parse(text, parse::Format::Json).map_err(|error| {
             let (line, column) = (error.line, error.column);

@@ -1,8 +1,8 @@
-//! Owns changing a config file: one server at a time, with everything else in the file as it was. How a format is edited
-//! in place is the work of `json`, `toml` and `yaml`, how a file is replaced that of `disk`.
-//! Invariant: whoever reads meanwhile sees the old file or the new one, and of many writers none loses another's work. A
-//! file that cannot be read is never written, and a text is written only after it was read back and says exactly what
-//! was intended.
+//! Owns changing a config file: one server at a time, with everything else in the file unchanged. `json`, `toml` and
+//! `yaml` edit the formats in place; `disk` replaces the file.
+//! Invariant: a reader sees the old file or the new one, and concurrent writers never lose each other's changes. A file
+//! that cannot be read is never written. A text is written only after it was parsed again and has exactly the intended
+//! content.
 
 use std::path::{Path, PathBuf};
 
@@ -28,17 +28,17 @@ mod yaml;
 pub use place::{EditScope, Place};
 pub use request::EditRequest;
 
-/// What a change did.
+/// The outcome of a change.
 #[derive(Clone, Debug, serde::Serialize)]
 #[non_exhaustive]
 pub struct Edited {
     /// The file that was changed.
     pub path: PathBuf,
-    /// What is odd about the definition.
+    /// Warnings about the definition.
     pub warnings: Vec<String>,
 }
 
-/// Adds a server; one of that name must not be there. Fields that are null are left out.
+/// Adds a server; the name must be new. Fields that are null are left out.
 pub fn add(place: &Place, name: &str, definition: Value) -> Result<Edited> {
     let definition = without_nulls(definition);
     check_name(name)?;
@@ -54,7 +54,7 @@ pub fn add(place: &Place, name: &str, definition: Value) -> Result<Edited> {
     })
 }
 
-/// Takes a server out.
+/// Removes a server.
 pub fn remove(place: &Place, name: &str) -> Result<Edited> {
     edit(place, Vec::new(), |file| {
         file.existing(name)?;
@@ -62,7 +62,7 @@ pub fn remove(place: &Place, name: &str) -> Result<Edited> {
     })
 }
 
-/// Changes fields of a server; a null takes a field out.
+/// Changes fields of a server; null removes a field.
 pub fn update(place: &Place, name: &str, changes: Value) -> Result<Edited> {
     let Value::Object(changes) = changes else {
         return Err(invalid("the changes must be an object"));
@@ -92,7 +92,7 @@ pub fn update(place: &Place, name: &str, changes: Value) -> Result<Edited> {
     Ok(Edited { path, warnings })
 }
 
-/// Switches a server on: in its definition, and in the lists of the same file.
+/// Enables a server: in its definition, and in the lists of the same file.
 pub fn enable(place: &Place, name: &str) -> Result<Edited> {
     edit(place, Vec::new(), |file| {
         let definition = file.existing(name)?;
@@ -113,7 +113,7 @@ pub fn enable(place: &Place, name: &str) -> Result<Edited> {
     })
 }
 
-/// Switches a server off.
+/// Disables a server.
 pub fn disable(place: &Place, name: &str) -> Result<Edited> {
     edit(place, Vec::new(), |file| {
         let definition = file.existing(name)?;
@@ -126,7 +126,7 @@ pub fn disable(place: &Place, name: &str) -> Result<Edited> {
     })
 }
 
-/// Switches off a server that another file defines: its name is put on the list `disabledServers` of this one.
+/// Disables a server that another file defines: adds its name to `disabledServers` of this file.
 pub fn hide(place: &Place, name: &str) -> Result<Edited> {
     check_name(name)?;
     edit(place, Vec::new(), |file| {
@@ -144,7 +144,7 @@ pub fn hide(place: &Place, name: &str) -> Result<Edited> {
     })
 }
 
-/// Takes a name off the list `disabledServers` again.
+/// Removes a name from `disabledServers`.
 pub fn unhide(place: &Place, name: &str) -> Result<Edited> {
     edit(place, Vec::new(), |file| {
         let listed = file.lists(DISABLED, name);
@@ -152,7 +152,7 @@ pub fn unhide(place: &Place, name: &str) -> Result<Edited> {
     })
 }
 
-/// A config file, read.
+/// A config file that was read.
 struct FileToEdit<'a> {
     path: &'a Path,
     document: &'a Value,
@@ -221,7 +221,7 @@ fn edit(
     Ok(Edited { path, warnings })
 }
 
-/// The text with the changes in it, read back.
+/// The text with the changes, parsed again.
 fn rewritten(
     text: &str,
     format: Format,
@@ -254,7 +254,7 @@ fn rewritten(
     }
 }
 
-/// The key under which the servers of this document are, or will be.
+/// The key of the servers in this document, existing or new.
 fn container_of(path: &Path, document: &Value) -> Result<&'static str> {
     let Value::Object(document) = document else {
         let text = format!("{}: it is not an object", path.display());
@@ -298,7 +298,7 @@ fn without_nulls(mut definition: Value) -> Value {
     definition
 }
 
-/// The text with this server in it, or without it; nothing where it cannot be edited.
+/// The text with this server, or without it; `None` if it cannot be edited.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn edited(
     text: &str,

@@ -1,9 +1,9 @@
 //! Declares the fields of a config object once: `config_fields!` turns a table of rows into the struct, its reading, its
 //! canonical writing, its differences and the list of fields. The JSON Schema, the TypeScript and Python types and the
 //! table in the docs are made from that list (`schema`, `generated`).
-//! How a kind of value is read and written is the work of its [`Codec`]; a field of the struct that is written as several
-//! fields of the file has a [`FieldGroup`].
-//! Invariant: a field that is absent means its default, and a default is never written.
+//! A [`Codec`] reads and writes one kind of value; a field of the struct that is written as several fields of the file
+//! has a [`FieldGroup`].
+//! Invariant: an absent field means its default, and a default is never written.
 
 use serde_json::{Map, Value};
 
@@ -14,9 +14,9 @@ use crate::error::Result;
 /// What a change of the field means for a connection that is up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// It is another server: what is started or dialled changes.
+    /// A different server: what is started or dialled changes.
     Identity,
-    /// The connection is treated differently and stays.
+    /// The connection stays, with changed settings.
     Setting,
     /// Each manager decides for itself.
     View,
@@ -30,9 +30,9 @@ pub(super) struct Field {
     pub(super) default: Fallback,
     /// Whether the object is incomplete without it.
     pub(super) is_required: bool,
-    /// Another spelling, which is read and never written.
+    /// Another spelling, which is read but never written.
     pub(super) is_deprecated: bool,
-    /// Read, kept and written back, and without an effect in this version.
+    /// Read, kept and written back, but without an effect in this version.
     pub(super) is_planned: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Fallback {
     Absent,
     /// This value.
     Value(fn() -> Value),
-    /// What these words say, for people: it depends on other fields, or the feature is off.
+    /// A description for people: it depends on other fields, or the feature is off.
     Words(&'static str),
 }
 
@@ -86,7 +86,7 @@ impl Field {
         self.about.trim()
     }
 
-    /// The value that stands for an absent field, where it is one.
+    /// The value of an absent field, if the default is one.
     pub(super) fn default_value(&self) -> Option<Value> {
         match self.default {
             Fallback::Value(value) => Some(value()).filter(|value| !value.is_null()),
@@ -95,7 +95,7 @@ impl Field {
     }
 }
 
-/// The fields of a file that one row of a table stands for.
+/// The fields of a file that one row of a table defines.
 pub(super) struct Row {
     pub(super) class: Option<Class>,
     pub(super) fields: &'static [Field],
@@ -113,12 +113,12 @@ pub(super) fn fields_of(rows: &'static [Row]) -> impl Iterator<Item = &'static F
     rows.iter().flat_map(|row| row.fields)
 }
 
-/// How a value of one field is read, leniently, and written.
+/// How a value of one field is read (leniently) and written.
 pub(super) trait Codec {
     type Value: PartialEq;
     const SHAPE: Shape;
 
-    /// Takes the field `key`. What cannot be used is a warning and the default, or the server's error.
+    /// Takes the field `key`. An unusable value is a warning and the default, or the server's error.
     fn read(reader: &mut Reader<'_>, key: &str, default: Self::Value) -> Result<Self::Value>;
 
     fn write(value: &Self::Value) -> Value;
@@ -131,7 +131,7 @@ pub(super) trait FieldGroup {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self::Value>;
 
-    /// Adds what is not a default.
+    /// Adds the values that are not defaults.
     fn write(value: &Self::Value, object: &mut Map<String, Value>);
 }
 

@@ -1,5 +1,5 @@
-//! Reads a config file from the disk; its errors say where in which file the mistake is.
-//! Invariant: nothing but a regular file of at most 4 MiB is read (`regular_file`).
+//! Reads a config file from the disk; its errors have the file and the position of the mistake.
+//! Invariant: only a regular file of at most 4 MiB is read (`regular_file`).
 
 use std::io::{self, ErrorKind as Io};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::regular_file::{self, Problem};
 const LARGEST_FILE: u64 = 4 << 20;
 
 impl Config {
-    /// Reads a file with the servers under `mcpServers`: JSON with or without comments, YAML or TOML, by its ending.
+    /// Reads a file with the servers under `mcpServers`: JSON with or without comments, YAML or TOML, by its extension.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Config> {
         let path = path.as_ref();
         let parsed = parse_document(path, &read_text(path)?)?;
@@ -27,20 +27,20 @@ impl Config {
 }
 
 impl Parsed {
-    /// What is odd about the text of `path`, one line each.
+    /// Warnings about the text of `path`, one per line.
     pub(crate) fn warnings(&self, path: &Path) -> Vec<String> {
         self.remarks.iter().map(|remark| format!("{}:{remark}", path.display())).collect()
     }
 }
 
-/// Parses the text of a config file, whatever it is the config of.
+/// Parses the text of a config file of any product.
 pub(crate) fn parse_document(path: &Path, text: &str) -> Result<Parsed> {
     parse::parse(text, Format::of(path)).map_err(|error: SyntaxError| {
         Error::new(ErrorKind::ConfigInvalid, format!("{}:{error}", path.display()))
     })
 }
 
-/// The text of a config file, as it is.
+/// The text of a config file, unchanged.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
     let shown = path.display();
     let bytes = regular_file::read(path, LARGEST_FILE).map_err(|problem| {
@@ -66,7 +66,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     })
 }
 
-/// The same error, with the file it is about.
+/// The same error, with its file.
 pub(super) fn in_file(path: &Path, error: &Error) -> Error {
     let placed = Error::new(error.kind(), format!("{}: {}", path.display(), error.message()));
     match error.hint() {

@@ -1,7 +1,7 @@
-//! Owns turning the text of a config file into one JSON value, whatever the format: JSON with or without comments, YAML,
-//! TOML. What the value means is `validate`'s work.
-//! Invariant: no text makes it panic, hang, or take memory out of proportion; no error quotes what stands in the text,
-//! which may be a secret.
+//! Owns parsing the text of a config file into one JSON value, for every format: JSON with or without comments, YAML,
+//! TOML. `validate` interprets the value.
+//! Invariant: no text makes it panic, hang, or use disproportionate memory; no error quotes the text, which may contain
+//! a secret.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ mod yaml;
 
 pub(super) use json::CHOSEN_SYNTAX;
 
-/// Deeper than any config, shallower than any stack.
+/// Deeper than any config, and safe for every stack.
 const DEEPEST: usize = 128;
 const MOST_REMARKS: usize = 20;
 const LONGEST_NAME: usize = 100;
 
-/// How a config is written.
+/// The format of a config.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// With or without comments.
@@ -28,7 +28,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// By the file's ending; what has no known one is taken for JSON.
+    /// By the file's extension; JSON if that is unknown.
     pub(crate) fn of(path: &Path) -> Format {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         match ending.to_ascii_lowercase().as_str() {
@@ -47,16 +47,16 @@ impl Format {
     }
 }
 
-/// A text that could be read.
+/// A parsed text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Parsed {
-    /// What it says; an empty text is an empty object.
+    /// Its value; an empty text is an empty object.
     pub(crate) value: Value,
-    /// What is odd about it.
+    /// Warnings about it.
     pub(crate) remarks: Vec<Remark>,
 }
 
-/// Something at a place in a text. Lines and columns begin at 1, columns count characters.
+/// A remark at a position in a text. Lines and columns start at 1; columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Remark {
     pub(crate) line: usize,
@@ -73,7 +73,7 @@ impl std::fmt::Display for Remark {
     }
 }
 
-/// Reads `text`; a byte order mark before it does not count.
+/// Parses `text`; a leading byte order mark is ignored.
 pub(crate) fn parse(text: &str, format: Format) -> Result<Parsed, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parsed = match format {
@@ -91,7 +91,7 @@ fn empty() -> Value {
     Value::Object(Map::new())
 }
 
-/// Line and column of a byte of `text`.
+/// Line and column of a byte position in `text`.
 pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -108,7 +108,7 @@ fn too_deep() -> String {
     format!("nested more than {DEEPEST} levels deep")
 }
 
-/// The remarks on one text: no more than anybody reads.
+/// The remarks about one text, limited to a readable number.
 #[derive(Default)]
 struct Remarks {
     told: Vec<Remark>,
@@ -116,7 +116,7 @@ struct Remarks {
 }
 
 impl Remarks {
-    /// `place` is asked only for what is told: finding a line is as long as the text.
+    /// `place` is called only for reported remarks, because finding a line scans the text.
     fn duplicate(&mut self, key: &str, place: impl FnOnce() -> (usize, usize)) {
         if self.told.len() == MOST_REMARKS {
             self.untold += 1;

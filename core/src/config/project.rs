@@ -1,4 +1,4 @@
-//! Describes what the files of a project say and the user may trust. Whether it is trusted is for `trust` to say.
+//! Describes what a project's files say and the user may trust. `trust` decides whether it is trusted.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,29 +9,29 @@ use serde_json::Value;
 
 use super::{ServerConfig, Source};
 
-/// One thing that a project's file says and the user may trust.
+/// One subject of trust: something that a project's file says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Subject {
-    /// The file, as it is shown.
+    /// The file, as displayed.
     pub path: String,
     /// The project's directory.
     pub project: PathBuf,
     /// The server; empty for the file's lists of names.
     pub server: String,
-    /// A hash of all that the project brings and that decides what is run, reached, or switched.
+    /// A hash of everything from the project that decides what is run, reached or switched.
     pub fingerprint: String,
 }
 
-/// One entry of a project's file, or its lists of names: what the user may trust, and what it would do if trusted. Printed
-/// without what the file says.
+/// One entry of a project's file, or its lists of names: what the user may trust, and its effect if trusted. `Debug`
+/// does not print the file's content.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ProjectEntry {
     /// The server; empty for lists of names.
     pub name: String,
-    /// Where it stands.
+    /// Where it comes from.
     pub source: Source,
-    /// The definition, where it is one that can be used.
+    /// The definition, if it is usable.
     pub config: Option<ServerConfig>,
     /// What the file says, unmasked.
     pub definition: Value,
@@ -39,7 +39,7 @@ pub struct ProjectEntry {
     pub subject: Arc<Subject>,
     /// Whether the user trusts it.
     pub trusted: bool,
-    /// What it would do to servers of the user, and does not do before it is trusted.
+    /// Its effect on the user's servers, which needs trust.
     pub held_back: Option<HeldBack>,
 }
 
@@ -53,22 +53,22 @@ impl fmt::Debug for ProjectEntry {
     }
 }
 
-/// An effect on servers of the user.
+/// An effect on the user's servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeldBack {
-    /// What would happen to them.
+    /// The kind of effect.
     pub effect: Effect,
     /// The servers, each with its source.
     pub servers: Vec<(String, Source)>,
 }
 
-/// What would happen to servers of the user.
+/// The kind of an effect on the user's servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Another definition would take their place, or their tools' names.
+    /// Another definition would replace them, or take their tools' names.
     Replace,
-    /// They would be switched off.
+    /// They would be disabled.
     SwitchOff,
 }

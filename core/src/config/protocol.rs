@@ -10,7 +10,7 @@ use crate::error::Result;
 
 const AUTO: &str = "auto";
 
-/// A version that is known, or none: it is agreed on with the server.
+/// A known version, or none: it is negotiated with the server.
 pub(super) struct ProtocolVersionChoice;
 
 impl Codec for ProtocolVersionChoice {

@@ -12,7 +12,7 @@ use crate::redact::Secret;
 
 pub(super) struct Reader<'a> {
     pub(super) name: &'a str,
-    /// Where the object stands inside the definition: empty, or `limits.`.
+    /// The path of the object inside the definition: empty, or `limits.`.
     path: String,
     object: Map<String, Value>,
     warnings: &'a mut Vec<String>,
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
         Reader { name, path: String::new(), object, warnings }
     }
 
-    /// A reader of the object that was taken from under `key`.
+    /// A reader of the object taken from `key`.
     pub(super) fn nested(&mut self, key: &str, object: Map<String, Value>) -> Reader<'_> {
         let path = format!("{}{key}.", self.path);
         Reader { name: self.name, path, object, warnings: self.warnings }
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A time above 0; `otherwise` says what goes on without it.
+    /// A time above 0; `otherwise` describes the fallback.
     pub(super) fn millis(&mut self, key: &str, otherwise: &str) -> Option<Duration> {
         let written = self.take(key)?;
         let millis = written.as_u64().filter(|&ms| ms > 0);
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         millis.map(Duration::from_millis)
     }
 
-    /// A whole number above 0; `otherwise` says what goes on without it.
+    /// A whole number above 0; `otherwise` describes the fallback.
     pub(super) fn count(&mut self, key: &str, otherwise: &str) -> Option<usize> {
         let written = self.take(key)?;
         let count = written.as_u64().and_then(|count| usize::try_from(count).ok());
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Warns of what nobody took.
+    /// Warns of fields that were not taken.
     pub(super) fn finish(mut self) {
         let left: Vec<String> = self.object.keys().cloned().collect();
         for key in left {
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A string, or a number or truth value that a hurried author left without quotes.
+/// A string, or a number or boolean that was written without quotes.
 fn plain_text(value: Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text,

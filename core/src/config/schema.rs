@@ -1,6 +1,6 @@
 //! Makes the JSON Schema of a config file from the declared fields. The file `core/schema/mcpool.schema.json` ships it;
 //! a test of `generated` compares the two.
-//! Invariant: it stands alone. Nothing is fetched, and each field carries its own description.
+//! Invariant: it is self-contained. Nothing is fetched, and each field has its own description.
 
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ pub fn schema() -> Value {
     definition["description"] = DEFINITION.about.into();
     definition["oneOf"] = json!([{"required": ["command"]}, {"required": ["url"]}]);
     json!({
-        // The version that editors know best.
+        // The version that editors support best.
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$id": ID,
         "title": TITLE,
@@ -65,12 +65,12 @@ fn field_schema(field: &Field) -> Map<String, Value> {
     schema
 }
 
-/// Without the marks of Markdown, which editors show as they are.
+/// Without Markdown marks, which editors do not render.
 fn plain(text: &str) -> String {
     text.replace('`', "")
 }
 
-/// A null stands for an absent field.
+/// A null means an absent field.
 fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     let Some(kind) = schema.get_mut("type") else {
         let any_of = json!({"anyOf": [schema, {"type": "null"}]});

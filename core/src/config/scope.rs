@@ -1,20 +1,20 @@
-//! Says what the values of a definition may be looked up in. Looking them up is `resolve`'s work.
+//! Owns what a definition's values may be resolved from. `resolve` resolves them.
 
 use std::path::PathBuf;
 
 use crate::host_env::HostEnv;
 use crate::source::Level;
 
-/// What the values of a definition may be looked up in, and where its relative paths begin.
+/// What a definition's values may be resolved from, and the base of its relative paths.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scope {
-    /// Whose word it is.
+    /// Who declares it.
     pub level: Level,
-    /// Where relative paths begin; the working directory of the process when absent.
+    /// The base of relative paths; the working directory of the process if absent.
     pub directory: Option<PathBuf>,
     /// `${workspaceFolder}`; the working directory of the process when absent.
     pub workspace: Option<PathBuf>,
-    /// A file of `NAME=value` lines that is asked before the environment.
+    /// A file of `NAME=value` lines, read before the environment.
     pub variables: Option<PathBuf>,
     /// Whether a header or variable whose value is the name of a set variable gets that variable's value.
     pub bare_env_names: bool,
@@ -32,13 +32,13 @@ pub enum ScopeTrust {
     No,
     /// While it, and the files that it brings, have this fingerprint.
     As(String),
-    /// Whatever it brings.
+    /// Whatever it contains.
     Always,
 }
 
 impl Scope {
-    /// Whether the definition is a project's that the user has not trusted: it may read nothing of the user, run
-    /// nothing, and reach public addresses only.
+    /// Whether the definition is an untrusted project's: it may not read anything of the user, may run nothing, and may
+    /// reach public addresses only.
     pub(crate) fn is_restricted(&self) -> bool {
         self.level == Level::Project && self.trusted == ScopeTrust::No
     }

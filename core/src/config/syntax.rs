@@ -1,8 +1,8 @@
-//! Owns the translation of other products' references into ours, so that `resolve` knows one syntax only:
-//! `${NAME}` with `:-default` or `:?message`, `${env:NAME}`, `${workspaceFolder}`, `${workspaceFolderBasename}`,
-//! `${userHome}`, `${file:path}`, `${input:id}`; `$${` is a literal `${`, and one `$` more before a variable or header
-//! that begins with `!` takes its meaning away. It looks nothing up.
-//! Invariant: what the product that wrote the text takes literally stays literal, and every text takes linear time.
+//! Owns translating other products' references into our syntax, so that `resolve` knows only one: `${NAME}` with
+//! `:-default` or `:?message`, `${env:NAME}`, `${workspaceFolder}`, `${workspaceFolderBasename}`, `${userHome}`,
+//! `${file:path}`, `${input:id}`. `$${` is a literal `${`, and an extra `$` before a variable or header that begins
+//! with `!` makes it literal. Nothing is resolved here.
+//! Invariant: what is literal in the product that wrote the text stays literal, and every text takes linear time.
 
 use std::borrow::Cow;
 
@@ -15,11 +15,11 @@ use crate::variable_name::name_length;
 #[cfg(test)]
 mod tests;
 
-/// Beyond it a default inside a default is text.
+/// The depth from which a default inside a default is literal text.
 const DEEPEST: usize = 16;
 const FOLDERS: &[&str] = &["workspaceFolder", "workspaceFolderBasename", "userHome"];
 
-/// Which references a product knows.
+/// The references that a product supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Syntax(u32);
 
@@ -28,7 +28,7 @@ impl Syntax {
     pub(crate) const LITERAL: Syntax = Syntax(0);
     /// `${NAME}`
     pub(crate) const BRACES: Syntax = Syntax(1);
-    /// `${NAME}`, and it is an error when nothing has that name.
+    /// `${NAME}`, which is an error if the variable is not set.
     pub(crate) const STRICT_BRACES: Syntax = Syntax(1 << 1);
     /// `${NAME:-default}`
     pub(crate) const DEFAULTS: Syntax = Syntax(1 << 2);
@@ -52,13 +52,13 @@ impl Syntax {
     pub(crate) const CURLY_FILE: Syntax = Syntax(1 << 11);
     /// `${{ secrets.NAME }}`
     pub(crate) const SECRETS: Syntax = Syntax(1 << 12);
-    /// `!command` as the whole of a variable or header.
+    /// `!command` as the whole value of a variable or header.
     pub(crate) const COMMANDS: Syntax = Syntax(1 << 13);
-    /// `$(command)`, which is nothing that we run.
+    /// `$(command)`, which we do not run.
     pub(crate) const SUBSTITUTION: Syntax = Syntax(1 << 14);
-    /// References stand in headers; everything else is literal.
+    /// References are allowed in headers only; everything else is literal.
     pub(crate) const HEADERS_ONLY: Syntax = Syntax(1 << 15);
-    /// The text is ours already: what is no reference stays as it is.
+    /// The text is in our syntax already: what is not a reference stays unchanged.
     const CANONICAL: Syntax = Syntax(1 << 16);
 
     /// The syntax of our own documents.
@@ -73,7 +73,7 @@ impl Syntax {
         .and(Syntax::CURLY_ENV)
         .and(Syntax::COMMANDS);
 
-    /// Any mixture, of a product that nobody has made yet.
+    /// All syntaxes, for an unknown product.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn of_bits(bits: u32) -> Syntax {
         Syntax(bits)
@@ -93,11 +93,11 @@ impl Syntax {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Translated<'t> {
     pub(crate) text: Cow<'t, str>,
-    /// Whether it holds a `$(command)` that its product would run and we do not.
+    /// Whether it contains a `$(command)` that its product would run and we do not.
     pub(crate) not_run: bool,
 }
 
-/// Brings `text`, written in `syntax`, to ours.
+/// Translates `text`, written in `syntax`, to ours.
 pub(crate) fn translate(text: &str, syntax: Syntax) -> Translated<'_> {
     let marks = [
         (true, b'$'),
@@ -117,9 +117,9 @@ pub(crate) fn translate(text: &str, syntax: Syntax) -> Translated<'_> {
     Translated { text: Cow::Owned(walk.out), not_run: walk.not_run }
 }
 
-/// Brings the value of a variable or header to ours.
+/// Translates the value of a variable or header to ours.
 pub(crate) fn translate_value(text: &str, syntax: Syntax) -> Translated<'_> {
-    // What a command means is for the shell to say.
+    // The shell interprets the command.
     if text.starts_with('!') && syntax.has(Syntax::COMMANDS) {
         return Translated { text: Cow::Borrowed(text), not_run: false };
     }
@@ -130,7 +130,7 @@ pub(crate) fn translate_value(text: &str, syntax: Syntax) -> Translated<'_> {
     Translated { text: Cow::Owned(format!("${}", literal.text)), not_run: literal.not_run }
 }
 
-/// The value of a variable or header, in our syntax but for its beginning, which is no command whatever it looks like.
+/// The value of a variable or header in our syntax, escaped so that its beginning is not taken for a command.
 pub(crate) fn no_command(value: String) -> String {
     if is_like_a_command(&value) { format!("${value}") } else { value }
 }
@@ -139,7 +139,7 @@ fn is_like_a_command(value: &str) -> bool {
     value.trim_start_matches('$').starts_with('!')
 }
 
-/// Brings every text of a definition that may hold references to our syntax; gives the fields with a `$(command)`.
+/// Translates every text of a definition that may contain references; returns the fields with a `$(command)`.
 pub(crate) fn translate_definition(
     definition: &mut Map<String, Value>,
     syntax: Syntax,
@@ -176,7 +176,7 @@ fn replace(
     not_run
 }
 
-/// Where each `${` ends, found in one pass so that unfinished ones cost nothing.
+/// Where each `${` ends, found in one pass so that unclosed ones cost nothing.
 struct Braces {
     starts: Vec<usize>,
     ends: Vec<Option<usize>>,
@@ -212,12 +212,12 @@ struct Walk<'t> {
     braces: Braces,
     out: String,
     not_run: bool,
-    /// No `)` follows any more, so that nobody searches for one again.
+    /// No `)` follows any more, so the search is not repeated.
     unclosed: bool,
 }
 
 impl Walk<'_> {
-    /// Translates `from..to`. A mark that begins nothing is text.
+    /// Translates `from..to`. A marker that starts no reference is text.
     fn span(&mut self, from: usize, to: usize, depth: usize) {
         let (mut at, mut plain) = (from, from);
         while at < to {
@@ -243,7 +243,7 @@ impl Walk<'_> {
 
     fn dollar(&mut self, at: usize, to: usize, depth: usize) -> Option<usize> {
         let rest = &self.text[at..to];
-        // Who knows `${…}` writes `$${` for the braces themselves; elsewhere it is a dollar and what follows.
+        // With `${…}` support, `$${` is an escaped `${`; otherwise it is a dollar and the rest.
         if rest.starts_with("$${") && self.syntax != Syntax::LITERAL {
             self.out.push_str("$${");
             return Some(at + 3);
@@ -266,7 +266,7 @@ impl Walk<'_> {
         None
     }
 
-    /// `$(command)`, whose insides are as little looked at as it is run.
+    /// `$(command)`, whose content is neither translated nor run.
     fn substitution(&mut self, at: usize, to: usize) -> Option<usize> {
         self.not_run = true;
         let end = match self.unclosed {

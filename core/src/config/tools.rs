@@ -16,7 +16,7 @@ pub struct ToolFilter {
     pub disabled: Vec<String>,
 }
 
-/// What is odd about a glob, if anything is: it is matched as it is written all the same.
+/// A warning about a glob, if there is one; it is matched as written anyway.
 fn oddity(glob: &str) -> Option<&'static str> {
     if glob.trim().is_empty() {
         Some("is empty and matches no tool")
@@ -38,7 +38,7 @@ impl ToolFilter {
         self.enabled.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// What is odd about the globs of a manager.
+    /// Warnings about the globs of a manager.
     pub(crate) fn oddities(&self) -> Vec<String> {
         let odd = self.globs().filter_map(|glob| Some((glob, oddity(glob)?)));
         let odd =

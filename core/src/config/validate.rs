@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 pub(super) const NAME_LIMIT: usize = 100;
 
-/// Whether `name` may name a server.
+/// Whether `name` is a valid server name.
 pub fn check_name(name: &str) -> Result<()> {
     let problem = if name.is_empty() {
         "Server name cannot be empty".to_owned()

@@ -1,5 +1,5 @@
-//! Writes what was read in its canonical form: canonical names in one order, defaults left out, secrets included.
-//! Invariant: reading what was written gives the same config again.
+//! Writes a config in its canonical form: canonical names in a fixed order, defaults left out, secrets included.
+//! Invariant: reading the output gives the same config again.
 
 use serde_json::{Map, Value};
 

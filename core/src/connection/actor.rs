@@ -1,5 +1,5 @@
-//! Owns the task behind a connection: it asks the phase machine what follows from an event, carries that out, and holds
-//! the attempt or the link. What others see is left to `publish`, the tools to `tools`, ends to `ending`.
+//! Owns the task behind a connection: it passes events to the phase machine, carries out the effects, and holds the
+//! attempt or the link. Publishing is in `publish`, the tools in `tools`, ends in `ending`.
 //! Invariant: an attempt is held while dialing, a link while up, never both.
 
 use std::sync::{Arc, Weak};
@@ -50,27 +50,27 @@ pub(super) struct Actor {
     config: ServerConfig,
     phase: Phase,
     generation: u64,
-    /// How often it came up.
+    /// How many times it came up.
     ups: u64,
     commands: mpsc::UnboundedReceiver<Command>,
     news: mpsc::UnboundedReceiver<(u64, SessionEvent)>,
     news_sender: mpsc::UnboundedSender<(u64, SessionEvent)>,
-    /// Who waits for the end of the attempt that is under way.
+    /// Askers that wait for the end of the current attempt.
     connecting: Vec<oneshot::Sender<Result<()>>>,
-    /// Who waits until it is up, however many attempts that takes.
+    /// Askers that wait until it is up, over any number of attempts.
     awaiting: Vec<oneshot::Sender<Result<()>>>,
     /// While dialing.
     attempt: Option<Attempt>,
     /// While up.
     link: Option<Link>,
-    /// The server's own, or those that are known while it is not up.
+    /// The server's own tools, or the last known ones while it is not up.
     tools: Tools,
     timer: Option<PhaseTimer>,
-    /// Sessions whose last calls still end by themselves.
+    /// Sessions whose last calls are still finishing.
     retired: Vec<Weak<Session>>,
-    /// The end of what was hung up on; the next attempt and whoever disconnects wait for it.
+    /// The end of the previous process or session; the next attempt and a disconnect wait for it.
     ending: Completion,
-    /// Why it is not up, in the phases that say so.
+    /// Why it is not up, in the phases that have a reason.
     error: Option<Error>,
     shared: Arc<Shared>,
 }
@@ -103,7 +103,7 @@ impl Actor {
         }
     }
 
-    /// Lives until the last handle is dropped, then hangs up.
+    /// Runs until the last handle is dropped, then ends the link.
     pub(super) async fn run(mut self) {
         loop {
             tokio::select! {
@@ -163,7 +163,7 @@ impl Actor {
         !self.connecting.is_empty() || !self.awaiting.is_empty()
     }
 
-    /// Somebody waits for the attempt that is under way.
+    /// Marks the current attempt as awaited.
     fn promote(&self) {
         if let Some(attempt) = &self.attempt {
             attempt.start_request.promote();
@@ -179,7 +179,7 @@ impl Actor {
             subscribers.log(Severity::Warning, server, &line);
         }
         if other_server {
-            // Under the old definition, whose tools they are.
+            // Written under the old definition, to which these tools belong.
             self.store_now();
         }
         self.config = config;
@@ -195,7 +195,7 @@ impl Actor {
         }
     }
 
-    /// News that comes while the attempt of its session is still dialing waits for the end of the attempt.
+    /// Events of a session that is still dialing are kept until the attempt ends.
     fn on_session_event(&mut self, generation: u64, news: SessionEvent) {
         match (self.phase, &mut self.attempt) {
             (Phase::Ready { generation: of, .. }, _) if of == generation => {}
@@ -291,7 +291,7 @@ impl Actor {
         self.link.as_ref().is_some_and(Link::has_served)
     }
 
-    /// The link is lost by this event. It may have become stable by a call that was answered since its timer.
+    /// Loses the link by this event. A call answered since the timer fired may have made it stable.
     fn lose(&mut self, event: Event, error: Error) {
         if let Phase::Ready { generation, held: true, .. } = self.phase
             && self.has_served()
@@ -301,12 +301,12 @@ impl Actor {
         self.apply_event(event, Some(error));
     }
 
-    /// Takes an event, with the error behind it: asks the phase machine, carries out the effects, publishes.
+    /// Applies an event and its error: asks the phase machine, carries out the effects, publishes.
     fn apply_event(&mut self, event: Event, error: Option<Error>) {
         let before = self.phase;
         let (phase, effects) = self.phase.on(event, &self.config.restart, self.generation);
         self.phase = phase;
-        // Set before the effects: the calls of a lost link end with it.
+        // Set before the effects, because they end the calls of a lost link.
         self.error = match phase.has_error() {
             true => error.or(self.error.take()),
             false => None,
@@ -334,7 +334,7 @@ impl Actor {
         }
         self.set_timer(before);
         self.log_change(before);
-        // That the ladder was reset is seen in the status; it is no event.
+        // A reset of the restart ladder shows in the status; it is not an event.
         let reset_only = matches!(event, Event::Held { .. } | Event::Stable { .. });
         self.publish(if reset_only { Change::Tools } else { Change::Status });
         self.answer_waiters();
@@ -356,7 +356,7 @@ impl Actor {
         let (config, of, request) = (self.config.clone(), session.clone(), start_request.clone());
         let (last, pins) = (self.ending.clone(), self.load_pins());
         let dial: Work<_> = Box::pin(async move {
-            // The last process of this name ends before the next one begins.
+            // The previous process of this name must end before the next one starts.
             last.await;
             let dialed = dial(shared, config, of, request).await;
             if let Some(pins) = pins {
@@ -384,7 +384,7 @@ impl Actor {
     }
 }
 
-/// What the work of the link comes to next, or never when there is none.
+/// The next event of the link's work; pending forever without a link.
 async fn next_of(link: Option<&mut Link>) -> LinkEvent {
     match link {
         Some(link) => link.next().await,

@@ -1,5 +1,5 @@
-//! Owns one attempt: resolve, wait for a start permit, start or dial, shake hands, list the tools;
-//! with one time limit for all of it but the wait.
+//! Owns one attempt: resolve, wait for a start permit, start or dial, handshake, list the tools. One time limit covers
+//! all of it except the wait.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -22,10 +22,10 @@ use crate::time::now_ms;
 use crate::tool::Tools;
 use crate::wire::{Wire, was_stopped};
 
-/// How often one attempt is given the time back in which this process was stopped.
+/// How many times one attempt gets back the time in which this process was suspended.
 const STOPS: u32 = 3;
 
-/// Where an attempt is; named by its error.
+/// The current stage of an attempt, for its error.
 type CurrentStage = Mutex<Stage>;
 
 pub(super) async fn dial(
@@ -69,12 +69,12 @@ pub(super) async fn dial(
         }
         let overdue = deadline.elapsed();
         session.read_arrived(overdue).await;
-        // A machine that is busy all the time looks like many stops.
+        // A machine under constant load looks like many suspensions.
         if !was_stopped(overdue) || stops == STOPS {
             break attempt.as_mut().now_or_never();
         }
         stops += 1;
-        // While this process did not run, its time did not run out either.
+        // Time in which this process was suspended does not count.
         deadline = Instant::now() + overdue.min(config.timeout);
     };
     if let Some(Ok(connected)) = outcome {
@@ -87,8 +87,8 @@ pub(super) async fn dial(
     })
 }
 
-/// Gives the task that reads stderr its turn: what the server wrote before the failure is in the pipe by now. A task that
-/// yields runs again after the runtime has looked for readable descriptors.
+/// Lets the stderr reader run: what the server wrote before the failure is in the pipe by now. A task that yields runs
+/// again after the runtime has polled for readable descriptors.
 async fn let_stderr_be_read() {
     for _ in 0..3 {
         tokio::task::yield_now().await;
@@ -111,7 +111,7 @@ async fn attempt(
     session.attach(wire);
     *lock(stage) = Stage::Handshake;
     let greeting = initialize(session).await?;
-    // What is left to do costs little beside a start.
+    // The remaining work is cheap compared with a start.
     drop(permit);
     *lock(stage) = Stage::ListTools;
     let tools = read_tools(shared, list_tools(session, &greeting).await?, session).await;
@@ -122,7 +122,7 @@ async fn attempt(
     Ok((Live { session, greeting, connected_since_ms }, tools))
 }
 
-/// Reads a list of tools and tells what is odd about it.
+/// Reads a tool list and reports warnings about it.
 pub(super) async fn read_tools(shared: &Shared, listed: Vec<Bytes>, session: &Session) -> Tools {
     let (server, mask, limits) = (shared.server.clone(), session.mask(), session.limits());
     let bytes = listed.iter().map(Bytes::len).sum();

@@ -1,5 +1,5 @@
-//! Owns watching over a link that is up: the probe after a doubt, the regular ping, the end of what nobody uses.
-//! Each is a future that ends in an event; dropped with the link, it leaves nothing.
+//! Owns the health checks of a link that is up: the probe after a suspicion, the regular ping, the idle shutdown. Each
+//! is a future that ends in an event; dropping it with the link leaves nothing behind.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,17 +16,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 use crate::status::Reason;
 
-/// What a living server needs at most for a sign of life.
+/// The longest time in which a live server answers a probe.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(3);
 const MISSES: u32 = 2;
 
-/// Asks the server in the configured ways, one after the other, whether it lives.
+/// Probes the server in the configured ways, one after the other.
 pub(super) fn probe(
     session: Arc<Session>,
     how: HealthProbe,
     clock: Clock,
 ) -> impl Future<Output = Result<()>> + Send {
-    // Fixed now: the time runs from the doubt on.
+    // Fixed now, so that the time counts from the suspicion.
     let (first, second) = (clock.now() + SIGN_OF_LIFE, clock.now() + 2 * SIGN_OF_LIFE);
     async move {
         match how {
@@ -40,7 +40,7 @@ pub(super) fn probe(
     }
 }
 
-/// Watches over a link, from now on and for as long as it is polled.
+/// Watches a link, from now on and while it is polled.
 pub(super) fn watch_over(
     live: Arc<Live>,
     generation: u64,
@@ -60,7 +60,7 @@ pub(super) fn watch_over(
     }
 }
 
-/// Ends when nobody has called for the limit; from then on the session takes no calls.
+/// Ends when there was no call for the limit; from then on the session refuses calls.
 async fn idle(session: &Session, limit: Option<Duration>, shared: &Shared) {
     let Some(limit) = limit else { return std::future::pending().await };
     loop {
@@ -76,7 +76,7 @@ async fn idle(session: &Session, limit: Option<Duration>, shared: &Shared) {
     }
 }
 
-/// Ends when the server has missed two pings in a row.
+/// Ends when the server has missed two consecutive pings.
 async fn unresponsive(
     session: &Session,
     every: Option<Duration>,

@@ -1,5 +1,5 @@
-//! Scans what a server says of itself and of its tools for orders to a model: once for each change, off the runtime.
-//! Every manager that holds the connection gets the suspicions, also one that joins later.
+//! Scans what a server says of itself and of its tools for instructions to a model: once per change, off the runtime.
+//! Every manager that holds the connection gets the suspicions, including one that joins later.
 
 use super::Shared;
 use crate::redact::Mask;
@@ -8,11 +8,11 @@ use crate::subscribers::Suspicion;
 use crate::sync::lock;
 use crate::tool::Tools;
 
-/// How many are reported: a server must not drown what others say. Each tool keeps its own signals.
+/// How many are reported, so that one server cannot flood the log. Each tool keeps its own signals.
 const MOST: usize = 32;
 
 impl Shared {
-    /// Scans all of it. Blocks.
+    /// Scans everything. Blocks.
     pub(super) fn inspect(&self, tools: &Tools, instructions: Option<&str>, mask: &Mask) {
         let masked = |signals: &[Signal]| signals.iter().map(|it| it.masked(mask)).collect();
         let found = instructions.map(scan).unwrap_or_default();

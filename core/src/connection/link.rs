@@ -1,5 +1,5 @@
-//! Owns what belongs to one attempt, or to one link that is up: its session and the work around it.
-//! Invariant: dropping it drops its work, so nothing of it outlives it.
+//! Owns what belongs to one attempt, or to one link that is up: its session and its background work.
+//! Invariant: dropping it drops its work, so nothing outlives it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,17 +19,17 @@ use crate::session::{Session, SessionEvent, list_tools};
 use crate::subscribers::ToolStore;
 use crate::tool::Tools;
 
-/// Changes of a tool list within this time after a refresh are fetched together.
+/// Tool list changes within this time after a refresh are fetched together.
 const COALESCE: Duration = Duration::from_millis(300);
 
 pub(super) type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// An attempt that is under way.
+/// An attempt in progress.
 pub(super) struct Attempt {
     pub(super) session: Arc<Session>,
     pub(super) start_request: Arc<StartRequest>,
     pub(super) dial: Work<Result<(Live, Tools)>>,
-    /// What the session reported before the attempt was over.
+    /// Session events from before the end of the attempt.
     pub(super) early_news: Vec<SessionEvent>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Link {
     pub(super) store: Option<PendingStore>,
 }
 
-/// The refresh of the tool list: when it is due, the one under way, and when the last one began.
+/// The refresh of the tool list: when it is due, the one in progress, and when the last one started.
 #[derive(Default)]
 struct Refresh {
     due: Option<Instant>,
@@ -52,13 +52,13 @@ struct Refresh {
     began: Option<Instant>,
 }
 
-/// Tools that are to be written, and for whom: the managers may have let go by then.
+/// Tools to be written, and the stores to write them to: the managers may have released the connection by then.
 pub(super) struct PendingStore {
     pub(super) due: Instant,
     pub(super) stores: Vec<Box<dyn ToolStore>>,
 }
 
-/// What the work of a link came to.
+/// The outcome of a link's work.
 pub(super) enum LinkEvent {
     Probed(Result<()>),
     Watched(Event, Option<Error>),
@@ -74,7 +74,7 @@ impl Link {
         Link { live, up_at, probe: None, health_watch: None, refresh, store: None }
     }
 
-    /// Waits for the next of its works to end. Dropping the future loses nothing.
+    /// Waits for the next piece of work to end. Cancel-safe.
     pub(super) async fn next(&mut self) -> LinkEvent {
         tokio::select! {
             answer = finished(self.probe.as_mut()) => {
@@ -98,7 +98,7 @@ impl Link {
         self.live.session.has_served()
     }
 
-    /// Pings and watches for idleness by the definition, from now on.
+    /// Starts pings and the idle watch by the definition.
     pub(super) fn watch_over(
         &mut self,
         generation: u64,
@@ -117,8 +117,8 @@ impl Link {
         self.probe = Some(Box::pin(probe(session, config.health_probe, shared.clock.clone())));
     }
 
-    /// Refreshes at once, unless that was done a moment ago. One that is under way goes on; what it misses is asked for
-    /// after it.
+    /// Refreshes at once, unless the last refresh was a moment ago. A refresh in progress continues; changes that it
+    /// misses are fetched after it.
     pub(super) fn refresh_soon(&mut self) {
         if self.refresh.work.is_none() {
             let at = self.refresh.began.map_or_else(Instant::now, |began| began + COALESCE);
@@ -140,7 +140,7 @@ impl Link {
     }
 }
 
-/// The end of the work, or never when there is none.
+/// The end of the work; pending forever without any.
 pub(super) async fn finished<T>(work: Option<&mut Work<T>>) -> T {
     match work {
         Some(work) => work.await,

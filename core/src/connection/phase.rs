@@ -10,8 +10,8 @@
 //! Ready ──Idled──▶ Idle          any ──Stop──▶ Stopped ──Start──▶ Dialing
 //! any but Idle, Stopped ──Replaced──▶ Dialing          any ──Close──▶ Closed, for good
 //! ```
-//! Every attempt has a generation; late news of an old one is ignored. The one timer that runs is read off the phase,
-//! so none can outlive it.
+//! Every attempt has a generation; late events of an old generation are ignored. The only timer is derived from the
+//! phase, so none can outlive it.
 
 use std::time::Duration;
 
@@ -22,15 +22,15 @@ mod outcome;
 
 pub(super) use outcome::{Dialed, DownCause};
 
-/// A connection that held this long starts again from the foot of the ladder.
+/// A connection that was up this long resets the restart ladder.
 pub(super) const STABLE: Duration = Duration::from_secs(30);
-/// One that has answered calls does so after this time.
+/// A connection that has answered calls resets it after this time.
 pub(super) const STABLE_IN_USE: Duration = Duration::from_secs(10);
-/// What refuses our credentials is asked again no sooner than this: they may be granted later.
+/// The shortest delay after refused credentials: they may be granted later.
 const REFUSED: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(60)];
-/// The longest wait that a server can ask for, unless the policy has a longer one.
+/// The longest delay that a server can ask for, unless the policy has a longer one.
 const LONGEST_ASKED: Duration = Duration::from_secs(60);
-/// How often a handshake is tried that a retry is not likely to cure.
+/// How many times a handshake is tried after failures that a retry is unlikely to fix.
 const INCURABLE_ATTEMPTS: u32 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) enum Phase {
         generation: u64,
         ladder: Ladder,
         health: Health,
-        /// It has held for [`STABLE_IN_USE`], without having been of use by then.
+        /// It was up for [`STABLE_IN_USE`] without having answered a call.
         held: bool,
     },
     /// The next attempt is due after `delay`.
@@ -54,7 +54,7 @@ pub(super) enum Phase {
         reason: Reason,
         delay: Duration,
     },
-    /// Nothing more is tried until somebody asks.
+    /// No more attempts until one is requested.
     Down {
         ladder: Ladder,
         reason: Reason,
@@ -64,27 +64,27 @@ pub(super) enum Phase {
     Closed,
 }
 
-/// How far the restarts have come since the connection was last stable.
+/// The restart progress since the connection was last stable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ladder {
     pub(super) attempts: u32,
     pub(super) restarts: u32,
-    /// How many of the attempts since it was last up were incurable.
+    /// How many attempts since it was last up had errors that a retry is unlikely to fix.
     pub(super) incurable: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     Sound,
-    /// A call timed out or an answer was odd: a probe finds out.
+    /// A call timed out or an answer was invalid: a probe decides.
     Doubtful,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Somebody asks for a connection.
+    /// A connection is requested.
     Start,
-    /// A call needs one; what is down for a reason stays down.
+    /// A call needs a connection; what is down for a reason stays down.
     Wake,
     Dialed {
         generation: u64,
@@ -95,13 +95,13 @@ pub(super) enum Event {
         reason: Reason,
         cause: DownCause,
     },
-    /// The server forgot the session; `served` tells whether that had been of any use.
+    /// The server forgot the session; `served` is whether the session had answered a call.
     Expired {
         generation: u64,
         served: bool,
     },
     RetryDue,
-    /// It has held for [`STABLE_IN_USE`].
+    /// It was up for [`STABLE_IN_USE`].
     Held {
         generation: u64,
     },
@@ -115,11 +115,11 @@ pub(super) enum Event {
         generation: u64,
         alive: bool,
     },
-    /// Nobody has called for long enough.
+    /// There was no call for the idle limit.
     Idled {
         generation: u64,
     },
-    /// The definition is another one now.
+    /// The definition was replaced.
     Replaced,
     Stop,
     Close,
@@ -127,11 +127,11 @@ pub(super) enum Event {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Begin this attempt.
+    /// Start this attempt.
     Dial { generation: u64 },
-    /// Find out whether the server lives.
+    /// Probe whether the server is alive.
     Probe { generation: u64 },
-    /// The link is of no use any more; calls that can still end by themselves may.
+    /// The link is lost; calls that can still finish may.
     LetGo,
     /// End the attempt or the link, and every call on it.
     HangUp,
@@ -155,7 +155,7 @@ impl Phase {
                 dial(Ladder::default(), Reason::Manual, last)
             }
             (Phase::Waiting { ladder, .. }, Start) => dial(ladder, Reason::Manual, last),
-            // Whoever asks joins what is under way.
+            // A request joins the attempt in progress.
             (Phase::Dialing { .. } | Phase::Ready { .. }, Start) => (self, vec![]),
             (_, Event::Wake) => (self, vec![]),
 
@@ -240,7 +240,7 @@ impl Phase {
                 effects.extend(dialling);
                 (phase, effects)
             }
-            // News of an attempt that is over, of a timer that was stopped, or of a doubt that is known already.
+            // Events of a finished attempt, of a stopped timer, or of a suspicion that is already known.
             (
                 _,
                 Event::Dialed { .. }
@@ -272,7 +272,7 @@ impl Phase {
         }
     }
 
-    /// The timer that runs in this phase: how long after the phase began, or after the link came up, and what it brings.
+    /// The timer of this phase: its delay after the phase began or the link came up, and its event.
     pub(super) fn timer(self) -> Option<(Duration, Event)> {
         match self {
             Phase::Waiting { delay, .. } => Some((delay, Event::RetryDue)),
@@ -301,7 +301,7 @@ impl Phase {
         }
     }
 
-    /// Whether the last error says why it is not up.
+    /// Whether the last error explains why it is not up.
     pub(super) fn has_error(self) -> bool {
         match self {
             Phase::Dialing { .. } | Phase::Waiting { .. } | Phase::Down { .. } => true,
@@ -309,7 +309,7 @@ impl Phase {
         }
     }
 
-    /// Whether the tools are still there to be called, now or after a wait.
+    /// Whether the tools can still be called, now or after a wait.
     pub(super) fn keeps_tools(self) -> bool {
         !matches!(self, Phase::Down { .. } | Phase::Stopped | Phase::Closed)
     }
@@ -324,7 +324,7 @@ impl Phase {
         }
     }
 
-    /// Why it is not simply up.
+    /// The reason of the current, next or last attempt; `None` in the other phases.
     pub(super) fn reason(self) -> Option<Reason> {
         match self {
             Phase::Dialing { reason, .. }
@@ -341,9 +341,9 @@ fn dial(ladder: Ladder, reason: Reason, last: u64) -> Step {
     (Phase::Dialing { generation, ladder, reason }, vec![Effect::Dial { generation }])
 }
 
-/// A server that answers and only forgets its sessions is healthy: a session that was of use is renewed at once, as
-/// often as it takes. One that is forgotten before it was of any use is renewed once; then the ladder keeps us from
-/// spinning.
+/// A server that answers but forgets its sessions is healthy. A session that has answered calls is renewed at once,
+/// every time. One that was forgotten before any answer is renewed once; after that the restart ladder prevents a busy
+/// loop.
 fn renew(ladder: Ladder, served: bool, policy: &RestartPolicy) -> Phase {
     if !served && ladder.restarts > 0 {
         return restart(ladder, Reason::SessionExpired, policy);
@@ -352,12 +352,12 @@ fn renew(ladder: Ladder, served: bool, policy: &RestartPolicy) -> Phase {
     Phase::Waiting { ladder, reason: Reason::SessionExpired, delay: Duration::ZERO }
 }
 
-/// The next rung of the ladder, or its end.
+/// The next step of the restart ladder, or its end.
 fn restart(ladder: Ladder, reason: Reason, policy: &RestartPolicy) -> Phase {
     restart_after(DownCause::Failed, ladder, reason, policy)
 }
 
-/// The same after a loss of this cause, which the end of the ladder shows.
+/// Same, after a loss with this cause, which is reported at the end of the ladder.
 fn restart_after(
     cause: DownCause,
     ladder: Ladder,

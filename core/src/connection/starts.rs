@@ -1,6 +1,6 @@
-//! Limits how many programs start at the same time. Each takes a permit; the others queue, those that somebody waits for
-//! first. A permit is returned when the server has answered its first request or has ended, or when it has used no CPU for
-//! a moment: then it waits for something that more starts do not slow down. While cores are idle, there are more permits.
+//! Limits how many programs start at the same time. Each takes a permit; the others queue, with awaited ones first. A
+//! permit is returned when the server has answered its first request or has ended, or when it has used no CPU for a
+//! moment: it then waits for something that more starts do not slow down. While cores are idle, there are more permits.
 //! Invariant: a permit, or the place in the queue for it, is returned when its [`StartPermit`] is dropped.
 
 use std::collections::HashMap;
@@ -19,11 +19,11 @@ use crate::sync::lock;
 const SAMPLE: Duration = Duration::from_millis(100);
 /// A program without activity in this many samples counts as silent.
 const SILENT_SAMPLES: u32 = 3;
-/// Where activity cannot be seen, a permit is returned after this time.
+/// If activity cannot be measured, a permit is returned after this time.
 const BLIND: Duration = Duration::from_secs(1);
-/// Places for each core. Programs that start wait for their disk too, so one would leave cores idle.
+/// Permits per core. Starting programs also wait for the disk, so one per core would leave cores idle.
 const PERMITS: usize = 4;
-/// How many more there may be for each core while cores are idle, and after how many idle samples.
+/// How many extra permits per core there may be while cores are idle, and after how many idle samples.
 const EXTRA_PERMITS: usize = 12;
 const IDLE_SAMPLES: u32 = 2;
 
@@ -44,7 +44,7 @@ impl StartRequest {
         Arc::new(StartRequest { awaited: awaited.into() })
     }
 
-    /// Somebody waits for the start from now on.
+    /// Marks the start as awaited.
     pub(super) fn promote(&self) {
         self.awaited.store(true, Ordering::Relaxed);
     }
@@ -56,11 +56,11 @@ pub(super) struct StartPermit {
 }
 
 impl StartPermit {
-    /// Waits for a permit, for as long as it takes.
+    /// Waits for a permit, without a limit.
     pub(super) async fn acquire(request: &Arc<StartRequest>) -> StartPermit {
         let starts = STARTS.get();
         let (number, turn) = lock(&starts.0).enter(request.clone());
-        // Made before the wait: whoever gives up leaves the queue.
+        // Made before the wait, so that dropping the future leaves the queue.
         let permit = StartPermit { number };
         if let Some(turn) = turn {
             starts.watch();
@@ -82,7 +82,7 @@ impl Drop for StartPermit {
 }
 
 impl StartLimiter {
-    /// Samples the starting programs while somebody queues.
+    /// Samples the starting programs while others queue.
     fn watch(&'static self) {
         if std::mem::replace(&mut lock(&self.0).is_watched, true) {
             return;
@@ -111,16 +111,16 @@ impl StartLimiter {
     }
 }
 
-/// The bookkeeping, without any waiting.
+/// The bookkeeping, without waiting.
 struct Queue {
     cores: usize,
     permits: usize,
-    /// How often in a row cores were idle while somebody queued.
+    /// How many samples in a row found idle cores while others queued.
     idle_samples: u32,
     last: u64,
-    /// Who has a permit.
+    /// The holders of a permit.
     starting: HashMap<u64, Option<Program>>,
-    /// In the order in which they came.
+    /// The queue, in order of arrival.
     waiting: Vec<Waiting>,
     is_watched: bool,
 }
@@ -151,7 +151,7 @@ impl Queue {
         }
     }
 
-    /// Tells when the turn has come, unless that is now.
+    /// Takes a permit, or a place in the queue with a receiver that signals the permit.
     fn enter(&mut self, request: Arc<StartRequest>) -> (u64, Option<oneshot::Receiver<()>>) {
         self.last += 1;
         let number = self.last;
@@ -187,7 +187,7 @@ impl Queue {
         self.starting.iter().filter_map(program).collect()
     }
 
-    /// Takes the permits of programs that have fallen silent or are gone.
+    /// Returns the permits of programs that are silent or gone.
     fn note_programs(&mut self, activities: Vec<(u64, Option<Activity>)>) {
         for (number, activity) in activities {
             let Some(Some(program)) = self.starting.get_mut(&number) else { continue };
@@ -206,7 +206,7 @@ impl Queue {
         }
     }
 
-    /// Makes more permits while half of the cores have nothing to do: those that start wait for something else then.
+    /// Adds permits while half of the cores are idle: the starting programs then wait for something else.
     fn note_machine(&mut self, running: Option<usize>) {
         let is_idle = running.is_some_and(|running| running <= (self.cores / 2).max(1));
         self.idle_samples = if is_idle { self.idle_samples + 1 } else { 0 };
@@ -221,13 +221,13 @@ impl Queue {
             let next = self.waiting.iter().position(is_awaited).unwrap_or(0);
             let Waiting { number, turn, .. } = self.waiting.remove(next);
             self.starting.insert(number, None);
-            // One that is gone meanwhile leaves by its `StartPermit`.
+            // A start that is gone in the meantime leaves through its `StartPermit`.
             let _ = turn.send(());
         }
     }
 }
 
-/// How many tasks of the machine use a core or wait for one, this one among them; nothing where that cannot be seen.
+/// How many tasks of the machine are running or runnable, including this one; `None` if that cannot be read.
 fn running_tasks() -> Option<usize> {
     let load = std::fs::read_to_string("/proc/loadavg").ok()?;
     load.split(' ').nth(3)?.split('/').next()?.parse().ok()
@@ -250,7 +250,7 @@ mod tests {
         Some(Activity { ticks, is_running: false })
     }
 
-    /// The numbers of those who queue.
+    /// The numbers of the queued requests.
     fn waiting(queue: &Queue) -> Vec<u64> {
         queue.waiting.iter().map(|waiting| waiting.number).collect()
     }

@@ -1,6 +1,6 @@
-//! Owns the parts of an error that are types of their own: where it failed, whether the tool ran, what the server
-//! answered, where the restart stands, and what caused it.
-//! Invariant: the words of [`Stage`] and [`Executed`] are stable and the same in Rust, Python and Node.
+//! Owns the parts of an error that are their own types: the stage, whether the tool ran, the server's answer, the state
+//! of the restart, and the cause.
+//! Invariant: the names of [`Stage`] and [`Executed`] are stable and the same in Rust, Python and Node.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::Error;
 
-/// The step that failed.
+/// The stage that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Stage {
-    /// Looking up the values of the definition.
+    /// Resolving the values of the definition.
     Resolve,
     /// Finding and starting the program.
     Spawn,
@@ -28,7 +28,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The stable word: `resolve`, `spawn`, `dial`, `handshake`, `list_tools` or `call`.
+    /// The stable name: `resolve`, `spawn`, `dial`, `handshake`, `list_tools` or `call`.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Resolve => "resolve",
@@ -45,11 +45,11 @@ impl Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Executed {
-    /// It provably never left, or was never read.
+    /// It provably was never sent, or never read.
     No,
     /// The server answered.
     Yes,
-    /// It left, and nobody knows what became of it.
+    /// It was sent, and the outcome is unknown.
     Unknown,
 }
 
@@ -71,31 +71,31 @@ impl Executed {
 pub struct RpcError {
     /// JSON-RPC error code.
     pub code: i64,
-    /// The server's words.
+    /// The server's message.
     pub message: String,
-    /// Whatever else the server attached; what is over its `textBytes` limit as the text that the JSON begins with.
+    /// Other data from the server; data over the `textBytes` limit becomes the beginning of its JSON text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
 }
 
-/// Where a restart stands, when a call comes while its server is down.
+/// The state of a restart, for a call that comes while its server is down.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Restart {
-    /// How many attempts there have been since the server was last stable.
+    /// The number of attempts since the server was last stable.
     pub attempt: u32,
-    /// When the next attempt is due, in milliseconds from now; absent while one is under way.
+    /// When the next attempt is due, in milliseconds from now; absent while one is running.
     pub next_retry_ms: Option<u64>,
     /// How the last attempt failed.
     pub last_error: Option<Error>,
 }
 
-/// What an error follows from.
+/// The cause of an error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Another error of ours: how the server failed that a call needed.
+    /// Another mcpool error: the server's failure behind the error of a call.
     Error(Error),
     /// An error of the system or of a library.
     Foreign(ForeignError),
@@ -105,9 +105,9 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ForeignError {
-    /// Its words.
+    /// Its message.
     pub message: String,
-    /// The system's number for it.
+    /// Its errno.
     pub errno: Option<i32>,
 }
 
@@ -133,7 +133,8 @@ impl From<ForeignError> for Cause {
     }
 }
 
-/// The words of an I/O error hold no value of a definition; other errors are masked by whoever makes a [`ForeignError`].
+/// The message of an I/O error contains no value of a definition; other errors are masked before they become a
+/// [`ForeignError`].
 impl From<&std::io::Error> for Cause {
     fn from(error: &std::io::Error) -> Self {
         Cause::Foreign(ForeignError { message: error.to_string(), errno: error.raw_os_error() })

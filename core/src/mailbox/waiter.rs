@@ -1,5 +1,5 @@
-//! Owns who waits for the end of a call: a Rust future, a host loop, or a proxy of one of them.
-//! Invariant: a waiter is told the end once; telling it takes it.
+//! Owns the waiter of a call: a Rust future, a host loop, or a proxy of one of them.
+//! Invariant: a waiter gets the outcome once; delivering it consumes the waiter.
 
 use std::sync::Arc;
 
@@ -10,35 +10,35 @@ use crate::error::Result;
 use crate::question::Question;
 use crate::result::ToolResult;
 
-/// A host loop that waits for a call: where the letters go, and under which key.
+/// A host loop that waits for a call: its mailbox and its key.
 #[derive(Clone)]
 pub struct Address {
     /// The loop's mailbox.
     pub mailbox: Arc<Mailbox>,
-    /// The loop's own name for this call.
+    /// The loop's own key of this call.
     pub key: u64,
 }
 
-/// Who waits for the end of a call.
+/// The waiter of a call.
 pub(crate) enum Waiter {
     Future(oneshot::Sender<Result<ToolResult>>),
     Loop(Address),
-    /// Somebody who acts on the end of the call before the one who waits hears of it.
+    /// A proxy that handles the end of the call before the actual waiter does.
     Proxy(Arc<dyn WaiterProxy>),
 }
 
-/// Stands between a call and the one who waits for it.
+/// Stands between a call and its waiter.
 pub(crate) trait WaiterProxy: Send + Sync {
-    /// The call has ended, as far as it went.
+    /// The call has ended with this outcome.
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>);
-    /// Puts a question to the one who waits; see [`Waiter::ask`].
+    /// Passes a question to the waiter; see [`Waiter::ask`].
     fn ask(&self, question: Question);
-    /// The server has told of progress.
+    /// The server has reported progress.
     fn note_progress(&self) {}
 }
 
 impl Waiter {
-    /// Puts a question to the one who waits. A Rust future answers none: the question is dropped, which ends it.
+    /// Passes a question to the waiter. A Rust future cannot answer: the question is dropped, which ends it.
     pub(crate) fn ask(&self, question: Question) {
         match self {
             Waiter::Future(_) => {}
@@ -49,7 +49,7 @@ impl Waiter {
         }
     }
 
-    /// Tells a proxy, which may keep the time of the call, that there is progress.
+    /// Notifies a proxy, which may track the time of the call, of progress.
     pub(crate) fn note_progress(&self) {
         if let Waiter::Proxy(proxy) = self {
             proxy.note_progress();
@@ -58,7 +58,7 @@ impl Waiter {
 
     pub(crate) fn finish(self, outcome: Result<ToolResult>) {
         match self {
-            // A receiver that is gone has cancelled.
+            // A dropped receiver has cancelled.
             Waiter::Future(sender) => drop(sender.send(outcome)),
             Waiter::Proxy(proxy) => proxy.finish(outcome),
             Waiter::Loop(Address { mailbox, key }) => mailbox.post(

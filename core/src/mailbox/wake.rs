@@ -1,5 +1,5 @@
-//! Owns the descriptor that an event loop watches: readable after a signal, until it is reset. On Linux it is an epoll set,
-//! to which the loop can add descriptors that it reads itself.
+//! Owns the descriptor that an event loop watches: readable from a signal until it is reset. On Linux it is an epoll
+//! set, to which the loop can add descriptors that it reads itself.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

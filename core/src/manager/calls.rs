@@ -1,5 +1,5 @@
-//! Owns the way of a call from the manager to a session, in four steps: look the tool up, check that it may be called,
-//! choose the route (`route`), go. A call whose server is not up yet, or not any more, is carried out by `pending`.
+//! Owns the path of a call from the manager to a session: look up the tool, check that it may be called, choose the
+//! route (`route`), send. `pending` handles a call whose server is not up.
 
 use std::future::Future;
 
@@ -24,22 +24,22 @@ pub use handle::CallHandle;
 use handle::{CallFuture, Handle};
 use route::CheckedCall;
 
-/// Which tool is meant.
+/// Names the tool to call.
 #[derive(Clone, Copy, Debug)]
 pub enum ToolRef<'a> {
-    /// By server and the server's own name for it.
+    /// By server and raw tool name.
     Of {
         /// The server.
         server: &'a str,
         /// The raw tool name.
         tool: &'a str,
     },
-    /// By the name in the catalog.
+    /// By name in the catalog.
     Named(&'a str),
 }
 
 impl Manager {
-    /// Calls a tool. Dropping the future gives the call up and tells the server.
+    /// Calls a tool. Dropping the future cancels the call and notifies the server.
     ///
     /// ```no_run
     /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
@@ -61,7 +61,7 @@ impl Manager {
         self.start_call(ToolRef::Of { server, tool }, arguments, options)
     }
 
-    /// Calls a tool by its name in the catalog. Dropping the future gives the call up and tells the server.
+    /// Calls a tool by its name in the catalog. Dropping the future cancels the call and notifies the server.
     pub fn call(
         &self,
         name: &str,
@@ -82,7 +82,7 @@ impl Manager {
         CallFuture::new(sent, answer)
     }
 
-    /// Calls a tool for a host loop: the letters go to `address`. An error here means that no letter comes.
+    /// Calls a tool for a host loop: the letters go to `address`. If this returns an error, no letter follows.
     #[doc(hidden)]
     pub fn submit(
         &self,
@@ -107,7 +107,7 @@ impl Manager {
         self.send(tool, arguments, options, waiter)
     }
 
-    /// Sends the call or leaves it to a task; an error means that the tool did not run.
+    /// Sends the call or passes it to a task; an error means that the tool did not run.
     fn send(
         &self,
         tool: ToolRef<'_>,

@@ -1,4 +1,4 @@
-//! Owns bringing servers up: all at once, behind the startup gate, with what the cache knows for those that are late.
+//! Owns connecting servers: all in parallel, within the startup gate, with cached tools for late servers.
 
 use std::future::Future;
 use std::pin::pin;
@@ -23,29 +23,28 @@ use crate::runtime;
 use crate::status::State;
 use crate::tool::Tools;
 
-/// How a `connect_all` went.
+/// The outcome of `connect_all`.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct ConnectReport {
     /// Servers that are up.
     pub connected: Vec<String>,
-    /// Servers whose tools are known from the cache only, so far; calls wait for them.
+    /// Servers whose tools are known only from the cache so far; calls wait for them.
     pub deferred: Vec<String>,
-    /// Servers whose first attempt goes on, and of which nothing is known yet.
+    /// Servers whose first attempt is still running, with no known tools yet.
     pub pending: Vec<String>,
-    /// Servers whose first attempt failed, and why; their restart policy goes on behind.
+    /// Servers whose first attempt failed, and why; their restart policy continues in the background.
     pub failed: IndexMap<String, Error>,
-    /// Servers whose source is not trusted; also those that would take the place of one of the user's, which is used
-    /// meanwhile.
+    /// Servers whose source is not trusted. This includes servers that would replace one of the user's, which is used
+    /// instead until then.
     pub blocked: Vec<String>,
     /// Servers that are switched off.
     pub disabled: Vec<String>,
-    /// How long each server took.
+    /// How long each server took to connect.
     pub durations_ms: IndexMap<String, f64>,
 }
 
-/// One server's start. It does not keep the manager's hold on the connection: a manager that is forgotten meanwhile ends
-/// it.
+/// One server's start. It does not keep the manager's hold on the connection: dropping the manager ends the start.
 pub(super) struct ServerStart {
     name: String,
     required: bool,
@@ -55,7 +54,7 @@ pub(super) struct ServerStart {
     state: StartState,
 }
 
-/// The startup gate: how long servers are waited for, and what stands in for those that are late.
+/// The startup gate: how long to wait for servers, and what replaces those that are late.
 #[derive(Clone)]
 pub(super) struct Gate {
     clock: Clock,
@@ -67,9 +66,9 @@ pub(super) struct Gate {
 }
 
 enum StartState {
-    /// A lazy server that may not have to run.
+    /// A lazy server that may not need to run.
     Undecided(Arc<Connection>),
-    /// Without a connection while it is not known whether it is trusted.
+    /// Without a connection while the trust decision is open.
     Running(Option<Arc<Connection>>, JoinHandle<(Result<()>, Instant)>),
     Settled(Outcome, Instant),
 }
@@ -88,10 +87,10 @@ impl ServerStart {
 }
 
 impl Manager {
-    /// Connects all enabled servers at once. Returns when each is up or has failed, or when the gate closes: then
-    /// servers that are late are represented by the tools that the cache knows, and come up behind; for a late server
-    /// without a cache it waits, within the server's own timeout.
-    /// One server's failure is in the report; only a `required` server's makes this an error.
+    /// Connects all enabled servers in parallel. Returns when each is up or has failed, or when the startup gate
+    /// closes. Servers that are late then get their cached tools and continue to connect in the background. For a late
+    /// server without cached tools it waits, within the server's own timeout.
+    /// A failing server is in the report; only a failing `required` server makes this an error.
     ///
     /// ```no_run
     /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
@@ -115,7 +114,7 @@ impl Manager {
             drop(manager);
             let mut report = gate.pass(starts).await?;
             report.blocked.extend(held_back);
-            // A yes replaces servers: not while they are being connected.
+            // A yes replaces servers, so it must not be applied while they connect.
             if let Some(manager) = me.upgrade() {
                 manager.ask_about_held_back();
             }
@@ -123,7 +122,7 @@ impl Manager {
         })
     }
 
-    /// Connects one server and waits for the end of the attempt; does nothing when it is connected.
+    /// Connects one server and waits for the attempt to end; does nothing when it is connected.
     pub fn connect(&self, server: &str) -> impl Future<Output = Result<()>> + Send + use<> {
         let (manager, name) = (self.clone(), server.to_owned());
         on_runtime(async move {
@@ -178,7 +177,7 @@ impl Manager {
                 Access::Pending(held) => timeout_at(deadline, held).await.ok_or_else(late)??,
                 Access::Refused(error) => return Err(error),
             };
-            // The server's own timeout does not run while its program waits for its turn to start.
+            // The server's own timeout does not include the wait for a start permit.
             let (mut ready, before) = (pin!(connection.ready()), connection.queued());
             let mut late_by = Duration::ZERO;
             loop {
@@ -198,7 +197,7 @@ impl Manager {
     }
 }
 
-/// The outcome, or nothing when the deadline, if there is one, has passed before.
+/// The outcome, or `None` if the deadline passes first.
 async fn timeout_at<T>(
     deadline: Option<tokio::time::Instant>,
     outcome: impl Future<Output = T>,
@@ -210,8 +209,8 @@ async fn timeout_at<T>(
 }
 
 impl Inner {
-    /// What bounds the attempts to connect this server. Programs queue for the machine, whoever starts them, unless the
-    /// manager has a bound of its own.
+    /// Limits the attempts to connect this server. Programs share the machine's start queue, unless the manager has its
+    /// own limit.
     pub(super) fn slots_for(&self, server: &Server) -> Option<Arc<Semaphore>> {
         let is_program =
             server.declared.config.as_ref().is_ok_and(|config| config.transport.is_stdio());
@@ -219,7 +218,7 @@ impl Inner {
         (!unbounded).then(|| self.connect_slots.clone())
     }
 
-    /// Begins to connect these servers.
+    /// Starts connecting these servers.
     pub(super) async fn begin_starts(&self, servers: Vec<Arc<Server>>) -> (Gate, Vec<ServerStart>) {
         self.refresh_trust(servers.iter().map(|server| &server.declared)).await;
         let gate = Gate {
@@ -268,7 +267,7 @@ impl Gate {
         let awaited =
             starts.iter_mut().filter(|start| waits || start.required || start.is_finished());
         settle_all(awaited).await;
-        // Closed meanwhile: what came up is down again.
+        // The manager was closed in the meantime, and its connections with it.
         if self.slots.is_closed() {
             return Err(Error::closed());
         }
@@ -291,7 +290,7 @@ impl Gate {
         StartState::Running(None, task)
     }
 
-    /// Starts the lazy servers of which no tools are known. The others are on their way meanwhile.
+    /// Starts the lazy servers without known tools, while the others connect.
     async fn decide(&self, starts: &mut [ServerStart]) {
         for start in starts {
             if let StartState::Undecided(connection) = &start.state {
@@ -311,7 +310,7 @@ impl Gate {
             && (known || connection.adopt(self.cached(start).await).await)
     }
 
-    /// Shows the cached tools of servers that are late.
+    /// Shows the cached tools of late servers.
     async fn use_cache_for_late(&self, starts: &mut [ServerStart]) {
         for start in starts.iter_mut().filter(|start| !start.required) {
             let finished = start.is_finished();
@@ -341,14 +340,13 @@ impl Gate {
     }
 }
 
-/// Not too many attempts at once, and in the order in which they were asked for; one that waits for its turn ends with
-/// the manager.
+/// Limits concurrent attempts, in the order of the requests; a queued attempt ends with the manager.
 pub(super) fn connect_in_turn(
     connection: Arc<Connection>,
     slots: Option<Arc<Semaphore>>,
 ) -> impl Future<Output = Result<()>> + Send {
     let mut turn = slots.map(|slots| Box::pin(slots.acquire_owned()));
-    // Asked once now: that takes the place in the queue.
+    // Polled once now, to take the place in the queue.
     let at_once = turn.as_mut().and_then(|turn| turn.now_or_never());
     async move {
         let slot = match (at_once, turn) {

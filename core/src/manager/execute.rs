@@ -1,4 +1,4 @@
-//! Owns calls for agents: text for the model whatever happens, also for hosts that have errors of their own.
+//! Owns calls for agents: they always produce text for the model, also for hosts with their own errors.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -13,7 +13,7 @@ use crate::redact::Mask;
 use crate::result::ToolOutput;
 use crate::result::{Failure, ForModel, Origin};
 
-/// The way from a tool back to its manager, which it does not keep alive.
+/// A weak reference from a tool to its manager.
 #[derive(Clone)]
 struct WeakManager(ProcessLocal<Weak<Inner>>);
 
@@ -50,7 +50,7 @@ impl ToolExecutor for WeakManager {
                 Ok(call) => call.await,
                 Err(error) => Err(error.with_executed(Executed::No)),
             };
-            // Read after the call: the call may have started the server, and its secrets are known only then.
+            // Read after the call, because the call may have started the server and its secrets are known only then.
             let origin = outcome.as_ref().ok().and_then(|result| result.origin()).cloned();
             let origin = origin.unwrap_or_else(|| manager.origin(of.server(), of.raw_name()));
             ToolOutput::new(origin, provider, outcome)
@@ -69,7 +69,7 @@ impl Manager {
         Arc::new(WeakManager(ProcessLocal::new(self.0.me.clone())))
     }
 
-    /// What a model is told where a call has no result, for hosts that have errors of their own.
+    /// The text for the model when a call has no result, for hosts with their own errors.
     #[doc(hidden)]
     pub fn failure_for_model(&self, server: &str, tool: &str, failure: Failure<'_>) -> ForModel {
         self.origin(server, tool).present_failure(&failure)
@@ -79,7 +79,7 @@ impl Manager {
         let known = self.0.servers.load().get(server).cloned();
         let (presenter, mask) = match known {
             Some(known) => (known.presenter().clone(), known.mask()),
-            // Its definition is gone since.
+            // Its definition was removed since.
             None => {
                 (self.0.presenter_settings.with_limit(server, MAX_RESULT_CHARS), Mask::default())
             }

@@ -1,4 +1,4 @@
-//! Owns changing a manager's servers while it runs: what is the same stays untouched, the rest is applied as a
+//! Owns changing a manager's servers while it runs: unchanged servers are not touched, the rest is applied as a
 //! difference.
 
 use std::sync::Arc;
@@ -22,19 +22,19 @@ use crate::sync::lock;
 pub struct ReloadReport {
     /// New servers.
     pub added: Vec<String>,
-    /// Servers that are gone.
+    /// Removed servers.
     pub removed: Vec<String>,
     /// Servers that were replaced by another definition of the same name.
     pub restarted: Vec<String>,
     /// Servers whose settings changed while they ran on.
     pub updated: Vec<String>,
-    /// Servers that nothing happened to.
+    /// Servers without any change.
     pub unchanged: Vec<String>,
-    /// How connecting the added and restarted ones went.
+    /// How connecting the added and restarted servers went.
     pub connect: ConnectReport,
 }
 
-/// One reload at a time, from reading to the end: an older config never comes after a newer one.
+/// Serialises reloads from the read to the end, so that an older config never overwrites a newer one.
 pub(super) type Turn<'a> = tokio::sync::MutexGuard<'a, ()>;
 
 /// How a server that is in both configs has changed.
@@ -82,7 +82,7 @@ impl Inner {
         }
     }
 
-    /// Applies the difference to this config; whoever read it has waited for `_turn` before.
+    /// Applies the difference to this config. The caller holds `_turn` since before it read the config.
     pub(super) async fn apply(&self, config: Config, _turn: Turn<'_>) -> Result<ReloadReport> {
         self.check_open()?;
         let Config { servers, mut warnings, project } = config;
@@ -102,7 +102,7 @@ impl Inner {
         let mut coming = Vec::new();
         let mut filtered = Vec::new();
         let mut resourced = Vec::new();
-        // What is trusted may have changed too.
+        // The stored trust may have changed too.
         self.refresh_trust(servers.iter().map(|(_, declared)| declared)).await;
         self.project.store(Arc::new(project));
         self.ask_about_held_back();
@@ -182,7 +182,7 @@ impl Inner {
         for name in filtered {
             self.emit_tool_count(&name);
         }
-        // A server that is replaced waits for its predecessor's end by itself.
+        // A replaced server waits by itself for the end of its predecessor.
         let (gate, starts) = self.begin_starts(coming).await;
         let (connected, _) = tokio::join!(gate.pass(starts), join_all(ending));
         report.connect = connected?;

@@ -1,4 +1,4 @@
-//! Owns what a manager knows of one server: its definition, and the hold on its connection while there is one.
+//! Owns a manager's state of one server: its definition, and the hold on its connection while there is one.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -22,18 +22,18 @@ use crate::sync::lock;
 pub(super) struct Server {
     pub(super) name: String,
     pub(super) declared: Declared,
-    /// How its results are shown to a model.
+    /// How its results are presented to a model.
     presenter: Arc<Presenter>,
     pub(super) offer: Arc<Offer>,
     lease: ArcSwapOption<Lease>,
     not_held: Mutex<NotHeld>,
-    /// The end of the connection that was released last; everybody who releases it waits for the same one.
+    /// The end of the connection that was released last; every release waits for the same one.
     ending: Mutex<Completion>,
-    /// Rings when the manager lets go of it.
+    /// Signalled when the manager releases the connection.
     left: Arc<Notify>,
 }
 
-/// How a manager shows the results of all its servers to a model.
+/// How a manager presents the results of all its servers to a model.
 #[derive(Clone)]
 pub(super) struct PresenterSettings {
     pub(super) wrap: bool,
@@ -60,7 +60,7 @@ enum NotHeld {
     NeverAsked,
     Refused(Error),
     Left,
-    /// The manager is done with it.
+    /// The manager has released it.
     Closed,
 }
 
@@ -83,7 +83,7 @@ impl Server {
         })
     }
 
-    /// The same hold under another definition of the same server.
+    /// The same hold with a new definition of the same server.
     pub(super) fn redefined(
         &self,
         declared: Declared,
@@ -111,7 +111,7 @@ impl Server {
         &self.presenter
     }
 
-    /// What hides the values that it was given, as far as it was started.
+    /// The mask for the values that the server was given, if it was started.
     pub(super) fn mask(&self) -> Mask {
         let lease = self.lease();
         let published = lease.as_ref().map(|lease| lease.connection().published());
@@ -141,7 +141,7 @@ impl Server {
         self.lease.load()
     }
 
-    /// The connection, held from now on.
+    /// Acquires the connection and holds it.
     pub(super) fn hold(
         &self,
         acquire: impl FnOnce(&ServerConfig) -> Result<Lease>,
@@ -167,17 +167,17 @@ impl Server {
         }
     }
 
-    /// Whether the manager has let go of it on purpose.
+    /// Whether the manager released the connection on purpose.
     pub(super) fn was_left(&self) -> bool {
         self.lease().is_none() && matches!(*lock(&self.not_held), NotHeld::Left | NotHeld::Closed)
     }
 
-    /// Whether it could not be had when it was last asked for.
+    /// Whether the last attempt to acquire the connection failed.
     pub(super) fn was_refused(&self) -> bool {
         matches!(*lock(&self.not_held), NotHeld::Refused(_))
     }
 
-    /// Whether it is not started, or not dialled, because its source is not trusted.
+    /// Whether it is not started or dialled because its source is not trusted.
     pub(super) fn is_blocked(&self) -> bool {
         let not_held = lock(&self.not_held);
         match &*self.lease() {
@@ -190,7 +190,7 @@ impl Server {
         self.left.clone()
     }
 
-    /// Lets go of the connection; resolves when that has ended, if it has to.
+    /// Releases the connection; resolves when the connection has ended, if it has to end.
     pub(super) fn leave(&self, how: Release) -> Completion {
         let mut not_held = lock(&self.not_held);
         *not_held = match how {

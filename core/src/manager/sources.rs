@@ -1,6 +1,6 @@
-//! Owns where a manager's config comes from, and reading it again: from a file, from everything that discovery finds, or
-//! from the program itself.
-//! Invariant: files are read off the runtime's worker; a config that cannot be read, or that is empty now, changes nothing.
+//! Owns where a manager's config comes from, and reading it again: from a file, from discovery, or from code.
+//! Invariant: files are read off the runtime's workers; a config that is unreadable or has become empty changes
+//! nothing.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -25,8 +25,8 @@ pub(super) enum ConfigOrigin {
 }
 
 impl Manager {
-    /// A manager for the servers that the user already has. Files are read off the caller's thread, nothing is
-    /// started; [`Manager::reload`] looks again, and with [`ManagerOptions::watch`] it follows the files.
+    /// A manager for the servers that the user already has. Files are read off the caller's thread, and nothing is
+    /// started. [`Manager::reload`] repeats the discovery; [`ManagerOptions::watch`] follows the files.
     pub fn discover(
         discover: DiscoverOptions,
         options: ManagerOptions,
@@ -58,7 +58,7 @@ impl Manager {
         self.0.discovery.load_full()
     }
 
-    /// A manager for the servers of a config file; with [`ManagerOptions::watch`] it follows the file as it changes.
+    /// A manager for the servers of a config file; [`ManagerOptions::watch`] follows the file.
     pub fn open(path: impl AsRef<Path>, options: ManagerOptions) -> Result<Manager> {
         let path = std::path::absolute(path.as_ref()).map_err(|error| {
             Error::new(ErrorKind::ConfigIo, format!("The config file has no place: {error}"))
@@ -73,9 +73,8 @@ impl Manager {
         Ok(manager)
     }
 
-    /// Reads the config file again, or looks again for what can be discovered, and applies the difference: servers that
-    /// are the same keep their connections and calls, others are closed, connected or restarted; settings change in
-    /// place.
+    /// Reads the config file or the discovered files again and applies the difference. Unchanged servers keep their
+    /// connections and calls; others are closed, connected or restarted; settings change in place.
     ///
     /// ```no_run
     /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
@@ -113,7 +112,7 @@ impl Manager {
 }
 
 impl Inner {
-    /// Reads the config where it came from and applies the difference.
+    /// Reads the config from its origin and applies the difference.
     pub(super) async fn read_again(&self) -> Result<ReloadReport> {
         let turn = self.reloading.lock().await;
         match &self.origin {
@@ -140,8 +139,8 @@ impl Inner {
         }
     }
 
-    /// A file that cannot be read, or that is empty now, changes nothing: what it declared before stays, and hides what it
-    /// hid.
+    /// A file that is unreadable or has become empty changes nothing: its previous declarations stay, and still shadow
+    /// others.
     fn keep_servers_of_unreadable_files(&self, found: &mut Discovery) {
         let Discovery { config, files, .. } = found;
         let rank = |source: &Source| {
@@ -164,7 +163,7 @@ impl Inner {
     }
 }
 
-/// What is there, by what is trusted now; and what is wrong with the store of trust.
+/// Discovers with the trust that is stored now; also returns a problem with the trust store.
 async fn discover_now(
     options: DiscoverOptions,
     trust: Arc<TrustPolicy>,
@@ -180,7 +179,7 @@ async fn discover_now(
     })
 }
 
-/// Every file that discovery would read if it were there.
+/// Every file that discovery would read, if it existed.
 async fn files_to_watch(options: DiscoverOptions) -> Vec<PathBuf> {
     runtime::handle().spawn_blocking(move || candidates(&options)).await.unwrap_or_default()
 }

@@ -1,6 +1,6 @@
-//! Owns what telemetry says of a call, in the words of OpenTelemetry's conventions for MCP, once for all languages.
-//! Spans and metrics themselves belong to the host language, whose user has the provider.
-//! Invariant: no argument, no result and no session id; of a URL, host and port alone, unless error messages were asked for.
+//! Owns the telemetry attributes of a call, by OpenTelemetry's conventions for MCP, for all languages. The host
+//! language makes the spans and metrics, because its user configures the provider.
+//! Invariant: no argument, no result and no session id; of a URL only host and port, unless error messages are enabled.
 
 use std::borrow::Cow;
 
@@ -16,22 +16,22 @@ const METHOD: &str = "tools/call";
 /// Attributes of a span or of a measurement, by name.
 pub type Attributes = IndexMap<&'static str, Value>;
 
-/// What is known of a call when it begins; again at its end, when its server was not up before.
+/// What is known of a call at its start, and again at its end if its server was not up before.
 #[derive(Debug, Serialize)]
 pub struct CallTelemetry {
     /// The name of its span.
     pub span: String,
     /// The attributes of its span.
     pub attributes: Attributes,
-    /// The attributes of its duration: few different values each.
+    /// The attributes of its duration metric, each with low cardinality.
     pub measured: Attributes,
-    /// Whether its server was up, so that there is no more to be known.
+    /// Whether its server was up, so that nothing more will be known at the end.
     pub complete: bool,
-    /// Whether its span says the message of its error too.
+    /// Whether its span includes the error message.
     pub error_messages: bool,
 }
 
-/// The words that do not depend on the call.
+/// The attribute values that do not depend on the call.
 pub fn words() -> Value {
     json!({
         "scope": "mcpool",
@@ -51,7 +51,7 @@ pub fn words() -> Value {
 }
 
 impl Manager {
-    /// What telemetry says of a call of this tool; nothing where the manager's options say so.
+    /// The telemetry of a call of this tool; `None` if the manager's options disable it.
     pub fn telemetry(&self, tool: ToolRef<'_>) -> Option<CallTelemetry> {
         let telemetry = self.0.options.telemetry;
         if telemetry == Telemetry::Off || self.check_process().is_err() {
@@ -77,7 +77,7 @@ impl Manager {
         let published = lease.map(|lease| lease.connection().published());
         let published_tool = published.as_ref().and_then(|seen| seen.tools.get(&name));
         let has_tool = published_tool.is_some() || self.was_offered(&server, &name);
-        // Also of a server that is switched off; only what its definition cannot say is left out.
+        // Also for a disabled server; only what its definition cannot say is left out.
         if let Some(config) = known.and_then(|server| server.declared.config.as_ref().ok()) {
             shared.insert("mcpool.server.name", server.into());
             let is_pipe = config.transport.is_stdio();
@@ -96,7 +96,7 @@ impl Manager {
             }
         }
         let complete = live.is_some();
-        // A model may think up any name: of a tool that is not there, only its span knows it.
+        // A model can invent any name, so an unknown tool's name is on the span only.
         let span = match has_tool {
             true => format!("{METHOD} {name}"),
             false => METHOD.to_owned(),

@@ -1,5 +1,5 @@
-//! Owns the tools of a manager as agents see them: the catalog, built when somebody looks and something changed, the
-//! names that were given out, and accepting what drifted.
+//! Owns a manager's tools as agents see them: the catalog, rebuilt on a read after a change; the names that were given
+//! out; and accepting drifted tools.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::subscribers::Subscriber;
 use crate::sync::lock;
 use crate::tool::ServerTool;
 
-/// How many names are kept that tools had before.
+/// How many previous tool names are kept.
 const FORMER_NAMES: usize = 20_000;
 
 /// The catalog as it was last built.
@@ -25,15 +25,15 @@ const FORMER_NAMES: usize = 20_000;
 pub(super) struct BuiltCatalog {
     version: u64,
     catalog: Arc<Catalog>,
-    /// Names that tools had before others came that want the same: server and raw name. An agent that was told such a
-    /// name may go on using it.
+    /// Previous names of tools that were renamed because of a conflict: server and raw name. An agent that knows such a
+    /// name can keep using it.
     former: IndexMap<String, (String, String)>,
 }
 
 impl Manager {
-    /// The tools of all servers that are up, or will be, sorted by name. Where a server has announced that its tools
-    /// changed, this blocks until they are known, for a second at most: the list after a call holds what the call has
-    /// changed.
+    /// The tools of all servers that are up, or will be, sorted by name. If a server has announced a change of its
+    /// tools, this blocks until they are known, for at most a second: the list after a call includes the changes made
+    /// by the call.
     ///
     /// ```no_run
     /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
@@ -48,18 +48,18 @@ impl Manager {
         self.catalog()
     }
 
-    /// Whether a server has announced a change of its tools since somebody last waited for that.
+    /// Whether a server has announced a change of its tools since the last wait for one.
     #[doc(hidden)]
     pub fn has_announced_tools(&self) -> bool {
         self.0.heard_announcements.load(Ordering::Acquire) != self.0.sink.announcements()
     }
 
-    /// Blocks until the tools that were announced are known, within bounds. [`Manager::get_tools`] does so itself; this is
-    /// for hosts that have a lock to let go of meanwhile.
+    /// Blocks until the announced tools are known, within bounds. [`Manager::get_tools`] does this itself; this
+    /// function is for hosts that have to release a lock first.
     #[doc(hidden)]
     pub fn await_announced_tools(&self) {
         let announced = self.0.sink.announcements();
-        // Our own threads are those that bring the tools.
+        // Our own threads fetch the tools, so they must not block here.
         if self.0.heard_announcements.load(Ordering::Acquire) == announced
             || runtime::is_own_thread()
         {
@@ -76,7 +76,7 @@ impl Manager {
         self.0.heard_announcements.store(announced, Ordering::Release);
     }
 
-    /// The catalog of what is known now.
+    /// The catalog of the tools known now.
     pub(super) fn catalog(&self) -> Arc<Catalog> {
         let version = self.0.sink.catalog_version();
         {
@@ -85,13 +85,13 @@ impl Manager {
                 return built.catalog.clone();
             }
         }
-        // Without the lock: a naming function may belong to a language with a lock of its own.
+        // Called without the lock: a naming function may belong to a language with its own lock.
         let catalog = Arc::new(self.build_catalog(self.0.offer_settings.names()));
         lock(&self.0.catalog).replace(version, catalog.clone());
         catalog
     }
 
-    /// At most `k` tools that serve the need in `query`, best first: for agents with more tools than they can read.
+    /// The best `k` tools for `query`, best first: for agents with more tools than fit into their context.
     ///
     /// ```no_run
     /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
@@ -107,7 +107,7 @@ impl Manager {
         found.map(|place| catalog.tools()[place].clone()).collect()
     }
 
-    /// The catalog as it was when somebody last looked: no naming function is asked.
+    /// The catalog as of the last read; calls no naming function.
     pub(super) fn built_catalog(&self) -> Arc<Catalog> {
         lock(&self.0.catalog).catalog.clone()
     }
@@ -118,8 +118,8 @@ impl Manager {
         Catalog::build(slices, names, &self.executor())
     }
 
-    /// Takes tools that are not as they were when they were first seen for what they are now: one, by its server's name
-    /// for it, or all of the server's. Gives the names of those that had changed.
+    /// Accepts drifted tools as they are now: one tool by its raw name, or all tools of the server. Returns the names
+    /// of the tools that had drifted.
     pub fn accept_drift(
         &self,
         server: &str,
@@ -140,19 +140,19 @@ impl Manager {
         })
     }
 
-    /// The server and the raw name of a tool that has this name or had it, though it may be gone.
+    /// The server and raw name of a tool with this current or previous name, even if the tool is gone.
     pub(super) fn former_tool_named(&self, name: &str) -> Option<(String, String)> {
         lock(&self.0.catalog).former.get(name).cloned()
     }
 
-    /// Whether anybody was ever told of this tool.
+    /// Whether this tool was ever listed.
     pub(super) fn was_offered(&self, server: &str, raw_name: &str) -> bool {
         let built = lock(&self.0.catalog);
         let is_it = |(of, tool): &(String, String)| of == server && tool == raw_name;
         built.catalog.find(server, raw_name).is_some() || built.former.values().any(is_it)
     }
 
-    /// The tool that has this name, or had it before.
+    /// The tool with this current or previous name.
     pub(super) fn tool_named(&self, catalog: &Catalog, name: &str) -> Option<Arc<ServerTool>> {
         if let Some(tool) = catalog.tool_named(name) {
             return Some(tool.clone());
@@ -173,13 +173,13 @@ impl BuiltCatalog {
                 self.former.insert(tool.name.clone(), of);
             }
         }
-        // A server that always lists others has its oldest forgotten.
+        // The oldest names are dropped, so that a server with an ever-changing list cannot fill the memory.
         self.former.drain(..self.former.len().saturating_sub(FORMER_NAMES));
     }
 }
 
 impl Inner {
-    /// Emits that the manager offers other tools of a server now.
+    /// Emits that the manager's offered tools of a server have changed.
     pub(super) fn emit_tool_count(&self, server: &str) {
         let servers = self.servers.load();
         let lease = servers.get(server).and_then(|server| server.lease().clone());

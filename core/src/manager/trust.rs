@@ -1,5 +1,6 @@
-//! Owns whether a manager starts or dials what a project declares: by its policy, by what the user has stored, by asking.
-//! Invariant: one question per definition, whoever connects; an open question holds up nobody but its own server.
+//! Owns whether a manager starts or dials what a project declares: by policy, by the trust that the user has stored, or
+//! by asking.
+//! Invariant: one question per definition, however many callers connect; an open question delays only its own server.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -30,7 +31,7 @@ use crate::subscribers::{Subscriber, log_event};
 use crate::sync::lock;
 use crate::trust::{Permit, StoredTrust, Trust, TrustCallback, TrustQuestion, permit, untrusted};
 
-/// A server that nobody has trusted holds up a start no longer than this, whatever its definition says.
+/// An untrusted server delays a start for at most this time, whatever its definition says.
 const LONGEST_UNTRUSTED: Duration = Duration::from_secs(30);
 
 /// Decides for a manager and its children.
@@ -43,7 +44,7 @@ pub(super) struct TrustPolicy {
 /// What is known of a subject.
 #[derive(Default)]
 struct Known {
-    /// Whether the user has stored trust in it, when that was last looked up.
+    /// Whether the user has stored trust in it, as of the last lookup.
     stored: Option<bool>,
     question: Option<OpenQuestion>,
 }
@@ -55,7 +56,7 @@ impl Known {
     }
 }
 
-/// A question that was put; whoever puts it again gets the same answer. It ends with the manager.
+/// An open question; asking it again gives the same answer. It ends with the manager.
 struct OpenQuestion {
     answer: Answer,
     asking: AbortHandle,
@@ -75,14 +76,14 @@ impl Answer {
         *self.0.borrow()
     }
 
-    /// Resolves with the answer; nobody left to give one is a no.
+    /// Resolves with the answer; if there is nobody to answer, that is a no.
     async fn wait(mut self) -> bool {
         let given = self.0.wait_for(Option::is_some).await;
         given.is_ok_and(|answer| *answer == Some(true))
     }
 }
 
-/// Where the way to a server begins.
+/// How access to a server starts.
 pub(super) enum Access {
     Granted(Arc<Connection>),
     Pending(Pin<Box<dyn Future<Output = Result<Arc<Connection>>> + Send>>),
@@ -95,8 +96,8 @@ enum Decision {
     Open(Answer),
 }
 
-/// Makes the question about a subject; reads files, so not on a worker of the runtime. What is not as it was when the
-/// subject was found is not asked about: a yes would be to something else.
+/// Makes the question about a subject. Reads files, so it must not run on a runtime worker. If the subject has changed
+/// since it was found, there is no question: a yes would apply to something else.
 type MakeQuestion = Box<dyn FnOnce() -> TrustQuestion + Send>;
 
 impl TrustPolicy {
@@ -104,13 +105,13 @@ impl TrustPolicy {
         Arc::new(TrustPolicy { policy, host_env, known: Mutex::default() })
     }
 
-    /// What is trusted now, for discovery. Reads the store; tells what is wrong with it.
+    /// The current trust, for discovery. Reads the store, and returns a problem with it.
     pub(super) fn view(&self) -> (impl TrustView + '_, Option<Error>) {
         let (stored, problem) = StoredTrust::load(&self.host_env);
         (PolicyView { policy: self, stored }, problem)
     }
 
-    /// Looks up again what is stored about these; tells what is wrong with the store.
+    /// Reads the stored trust of these subjects again; returns a problem with the store.
     async fn refresh_stored(&self, subjects: Vec<Arc<Subject>>) -> Option<Error> {
         if subjects.is_empty() || matches!(self.policy, Trust::All | Trust::None) {
             return None;
@@ -132,7 +133,7 @@ impl TrustPolicy {
         problem
     }
 
-    /// Decides about a subject. `question` makes what is asked, where something is held back and the policy is to ask.
+    /// Decides about a subject. `question` makes the question, if something is withheld and the policy is to ask.
     fn decide(&self, subject: &Arc<Subject>, question: Option<MakeQuestion>) -> Decision {
         match self.policy {
             Trust::All => return Decision::Trusted,
@@ -141,7 +142,7 @@ impl TrustPolicy {
         }
         let mut known = lock(&self.known);
         let known = known.entry(subject.clone()).or_default();
-        // Only a call to a server that nobody has connected comes here first; the file is small.
+        // Only a call to a server that was never connected gets here first; the file is small.
         known.stored.get_or_insert_with(|| StoredTrust::load(&self.host_env).0.trusts(subject));
         if known.is_trusted() {
             return Decision::Trusted;
@@ -163,7 +164,7 @@ impl TrustPolicy {
         permit(&self.policy, matches!(decision, Decision::Trusted), declared)
     }
 
-    /// How far a definition is trusted that may do everything.
+    /// The trust level of a definition that may do everything.
     fn scope_trust(&self, subject: &Subject) -> ScopeTrust {
         match self.policy {
             Trust::All => ScopeTrust::Always,
@@ -180,7 +181,7 @@ struct PolicyView<'a> {
 impl TrustView for PolicyView<'_> {
     fn fingerprint(&self, config: &ServerConfig) -> String {
         match self.policy.policy {
-            // Whatever it brings is trusted.
+            // Everything in it is trusted.
             Trust::All => config.fingerprint(),
             _ => self.stored.fingerprint(config),
         }
@@ -199,7 +200,7 @@ impl TrustView for PolicyView<'_> {
 
 fn ask(callback: &TrustCallback, subject: &Arc<Subject>, question: MakeQuestion) -> OpenQuestion {
     let (callback, subject) = (callback.clone(), subject.clone());
-    // A task of its own: whoever panics in it has said no.
+    // A task of its own, so that a panic counts as a no.
     let asking = runtime::spawn(async move {
         match runtime::handle().spawn_blocking(question).await {
             Ok(question) if question.fingerprint == subject.fingerprint => callback(question).await,
@@ -221,7 +222,7 @@ impl Server {
     }
 }
 
-/// The question about a definition, where something of it is held back without trust.
+/// The question about a definition, if something in it needs trust.
 fn question_about(declared: &Declared) -> Option<MakeQuestion> {
     let (subject, config) = (declared.subject.clone()?, declared.config.clone().ok()?);
     let is_held_back = config
@@ -233,14 +234,14 @@ fn question_about(declared: &Declared) -> Option<MakeQuestion> {
     })
 }
 
-/// Whether an address, as far as it shows, may be dialled without trust.
+/// Whether an address, as far as it is visible, may be dialled without trust.
 fn shows_public_address(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| Addresses::PublicOnly.check(&url).is_ok())
 }
 
 impl Manager {
     #[cfg(feature = "cli")]
-    /// The definition as this manager may use it, for a look at it without connecting.
+    /// The definition as this manager may use it, for inspection without connecting.
     pub(crate) fn admitted(&self, server: &str) -> Result<ServerConfig> {
         let server = self.find(server)?;
         let config = server.usable()?;
@@ -249,7 +250,7 @@ impl Manager {
 }
 
 impl Inner {
-    /// Looks up again what is stored about these servers.
+    /// Reads the stored trust of these servers again.
     pub(super) async fn refresh_trust<'a>(&self, all: impl Iterator<Item = &'a Declared>) {
         let subjects = all.filter_map(|declared| declared.subject.clone()).collect();
         if let Some(error) = self.trust.refresh_stored(subjects).await {
@@ -283,13 +284,13 @@ impl Inner {
         Ok(Cow::Owned(config))
     }
 
-    /// Whether it is a project's and nobody has trusted it.
+    /// Whether it comes from a project and is not trusted.
     pub(super) fn is_untrusted(&self, server: &Server) -> bool {
         let decision = server.subject().map(|subject| self.trust.decide(subject, None));
         matches!(decision, Some(Decision::Untrusted | Decision::Open(_)))
     }
 
-    /// Whether this manager holds a connection that it would not, or not so, reach by the server's new declaration.
+    /// Whether this manager holds a connection that the server's new declaration would not allow in this form.
     pub(super) fn is_trusted_otherwise(&self, server: &Server, declared: &Declared) -> bool {
         let (lease, subject) = (server.lease(), declared.subject.as_ref());
         let (Some(lease), Some(subject)) = (lease.as_ref(), subject) else { return false };
@@ -302,7 +303,7 @@ impl Inner {
         server.subject().is_none() || *lease.trusted() != wanted
     }
 
-    /// Asks about what a project's files say of the user's servers; a yes reads the files again.
+    /// Asks about what a project's files say of the user's servers; after a yes the files are read again.
     pub(super) fn ask_about_held_back(&self) {
         let ConfigOrigin::Discovered(_) = self.origin else { return };
         for entry in self.held_back().iter() {
@@ -326,13 +327,13 @@ impl Inner {
         }
     }
 
-    /// What the project's files say of the user's servers, without effect.
+    /// The project's entries about the user's servers that are not applied for lack of trust.
     pub(super) fn held_back(&self) -> Vec<ProjectEntry> {
         let project = self.project.load();
         project.iter().filter(|entry| entry.held_back.is_some()).cloned().collect()
     }
 
-    /// Warns that a trusted project's server is used in place of the user's.
+    /// Warns that a trusted project's server replaces the user's.
     pub(super) fn warn_replaced(&self, server: &Server) {
         let Some(users) = server.declared.replaced() else { return };
         let (name, source) = (&server.name, &server.declared.source);
@@ -348,20 +349,20 @@ impl Inner {
         self.sink.emit(name, log_event("warning", &text));
     }
 
-    /// The server's connection; where somebody has to be asked first, the wait for it.
+    /// The server's connection, or the wait for it if a question comes first.
     pub(super) fn reach(&self, server: &Server) -> Access {
         self.leave_if_trusted_since(server);
         let Some((answer, config)) = self.open_question(server) else {
             return self.hold(server).map_or_else(Access::Refused, Access::Granted);
         };
         if config.transport.is_stdio() {
-            // Blocked until then; and a yes may come after everybody has stopped waiting for it.
+            // The server is blocked until then; a yes may also come after every waiter has given up.
             let _ = self.hold(server);
         }
         Access::Pending(Box::pin(self.hold_once_answered(server, answer, config.timeout)))
     }
 
-    /// Lets go of a connection that was refused for want of trust, once there is trust: the next one is made with it.
+    /// Releases a connection that was refused for lack of trust, once it is trusted: the next one is made with trust.
     fn leave_if_trusted_since(&self, server: &Server) {
         if server.is_blocked() && self.is_trusted_otherwise(server, &server.declared) {
             drop(server.leave(Release::Disconnect));
@@ -379,7 +380,7 @@ impl Inner {
         }
     }
 
-    /// Waits for the answer about a server, within a limit and until it is let go of; then holds its connection.
+    /// Waits for the answer about a server, within a limit and until the server is released; then holds its connection.
     fn hold_once_answered(
         &self,
         server: &Server,
@@ -398,7 +399,7 @@ impl Inner {
         async move {
             let left = left.notified();
             tokio::pin!(left);
-            // From here on nobody lets go of it unheard.
+            // From here on a release is noticed.
             left.as_mut().enable();
             drop(find()?);
             tokio::select! {
@@ -410,7 +411,7 @@ impl Inner {
         }
     }
 
-    /// A yes that comes late connects the server all the same, if it is still wanted then.
+    /// A late yes still connects the server, if it is still wanted.
     fn connect_after_yes(&self, subject: &Arc<Subject>, answer: Answer) {
         if !lock(&self.questions).insert(subject.clone()) {
             return;

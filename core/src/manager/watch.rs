@@ -1,5 +1,6 @@
-//! Owns following config files as they change, also files that are not there yet.
-//! Invariant: what we write ourselves is no change; a burst of writes is one; a file that is gone for a moment is not gone.
+//! Owns watching config files for changes, including files that do not exist yet.
+//! Invariant: our own writes are ignored; a burst of writes is one change; a file that is missing only briefly is not
+//! removed.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -22,13 +23,13 @@ use crate::sync::lock;
 
 /// Writes within this time are one change.
 const DEBOUNCE: Duration = Duration::from_millis(100);
-/// A file that never comes to rest is read all the same.
+/// A file that keeps changing is read after this time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A file that is away no longer than this is being written anew: by an editor, by version control.
+/// A file that is missing for less than this is being replaced by an editor or by version control.
 const GONE: Duration = Duration::from_secs(2);
 
-/// Follows config files for as long as it is held.
+/// Watches config files until it is dropped.
 pub(super) struct Watch {
     follower: AbortHandle,
 }
@@ -42,7 +43,7 @@ impl Drop for Watch {
 /// The files, and the directories in which they are watched.
 struct FileWatcher {
     files: Vec<PathBuf>,
-    /// The files that were there when they were read last.
+    /// The files that existed at the last read.
     present: Mutex<HashSet<PathBuf>>,
     watcher: Mutex<(RecommendedWatcher, HashSet<PathBuf>)>,
 }
@@ -67,7 +68,8 @@ impl Watch {
                 return;
             }
             for path in event.paths {
-                // Also the directory of a file that comes or goes, and a file in a directory that is meant whole.
+                // Includes the directory of a file that appears or disappears, and files in a directory that is watched
+                // as a whole.
                 let concerns =
                     |file: &PathBuf| file.starts_with(&path) || path.parent() == Some(file);
                 if watched.iter().any(concerns) {
@@ -86,7 +88,7 @@ impl Watch {
     }
 }
 
-/// Where a link leads, its target is followed too.
+/// The target of a symbolic link is watched too.
 fn with_targets(files: &[PathBuf]) -> Vec<PathBuf> {
     let targets = files.iter().filter_map(|file| std::fs::canonicalize(file).ok());
     let mut all: Vec<PathBuf> = files.iter().cloned().chain(targets).collect();
@@ -105,8 +107,8 @@ impl FileWatcher {
         lock(&self.present).iter().any(|file| !file.exists())
     }
 
-    /// Watches the directory of every file, because editors replace a file by renaming another one onto it; or, where
-    /// that is not there yet, the nearest one above.
+    /// Watches the directory of every file, because editors replace a file by renaming another one onto it. If the
+    /// directory does not exist yet, the nearest existing parent is watched.
     fn arm(&self) -> Result<(), notify::Error> {
         let mut guard = lock(&self.watcher);
         let (watcher, armed) = &mut *guard;
@@ -129,7 +131,7 @@ impl FileWatcher {
                 Err(error) => outcome = Err(error),
             }
         }
-        // One directory that nobody may look into costs the others nothing.
+        // One unreadable directory does not affect the others.
         if armed.is_empty() { outcome } else { Ok(()) }
     }
 }
@@ -160,7 +162,7 @@ async fn follow(
             continue;
         }
         let Some(manager) = manager.upgrade() else { return };
-        // Before they are read: what goes meanwhile is missed the next time.
+        // Recorded before the read, so that a file removed during it is noticed the next time.
         let seen = file_watcher.clone();
         let _ = runtime::handle().spawn_blocking(move || seen.note_present()).await;
         if let Err(error) = manager.read_again().await {
@@ -171,7 +173,7 @@ async fn follow(
     }
 }
 
-/// Takes in the changes that follow, until there is none for a moment.
+/// Collects further changes until there is a pause.
 async fn settle(changes: &mut mpsc::UnboundedReceiver<PathBuf>, changed: &mut HashSet<PathBuf>) {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until

@@ -1,13 +1,13 @@
-//! Owns what a server has announced of its tool list, and what has been asked since.
-//! Invariant: announcements that nobody has acted upon are one, however many come; a list waits for what was announced
-//! before it, within bounds, and a server that keeps its list to itself is waited for once, until it has listed in time.
+//! Owns what a server has announced about its tool list, and what was fetched since.
+//! Invariant: unhandled announcements count as one, however many arrive. A read of the tools waits for earlier
+//! announcements, within bounds. A server that does not list in time is waited for once, until it lists in time again.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::sync::lock;
 
-/// How long a list waits for tools that were announced.
+/// How long a read waits for announced tools.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
@@ -18,16 +18,16 @@ pub(crate) struct Announcements {
 
 #[derive(Default)]
 struct State {
-    /// How many announcements were taken in; those between two questions count as one.
+    /// How many announcements were recorded; those between two fetches count as one.
     announced: u64,
-    /// How many of them the last question was for, and the last answer.
+    /// How many of them the last fetch was for, and the last answer.
     asked: u64,
     answered: u64,
-    /// When the last question was asked.
+    /// When the last fetch started.
     asked_at: Option<Instant>,
-    /// When the last one was taken in.
+    /// When the last announcement was recorded.
     at: Option<Instant>,
-    /// A list was waited for in vain, and none has come in time since.
+    /// A wait for a list has timed out, and none has arrived in time since.
     in_vain: bool,
     over: bool,
 }
@@ -39,7 +39,7 @@ impl State {
 }
 
 impl Announcements {
-    /// The tools changed. Tells whether that was not known already.
+    /// Records a change of the tools. Returns whether it is new.
     pub(super) fn announce(&self) -> bool {
         let mut state = lock(&self.state);
         if state.is_pending() || state.over {
@@ -50,18 +50,18 @@ impl Announcements {
         true
     }
 
-    /// Whether something was announced since the tools were last asked for.
+    /// Whether a change was announced since the last fetch.
     pub(crate) fn is_pending(&self) -> bool {
         lock(&self.state).is_pending()
     }
 
-    /// The tools are asked for from now on.
+    /// A fetch of the tools starts.
     pub(crate) fn mark_requested(&self) {
         let mut state = lock(&self.state);
         (state.asked, state.asked_at) = (state.announced, Some(Instant::now()));
     }
 
-    /// The list is known to everybody, or there is none.
+    /// The list was published, or the fetch failed.
     pub(crate) fn answered(&self, listed: bool) {
         let mut state = lock(&self.state);
         state.answered = state.asked;
@@ -72,18 +72,18 @@ impl Announcements {
         self.changed.notify_all();
     }
 
-    /// Nothing more will be asked.
+    /// No more fetches follow.
     pub(crate) fn end(&self) {
         lock(&self.state).over = true;
         self.changed.notify_all();
     }
 
-    /// How long whoever lists tools waits for all servers together.
+    /// How long one read of the tools waits for all servers together.
     pub(crate) fn limit() -> Instant {
         Instant::now() + PATIENCE
     }
 
-    /// Blocks until what has been announced by now is known, within the bounds of the server and of whoever waits.
+    /// Blocks until the tools announced so far are known, within the limits of the server and of the caller.
     pub(crate) fn wait(&self, limit: Instant) {
         let mut state = lock(&self.state);
         let Some(until) = state.at.and_then(|at| at.checked_add(PATIENCE)) else { return };

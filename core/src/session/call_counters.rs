@@ -1,4 +1,4 @@
-//! Counts how the calls of a connection end, over all its sessions.
+//! Counts the outcomes of a connection's calls, over all its sessions.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,15 +8,15 @@ use crate::status::Calls;
 
 const STEPS_PER_OCTAVE: u64 = 8;
 
-/// Counts how calls end, over all sessions of a connection: a histogram of microseconds with eight steps per doubling
-/// gives quantiles within 9 %, in one kilobyte.
+/// Counts the outcomes of calls, over all sessions of a connection. A histogram of microseconds with eight steps per
+/// doubling gives quantiles within 9 %, in one kilobyte.
 #[derive(Default)]
 pub(crate) struct CallCounters {
     ok: AtomicU64,
     error: AtomicU64,
     timeout: AtomicU64,
     in_flight: AtomicU64,
-    /// Made by the first answer: most of many connections are idle.
+    /// Allocated by the first answer, because most connections are idle.
     latency: OnceLock<Box<Latency>>,
 }
 
@@ -27,12 +27,12 @@ impl CallCounters {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call that nobody waits for any more counts as nothing.
+    /// A cancelled call is not counted.
     pub(crate) fn forget(&self) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The end of a call; `micros` when the server has answered.
+    /// Records the end of a call; `micros` is set if the server has answered.
     pub(crate) fn end(&self, error: Option<ErrorKind>, micros: Option<u64>) {
         self.forget();
         let count = match error {
@@ -59,7 +59,7 @@ impl CallCounters {
         }
     }
 
-    /// The upper edge of the bucket in which the quantile lies, in milliseconds.
+    /// The upper bound of the bucket that contains the quantile, in milliseconds.
     fn quantile(&self, quantile: f64) -> Option<f64> {
         let latency = self.latency.get()?;
         let counts = || latency.iter().map(|count| u64::from(count.load(Ordering::Relaxed)));

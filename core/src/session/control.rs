@@ -1,5 +1,5 @@
-//! Owns the requests that we make on our own account: handshake, tool list, ping. Each waits for its raw result.
-//! Invariant: a request that is dropped before its answer leaves nothing behind.
+//! Owns control requests: handshake, tool list, ping. Each waits for its raw result.
+//! Invariant: dropping a request before its answer leaves nothing behind.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::process::EXIT_REPORT;
 
 impl Session {
-    /// Limits the time of control requests from now on. Before that, the connect has its own limit.
+    /// Sets the timeout of control requests. Until then, the connect has its own limit.
     pub(crate) fn bound_requests(&self, limit: Duration) {
         self.request_timeout_us.store(table::micros(limit), Ordering::Relaxed);
     }
@@ -48,25 +48,25 @@ impl Session {
         let wire = self.connected_wire()?;
         wire.lend(None);
         if let Err(error) = wire.send_control(message::request(id, method, params), id) {
-            // The pipe broke: the end of the session, which follows, says why.
+            // The pipe broke; the end of the session follows and has the reason.
             let end = tokio::time::timeout(2 * EXIT_REPORT, self.end_error()).await;
             return Err(end.unwrap_or(error));
         }
         answer.await.unwrap_or_else(|_| Err(self.not_sent("is gone")))
     }
 
-    /// Waits for the end of the session; gives its error.
+    /// Waits for the end of the session; returns its error.
     async fn end_error(&self) -> Error {
         let error = self.wait_for_table(|table| table.closed().cloned()).await;
         error.with_executed(Executed::No)
     }
 
-    /// Asks the server for a sign of life; any answer is one. The caller limits the time.
+    /// Pings the server; any answer means that it is alive. The caller limits the time.
     pub(crate) async fn ping(&self) -> Result<()> {
         self.sign_of_life("ping").await
     }
 
-    /// Does the same by a request that every server with tools has to answer.
+    /// Same, with a request that every server with tools has to answer.
     pub(crate) async fn ask_for_tools(&self) -> Result<()> {
         self.sign_of_life("tools/list").await
     }

@@ -1,5 +1,4 @@
-//! Owns the end of requests whose time is over: what has come is taken in first, the server is told, and whoever waits
-//! hears why.
+//! Owns request timeouts: arrived data is read first, then the server is notified and the waiter gets the error.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -8,7 +7,7 @@ use super::{Session, SessionEvent};
 use crate::error::{Error, ErrorKind, Executed};
 use crate::sync::lock;
 
-/// One task per session wakes for the earliest deadline; calls that end in time never touch a timer.
+/// One task per session wakes for the earliest deadline; calls that finish in time never touch a timer.
 pub(super) async fn watch(session: Weak<Session>) {
     loop {
         let Some(strong) = session.upgrade() else { return };
@@ -46,7 +45,7 @@ pub(super) async fn watch(session: Weak<Session>) {
 }
 
 impl Session {
-    /// What is told of a request whose time is over; `left` tells whether the server got it.
+    /// The error of a request that timed out; `left` is whether it was sent.
     fn timed_out(&self, is_call: bool, left: bool) -> Error {
         let (what, executed) = match (is_call, left) {
             (true, true) => ("the tool did not answer in time", Some(Executed::Unknown)),

@@ -1,6 +1,7 @@
-//! Owns the handshake with a server (`initialize`) and the whole tool list. An answer that it does not accept is marked as
-//! incurable: the same server would give the same answer again.
-//! Invariant: of a long answer only what is used is read, away from the runtime's worker, and nothing keeps all of it.
+//! Owns the handshake with a server (`initialize`) and fetching the whole tool list. An answer that is not accepted is
+//! marked as incurable: the same server would give the same answer again.
+//! Invariant: of a long answer only the used parts are read, off the runtime's workers, and nothing keeps the whole
+//! answer in memory.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -21,7 +22,7 @@ use crate::runtime;
 const PAGE_LIMIT: usize = 100;
 const TOOL_LIMIT: usize = 10_000;
 
-/// What a server said of itself.
+/// What a server says of itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handshake {
     pub(crate) protocol_version: String,
@@ -31,7 +32,7 @@ pub(crate) struct Handshake {
     has_tools: bool,
 }
 
-/// Shakes hands with the server.
+/// Does the handshake with the server.
 pub(crate) async fn initialize(session: &Session) -> Result<Handshake> {
     let params = InitializeRequestParams::new(
         ClientCapabilities::default(),
@@ -79,7 +80,7 @@ fn read_initialize(answer: &[u8], texts: &TextReader) -> Result<Handshake> {
     }
     let answer: Answer<'_> = read_object(answer)
         .map_err(|why| refused(&format!("the answer to initialize cannot be read: {why}")))?;
-    // What is not of the kind that belongs there counts as not said.
+    // A member of the wrong type counts as missing.
     let info =
         answer.server_info.and_then(|json| serde_json::from_str::<Info<'_>>(json.get()).ok());
     let info = info.unwrap_or_default();
@@ -162,7 +163,7 @@ fn read_page(answer: Bytes, texts: &TextReader, limits: &Limits) -> Result<Page>
     };
     let page: Answer<'_> = read_object(&answer).map_err(|why| unreadable(&why))?;
     let next_cursor = match page.next_cursor.map(RawValue::get) {
-        // It is sent back as it is, so it cannot be cut.
+        // The cursor is sent back unchanged, so it cannot be cut.
         Some(cursor) if cursor.len() > limits.text_bytes => {
             let limit = limits.text_bytes;
             return Err(over_limit(&format!("tools with a cursor of over {limit} bytes")));
@@ -174,7 +175,7 @@ fn read_page(answer: Bytes, texts: &TextReader, limits: &Limits) -> Result<Page>
         None => None,
     };
     let entries = page.tools.0;
-    // A slice keeps all of the answer alive: what is only a small part of it is copied out.
+    // A slice keeps the whole answer alive, so small parts are copied.
     let used: usize = entries.iter().map(|tool| tool.get().len()).sum();
     let copies = used < answer.len() / 2;
     let tools = entries.iter().map(|tool| match tool.get().as_bytes() {
@@ -184,8 +185,8 @@ fn read_page(answer: Bytes, texts: &TextReader, limits: &Limits) -> Result<Page>
     Ok(Page { tools: tools.collect(), next_cursor })
 }
 
-/// The object that an answer begins with, and nothing behind it: see `message::quick_answer`. What stands in its place is
-/// not repeated when it is none, since it may be long.
+/// The object at the start of an answer, and nothing after it: see `message::quick_answer`. If it is not an object, the
+/// error does not repeat the value, because it may be long.
 fn read_object<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, String> {
     if !answer.trim_ascii_start().starts_with(b"{") {
         return Err("it is not an object".to_owned());
@@ -194,7 +195,7 @@ fn read_object<'a, T: Deserialize<'a>>(answer: &'a [u8]) -> Result<T, String> {
     T::deserialize(&mut reader).map_err(|error| error.to_string())
 }
 
-/// The entries of one page; of more than there may be, one more than that.
+/// The entries of one page; one more than the limit if there are too many.
 struct Entries<'a>(Vec<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
@@ -207,7 +208,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
                 f.write_str("a list of tools")
             }
 
-            // What stands in its place may be long, and would be repeated by the usual error.
+            // The value may be long, and the usual error would repeat it.
             fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<Self::Value, E> {
                 Err(E::custom("it is a string in place of a list"))
             }
@@ -228,7 +229,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
     }
 }
 
-/// A refused control request means that the handshake failed, whatever a refused call would mean.
+/// A refused control request is a failed handshake, although a refused call has another meaning.
 fn not_an_mcp_server(error: Error) -> Error {
     match error.kind() {
         ErrorKind::ToolFailed | ErrorKind::ProtocolError => {
@@ -237,7 +238,7 @@ fn not_an_mcp_server(error: Error) -> Error {
         ErrorKind::ConnectionLost | ErrorKind::ToolUnavailable | ErrorKind::ToolRejected => {
             error.into_connect(ErrorKind::ConnectFailed)
         }
-        // An answer over a limit; a limit of ours would have kept the request from leaving.
+        // The answer exceeded a limit; with a limit on our side the request would not have been sent.
         kind @ ErrorKind::LimitExceeded if error.executed() == Some(Executed::Yes) => {
             error.into_connect(kind).incurable()
         }

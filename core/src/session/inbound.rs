@@ -1,6 +1,6 @@
-//! Owns what comes in: answers to whoever waits for them, requests and notifications of the server, and what cannot be
-//! read.
-//! Invariant: only what says `jsonrpc` at its own level is a message; a server's log lines on stdout are none.
+//! Owns incoming messages: answers to pending requests, requests and notifications of the server, and unreadable
+//! messages.
+//! Invariant: only an object with a top-level `jsonrpc` is a message; a server's log lines on stdout are not.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::sync::lock;
 use crate::wire::{Inbound, Loss, Unread, our_number, without_bom};
 
-/// From this length on it pays to look for the usual layouts first.
+/// The length from which looking for the usual layouts first is faster.
 const LONG_ANSWER: usize = 64 << 10;
 
 impl Session {
@@ -40,7 +40,7 @@ impl Session {
         }
     }
 
-    /// A server may log to stdout; before it has connected, its words may say why it does not.
+    /// A server may log to stdout; before it has connected, those lines may explain a failure.
     fn not_a_message(&self, line: &[u8]) {
         tracing::debug!(
             server = &*self.server,
@@ -52,7 +52,7 @@ impl Session {
         }
     }
 
-    /// A message, or a batch of them, that came with the answer to request `asked` where that is known.
+    /// A message or a batch that came with the answer to request `asked`, if that is known.
     fn incoming(&self, message: Bytes, asked: Option<u64>) {
         if message.first() == Some(&b'{') {
             return self.one(message, asked);
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// An error that names no request is for the one that was asked, or for the only one that waits.
+    /// An error without an id belongs to the request `asked`, or to the only pending one.
     fn nameless(&self, message: &Bytes, asked: Option<u64>) {
         let Some(error) = message::nameless_error(message) else {
             return self.unreadable(message);
@@ -97,8 +97,8 @@ impl Session {
         if message::is_deeper_than(&message, self.limits.json_depth) {
             return self.too_deep(&message);
         }
-        // A long answer to ourselves, such as a tool list, is about to be read whole: looking through it twice is
-        // once too often.
+        // A long answer to a control request, such as a tool list, is read as a whole later; scanning it here would be
+        // a second pass.
         if message.len() >= LONG_ANSWER
             && let Some((id, result)) = message::quick_answer(&message)
             && lock(&self.table).is_control(id)
@@ -199,7 +199,7 @@ impl Session {
         }
     }
 
-    /// The server's JSON-RPC error, which becomes one of ours.
+    /// Converts the server's JSON-RPC error to ours.
     fn refusal(&self, error: &str) -> Error {
         let texts = self.text_reader();
         let shape = serde_json::from_str::<message::RpcErrorShape<'_>>(error).ok();
@@ -241,7 +241,7 @@ impl Inbound for Session {
             return;
         };
         let table = lock(&self.table);
-        // At its end, and without a readable id, there is still no doubt when only one call waits.
+        // At the end of the message and without a readable id, the only pending call is unambiguous.
         let id = match answer.id {
             None if !tail.is_empty() => table.only_one(),
             id => id.filter(|&id| table.knows(id)),

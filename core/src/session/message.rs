@@ -1,4 +1,4 @@
-//! Owns the shape of JSON-RPC messages: writing ours, and reading only as much of theirs as routing needs.
+//! Owns the format of JSON-RPC messages: writing ours, and reading only as much of the server's as routing needs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -33,10 +33,10 @@ pub(super) struct RpcErrorShape<'a> {
     pub(super) data: Option<&'a RawValue>,
 }
 
-/// How many bytes of a method's name count; none that we know has as many.
+/// How many bytes of a method name are kept; every known method is shorter.
 const METHOD: usize = 200;
 
-/// The name of a method, or what a longer one begins with, as it is written; nothing where it is no string.
+/// A method name, cut to the limit, as written; `None` if it is not a string.
 pub(super) fn method_name(json: &RawValue) -> Option<Cow<'_, str>> {
     let written = json.get().strip_prefix('"')?.strip_suffix('"')?;
     if written.len() > METHOD {
@@ -49,8 +49,8 @@ pub(super) fn method_name(json: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Calls with each message of a batch while it is read, so that millions of them cost no list; false where it cannot be
-/// read to its end.
+/// Calls the function with each message of a batch while reading it, so that millions of them need no list. Returns
+/// false if the batch cannot be read to its end.
 pub(super) fn each_of_batch<'a>(batch: &'a [u8], take: impl FnMut(&'a RawValue)) -> bool {
     struct Each<F>(F);
     impl<'a, F: FnMut(&'a RawValue)> Visitor<'a> for Each<F> {
@@ -62,7 +62,7 @@ pub(super) fn each_of_batch<'a>(batch: &'a [u8], take: impl FnMut(&'a RawValue))
 
         fn visit_seq<A: SeqAccess<'a>>(mut self, mut items: A) -> Result<(), A::Error> {
             while let Some(item) = items.next_element::<&RawValue>()? {
-                // What cannot be a message is not worth the look.
+                // Skips what cannot be a message.
                 if item.get().starts_with('{') {
                     (self.0)(item);
                 }
@@ -89,11 +89,11 @@ pub(super) fn nameless_error(message: &[u8]) -> Option<&str> {
     (answer.id.is_none() && answer.result.is_none()).then(|| answer.error.get())
 }
 
-/// What a `tools/call` line has besides tool, arguments and meta, at most.
+/// The size of a `tools/call` line without tool, arguments and meta, at most.
 const FRAME: usize = 150;
 
-/// A `tools/call` line. `tool` is a JSON string and `arguments` a JSON object, both compact. Its progress is reported
-/// under its id.
+/// A `tools/call` line. `tool` is a JSON string and `arguments` a JSON object, both compact. The progress token is the
+/// id.
 pub(super) fn tools_call(id: u64, tool: &str, arguments: &[u8], meta: Option<&[u8]>) -> Vec<u8> {
     let entries = meta.and_then(|meta| meta.trim_ascii_end().strip_suffix(b"}")).unwrap_or(b"{");
     let mut line = Vec::with_capacity(FRAME + tool.len() + arguments.len() + entries.len());
@@ -105,7 +105,7 @@ pub(super) fn tools_call(id: u64, tool: &str, arguments: &[u8], meta: Option<&[u
     line.extend_from_slice(arguments);
     line.extend_from_slice(b",\"_meta\":");
     line.extend_from_slice(entries);
-    // Last, so that it also wins over one that the caller wrote.
+    // Written last, so that it overrides one from the caller.
     let first = entries.trim_ascii_end().ends_with(b"{");
     line.extend_from_slice(if first { b"\"progressToken\":" } else { b",\"progressToken\":" });
     push(&mut line, &id);
@@ -121,7 +121,7 @@ pub(super) fn notification(method: &str, params: &serde_json::Value) -> Vec<u8> 
     line(&serde_json::json!({"jsonrpc": "2.0", "method": method, "params": params}))
 }
 
-/// An answer to the server; `id` is its id as it wrote it, `body` is `"result":…` or `"error":…`.
+/// A reply to the server; `id` is the server's id as written, `body` is `"result":…` or `"error":…`.
 pub(super) fn answer(id: &str, body: &str) -> Vec<u8> {
     let mut line = Vec::with_capacity(64 + body.len());
     let _ = writeln!(line, "{{\"jsonrpc\":\"2.0\",\"id\":{id},{body}}}");
@@ -140,8 +140,8 @@ fn push(line: &mut Vec<u8>, value: &impl Serialize) {
     let _ = serde_json::to_writer(line, value);
 }
 
-/// Id and result of an answer in one of the two usual layouts, found without looking through the result. What is given
-/// as the result *begins* with it; further members may follow, so whoever reads it stops at its end.
+/// The id and result of an answer in one of the two usual layouts, found without scanning the result. The returned text
+/// *begins* with the result; more members may follow, so the reader must stop at its end.
 pub(super) fn quick_answer(message: &[u8]) -> Option<(u64, &[u8])> {
     let number = |digits: &[u8]| std::str::from_utf8(digits).ok()?.parse().ok();
     if let Some(rest) = message.strip_prefix(b"{\"jsonrpc\":\"2.0\",\"id\":") {
@@ -158,7 +158,7 @@ pub(super) fn quick_answer(message: &[u8]) -> Option<(u64, &[u8])> {
 
 /// Whether the brackets of a message nest deeper than `limit`.
 pub(super) fn is_deeper_than(message: &[u8], limit: usize) -> bool {
-    // Most messages are too short, or have too few brackets, to look closer.
+    // Most messages are too short, or have too few brackets, to need the full scan.
     if message.len() <= limit || opening_brackets(message) <= limit {
         return false;
     }
@@ -181,17 +181,17 @@ pub(super) fn is_deeper_than(message: &[u8], limit: usize) -> bool {
     false
 }
 
-/// How many brackets are opened, in strings too. Written so that the compiler makes vector code of it: a large result
-/// pays for one pass at the speed of memory.
+/// How many opening brackets there are, in strings too. Written so that the compiler can vectorise it: a large result
+/// costs one pass at memory speed.
 fn opening_brackets(message: &[u8]) -> usize {
     let in_chunk = |chunk: &[u8]| -> u8 {
-        // The one bit in which `[` and `{` differ is set for both.
+        // Sets the one bit in which `[` and `{` differ.
         chunk.iter().map(|byte| u8::from(byte | 0x20 == b'{')).sum()
     };
     message.chunks(u8::MAX as usize).map(|chunk| usize::from(in_chunk(chunk))).sum()
 }
 
-/// The length of a JSON string behind its opening quote, the closing one included.
+/// The length of a JSON string after its opening quote, including the closing one.
 pub(super) fn length_of_text(rest: &[u8]) -> usize {
     let mut at = 0;
     while let Some(found) = memchr::memchr2(b'"', b'\\', &rest[at..]) {

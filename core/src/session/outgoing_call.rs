@@ -1,4 +1,4 @@
-//! Owns a call that is handed to a session: its content, and who keeps that for sending it again.
+//! Owns a call that is passed to a session: its content, and who keeps the content for a resend.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::tool::ServerTool;
 /// A call to send.
 pub(crate) struct OutgoingCall<'a> {
     pub(crate) tool: &'a ServerTool,
-    /// Shows its result to a model.
+    /// Presents its result to a model.
     pub(crate) presenter: &'a Arc<Presenter>,
     pub(crate) content: CallContent<'a>,
 }
 
 /// The content of a call.
 pub(crate) enum CallContent<'a> {
-    /// The sender keeps the call, and sends it again by itself.
+    /// The sender keeps the call and resends it itself.
     Borrowed {
         arguments: &'a Arguments,
         meta: Option<&'a Arguments>,
@@ -59,7 +59,7 @@ impl CallContent<'_> {
     }
 }
 
-/// A call that provably never left, and its request where the session was given that.
+/// A call that was provably never sent, with its request if the session had it.
 pub(crate) struct UnsentCall {
     pub(crate) error: Error,
     pub(crate) waiter: Waiter,

@@ -1,6 +1,6 @@
-//! Owns calls that the server provably never read: each goes back to its sender, which sends it again. The id that the
-//! call had in this session still cancels it.
-//! Invariant: between its old session and its new one a call can be cancelled at any time, and then nobody hears of it.
+//! Owns calls that the server provably never read: each is returned to its sender, which sends it again. The call's id
+//! in this session still cancels it.
+//! Invariant: a call can be cancelled at any time between its old and its new session, and then gets no outcome.
 
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
@@ -19,18 +19,18 @@ pub(crate) struct CallRequest {
     pub(crate) sender: Weak<dyn CallSender>,
 }
 
-/// Who sent a call, and sends it again if it was never read.
+/// The sender of a call, which resends it if it was never read.
 pub(crate) trait CallSender: Send + Sync {
     fn resend(self: Arc<Self>, call: UnreadCall);
 }
 
 /// A call that was never read.
 pub(crate) struct UnreadCall {
-    /// The session that did not deliver it, and how that ended.
+    /// The session that did not deliver it, and its error.
     pub(crate) session: Arc<Session>,
     pub(crate) error: Error,
     pub(crate) server: Arc<str>,
-    /// The server's own name of the tool.
+    /// The raw tool name.
     pub(crate) tool: Arc<str>,
     pub(crate) arguments: Arguments,
     pub(crate) options: CallOptions,
@@ -40,7 +40,7 @@ pub(crate) struct UnreadCall {
 }
 
 impl Session {
-    /// Gives a call that was never read back to its sender.
+    /// Returns a call that was never read to its sender.
     pub(super) fn return_unread(&self, pending: Pending, error: &Error, handle: Arc<ResendHandle>) {
         let error = error.clone().with_executed(Executed::No);
         let began = self.started + Duration::from_micros(pending.started_us());
@@ -80,7 +80,7 @@ enum ResendState {
 }
 
 impl ResendHandle {
-    /// The call is sent again; `cancel` cancels it, now if that was asked for meanwhile.
+    /// The call was sent again; `cancel` cancels it, at once if a cancellation came in between.
     pub(crate) fn set_sent(&self, cancel: impl FnOnce() + Send + 'static) {
         let mut state = lock(&self.0);
         match &*state {

@@ -1,5 +1,6 @@
-//! Owns what a server tells by `notifications/message`: its level in our terms, its words as an event and as a log record.
-//! Invariant: what is told is bounded, holds none of the values that the server was given, and cannot steer a terminal.
+//! Owns a server's `notifications/message`: maps the level, and reports the text as an event and a log record.
+//! Invariant: the text is bounded, contains none of the values that the server was given, and no terminal control
+//! characters.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,9 +45,9 @@ impl ServerLog {
         })
     }
 
-    /// Writes it to the log, where its level is wanted.
+    /// Writes it to the log, if its level is enabled.
     pub(super) fn log(&self, server: &str) {
-        // A level is a constant of its place in the code.
+        // `tracing` needs a constant level at each call site.
         macro_rules! log {
             ($level:expr) => {
                 if tracing::enabled!(target: TARGET, $level) {
@@ -80,7 +81,7 @@ impl ServerLog {
     }
 }
 
-/// The eight levels of the protocol, which are those of syslog, in our five. What is none of them is worth a look.
+/// Maps the eight syslog levels of the protocol to our five. An unknown level is shown as info.
 fn level_of(name: &str) -> Level {
     match name {
         "debug" => Level::DEBUG,

@@ -1,11 +1,11 @@
-//! Owns what we say when the server asks or tells: pings are answered, what we did not offer is refused.
+//! Owns the replies to the server's requests: pings are answered, what we did not offer is refused.
 
 use rmcp::model::ErrorCode;
 use serde_json::Value;
 
 use super::message;
 
-/// The answer to a request of the server; `id` is its id as it wrote it.
+/// The reply to a request of the server; `id` is the server's id as written.
 pub(super) fn reply(method: &str, id: &str) -> Vec<u8> {
     match method {
         "ping" => message::answer(id, "\"result\":{}"),

@@ -1,5 +1,5 @@
-//! Owns the bookkeeping of a session, without any waiting: ids, who waits for what, and until when.
-//! Invariant: an entry leaves the table exactly once, and whoever takes it out finishes it.
+//! Owns the bookkeeping of a session, without waiting: ids, pending requests and their deadlines.
+//! Invariant: an entry is removed exactly once, and the code that removes it finishes it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use crate::error::{Error, ErrorKind, Executed};
 use crate::mailbox::Waiter;
 use crate::result::{Origin, ToolResult};
 
-/// A request's end: the raw result, or an error.
+/// The outcome of a request: the raw result, or an error.
 pub(super) type Outcome = Result<Bytes, Error>;
 
 pub(super) struct Pending {
     reply: Reply,
     started_us: u64,
     deadline_us: u64,
-    /// What progress may put the deadline off by, and until when at most.
+    /// How far progress extends the deadline, and the latest deadline.
     patience_us: u64,
     wall_us: u64,
     on_progress: Option<OnProgress>,
 }
 
-/// How long a call may take: without a word, and in all.
+/// The time limits of a call: idle and total.
 #[derive(Clone, Copy)]
 pub(crate) struct CallLimits {
     pub(crate) idle: Duration,
-    /// What is left of that until there is progress, which begins it anew.
+    /// The remaining idle time until progress restarts it.
     pub(crate) idle_left: Duration,
     pub(crate) total: Option<Duration>,
 }
 
 impl CallLimits {
-    /// For a call that begins now.
+    /// Limits for a call that starts now.
     pub(crate) fn new(idle: Duration, total: Option<Duration>) -> Self {
         CallLimits { idle, idle_left: idle, total }
     }
 }
 
 enum Reply {
-    /// The request is kept where nobody else has it, so that the call can be sent again.
+    /// The request is kept if nobody else has it, so that the call can be sent again.
     Call(Waiter, Origin, Option<Box<CallRequest>>),
     Control(oneshot::Sender<Outcome>),
 }
@@ -86,7 +86,7 @@ impl Pending {
         }
     }
 
-    /// What a call was made of.
+    /// The parts of a call.
     pub(super) fn into_call(self) -> Option<(Waiter, Origin, Option<Box<CallRequest>>)> {
         match self.reply {
             Reply::Call(waiter, origin, request) => Some((waiter, origin, request)),
@@ -125,7 +125,7 @@ pub(super) enum AfterClose {
     Resend(Arc<ResendHandle>),
 }
 
-/// The deadline of what has none.
+/// The deadline of requests without one.
 pub(super) const NEVER: u64 = u64::MAX;
 
 pub(super) fn micros(duration: Duration) -> u64 {
@@ -138,12 +138,12 @@ pub(super) fn after(now_us: u64, patience_us: u64) -> u64 {
 
 pub(super) struct Table {
     pending: HashMap<u64, Pending>,
-    /// Calls that are sent again, to cancel them by the id that they had here.
+    /// Calls that were sent again, so that their old id here still cancels them.
     resent: HashMap<u64, Arc<ResendHandle>>,
     closed: Option<Error>,
-    /// When the deadline task will wake; 0 means not at all.
+    /// When the deadline task wakes; 0 means never.
     wakes_at_us: u64,
-    /// The one mailbox that waits for everything pending; 0 means several waiters or none of them a loop.
+    /// The only mailbox that waits for all pending requests; 0 means several waiters, or none that is a loop.
     reader: u64,
     counters: Arc<CallCounters>,
     /// A call was answered.
@@ -174,7 +174,7 @@ impl Table {
         self.resent.get(&id).cloned()
     }
 
-    /// Takes an entry out without an outcome.
+    /// Removes an entry without an outcome.
     pub(super) fn remove(&mut self, id: u64) -> Option<Pending> {
         let pending = self.pending.remove(&id)?;
         if pending.is_call() {
@@ -195,7 +195,7 @@ impl Table {
         self.pending.contains_key(&id)
     }
 
-    /// Whether this is a request of ours, whose asker reads the answer with its own eyes.
+    /// Whether this is a control request, whose asker parses the answer itself.
     pub(super) fn is_control(&self, id: u64) -> bool {
         matches!(self.pending.get(&id), Some(Pending { reply: Reply::Control(_), .. }))
     }
@@ -205,7 +205,7 @@ impl Table {
         ids.next().copied().filter(|_| ids.next().is_none())
     }
 
-    /// Takes an entry out with its outcome, which counts.
+    /// Removes an entry with its outcome and counts it.
     pub(super) fn finish(&mut self, id: u64, outcome: &Outcome, now_us: u64) -> Option<Pending> {
         let pending = self.pending.remove(&id)?;
         if pending.is_call() {
@@ -220,14 +220,14 @@ impl Table {
         self.closed.as_ref()
     }
 
-    /// Refuses new requests; what is pending goes on. Tells whether that is news.
+    /// Refuses new requests; pending ones continue. Returns whether this is new.
     pub(super) fn refuse(&mut self, error: Error) -> bool {
         let news = self.closed.is_none();
         self.closed.get_or_insert(error);
         news
     }
 
-    /// Refuses new requests and gives what was pending; `is_unread` tells what the server has never read.
+    /// Refuses new requests and returns the pending ones; `is_unread` tells which ones the server never read.
     pub(super) fn close(
         &mut self,
         error: Error,
@@ -239,7 +239,7 @@ impl Table {
                 (true, Reply::Call(_, _, Some(_))) => {
                     self.counters.forget();
                     let handle: Arc<ResendHandle> = Arc::default();
-                    // Under the table's lock, so that a cancellation finds it.
+                    // Done under the table's lock, so that a cancellation finds it.
                     self.resent.insert(id, handle.clone());
                     AfterClose::Resend(handle)
                 }
@@ -255,7 +255,7 @@ impl Table {
         ended
     }
 
-    /// Whether the loop behind `mailbox` is the only one that waits, this request included.
+    /// Whether the loop behind `mailbox` is the only waiter, including this request.
     pub(super) fn note_reader(&mut self, mailbox: u64) -> bool {
         if self.pending.is_empty() {
             self.reader = mailbox;
@@ -265,12 +265,12 @@ impl Table {
         self.reader != 0
     }
 
-    /// Progress puts the deadline off; tells who hears of it.
+    /// Progress extends the deadline; returns who is notified.
     pub(super) fn progressed(&mut self, id: u64, now_us: u64) -> Option<OnProgress> {
         let pending = self.pending.get_mut(&id)?;
         if let Reply::Call(waiter, ..) = &pending.reply {
             waiter.note_progress();
-            // The deadline task may wake too early by that, never too late.
+            // The deadline task may therefore wake too early, never too late.
             pending.deadline_us = after(now_us, pending.patience_us).min(pending.wall_us);
         }
         pending.on_progress.clone()
@@ -286,13 +286,13 @@ impl Table {
         sleeps_past
     }
 
-    /// When the first request was due whose time is over.
+    /// The earliest deadline that has passed.
     pub(super) fn first_due(&self, now_us: u64) -> Option<u64> {
         let due = self.pending.values().map(|pending| pending.deadline_us);
         due.min().filter(|&at| at <= now_us)
     }
 
-    /// Takes out the requests whose time is over; tells when the next one's will be.
+    /// Removes the requests that timed out; returns the next deadline.
     pub(super) fn expire(&mut self, now_us: u64) -> (Vec<(u64, Pending)>, Option<u64>) {
         let expired: Vec<(u64, Pending)> =
             self.pending.extract_if(|_, pending| pending.deadline_us <= now_us).collect();

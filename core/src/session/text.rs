@@ -1,6 +1,6 @@
-//! Owns reading a server's texts beside its results: each is cut at a limit, and the values that the server was given are
-//! masked.
-//! Invariant: what is behind the limit is neither unescaped, parsed nor masked, so no text costs more than its limit.
+//! Owns reading a server's texts other than results: each is cut at a limit, and the values that the server was given
+//! are masked.
+//! Invariant: text beyond the limit is not unescaped, parsed or masked, so no text costs more than its limit.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ impl TextReader {
         TextReader { mask: self.mask.clone(), limit: self.limit.min(limit) }
     }
 
-    /// Reads a JSON string; nothing where it is none.
+    /// Reads a JSON string; `None` if it is not one.
     pub(super) fn text(&self, json: &RawValue) -> Option<String> {
         let prefix = Prefix::of_string(json.get(), self.limit)?;
         Some(match prefix.is_cut() {
@@ -45,7 +45,7 @@ impl TextReader {
         })
     }
 
-    /// Reads a text that is no JSON, such as the message of a parser.
+    /// Reads a text that is not JSON, such as a parser's message.
     pub(super) fn plain(&self, text: &str) -> String {
         let prefix = Prefix::of_plain(text, self.limit);
         match prefix.is_cut() {
@@ -54,7 +54,7 @@ impl TextReader {
         }
     }
 
-    /// Reads any JSON. What is longer than the limit, or too deep to be read, becomes the text that it begins with.
+    /// Reads any JSON. A value that is over the limit or too deep becomes the beginning of its text.
     pub(super) fn value(&self, json: &RawValue) -> Value {
         let json = json.get();
         if json.len() > self.limit {
@@ -81,7 +81,7 @@ impl TextReader {
 /// The beginning of a text.
 struct Prefix<'a> {
     text: Cow<'a, str>,
-    /// The length of the whole text, where it was cut.
+    /// The length of the whole text, if it was cut.
     whole: Option<usize>,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Prefix<'a> {
     }
 }
 
-/// How much of the inside of a JSON string can be read when it ends anywhere.
+/// How much of a JSON string's content is readable when it is cut anywhere.
 fn whole_escapes(body: &str) -> usize {
     let (bytes, mut at) = (body.as_bytes(), 0);
     while let Some(found) = memchr::memchr(b'\\', &bytes[at..]) {
@@ -155,7 +155,7 @@ mod tests {
             for limit in 1..40 {
                 let text = texts(limit).text(&json).unwrap();
                 let (beginning, notice) = text.split_once('…').unwrap();
-                // Of a pair that is parted, a mark may be left.
+                // A split surrogate pair may leave a replacement character.
                 let beginning = beginning.trim_end_matches('\u{fffd}');
                 assert!(whole.starts_with(beginning), "{piece} at {limit}: {text}");
                 assert!(beginning.len() <= limit && beginning.len() + 12 > limit / 6, "{text}");

@@ -1,21 +1,21 @@
-//! Owns recognising answers that cannot be read, be it that they are broken or that only their ends are known.
-//! Invariant: a log line is never taken for an answer because it mentions one; keys count only where an answer has them.
+//! Owns recognising unreadable answers: broken ones, and ones of which only the beginning and the end are known.
+//! Invariant: a log line that mentions an answer is never taken for one; keys count only at their place in an answer.
 
 use super::message::length_of_text;
 
-/// An answer of which no more can be told than whose it is.
+/// An unreadable answer, of which only the request may be known.
 pub(super) struct UnreadableAnswer {
-    /// The request that it belongs to, where that can be seen.
+    /// The request that it belongs to, if it is visible.
     pub(super) id: Option<u64>,
 }
 
 impl UnreadableAnswer {
-    /// Of a whole line.
+    /// From a whole line.
     pub(super) fn in_line(line: &[u8]) -> Option<UnreadableAnswer> {
         UnreadableAnswer::find(line, line)
     }
 
-    /// Of the beginning and the end of a line. The end is empty while it has not come.
+    /// From the beginning and the end of a line. The end is empty until it arrives.
     pub(super) fn find(head: &[u8], tail: &[u8]) -> Option<UnreadableAnswer> {
         let head = head.trim_ascii_start();
         // The first of a batch.
@@ -41,7 +41,7 @@ impl UnreadableAnswer {
     }
 }
 
-/// The elements of a batch that is no valid JSON as a whole. A line that only begins with a bracket has none.
+/// The elements of a batch that is not valid JSON as a whole. A line that only begins with a bracket has none.
 pub(super) fn elements(batch: &[u8]) -> Vec<&[u8]> {
     let inside = batch.strip_prefix(b"[").unwrap_or_default().trim_ascii_start();
     if !inside.starts_with(b"{") {
@@ -59,7 +59,7 @@ pub(super) fn elements(batch: &[u8]) -> Vec<&[u8]> {
     found
 }
 
-/// The keys of an object, behind its opening bracket, each with what follows its colon; as far as the text goes.
+/// The keys of an object after its opening bracket, each with the text after its colon, as far as the text goes.
 fn own_members(object: &[u8]) -> Vec<(&[u8], &[u8])> {
     let mut members = Vec::new();
     walk(object, |depth, at, byte| {
@@ -74,8 +74,8 @@ fn own_members(object: &[u8]) -> Vec<(&[u8], &[u8])> {
     members
 }
 
-/// Visits the bytes that give a JSON text its shape, those of strings but for their opening quotes left out, until the
-/// bracket closes in which the text begins. Of the brackets that close, that one alone is visited.
+/// Visits the bytes of a JSON text outside of strings, until the bracket that contains the text closes. Of a string
+/// only the opening quote is visited, and of the closing brackets only the last one.
 fn walk(text: &[u8], mut visit: impl FnMut(usize, usize, u8)) {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(&byte) = text.get(at) {
@@ -96,8 +96,8 @@ fn walk(text: &[u8], mut visit: impl FnMut(usize, usize, u8)) {
     }
 }
 
-/// The members without brackets that a message ends with: those of the outermost object, however broken what stands
-/// before them is.
+/// The members without brackets at the end of a message: those of the outermost object, however broken the text before
+/// them is.
 fn last_members(tail: &[u8]) -> &[u8] {
     let tail = tail.trim_ascii_end();
     let Some(tail) = tail.strip_suffix(b"}") else { return b"" };
@@ -113,7 +113,7 @@ fn ids_in(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
     values_of(text, b"\"id\"").filter_map(number)
 }
 
-/// What follows this key, wherever it stands.
+/// The text after this key, wherever it is.
 fn values_of<'a>(text: &'a [u8], quoted: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + 'a {
     memchr::memmem::find_iter(text, quoted).filter_map(move |at| {
         let value = text[at + quoted.len()..].trim_ascii_start().strip_prefix(b":")?;
@@ -132,7 +132,7 @@ fn number(value: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// `None` for no answer, else the id that was found.
+    /// `None` if it is not an answer, otherwise the id that was found.
     fn unreadable(line: &[u8]) -> Option<Option<u64>> {
         UnreadableAnswer::in_line(line).map(|answer| answer.id)
     }

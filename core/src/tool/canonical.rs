@@ -1,11 +1,11 @@
-//! Owns the text that a part of a tool counts as in its fingerprint: the same JSON in any order of its keys.
+//! Owns the canonical text of a tool's part for its fingerprint: the same JSON in any key order.
 
 use serde_json::Value;
 
 /// A part up to this length is parsed into a tree, which may take a hundred times as much memory.
 pub(crate) const LONGEST_TREE: usize = 256 << 10;
 
-/// The JSON with its keys sorted; a very long part counts as it is written.
+/// The JSON with sorted keys; a very long part is used as written.
 pub(super) fn canonical(raw: &str) -> String {
     if raw.len() > LONGEST_TREE {
         return raw.to_owned();
@@ -15,7 +15,7 @@ pub(super) fn canonical(raw: &str) -> String {
             value.sort_all_objects();
             value.to_string()
         }
-        // Numbers and depths that we cannot read must not hide a change.
+        // Numbers and depths that cannot be parsed must not hide a change.
         Err(_) => raw.to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! Owns a server's tools as one list: read from `tools/list`, found by raw name.
-//! Invariant: one bad tool never costs the others.
+//! Owns a server's tools as one list: read from `tools/list`, looked up by raw name.
+//! Invariant: one bad tool never affects the others.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
@@ -19,7 +19,8 @@ const SHOWN_NAME: usize = 80;
 #[derive(Clone, Default)]
 pub(crate) struct Tools {
     pub(crate) list: Arc<Vec<Arc<ServerTool>>>,
-    /// The hash of each raw name and the tool's place in the list, sorted: small, since every connection has one.
+    /// The hash of each raw name and the tool's position in the list, sorted: compact, because every connection has
+    /// one.
     by_name: Arc<[(u32, u32)]>,
 }
 
@@ -31,16 +32,15 @@ impl Tools {
         Tools { list: Arc::new(list), by_name: by_name.into() }
     }
 
-    /// Every tool of a list that can be used, and a warning about each that cannot. Of tools with the same name the first
-    /// is used. The server's secrets are masked in all that is shown of a tool; only the name that calls are sent with
-    /// stays as it is.
+    /// All usable tools of a list, and a warning about each unusable one. Of tools with the same name the first is
+    /// used. The server's secrets are masked everywhere except in the name that calls are sent with.
     pub(crate) fn read(server: &Arc<str>, listed: Vec<Bytes>, mask: &Mask) -> (Self, Vec<String>) {
         let unlimited =
             Limits { text_bytes: usize::MAX, tool_bytes: usize::MAX, ..Limits::default() };
         Self::read_within(server, listed, mask, &unlimited)
     }
 
-    /// The same for a list that a server has just sent: tools over the limits are left out.
+    /// Same, for a list that a server has just sent: tools over the limits are left out.
     pub(crate) fn read_within(
         server: &Arc<str>,
         listed: Vec<Bytes>,
@@ -89,18 +89,18 @@ impl Tools {
         alike.map(|&(_, at)| &self.list[at as usize]).find(|tool| tool.raw_name() == raw_name)
     }
 
-    /// Whether it is the same list, not only an equal one.
+    /// Whether it is the same list, by identity.
     pub(crate) fn is_same(&self, other: &Tools) -> bool {
         Arc::ptr_eq(&self.list, &other.list) || (self.list.is_empty() && other.list.is_empty())
     }
 }
 
-/// The name of a tool that is over a limit, and over which.
+/// The name of a tool that exceeds a limit, and the limit.
 fn too_long(server: &Arc<str>, json: &Bytes, limits: &Limits) -> Option<(String, String)> {
     if json.len() <= limits.tool_bytes.min(limits.text_bytes) {
         return None;
     }
-    // What cannot be read is told as that.
+    // An unreadable tool is reported as that.
     let tool = ServerTool::read(server, json.clone()).ok()?;
     let over = |what: &str, limit: usize| {
         Some((tool.raw_name().to_owned(), format!("its {what} is over {limit} bytes")))
@@ -120,7 +120,7 @@ fn hash(raw_name: &str) -> u32 {
     hasher.finish() as u32
 }
 
-/// A name in quotes, short and printable enough for one line.
+/// A quoted name, short and printable enough for one line.
 pub(crate) fn quoted(name: &str) -> String {
     let mut text: String = name.chars().take(SHOWN_NAME).flat_map(escaped).collect();
     if name.chars().nth(SHOWN_NAME).is_some() {
@@ -129,7 +129,7 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// Control characters, and those that turn or hide the text around them, as `\u{…}`.
+/// Control characters, and those that reorder or hide the text around them, as `\u{…}`.
 fn escaped(c: char) -> impl Iterator<Item = char> {
     let turns = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     let code = (c.is_control() || turns).then(|| c.escape_unicode());

@@ -1,7 +1,7 @@
-//! Owns Streamable HTTP: every message is one POST on a kept-alive connection (`exchange`), answered as JSON or as an event
-//! stream; a standing GET (`listen`) carries what the server says on its own account.
-//! Invariant: a request whose answer cannot come is told so at once, no credential leaves the configured origin, every
-//! request of a link goes by its own client, and the client's sockets end with the link.
+//! Owns Streamable HTTP: every message is one POST on a kept-alive connection (`exchange`), answered as JSON or as an
+//! event stream; a standing GET (`listen`) carries the server's own messages.
+//! Invariant: a request that cannot be answered fails at once, no credential leaves the configured origin, every
+//! request of a link uses the link's own client, and the client's sockets end with the link.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,17 +49,17 @@ use refusal::Failure;
 use sockets::{Sockets, Withdrawn};
 
 const GOODBYE: Duration = Duration::from_secs(1);
-/// How long a server may take to accept what it need not answer.
+/// How long a server may take to accept a message without an answer.
 const ASIDE: Duration = Duration::from_secs(10);
 
 pub(crate) struct HttpLink {
     server: Arc<str>,
     url: Url,
-    /// Gone when the link is closed: nothing is dialled any more, and its idle sockets are closed.
+    /// Taken when the link is closed: nothing more is dialled, and idle sockets are closed.
     client: ProcessLocal<Mutex<Option<Arc<dyn Dial>>>>,
     shown: String,
     mask: Mask,
-    /// Sent along with each message: the configured ones, and what is agreed on with the server.
+    /// Sent with each message: the configured headers, and what was negotiated with the server.
     headers: Mutex<HeaderMap>,
     message_limit: usize,
     memory: MemoryBudget,
@@ -76,7 +76,7 @@ pub(crate) struct HttpLink {
     me: Weak<HttpLink>,
 }
 
-/// Whose request it is.
+/// The kind of request.
 #[derive(Clone, Copy)]
 enum Sending {
     Call,
@@ -138,7 +138,7 @@ impl Transport for HttpLink {
         Ok(())
     }
 
-    /// Replies have places; a server that asks faster than it takes our replies finds none free.
+    /// Replies are limited; a server that sends requests faster than it accepts our replies loses some of them.
     fn send_reply(&self, mut message: Vec<u8>, _limits: &Limits) -> bool {
         message.pop();
         let place = self.replies.clone().try_acquire_owned().ok();
@@ -150,8 +150,8 @@ impl Transport for HttpLink {
         taken
     }
 
-    /// A server that refuses it by its status is not lost for that: what it really minds it says to the next request.
-    /// Only a sign-in cannot wait.
+    /// A refusal by status does not lose the link: the answer to the next request has the real problem. Only a required
+    /// sign-in is reported at once.
     async fn send_and_confirm(&self, mut message: Vec<u8>) -> Result<()> {
         message.pop();
         match self.exchange(message.into(), None).await {
@@ -204,7 +204,7 @@ impl Transport for HttpLink {
     }
 
     async fn close(&self) {
-        // The session is the parent's.
+        // The session belongs to the parent process.
         if self.made_in.is_inherited() {
             return;
         }
@@ -223,12 +223,12 @@ impl Transport for HttpLink {
 
 impl HttpLink {
     fn ask(&self, link: Arc<HttpLink>, message: Bytes, id: u64, sending: Sending) {
-        // Held while spawning, so that a fast answer cannot be forgotten before it is remembered.
+        // Locked while spawning, so that a fast answer cannot remove the entry before it is inserted.
         let mut under_way = lock(&self.under_way);
         let task = runtime::spawn(async move {
             let outcome = link.ask_in_turn(message, id, sending).await;
             lock(&link.under_way).remove(&id);
-            // The exchange is over: whoever still waits for its answer waits in vain.
+            // The exchange has ended, so a request that is still pending gets no answer.
             if let Some(inbound) = link.inbound().filter(|inbound| inbound.expects(id)) {
                 let error =
                     outcome.err().unwrap_or_else(|| link.unexpected("answered some other request"));
@@ -244,7 +244,7 @@ impl HttpLink {
             Sending::Control => None,
             Sending::Call => match self.sockets.for_call(id).await {
                 Ok(socket) => socket,
-                // Nobody waits for its answer any more.
+                // The call was cancelled.
                 Err(Withdrawn) => return Ok(()),
             },
         };
@@ -255,7 +255,7 @@ impl HttpLink {
         self.inbound.get().and_then(Weak::upgrade)
     }
 
-    /// Ends when the link has been closed for as long as a goodbye may take.
+    /// Resolves when the link has been closed for longer than the goodbye may take.
     async fn outlived(&self) {
         let mut closed = self.closed.subscribe();
         if closed.wait_for(|closed| *closed).await.is_ok() {
@@ -264,7 +264,7 @@ impl HttpLink {
     }
 
     fn stop_tasks(&self) {
-        // Their runtime did not come along in a fork.
+        // Their runtime does not exist in a forked child.
         if self.made_in.is_inherited() {
             return;
         }
@@ -283,11 +283,11 @@ impl Drop for HttpLink {
     }
 }
 
-/// Sends what gets no answer.
+/// Sends a message without an answer.
 fn send_aside(link: Arc<HttpLink>, message: Bytes, place: Option<OwnedSemaphorePermit>) {
     runtime::spawn(async move {
         let sending = async {
-            // Replies are limited by their places.
+            // Replies are limited by their own permits.
             let _socket = match place {
                 Some(_) => None,
                 None => link.sockets.for_notification().await,

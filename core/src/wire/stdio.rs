@@ -1,7 +1,7 @@
-//! Owns the pipes of one stdio server: lines out through its standard input (`outbox`), lines in from its standard output.
-//! Writes go out on the caller's thread while the pipe takes them; reads happen on the I/O thread (`io`), or on the thread
-//! of the one host loop that waits for answers (`loan`).
-//! Invariant: a server that reads no more, or writes no more, is lost; a forked child touches neither pipe nor process.
+//! Owns the pipes of one stdio server: lines out to its standard input (`outbox`), lines in from its standard output.
+//! Writes happen on the caller's thread while the pipe accepts them; reads happen on the I/O thread (`io`), or on the
+//! thread of the only host loop that waits for answers (`loan`).
+//! Invariant: a server that no longer reads or writes is lost; a forked child touches neither pipe nor process.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,11 +31,11 @@ use loan::Loan;
 use outbox::{Outbox, input_closed};
 pub(crate) use unread::Unread;
 
-/// One turn of reading; other servers get theirs in between. Of short lines, each of which has to be looked at, less is
-/// read than of a long one.
+/// The bytes of one turn of reading; other servers are read in between. Short lines are parsed one by one, so less of
+/// them is read than of a long line.
 const READ_BUDGET: usize = 1 << 20;
 const SHORT_LINES_BUDGET: usize = 128 << 10;
-/// What a pipe holds at most, unless the system was told otherwise.
+/// The default capacity of a pipe.
 const LARGEST_PIPE: usize = 1 << 20;
 
 pub(crate) struct Pipe {
@@ -77,7 +77,7 @@ impl Transport for Pipe {
         }))
     }
 
-    /// Tells `inbound` of the end too, be it a closed pipe or a dead process.
+    /// Reports the end to `inbound` too: a closed pipe or a dead process.
     fn deliver_to(&self, inbound: Weak<dyn Inbound>) {
         let _ = self.inbound.set(inbound);
         io::thread().watch_reads(self.slot, self.stdout.as_fd());
@@ -102,13 +102,13 @@ impl Transport for Pipe {
         self.send(message, Some(id), Flush::Now)
     }
 
-    /// Refused while the server has left more than the limit of what we sent unread.
+    /// Refused while the server has left more than the limit unread.
     fn send_reply(&self, message: Vec<u8>, limits: &Limits) -> bool {
         let fits = self.outbox().buffered() + message.len() <= limits.reply_bytes;
         fits && self.send(message, None, Flush::Now).is_ok()
     }
 
-    /// A pipe keeps the order. Of a pipe that is broken its end tells.
+    /// A pipe keeps the order. A broken pipe is reported by its end.
     async fn send_and_confirm(&self, message: Vec<u8>) -> Result<()> {
         let _ = self.send(message, None, Flush::Now);
         Ok(())
@@ -165,27 +165,27 @@ impl Transport for Pipe {
 }
 
 impl Pipe {
-    /// The pipe takes bytes again, or nobody reads it any more.
+    /// The pipe is writable again, or has no reader any more.
     fn write_ready(&self) {
         if !self.is_inherited() {
             self.outbox().write_ready();
         }
     }
 
-    /// Reads what the server said last, then tells its end.
+    /// Reads the server's last output, then reports the end.
     fn read_and_end(&self, closed: Closed) {
         self.read_waiting();
         self.end(closed);
     }
 
-    /// Reads what is there at this moment, and no more: whoever holds the pipe may write without end.
+    /// Reads only what is available now: another holder of the pipe may write forever.
     fn read_waiting(&self) {
         let waiting = ioctl_fionread(&self.stdout).unwrap_or(0);
         let waiting = usize::try_from(waiting).unwrap_or(usize::MAX).min(LARGEST_PIPE);
         self.read(waiting, waiting);
     }
 
-    /// Which requests were never read, where that can be known.
+    /// Which requests were never read, if that is known.
     fn take_unread(&self) -> Option<Unread> {
         if self.is_inherited() { None } else { self.outbox().take_unread() }
     }
@@ -243,7 +243,7 @@ impl Pipe {
         }
     }
 
-    /// Tells the end once, with the exit status and the last words when the process is what ended.
+    /// Reports the end once, with the exit status and last output if the process has ended.
     fn end(&self, closed: Closed) {
         if self.ended.swap(true, Ordering::AcqRel) {
             return;
@@ -260,7 +260,7 @@ impl Pipe {
             let unread = || pipe.upgrade().and_then(|pipe| pipe.take_unread());
             let mut proof = unread();
             if proof.is_none() && inbound.awaits_answers() {
-                // Somebody of the server's group may still read.
+                // Another process of the server's group may still read.
                 rest_ended.await;
                 proof = unread();
             }
@@ -268,7 +268,7 @@ impl Pipe {
         });
     }
 
-    /// What is printed in place of messages may end without a line end.
+    /// Output that is not a message may end without a newline.
     fn note_prompt(&self) {
         self.process.printed(lock(&self.frames).partial());
     }

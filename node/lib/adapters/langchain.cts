@@ -7,7 +7,7 @@ export type { ToolRecord } from './langchain.js';
 const core = missing('langchain', '@langchain/core');
 const { tool } = required(() => require('@langchain/core/tools'), core);
 const { ToolMessage } = required(() => require('@langchain/core/messages'), core);
-// Only live tools need it: whoever works with the core alone is not disturbed.
+// Only live tools need it, so it is not required for the other functions.
 const createMiddleware: typeof import('langchain').createMiddleware = (config) => {
   const langchain = required(() => require('langchain'), missing('langchain', 'langchain'));
   return langchain.createMiddleware(config);

@@ -10,7 +10,7 @@ const [{ tool }, { ToolMessage }] = await Promise.all([
 ]).catch(missing('langchain', '@langchain/core'));
 const createMiddleware = await import('langchain').then(
   (langchain) => langchain.createMiddleware,
-  // Only live tools need it: whoever works with the core alone is not disturbed.
+  // Only live tools need it, so it is not required for the other functions.
   (cause) => () => missing('langchain', 'langchain')(cause),
 );
 const adapter: LangChain = adapt({ tool, ToolMessage, createMiddleware });

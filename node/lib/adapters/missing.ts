@@ -1,4 +1,4 @@
-// Owns the word about a framework that is not installed.
+// Owns the error for a framework that is not installed.
 
 const ABSENT: ReadonlySet<unknown> = new Set(['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND']);
 

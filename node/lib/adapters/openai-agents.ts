@@ -37,7 +37,7 @@ export function server(manager: Manager, options: ServerOptions = {}): MCPServer
     async connect() {
       await manager.connectAll();
     },
-    /** Leaves the manager to whoever made it. */
+    /** Does not close the manager: its owner does. */
     async close() {},
     async invalidateToolsCache() {},
     async listTools() {
@@ -50,7 +50,7 @@ export function server(manager: Manager, options: ServerOptions = {}): MCPServer
     },
     async callTool(...asked) {
       const { content, structuredContent, isError } = resultOf(await call(...asked));
-      // The SDK wants the rest on the list, where nobody meets it by going over the blocks.
+      // The SDK reads the rest from properties of the list, which an iteration over the blocks does not see.
       const hidden = (value: unknown) => ({ value, enumerable: false, configurable: true });
       const rest = { structuredContent: hidden(structuredContent), isError: hidden(isError) };
       return Object.defineProperties(content, rest) as CallToolResultContent;

@@ -17,7 +17,7 @@ export interface ToolRecord {
   /** The blocks as the server sent them. */
   content: ContentBlock[];
   structured?: unknown;
-  /** What in the text looks as if it were written to give orders to a model. */
+  /** What in the text looks like instructions to a model. */
   signals: Signal[];
   /** Why there is no result. */
   error?: { code: string; message: string; hint?: string };

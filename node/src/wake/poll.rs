@@ -53,7 +53,7 @@ impl Poll {
                 post: Rc::downgrade(post),
                 hook: Cell::new(null_mut()),
             });
-            // The first member of every libuv handle is its user's.
+            // The first member of every libuv handle belongs to its user.
             *handle.cast::<*const Watch>() = Rc::into_raw(watch.clone());
             (uv.let_go)(handle);
             (uv.poll_start)(handle, UV_READABLE, on_readable);

@@ -105,7 +105,7 @@ fn watch(mailbox: &Mailbox, caller: &Caller, drained: &Receiver<()>) {
             // SAFETY: it is there while the lock shows it.
             unsafe { sys::napi_call_threadsafe_function(function, null_mut(), mode) };
         }
-        // The descriptor stays readable until the drain: wait for that, or the watching would spin.
+        // The descriptor stays readable until the drain, so without this wait the loop would spin.
         if drained.recv().is_err() {
             return;
         }
@@ -142,6 +142,6 @@ unsafe extern "C" fn on_end(_env: sys::napi_env, data: *mut c_void, _hint: *mut 
     if let Some(post) = context.post.upgrade() {
         post.end();
     }
-    // Wakes the thread to its end.
+    // Wakes the thread so that it ends.
     context.mailbox.post(NOBODY, Letter::Json(String::new()));
 }

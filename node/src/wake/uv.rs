@@ -1,4 +1,4 @@
-//! Owns the few functions of libuv that are needed. They are found in the running program: there is nothing to link.
+//! Owns the few functions of libuv that are needed. They are looked up in the running program, so nothing is linked.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute_copy;

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def discovery(one: Discovery) -> str:
-    """Servers by who won, then files, and all that was odd."""
+    """Servers by source, then files, warnings and errors."""
     rows = [_server(name, server) for name, server in one.servers.items()]
     parts = [table(f"{count(len(rows), 'server')} found", ("Server", "State", "Source", "Definition"), rows)]
     if one.files:

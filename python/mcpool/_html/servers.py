@@ -79,7 +79,7 @@ def _rows(one: ServerStatus) -> str:
 
 
 def _outlook(one: ServerStatus) -> str:
-    """What is being done about a server that is not up."""
+    """The next step for a server that is not up."""
     parts = []
     if one.connected_since_ms is None and one.attempt > 1:
         parts.append(f"attempt {one.attempt}")
@@ -129,13 +129,13 @@ def _output(error: McpoolError) -> list[tuple[str, str]]:
 
 
 def orders(signals: Sequence[Signal]) -> str:
-    """What in a server's words reads as if it were written for a model to obey."""
+    """What in a server's texts looks like instructions to a model."""
     lines = [f"{text(one.kind, 80)}: {text(one.excerpt, 300)}" for one in signals[:10]]
     return "".join(f'<div class="mcpool-problem">Tries to give orders, {line}</div>' for line in lines)
 
 
 def error(one: McpoolError) -> str:
-    """An error that is looked at, not raised."""
+    """An error that is displayed, not raised."""
     rows = [("Message", text(one.message, 4000))]
     if one.hint:
         rows.append(("Hint", text(one.hint, 4000)))

@@ -72,7 +72,7 @@ class ApprovalRequired(InputRequiredEvent):
 
 
 class Approval(HumanResponseEvent):
-    """A person's word on a question."""
+    """The user's answer to a question."""
 
     question: str
     approved: bool

@@ -104,7 +104,7 @@ class PoolServer(MCPServer):
         raise NotImplementedError(f"There is no prompt {name!r}: a manager has tools only")
 
     def _requires_approval(self, run_context: Any, agent: Any, tool: McpTool) -> bool:
-        # One that is not known would be approved by nobody.
+        # An unknown tool could never be approved.
         return tool.name not in self._seen or self._seen[tool.name].requires_approval
 
 

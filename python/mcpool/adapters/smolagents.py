@@ -62,7 +62,7 @@ class PoolTool(SmolTool):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(self.inputs, args, strict=False)) | kwargs
-        # Who may leave an argument out is told that it may be null.
+        # An optional argument is declared as nullable.
         arguments = {name: value for name, value in given.items() if not self._is_left_out(name, value)}
         output = self._tool.execute_blocking(arguments)
         if self.output_schema is not None:

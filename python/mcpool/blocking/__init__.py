@@ -1,4 +1,4 @@
-"""The same manager for plain scripts: every verb waits. Ctrl-C works while it does."""
+"""The same manager for plain scripts: every verb blocks, and Ctrl-C works meanwhile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["Events", "Manager", "config", "discover", "trust", "trusted", "untru
 
 @show_keywords("discover")
 def discover(cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverOptions]) -> Discovery:
-    """Looks for the servers that are configured on this machine; see `mcpool.discover`."""
+    """Finds the servers that are configured on this machine; see `mcpool.discover`."""
     from .._discover import read_discovery
 
     return read_discovery(_native.block_discover(plain_options(options, cwd=cwd)))
@@ -47,7 +47,7 @@ def trust(
     *,
     host_env: HostEnv | None = None,
 ) -> list[Trusted]:
-    """Trusts what a project's config file declares now, or only these servers; gives what is trusted."""
+    """Trusts what a project's config file declares now, or only these servers; returns what is trusted."""
     return _about("trust", path, servers, host_env)
 
 
@@ -57,7 +57,7 @@ def untrust(
     *,
     host_env: HostEnv | None = None,
 ) -> list[Trusted]:
-    """Takes trust in a file's definitions, or only in these servers, back; gives what was trusted."""
+    """Revokes the trust in a file's definitions, or only in these servers; returns what was trusted."""
     return _about("untrust", path, servers, host_env)
 
 
@@ -84,17 +84,17 @@ class Manager(ManagerBase):
     ) -> Self:
         """A manager for the servers that the user already has.
 
-        What is looked for, and where, is said as to `mcpool.discover`; `watch` looks again when one of the
-        files changes. The other options are those of the class.
+        The options of `mcpool.discover` say what to find and where; `watch` repeats the discovery when one of
+        the files changes. The other options are those of the class.
         """
         return cls._of(_native.block_discover_manager(plain_options(options, cwd=cwd)))
 
     def connect_all(self) -> ConnectReport:
-        """Connects all enabled servers at once; one server's failure is in the report, not raised."""
+        """Connects all enabled servers in parallel. A failing server is in the report; it does not raise."""
         return connect_report(_native.block_connect_all(self._native))
 
     def connect(self, server: str) -> None:
-        """Connects one server unless it is connected; joins an attempt that is under way."""
+        """Connects one server unless it is connected; joins an attempt in progress."""
         _native.block_connect(self._native, server)
 
     def wait_for(self, server: str, timeout: float | None = None) -> None:
@@ -112,10 +112,10 @@ class Manager(ManagerBase):
         retry: Retry | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Calls a tool by its server and the server's own name for it.
+        """Calls a tool by its server and its raw name.
 
         `timeout` is how many seconds may pass without an answer, `max_total_timeout` how many in all; `retry`
-        overrides the manager's. A tool that fails by its own word is a result with `is_error`.
+        overrides the manager's. `is_error` is a result, not an exception.
         """
         if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, server, tool)):
             return span.run(
@@ -137,7 +137,7 @@ class Manager(ManagerBase):
         retry: Retry | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Calls a tool by its name in the catalog; otherwise as `call_tool`."""
+        """Calls a tool by its name in the catalog; otherwise the same as `call_tool`."""
         if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, None, name)):
             return span.run(
                 _native.block_call,
@@ -149,20 +149,20 @@ class Manager(ManagerBase):
         )
 
     def events(self, *, timeout: float | None = None) -> Events:
-        """What happens from now on; the iteration ends when nothing came for `timeout` seconds."""
+        """Events from now on; the iteration ends after `timeout` seconds without an event."""
         return Events(self._native.events(), timeout)
 
     def reload(self, config: Mapping[str, Any] | str | None = None) -> ReloadReport:
-        """Applies the difference to `config`, or to the files that the manager was made from as they are now.
+        """Applies the difference to `config`, or reads the manager's files again and applies theirs.
 
-        Servers that are the same keep their connections and calls; others are closed, connected or restarted.
+        Unchanged servers keep their connections and calls; others are closed, connected or restarted.
         """
         return reload_report(_native.block_reload(self._native, config))
 
     def accept_drift(self, server: str, tool: str | None = None) -> list[str]:
-        """Takes tools that are not as they were when they were first seen for what they are now.
+        """Accepts tools that have changed since they were first seen.
 
-        One tool, by its server's name for it, or all of the server's. Gives the names of those that changed.
+        Accepts one tool by its raw name, or all tools of the server. Returns the names of the changed tools.
         """
         return _native.block_accept_drift(self._native, server, tool)
 
@@ -171,11 +171,11 @@ class Manager(ManagerBase):
         _native.block_disconnect(self._native, server)
 
     def disconnect_all(self) -> None:
-        """Closes every connection that nobody else holds; the manager can connect again. Idempotent."""
+        """Closes every connection that no other manager holds; the manager can connect again. Idempotent."""
         _native.block_disconnect_all(self._native)
 
     def close(self) -> None:
-        """Closes for good: every later verb raises ClosedError. Idempotent."""
+        """Closes the manager permanently: every later verb raises ClosedError. Idempotent."""
         _native.block_close(self._native)
 
     def __enter__(self) -> Self:
@@ -191,7 +191,7 @@ class Manager(ManagerBase):
 
 
 class Events:
-    """A stream of events from the moment it was asked for; ends with the manager, or after its timeout."""
+    """A stream of events, from its creation until the manager closes or the timeout passes."""
 
     def __init__(self, native: NativeEvents, timeout: float | None) -> None:
         self._native = native
@@ -210,5 +210,5 @@ class Events:
 
     @property
     def lost(self) -> int:
-        """How many events this reader was too slow for."""
+        """How many events this reader has missed because it was too slow."""
         return self._native.lost()

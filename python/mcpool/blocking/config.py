@@ -1,8 +1,8 @@
-"""The verbs of `mcpool.config` for plain scripts: each waits.
+"""The verbs of `mcpool.config` for plain scripts: each blocks.
 
-The file is the user's own, the project's (`scope="project"`, below `cwd`), or the one that `file` names; its
-ending tells the format. Everything else in it stays as it was, comments and order too. Who reads meanwhile
-sees the old file or the new one, and of many writers none loses another's work.
+The file is the user's own, the project's (`scope="project"`, below `cwd`), or the one that `file` names. Its
+extension tells the format. The rest of the file stays unchanged, including comments and order. A reader sees
+the old file or the new one, and concurrent writers never lose each other's changes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def add(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Adds a server; one of that name must not be there."""
+    """Adds a server; the name must be new."""
     return read_edited(_native.block_edit("add", edit_request(file, scope, cwd, host_env), name, definition))
 
 
@@ -44,7 +44,7 @@ def remove(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Takes a server out."""
+    """Removes a server."""
     return read_edited(_native.block_edit("remove", edit_request(file, scope, cwd, host_env), name, None))
 
 
@@ -57,7 +57,7 @@ def update(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Changes fields of a server; a None takes a field out."""
+    """Changes fields of a server; None removes a field."""
     return read_edited(_native.block_edit("update", edit_request(file, scope, cwd, host_env), name, changes))
 
 
@@ -69,7 +69,7 @@ def enable(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Switches a server on: in its definition, and in the lists of the same file."""
+    """Enables a server: in its definition, and in the lists of the same file."""
     return read_edited(_native.block_edit("enable", edit_request(file, scope, cwd, host_env), name, None))
 
 
@@ -81,7 +81,7 @@ def disable(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Switches a server off."""
+    """Disables a server."""
     return read_edited(_native.block_edit("disable", edit_request(file, scope, cwd, host_env), name, None))
 
 
@@ -93,7 +93,7 @@ def hide(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Switches off a server that another file defines: puts its name on `disabledServers` of this one."""
+    """Disables a server that another file defines: adds its name to `disabledServers` of this file."""
     return read_edited(_native.block_edit("hide", edit_request(file, scope, cwd, host_env), name, None))
 
 
@@ -105,5 +105,5 @@ def unhide(
     cwd: str | PathLike[str] | None = None,
     host_env: HostEnv | None = None,
 ) -> Edited:
-    """Takes a name off the list `disabledServers` again."""
+    """Removes a name from `disabledServers`."""
     return read_edited(_native.block_edit("unhide", edit_request(file, scope, cwd, host_env), name, None))

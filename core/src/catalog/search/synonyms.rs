@@ -1,10 +1,10 @@
-//! Owns which words mean nearly the same where tools are spoken of. People ask for a picture, a tool gives an image.
+//! Owns the synonyms for tool search: people ask for a picture, a tool returns an image.
 
 use std::collections::HashMap;
 
 use super::words::terms;
 
-/// Words of one line stand for each other; a word may be in several lines.
+/// The words of one line are synonyms; a word may be in several lines.
 #[rustfmt::skip]
 const GROUPS: &[&str] = &[
     // What is done.
@@ -154,7 +154,7 @@ const GROUPS: &[&str] = &[
     "cost price bill invoice payment charge spend",
 ];
 
-/// For each word, those that may stand for it.
+/// The synonyms of each word.
 #[derive(Debug, Default)]
 pub(super) struct Synonyms(HashMap<String, Vec<String>>);
 

@@ -1,11 +1,11 @@
-//! Owns what a term of search is: a word in lower case without its ending. Identifiers count whole and in parts,
-//! writing without spaces counts in pairs of characters, and words that are in every sentence do not count.
+//! Owns what a search term is: a word in lower case without its ending. Identifiers count as a whole and in parts, text
+//! without spaces counts in pairs of characters, and stop words do not count.
 
-/// A word is cut here; nobody asks for a longer one.
+/// The length at which a word is cut.
 const LONGEST: usize = 40;
-/// An unbroken run is looked at so far: no identifier and no sentence is longer.
+/// How much of a run without spaces is read: no identifier or sentence is longer.
 const LONGEST_RUN: usize = 2000;
-/// What is left of a word without its ending has at least this many letters.
+/// The shortest stem of a word.
 const SHORTEST_STEM: usize = 3;
 
 #[rustfmt::skip]
@@ -39,7 +39,7 @@ const ENDINGS: &[(&str, usize)] = &[
     ("ly", 0),
 ];
 
-/// The terms of a text, in order, as often as they come.
+/// The terms of a text, in order, with repetitions.
 pub(super) fn terms(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).flat_map(of_run)
 }
@@ -65,7 +65,7 @@ fn term(word: &str) -> Option<String> {
     (!IN_EVERY_SENTENCE.contains(&word.as_str())).then(|| stem(word))
 }
 
-/// Chinese, Japanese and their like put no spaces between words.
+/// Scripts without spaces between words, such as Chinese and Japanese.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
@@ -96,7 +96,7 @@ fn parts(run: &str) -> Vec<&str> {
     cuts.windows(2).map(|cut| &run[cut[0]..cut[1]]).collect()
 }
 
-/// An English word without the endings of number, time and doer; other words mostly stay as they are.
+/// An English word without its endings of number, tense and agent; other words mostly stay unchanged.
 fn stem(word: String) -> String {
     if !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word;
@@ -110,7 +110,7 @@ fn stem(word: String) -> String {
             break;
         }
     }
-    // A doer may have an act inside: an `organ-iz-ation`, an `engine-er-ing`.
+    // One ending may contain another: `organ-iz-ation`, `engine-er-ing`.
     for _ in 0..2 {
         let shorter = ENDINGS.iter().filter_map(|(ending, kept)| {
             let rest = stem.strip_suffix(ending)?;

@@ -1,18 +1,18 @@
-//! Owns what a change to a document is, apart from how the document is written: on the value it is done here, on the
-//! text by the editor of its format, and the two must agree.
+//! Owns what a change to a document is, independent of the format: it is applied to the value here and to the text by
+//! the format's editor, and both must agree.
 
 use serde_json::{Map, Value};
 
-/// One step of a change; a path leads through objects by their keys.
+/// One step of a change; a path goes through objects by their keys.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    /// Puts a value there, instead of what is there or behind the other keys; what is missing above it is made.
+    /// Sets a value, replacing an existing one or adding it after the other keys; missing parents are created.
     Set { path: Vec<String>, value: Value },
-    /// Takes out what is there.
+    /// Removes the value.
     Remove { path: Vec<String> },
-    /// Puts an item at the end of a list, which is made if it is missing.
+    /// Appends an item to a list, which is created if it is missing.
     Push { path: Vec<String>, item: Value },
-    /// Takes an item out of a list.
+    /// Removes an item from a list.
     Pull { path: Vec<String>, item: Value },
 }
 
@@ -42,7 +42,7 @@ impl Change {
         Change::Pull { path: path.map(str::to_owned).into(), item: item.into() }
     }
 
-    /// Does it to the value.
+    /// Applies it to the value.
     pub(super) fn apply(&self, document: &mut Value) {
         match self {
             Change::Set { path, value } => {
@@ -82,7 +82,7 @@ impl Change {
     }
 }
 
-/// The object at `path`, made where there is nothing.
+/// The object at `path`, created if there is none.
 fn made<'v>(document: &'v mut Value, path: &[String]) -> Option<&'v mut Map<String, Value>> {
     let mut at = document;
     for name in path {

@@ -1,5 +1,5 @@
-//! Owns that the file of a project stays in its project: a repository may bring it, or its directory, as a link to
-//! anything of the user's.
+//! Owns keeping a project's config file inside the project: a repository may contain the file, or its directory, as a
+//! link to any file of the user.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 const MOST_LINKS: usize = 40;
 
-/// Where the file is in truth, with no link on the way to it.
+/// The real path of the file, without links.
 pub(super) fn confined(path: &Path, project: &Path) -> Result<PathBuf> {
     let place = |at: &Path| physical(at).map_err(|error| failed(path, "found", &error));
     let home = place(project)?;
@@ -20,7 +20,7 @@ pub(super) fn confined(path: &Path, project: &Path) -> Result<PathBuf> {
         return Ok(found);
     }
     let is_outside = |at: &&Path| !place(at).is_ok_and(|at| at.starts_with(&home));
-    // The first step that is not in the project any more.
+    // The first step that leaves the project.
     let link = path.ancestors().take_while(is_outside).last().unwrap_or(path);
     let (shown, leads) = (path.display(), place(link)?);
     let (link, leads) = (link.display(), leads.display());
@@ -31,7 +31,7 @@ pub(super) fn confined(path: &Path, project: &Path) -> Result<PathBuf> {
         .with_hint("if that is what you want, name the file that is to be changed"))
 }
 
-/// A path without links, also of what is not there yet.
+/// A path without links, also for a file that does not exist yet.
 fn physical(path: &Path) -> io::Result<PathBuf> {
     let path = match path.as_os_str().is_empty() {
         true => std::env::current_dir()?,

@@ -1,6 +1,6 @@
-//! Owns changing a file as a whole: one writer at a time, and a reader sees the old text or the new one.
-//! Invariant: whenever the process ends, nothing is left locked, and what a killed writer left behind is cleared away by
-//! the next.
+//! Owns replacing a file as a whole: one writer at a time, and a reader sees the old text or the new one.
+//! Invariant: a process that ends at any point leaves nothing locked, and the next writer removes the temporary files
+//! of a killed one.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use crate::config::own_writes::{self, UNFINISHED_PREFIX};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ownership::make_private;
 
-/// How long the lock is waited for while nobody gets done, and how long in any case.
+/// How long to wait for the lock while no other writer makes progress, and in total.
 const LONGEST_STANDSTILL: Duration = Duration::from_secs(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(5);
@@ -24,8 +24,9 @@ const MOST_LINKS: usize = 40;
 const LOCK_FILE: &str = ".mcpool.lock";
 const MOST_ATTEMPTS: usize = 20;
 
-/// Changes the text of a file by `edit`, which gets the old text (`None` without a file) and says the new one, or `None`
-/// to leave the file alone. A symbolic link stays; what it leads to is changed, unless that is not `within`.
+/// Changes the text of a file with `edit`, which gets the old text (`None` without a file) and returns the new one, or
+/// `None` to leave the file unchanged. A symbolic link stays, and its target is changed, unless the target is not
+/// `within`.
 pub(super) fn change(
     path: &Path,
     within: Option<&Path>,
@@ -40,7 +41,7 @@ pub(super) fn change(
         Some(parent) => parent,
         None => Path::new("."),
     };
-    // Without the directory there is no file; whether one is wanted is for `edit` to say, before anything is made.
+    // Without the directory there is no file. `edit` decides whether one is wanted before anything is created.
     if !directory.exists() {
         if edit(None)?.is_none() {
             return Ok(());
@@ -53,7 +54,7 @@ pub(super) fn change(
         let Some(new) = edit(old.as_deref())? else { return Ok(()) };
         let written = Unfinished::write(&target, directory, &new)
             .map_err(|error| failed(path, "written", &error))?;
-        // Others may change the file without taking our lock, and links may be turned.
+        // Other programs may change the file without our lock, and links may be changed.
         if read(&target, path)? == old && find()? == target {
             return written
                 .finish(&target, directory)
@@ -67,12 +68,12 @@ pub(super) fn change(
 fn read(target: &Path, shown: &Path) -> Result<Option<String>> {
     match std::fs::metadata(target) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        // The path that the user knows goes into the error.
+        // The error has the path that the user knows.
         _ => read_text(shown).map(Some),
     }
 }
 
-/// Where the links lead, also when there is nothing yet.
+/// The target of the links, even if it does not exist yet.
 fn target(path: &Path) -> io::Result<PathBuf> {
     let mut at = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -99,7 +100,7 @@ pub(super) fn failed(path: &Path, done: &str, error: &io::Error) -> Error {
     Error::new(ErrorKind::ConfigIo, text).caused_by(error)
 }
 
-/// The directory is what is locked: a lock file would be left behind, and the file itself is another after each change.
+/// Locks the directory: a lock file would be left behind, and the file itself is replaced by each change.
 struct Lock(File);
 
 impl Lock {
@@ -107,7 +108,7 @@ impl Lock {
         let failed = |error: io::Error| failed(shown, "locked", &error);
         let mut file = File::open(directory).map_err(failed)?;
         let mut is_lock_file = false;
-        // Each change is another file: who waits in a crowd sees that it goes on.
+        // Each change replaces the file, so a waiter sees the progress of other writers.
         let version = || std::fs::metadata(target).ok().map(|it| (it.ino(), it.mtime_nsec()));
         let begun = Instant::now();
         let (mut seen, mut seen_at) = (version(), begun);
@@ -116,11 +117,11 @@ impl Lock {
                 Ok(()) => return Ok(Lock(file)),
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) if is_lock_file => return Err(failed(error)),
-                // Network file systems lock only what is open for writing.
+                // Network file systems can only lock a file that is open for writing.
                 Err(TryLockError::Error(_)) => {
                     let mut options = File::options();
                     options.create(true).truncate(false).write(true).mode(0o600);
-                    // Who brought the directory may have brought it as a link, too.
+                    // The lock file may also be a link, made by the owner of the directory.
                     options.custom_flags(libc::O_NOFOLLOW);
                     file = options.open(directory.join(LOCK_FILE)).map_err(failed)?;
                     is_lock_file = true;
@@ -145,12 +146,12 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing alone would leave it locked while a child forked meanwhile has a copy.
+        // Closing is not enough: a child forked in the meantime has a copy of the descriptor, which keeps the lock.
         let _ = self.0.unlock();
     }
 }
 
-/// The new text, on the disk, not yet in its place; gone when it never gets there.
+/// The new text in a temporary file, which is removed unless it is finished.
 struct Unfinished(tempfile::NamedTempFile);
 
 impl Unfinished {
@@ -166,7 +167,7 @@ impl Unfinished {
             take_after(file.as_file(), old)?;
         }
         file.as_file().sync_all()?;
-        // Before it can be seen: whoever follows the file tells our writes from those of others.
+        // Recorded before the rename, so that the watcher can ignore our own write.
         own_writes::note(target, text.as_bytes());
         Ok(Unfinished(file))
     }
@@ -177,17 +178,17 @@ impl Unfinished {
     }
 }
 
-/// A new file is the user's alone; one that was there keeps its owner and its mode.
+/// A new file is private to the user; a replaced one keeps its owner and mode.
 fn take_after(file: &File, old: &Metadata) -> io::Result<()> {
     let new = file.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        // Only root may give a file away; others go on with their own.
+        // Only root can change the owner; others keep their own.
         let _ = fchown(file, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
     }
     file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))
 }
 
-/// Only the holder of the lock writes here, so whatever else is unfinished has no writer any more.
+/// Only the holder of the lock writes here, so every other temporary file is abandoned.
 fn clear_abandoned(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {

@@ -1,4 +1,4 @@
-//! Owns which file is changed.
+//! Owns the choice of the file to change.
 
 use std::path::{Path, PathBuf};
 
@@ -7,17 +7,17 @@ use serde::Deserialize;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::{HostEnv, WrittenHostEnv};
 
-/// The names our own file may have; the first is the one that is made.
+/// The possible names of our own file; the first one is used for a new file.
 const NAMES: &[&str] = &["mcp.json", "mcp.jsonc", "mcp.yaml", "mcp.yml", "mcp.toml"];
 
-/// The file that is changed.
+/// The file to change.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// This file; its ending tells the format.
+    /// This file; its extension tells the format.
     pub file: Option<PathBuf>,
-    /// Without a file: whose.
+    /// Without a file: the scope.
     pub scope: EditScope,
-    /// The directory that no link may lead out of; the project's file never leaves the project.
+    /// The directory that no link may leave; the project's file never leaves the project.
     pub within: Option<PathBuf>,
     /// The project's directory; the process's working directory when not set.
     pub cwd: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub struct Place {
     pub host_env: HostEnv,
 }
 
-/// Whose config file.
+/// The scope of a config file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditScope {
@@ -37,7 +37,7 @@ pub enum EditScope {
 }
 
 impl Place {
-    /// A file; its ending tells the format.
+    /// A file; its extension tells the format.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Place { file: Some(path.into()), ..Place::default() }
     }
@@ -66,7 +66,7 @@ impl Place {
         })
     }
 
-    /// What the file must not leave, wherever links lead: a file that was named may be anywhere.
+    /// The directory that the file must not leave through links; a file given by path may be anywhere.
     pub(super) fn confines(&self) -> Option<&Path> {
         let project = match (&self.file, self.scope) {
             (None, EditScope::Project) => Some(self.cwd.as_deref().unwrap_or(Path::new("."))),
@@ -75,7 +75,7 @@ impl Place {
         self.within.as_deref().or(project)
     }
 
-    /// The file that is meant: of the names that our own may have the first that is there.
+    /// The file to change: the first existing one of our names.
     pub fn path(&self) -> Result<PathBuf> {
         if let Some(file) = &self.file {
             return Ok(file.clone());

@@ -1,4 +1,4 @@
-//! Owns a change as another language asks for it: the verb by its name, the rest as JSON.
+//! Owns a change requested from another language: the verb by its name, the rest as JSON.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{Edited, Place, add, disable, enable, hide, remove, unhide, update};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact;
 
-/// A change that was asked for and not made yet.
+/// A requested change that was not made yet.
 pub struct EditRequest {
     verb: String,
     place: Place,
@@ -31,7 +31,7 @@ impl EditRequest {
         Ok(EditRequest { verb: verb.to_owned(), place, name: name.to_owned(), definition })
     }
 
-    /// Makes the change; waits for the disk.
+    /// Makes the change; blocks on the disk.
     pub fn run(self) -> Result<Edited> {
         let EditRequest { verb, place, name, definition } = self;
         match verb.as_str() {

@@ -1,5 +1,5 @@
-//! Owns editing TOML in place. A server becomes a table of its own, what is in it is written in one line each.
-//! Comments above what is taken out stay.
+//! Owns editing TOML in place. A server is a table of its own, with one line per value. Comments above a removed part
+//! stay.
 
 use serde_json::Value;
 use toml_edit::{Array, Decor, DocumentMut, InlineTable, Item, Table, TableLike, Value as Node};
@@ -93,7 +93,7 @@ fn remove(document: &mut DocumentMut, path: &[String]) -> Result<(), Refusal> {
     if let Some(home) = home {
         position = position.or(home.position());
         if emptied {
-            // What has no header of its own would vanish with its last entry.
+            // A table without its own header would vanish with its last entry.
             home.set_implicit(false);
             home.set_dotted(false);
         }
@@ -104,7 +104,7 @@ fn remove(document: &mut DocumentMut, path: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Puts comments above the first table behind `position`, or at the end.
+/// Puts comments above the first table after `position`, or at the end.
 fn give_to_next(document: &mut DocumentMut, position: Option<isize>, comments: &str) {
     let mut next: Option<isize> = None;
     visit(document.as_table_mut(), &mut |table| {

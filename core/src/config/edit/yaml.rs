@@ -1,5 +1,5 @@
-//! Owns editing YAML in place: the tree says where a part stands, and its text is cut out, replaced or put in.
-//! Comments are never cut out but from inside of what is taken out.
+//! Owns editing YAML in place: the tree tells where a part is, and its text is removed, replaced or inserted. Comments
+//! are removed only inside a removed part.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ const STEP: usize = 2;
 pub(super) fn apply(text: &str, changes: &[Change]) -> Result<String, Refusal> {
     let mut text = text.to_owned();
     for change in changes {
-        // Places move with each change, so each begins with a look at the text.
+        // Positions move with each change, so each change parses the text again.
         let edit = Edit { root: tree::read(&text)?, text: &text };
         text = match change {
             Change::Set { path, value } => edit.set(path, value)?,
@@ -31,7 +31,7 @@ struct Edit<'a> {
     root: Option<Node>,
 }
 
-/// The way from the root to a value: the entries passed, and what is left of the path.
+/// The path from the root to a value: the entries passed, and the rest of the path.
 struct Way<'t, 'p> {
     passed: Vec<&'t Entry>,
     node: &'t Node,
@@ -210,14 +210,14 @@ impl Edit<'_> {
         Ok(self.spliced(from, to, ""))
     }
 
-    /// Whether what `way` leads to stands inside of brackets, where lines mean nothing.
+    /// Whether the end of `way` is inside brackets, where lines have no meaning.
     fn in_brackets(&self, way: &Way<'_, '_>) -> bool {
         let Some((_, above)) = way.passed.split_last() else { return false };
         let homes = self.root.iter().chain(above.iter().map(|entry| &entry.value));
         homes.into_iter().any(|home| matches!(home.kind, Kind::Mapping { flow: true, .. }))
     }
 
-    /// How far the entries of a nested mapping are indented in this text.
+    /// The indentation of a nested mapping's entries in this text.
     fn step(&self) -> usize {
         let Some(Node { kind: Kind::Mapping { flow: false, entries }, .. }) = &self.root else {
             return STEP;
@@ -233,7 +233,7 @@ impl Edit<'_> {
         }
     }
 
-    /// The indentation of what begins its line.
+    /// The indentation of `at`, which must be first on its line.
     fn column(&self, at: usize) -> Result<usize, Refusal> {
         let before = &self.text[self.line_start(at)..at];
         if before.bytes().all(|byte| byte == b' ') { Ok(before.len()) } else { Err(Refusal::ODD) }
@@ -245,8 +245,8 @@ impl Edit<'_> {
         if indent.bytes().all(|byte| byte == b' ') { Ok(indent.len()) } else { Err(Refusal::ODD) }
     }
 
-    /// The line below what ends at `end`, and below the comments that belong to it: those that follow at once, and
-    /// those that are indented deeper than `indent`.
+    /// The line after `end` and after the comments that belong to it: those that follow directly, and those that are
+    /// indented deeper than `indent`.
     fn below(&self, end: usize, indent: usize) -> usize {
         let mut place = self.next_line(end);
         let (mut at, mut blank_between) = (place, false);
@@ -280,7 +280,7 @@ impl Edit<'_> {
         if whole_line {
             self.spliced(at, at, lines)
         } else {
-            // The text goes on not ending in a line end.
+            // The text keeps ending without a newline.
             self.spliced(at, at, &format!("\n{}", lines.trim_end_matches('\n')))
         }
     }

@@ -1,4 +1,4 @@
-//! Owns reading JSON: comments and trailing commas are fine, everything else is as the standard says.
+//! Owns reading JSON: comments and trailing commas are allowed, everything else is as in the standard.
 
 use jsonc_parser::ast::Value as Node;
 use jsonc_parser::common::Ranged;
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{DEEPEST, Parsed, Remarks, SyntaxError, at, empty, position, too_deep};
 
-/// What may stand in the files of every product that says "JSON".
+/// The extensions of JSON that every product with "JSON" files accepts.
 pub(in crate::config) const CHOSEN_SYNTAX: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, SyntaxError> {
 fn reason(error: &ParseError) -> String {
     match error.kind() {
         ParseErrorKind::NestingDepthExceeded => too_deep(),
-        // Its own text quotes what is written.
+        // The library's message quotes the text.
         ParseErrorKind::String(ParseStringErrorKind::InvalidUnicodeEscapeSequence(_)) => {
             "a \\u escape that is no character".to_owned()
         }
@@ -85,7 +85,7 @@ impl Reader<'_> {
     }
 }
 
-/// What no number can hold stays as it is written.
+/// A number out of range stays as written.
 fn number(text: &str) -> Value {
     serde_json::from_str::<Number>(text).map_or_else(|_| Value::String(text.into()), Value::Number)
 }

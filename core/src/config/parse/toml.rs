@@ -1,4 +1,4 @@
-//! Owns reading TOML. A key that is there twice is an error by its own rules.
+//! Owns reading TOML. A duplicate key is an error in TOML itself.
 
 use serde_json::{Map, Number, Value};
 use toml_edit::{Document, Item, TableLike, TomlError, Value as Node};
@@ -7,7 +7,7 @@ use super::{DEEPEST, Parsed, SyntaxError, at, too_deep};
 
 pub(super) fn parse(text: &str) -> Result<Parsed, SyntaxError> {
     let document = Document::parse(text).map_err(|error: TomlError| {
-        // toml_edit has no kind of error to ask for. Its words decide only how this one is said.
+        // toml_edit has no error kinds. Its message only selects our wording.
         let reason = match error.message() {
             "recursion limit" => "nested too deep".to_owned(),
             reason => reason.to_owned(),

@@ -1,5 +1,5 @@
-//! Owns reading YAML, the core schema of 1.2: `yes` and `on` are words, `<<` merges.
-//! Invariant: what aliases copy is counted, so that a short text cannot become a long value.
+//! Owns reading YAML, the core schema of 1.2: `yes` and `on` are strings, `<<` merges.
+//! Invariant: values copied by aliases are counted, so that a short text cannot become a large value.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -93,7 +93,7 @@ impl Builder {
         }
     }
 
-    /// The place for the next key, if a key is what comes next.
+    /// The place for the next key, if a key comes next.
     fn open_key(&mut self) -> Option<&mut Option<Key>> {
         match self.stack.last_mut() {
             Some(Frame::Table { key: key @ None, .. }) => Some(key),
@@ -172,7 +172,7 @@ impl Builder {
     }
 }
 
-/// What is written out wins over what is merged, the earlier over the later.
+/// Explicit keys win over merged ones, earlier merges over later ones.
 fn merge(mut map: Map<String, Value>, merged: Vec<Value>) -> Map<String, Value> {
     for source in merged {
         let Value::Object(source) = source else { continue };
@@ -190,7 +190,7 @@ struct Size {
 }
 
 impl Size {
-    /// Counts `value` in and gives its depth, or `None` when that is too much.
+    /// Counts `value` and returns its depth, or `None` if there is too much.
     fn add(&mut self, value: &Value) -> Option<usize> {
         self.values += 1;
         let depth = match value {
@@ -220,14 +220,14 @@ impl Size {
 }
 
 fn scalar(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Value {
-    // A tag that is not YAML's own belongs to some program; what it makes of the text is not ours to guess.
+    // A tag outside of YAML belongs to some program; we do not guess its meaning.
     let plain = style == ScalarStyle::Plain
         && tag.is_none_or(|tag| tag.is_yaml_core_schema() && tag.suffix != "str");
     let resolved = if plain { resolve(&text) } else { None };
     resolved.unwrap_or_else(|| Value::String(text.into_owned()))
 }
 
-/// What a bare word says other than itself.
+/// The value of a plain scalar that is not a string.
 fn resolve(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
@@ -247,7 +247,7 @@ fn resolve(text: &str) -> Option<Value> {
         .starts_with(|first: char| first.is_ascii_digit() || first == '.')
         && unsigned.contains(|c: char| c.is_ascii_digit())
         && unsigned.chars().all(|c| c.is_ascii_digit() || ".eE+-".contains(c));
-    // 0123 is eighty-three to some and a code with a leading zero to most; it stays what is written.
+    // 0123 is octal to some and a code with a leading zero to most; it stays as written.
     let is_a_code = unsigned.len() > 1
         && unsigned.starts_with('0')
         && unsigned[1..].starts_with(|next: char| next.is_ascii_digit());

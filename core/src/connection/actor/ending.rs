@@ -1,5 +1,5 @@
-//! Owns how an attempt or a link ends: it is dropped with its work, its process or session is ended, and whatever has to
-//! be over before the next attempt is chained.
+//! Owns how an attempt or a link ends: it is dropped with its work, its process or session is ended, and the next
+//! attempt waits for that end.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::wire::Wire;
 
 impl Actor {
-    /// Drops the attempt or the link; gives its session, which is still to be ended.
+    /// Drops the attempt or the link; returns its session, which still has to be ended.
     fn drop_link(&mut self) -> Option<Arc<Session>> {
         self.store_now();
         let attempt = self.attempt.take().map(|attempt| attempt.session);
@@ -54,14 +54,14 @@ impl Actor {
         }
     }
 
-    /// Adds to what has to end before the next attempt.
+    /// Adds an end that the next attempt waits for.
     pub(super) fn end_with(&mut self, end: impl Future<Output = ()> + Send + 'static) {
         let (last, task) = (self.ending.clone(), runtime::spawn(end));
         self.ending = Completion::of(async move {
             drop(task.await);
             last.await;
         });
-        // Driven by itself: nobody may be waiting.
+        // Spawned, because nobody may be waiting for it.
         runtime::spawn(self.ending.clone());
     }
 }

@@ -1,4 +1,4 @@
-//! Owns what others learn: askers their outcome, everybody what is published, the managers events and log lines.
+//! Owns publishing: outcomes to the askers, the state to all readers, events and log lines to the managers.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) enum Change {
 }
 
 impl Actor {
-    /// Tells the askers what they wait for, as far as it is decided.
+    /// Answers the askers whose outcome is decided.
     pub(super) fn answer_waiters(&mut self) {
         let outcome = match (self.phase, &self.error) {
             (Phase::Dialing { .. }, _) => return,
@@ -32,7 +32,7 @@ impl Actor {
         }
     }
 
-    /// Publishes where the connection stands, as its phase says; emits what changed.
+    /// Publishes the state of the current phase; emits what changed.
     pub(super) fn publish(&mut self, change: Change) {
         let before = self.shared.published.load_full();
         let retry_at = match (self.phase, &self.timer) {
@@ -55,7 +55,7 @@ impl Actor {
             || (before.live.is_some() != published.live.is_some()
                 && !published.tools.list.is_empty());
         let mask = published.mask();
-        // Before anybody sees the tools: some may have to be kept back.
+        // Done before the tools are visible, because some may have to be withheld.
         subscribers.review_tools(server, &self.tools, &mask);
         self.shared.published.store(published);
         subscribers.invalidate_catalogs();
@@ -68,7 +68,7 @@ impl Actor {
         }
     }
 
-    /// Every decision to restart and every failed attempt is an error; a recovery is worth a line too.
+    /// Logs every restart decision and failed attempt as an error, and a recovery too.
     pub(super) fn log_change(&self, before: Phase) {
         let Shared { subscribers, server, .. } = &*self.shared;
         let words = self.error.as_ref().map_or(String::new(), Error::message_with_output);
@@ -76,7 +76,7 @@ impl Actor {
             Phase::Dialing { .. } => format!("attempt {} failed", before.attempts()),
             _ => "connection lost".to_owned(),
         };
-        // The code that a call gets meanwhile: a loss is followed by an attempt, a failed attempt by a wait or by nothing.
+        // The code that a call gets now: after a loss an attempt follows, after a failed attempt a wait or nothing.
         let code = match (before, self.phase) {
             (Phase::Ready { .. }, Phase::Waiting { .. }) => ErrorKind::RestartInProgress.code(),
             _ => ErrorKind::RestartFailed.code(),

@@ -1,6 +1,6 @@
-//! Owns when the tools of a connection are listed, inspected and written: cached tools stand in until the server's own
-//! are known, an announcement refreshes them, and the disk is written after the rush of connecting and before a
-//! disconnect ends. What is written is left to the managers' `ToolStore`s.
+//! Owns when the tools of a connection are listed, inspected and written. Cached tools are used until the server's own
+//! are known; an announcement refreshes them; they are written after the initial connects and before a disconnect ends.
+//! The managers' `ToolStore`s decide what is written.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::runtime;
 use crate::subscribers::{Listing, Severity, ToolStore, WrittenFiles, log_warnings};
 use crate::tool::Tools;
 
-/// The disk is left alone until the rush of connecting is over.
+/// Writes are delayed until the initial connects are over.
 const STORE_DELAY: Duration = Duration::from_millis(150);
 
 impl Actor {
@@ -45,7 +45,7 @@ impl Actor {
             }
         }
         let Some(link) = &mut self.link else { return };
-        // After the tools were published: whoever waits for them reads them there.
+        // Done after the tools were published, because the waiters read them there.
         let session = link.live.session.clone();
         session.announcements().answered(listed);
         if session.announcements().is_pending() {
@@ -53,14 +53,14 @@ impl Actor {
         }
     }
 
-    /// Writes the tools when the rush of connecting is over, for everybody who holds the connection now.
+    /// Schedules the write of the tools for all current holders, after the initial connects.
     pub(super) fn store_soon(&mut self) {
         let Some(link) = &mut self.link else { return };
         let stores = self.shared.subscribers.tool_stores(&self.shared.server);
         link.store = Some(PendingStore { due: Instant::now() + STORE_DELAY, stores });
     }
 
-    /// Writes the tools for a manager that joined later, too.
+    /// Writes the tools also for a manager that joined later.
     pub(super) fn store_in(&mut self, store: Box<dyn ToolStore>) {
         let Some(link) = &mut self.link else { return };
         let due = Instant::now() + STORE_DELAY;
@@ -68,8 +68,7 @@ impl Actor {
         pending.stores.push(store);
     }
 
-    /// Inspects the tools and writes them, if that is still to be done. Disconnecting waits for it, however early it was
-    /// begun.
+    /// Inspects and writes the tools, if that is still pending. A disconnect waits for it, however early it comes.
     pub(super) fn store_now(&mut self) {
         let Some(link) = &mut self.link else { return };
         let Some(PendingStore { stores, .. }) = link.store.take() else { return };
@@ -92,7 +91,7 @@ impl Actor {
             }
             let lines = stores.iter().filter_map(|store| store.report_drift(&listing)).collect();
             log_warnings(&listing.server, lines);
-            // A server may describe its tools with a value that it was given; the disk must not hold it.
+            // A server may repeat a value that it was given in its tools; that value must not be written to disk.
             let Listing { tools, mask, .. } = &listing;
             let masked = tools.list.iter().map(|tool| mask.raw_json(tool.raw())).collect();
             listing.masked_entries = masked;
@@ -104,7 +103,7 @@ impl Actor {
         self.end_with(async move { drop(stored.await) });
     }
 
-    /// Loads the pins of earlier sessions, for managers that show no tool before those are known.
+    /// Loads the pins of earlier sessions, for managers that show no tool before the pins are known.
     pub(super) fn load_pins(&self) -> Option<tokio::task::JoinHandle<()>> {
         let load = self.shared.subscribers.load_pins(&self.shared.server)?;
         Some(runtime::handle().spawn_blocking(load))

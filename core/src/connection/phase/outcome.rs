@@ -1,4 +1,4 @@
-//! Owns what the errors of attempts and links mean for what follows: another attempt, a wait, or an end and its cause.
+//! Owns what the errors of attempts and links lead to: another attempt, a wait, or an end and its cause.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::error::{Error, ErrorKind};
 pub(in crate::connection) enum Dialed {
     Up,
     Failed,
-    /// The server said how long to stay away.
+    /// The server said how long to wait.
     Busy {
         wait: Duration,
     },
     /// The server refused our credentials.
     Refused,
-    /// The server cannot be spoken with; another attempt is not likely to help.
+    /// The server does not speak the protocol as expected; another attempt is unlikely to help.
     Incurable,
     /// No further attempt can help.
     Hopeless {
@@ -24,7 +24,7 @@ pub(in crate::connection) enum Dialed {
 }
 
 impl Dialed {
-    /// What an attempt's error means for the next one.
+    /// What an attempt's error means for the next attempt.
     pub(in crate::connection) fn failed(error: &Error) -> Dialed {
         match error.kind() {
             kind if is_hopeless(kind) => Dialed::Hopeless { cause: DownCause::of(kind) },
@@ -54,11 +54,11 @@ fn is_hopeless(kind: ErrorKind) -> bool {
 /// What has to happen before a connection that is down can come up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::connection) enum DownCause {
-    /// Somebody asks for another attempt.
+    /// A new attempt has to be requested.
     Failed,
-    /// The server wants a sign-in.
+    /// The server needs a sign-in.
     NeedsAuth,
-    /// Its source is trusted.
+    /// Its source has to be trusted.
     Untrusted,
 }
 

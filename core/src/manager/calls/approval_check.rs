@@ -1,4 +1,4 @@
-//! Owns asking a person before a call is sent: whom, for how long, and what the answer means.
+//! Owns asking for approval before a call is sent: who is asked, for how long, and what the answer means.
 //! Invariant: a call is asked about once, however often it is sent; cancelling the call withdraws the question.
 
 use std::future::Future;
@@ -25,14 +25,14 @@ use crate::question::Question;
 use crate::runtime;
 use crate::tool::ServerTool;
 
-/// The approval of one call, where its manager asks for approvals.
+/// The approval of one call, if its manager asks for approvals.
 pub(super) struct ApprovalCheck {
     approver: Approver,
     rule: Rule,
     limit: Duration,
     on_question: Option<OnQuestion>,
     provider: String,
-    /// The tool's name in the catalog, where it is known before the server is.
+    /// The tool's name in the catalog, if it is known before the server is up.
     name: Option<String>,
     manager: Weak<Inner>,
     /// Signalled when the manager disconnects the server.
@@ -40,7 +40,7 @@ pub(super) struct ApprovalCheck {
     approved: AtomicBool,
 }
 
-/// What came of the question.
+/// The outcome of the question.
 enum Decision {
     Approved,
     Refused,
@@ -49,7 +49,7 @@ enum Decision {
 }
 
 impl Manager {
-    /// The rule for the tools of a server, where somebody is asked about them.
+    /// The approval rule for a server's tools, if there is someone to ask.
     pub(super) fn approval_rule(&self, config: &ServerConfig) -> Option<(&OnApproval, Rule)> {
         let options = &self.0.options;
         let on_approval = options.on_approval.as_ref()?;
@@ -78,12 +78,12 @@ impl Manager {
 }
 
 impl ApprovalCheck {
-    /// Looks up the tool's name in the catalog. On the caller's thread, since a naming function may be called.
+    /// Looks up the tool's name in the catalog. Runs on the caller's thread, because it may call a naming function.
     pub(super) fn look_up_name(&mut self, manager: &Manager, tool: &ServerTool) {
         self.name = name_in(&manager.catalog(), tool);
     }
 
-    /// Whether a person has to be asked before a session that is up gets the call.
+    /// Whether the call needs approval before it is sent on a session that is up.
     pub(super) fn is_due(&self, tool: &ServerTool, offer: &Offer) -> bool {
         !self.is_approved() && self.rule.applies(tool, || offer.trusts_hints(tool))
     }
@@ -92,7 +92,7 @@ impl ApprovalCheck {
         self.approved.load(Ordering::Relaxed)
     }
 
-    /// Asks, and waits for the answer; only an approval is no error.
+    /// Asks and waits for the answer; anything but an approval is an error.
     pub(super) async fn wait(
         &self,
         tool: &ServerTool,
@@ -102,7 +102,7 @@ impl ApprovalCheck {
     ) -> Result<()> {
         let left = self.disconnected.notified();
         tokio::pin!(left);
-        // Before the check: a disconnect after it is noticed.
+        // Subscribed before the check, so that a later disconnect is noticed.
         left.as_mut().enable();
         self.check_still_held(tool)?;
         let limit = total.unwrap_or(self.limit).min(self.limit);
@@ -124,7 +124,7 @@ impl ApprovalCheck {
         }
     }
 
-    /// Fails when the manager does not hold the server any more, or does not offer the tool.
+    /// Fails when the manager no longer holds the server or no longer offers the tool.
     fn check_still_held(&self, tool: &ServerTool) -> Result<()> {
         let manager = self.manager.upgrade().ok_or_else(Error::closed);
         let manager = manager.and_then(|manager| manager.check_open().map(|()| manager));
@@ -154,7 +154,8 @@ impl ApprovalCheck {
         })
     }
 
-    /// The name of a tool that became known only now, on a thread of ours, where no naming function may run.
+    /// The name of a tool that became known only now. Runs on one of our threads, where no naming function may be
+    /// called.
     fn name_of(&self, tool: &ServerTool) -> String {
         let Some(inner) = self.manager.upgrade() else { return tool.raw_name().to_owned() };
         let manager = Manager(ProcessLocal::new(inner.clone()));
@@ -188,7 +189,7 @@ impl ApprovalCheck {
     }
 }
 
-/// Asks in a task of its own: a panic in it is no approval. Withdrawing the question ends the task.
+/// Asks in its own task, so that a panic is not an approval. Withdrawing the question ends the task.
 async fn ask_function(ask: AskFunction, question: ApprovalQuestion) -> Decision {
     struct AbortOnDrop(JoinHandle<bool>);
     impl Drop for AbortOnDrop {
@@ -207,7 +208,8 @@ async fn ask_function(ask: AskFunction, question: ApprovalQuestion) -> Decision 
     }
 }
 
-/// Reads the answer of a host: `true` and `false` decide; a text tells what went wrong, null that it was logged already.
+/// Reads a host's answer: `true` and `false` decide, a text is an error message, null means that the error was logged
+/// already.
 fn read_answer(server: &str, answer: Option<String>) -> Decision {
     match answer.as_deref() {
         Some("true") => Decision::Approved,

@@ -1,5 +1,5 @@
-//! Owns calls whose server waits for a decision about trust: each waits for it within its own time, then becomes a
-//! pending call.
+//! Owns calls whose server waits for a trust decision. Each waits within its own time limit, then becomes a pending
+//! call.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::mailbox::Waiter;
 use crate::runtime;
 use crate::sync::lock;
 
-/// A call that waits for the decision, or has started after it.
+/// A call that waits for the decision, or was started after it.
 pub(super) struct AwaitingTrust(Mutex<State>);
 
 enum State {
@@ -24,7 +24,7 @@ enum State {
     Cancelled,
 }
 
-/// Starts the call on the connection, once `held` gives that.
+/// Starts the call on the connection that `held` resolves to.
 pub(super) fn start(
     server: &str,
     held: impl Future<Output = Result<Arc<Connection>>> + Send + 'static,
@@ -33,7 +33,7 @@ pub(super) fn start(
 ) -> CallHandle {
     let awaiting_trust = Arc::new(AwaitingTrust(Mutex::new(State::Waiting(None))));
     let (shared, server) = (awaiting_trust.clone(), server.to_owned());
-    // Held until the task is noted, so that a cancellation finds it.
+    // Locked until the task is stored, so that a cancellation finds it.
     let mut state = lock(&awaiting_trust.0);
     let task = runtime::spawn(async move {
         let held = timeout_at(call.time_budget.deadline(), held).await;

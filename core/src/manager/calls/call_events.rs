@@ -1,6 +1,6 @@
-//! Owns the events of calls: start and end, where the manager's options want them, and progress.
-//! Invariant: a call that was emitted as started is emitted as finished, exactly once. A manager without these events does
-//! none of this.
+//! Owns the events of calls: start and end, if the manager's options ask for them, and progress.
+//! Invariant: a call that was emitted as started is emitted as finished exactly once. A manager without these events
+//! pays nothing.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ use crate::sync::lock;
 /// How many characters of a progress message an event keeps.
 const MESSAGE: usize = 1000;
 
-/// A call under way with events; the proxy of the one who waits.
+/// A call in progress with events; a proxy for its waiter.
 pub(super) struct CallEvents {
     events: Arc<EventLog>,
     server: String,
@@ -38,7 +38,7 @@ enum CallOutcome<'a> {
 }
 
 impl Manager {
-    /// Does what `dispatch` does, with events.
+    /// Same as `dispatch`, with events.
     pub(super) fn dispatch_with_events(
         &self,
         tool: ToolRef<'_>,
@@ -74,7 +74,7 @@ impl Manager {
         }
     }
 
-    /// Emits an event for each progress before the callback hears of it.
+    /// Emits an event for each progress message before the callback runs.
     pub(super) fn progress_with_events(
         &self,
         server: &str,

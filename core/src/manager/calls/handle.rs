@@ -1,5 +1,5 @@
-//! Owns what a caller keeps of a call under way: the handle that cancels it, and the future of its result.
-//! Invariant: a future that is dropped before its result cancels the call; in a forked child nothing is cancelled.
+//! Owns the caller's side of a call in progress: the handle that cancels it, and the future of its result.
+//! Invariant: dropping the future before its result cancels the call; in a forked child nothing is cancelled.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,17 +16,17 @@ use crate::fork::ProcessLocal;
 use crate::result::ToolResult;
 use crate::session::Session;
 
-/// A call under way, to give up on.
+/// A call in progress, which can be cancelled.
 #[derive(Clone)]
 pub struct CallHandle(ProcessLocal<Handle>);
 
 #[derive(Clone)]
 pub(super) enum Handle {
-    /// Sent, and not kept by the manager.
+    /// Sent; the manager does not keep it.
     Sent(Arc<Session>, u64),
     /// Not sent yet, or kept to be sent again.
     CallTask(Arc<CallTask>),
-    /// Waits for a decision about its server.
+    /// Waits for a trust decision about its server.
     AwaitingTrust(Arc<AwaitingTrust>),
     /// One of the others, with events.
     CallEvents(Arc<CallEvents>, Box<CallHandle>),
@@ -37,7 +37,7 @@ impl CallHandle {
         CallHandle(ProcessLocal::new(handle))
     }
 
-    /// Nobody waits any more: the server is told, and no letter comes.
+    /// Cancels the call: the server is notified, and no letter follows.
     pub fn cancel(&self) {
         if self.0.is_inherited() {
             return;
@@ -54,7 +54,7 @@ impl CallHandle {
     }
 }
 
-/// Waits for a call's result; cancels the call when dropped before.
+/// Waits for a call's result; dropping it earlier cancels the call.
 pub(super) struct CallFuture {
     handle: Option<CallHandle>,
     answer: oneshot::Receiver<Result<ToolResult>>,

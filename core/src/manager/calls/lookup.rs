@@ -1,4 +1,4 @@
-//! Owns finding what a call is meant for, and the errors of what is not there.
+//! Owns looking up the tool of a call, and the errors for tools and servers that do not exist.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::status::State;
 use crate::tool::{ServerTool, Tools};
 
 impl Manager {
-    /// The tool that has this name in the catalog.
+    /// The tool with this name in the catalog.
     pub(super) fn find_named(&self, name: &str) -> Result<Arc<ServerTool>> {
         let catalog = self.catalog();
         self.tool_named(&catalog, name).ok_or_else(|| {
@@ -26,7 +26,7 @@ impl Manager {
     }
 }
 
-/// The tool that the server itself calls so.
+/// The tool with this raw name on the server.
 pub(super) fn find_tool<'a>(
     tools: &'a Tools,
     server: &str,
@@ -39,7 +39,7 @@ pub(super) fn find_tool<'a>(
     })
 }
 
-/// Fails unless a server that is not up may come up by itself.
+/// Fails unless the server is up, coming up, or started by a call.
 pub(super) fn check_worth_waiting(
     published: &Published,
     config: &ServerConfig,
@@ -54,7 +54,7 @@ pub(super) fn check_worth_waiting(
 }
 
 pub(super) fn unavailable(server: &str, error: Option<&Error>) -> Error {
-    // Connecting again would be refused again.
+    // Connecting again would fail the same way.
     if let Some(error) = error.filter(|error| error.kind() == ErrorKind::Untrusted) {
         return error.clone().with_executed(Executed::No);
     }

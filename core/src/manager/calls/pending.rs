@@ -1,7 +1,7 @@
-//! Owns calls that cannot simply be sent: the server is not up yet, is being restarted, or was lost before the call
-//! left. Each waits for a session (`waiting`) within its time (`time_budget`), is sent, and is sent again only where no
-//! tool can run twice.
-//! Invariant: a call that may have run is never reported as not run, whatever happens to it after that.
+//! Owns calls that cannot be sent directly: the server is not up yet, is being restarted, or was lost before the call
+//! was sent. Each waits for a session (`waiting`) within its time budget (`time_budget`) and is then sent. It is sent
+//! again only if no tool can run twice.
+//! Invariant: a call that may have run is never reported as not run.
 
 mod time_budget;
 mod waiting;
@@ -30,7 +30,7 @@ use crate::session::{CallContent, OutgoingCall, Session, UnsentCall};
 use crate::sync::lock;
 use crate::tool::ServerTool;
 
-/// A call with everything that is needed to send it, but for the connection.
+/// A call with everything needed to send it, except the connection.
 pub(super) struct CallSpec {
     pub(super) presenter: Arc<Presenter>,
     pub(super) offer: Arc<Offer>,
@@ -41,25 +41,25 @@ pub(super) struct CallSpec {
     pub(super) time_budget: TimeBudget,
     pub(super) retry: Retry,
     pub(super) restart_wait: Duration,
-    /// Set where the manager asks a person.
+    /// Set if the manager asks for approval.
     pub(super) approval_check: Option<Box<ApprovalCheck>>,
 }
 
-/// A call that waits for a session, or is kept to be sent again.
+/// A call that waits for a session, or is kept for a resend.
 pub(super) struct PendingCall {
     connection: Arc<Connection>,
     spec: CallSpec,
-    /// The approval comes before anything else.
+    /// Approval comes first.
     asks_first: bool,
-    /// Set while the call is sent.
+    /// Set while the call is in flight.
     waiter: Mutex<Option<Waiter>>,
-    /// The caller and the tool as it is now allow a second run.
+    /// Whether the caller and the tool's current definition allow a second run.
     repeatable: AtomicBool,
-    /// How it was lost, once it is sent again; there is no third time.
+    /// The error of the first loss, set by a resend; there is no second resend.
     lost: OnceLock<Error>,
 }
 
-/// The tool that is meant, by its entry where one is known.
+/// The requested tool, with its entry if that is known.
 pub(super) enum WantedTool {
     Known(Arc<ServerTool>),
     Named(String),
@@ -74,7 +74,7 @@ impl WantedTool {
     }
 }
 
-/// A session that did not take the call, and how it said so.
+/// A session that did not take the call, and its error.
 type LostSession = (Arc<Session>, Error);
 
 impl PendingCall {
@@ -89,7 +89,7 @@ impl PendingCall {
         }
     }
 
-    /// Asks about this tool before a session is waited for.
+    /// Asks for approval of this tool before waiting for a session.
     pub(super) fn ask_first(mut self, manager: &Manager, tool: &ServerTool) -> Self {
         if let Some(approval_check) = &mut self.spec.approval_check {
             approval_check.look_up_name(manager, tool);
@@ -105,14 +105,14 @@ impl PendingCall {
         call.handle()
     }
 
-    /// The same for a call that a session did not take.
+    /// Same, for a call that a session did not take.
     pub(super) fn start_after_loss(self, waiter: Waiter, lost_session: LostSession) -> CallHandle {
         let call = self.into_task();
         call.resume(waiter, Some(lost_session));
         call.handle()
     }
 
-    /// Sends on a session that is up; should that fail, the call waits for another one.
+    /// Sends on a session that is up; if that fails, the call waits for another one.
     pub(super) fn send_now(
         self,
         session: &Arc<Session>,
@@ -146,7 +146,7 @@ impl PendingCall {
         }
     }
 
-    /// Waits for the approval. The time of a person counts for the call's total time only.
+    /// Waits for the approval. This time counts towards the call's total limit only.
     async fn wait_for_approval(
         &self,
         approval_check: &ApprovalCheck,
@@ -157,20 +157,20 @@ impl PendingCall {
         let CallSpec { arguments, time_budget, .. } = &self.spec;
         approval_check.wait(tool, arguments, waiter, time_budget.total_left(began)).await?;
         time_budget.exclude(began.elapsed());
-        // A server is not idle while its call waits.
+        // A server whose call waits for approval is not idle.
         self.connection.touch();
         Ok(())
     }
 
-    /// Whether the call is sent again: no tool can run twice by it, and this session or a next one can take it.
+    /// Whether the call is sent again: no tool can run twice, and this session or the next one can take it.
     fn may_resend(&self, error: &Error, session: &Session) -> bool {
         let harmless = match error.executed() {
-            // A session that lives and did not take it will not take it the next time.
+            // A live session that refused the call will refuse it again.
             Some(Executed::No) => session.is_over(),
             Some(Executed::Unknown) => self.repeatable.load(Ordering::Relaxed),
             _ => false,
         };
-        // A server that asks for time is not asked again at once.
+        // A server that asks for a delay is not retried immediately.
         let wants_time = error.retry_after_ms().is_some();
         harmless
             && !wants_time
@@ -178,7 +178,7 @@ impl PendingCall {
             && self.lost.get().is_none()
     }
 
-    /// How it was lost, if it may have run then.
+    /// The error of the loss, if the call may have run.
     fn lost_unknown(&self) -> Option<&Error> {
         self.lost.get().filter(|lost| lost.executed() == Some(Executed::Unknown))
     }
@@ -186,14 +186,14 @@ impl PendingCall {
     /// The error of a call that no session took.
     fn not_taken(&self, error: Error) -> Error {
         match self.lost_unknown() {
-            // It may have run: that outweighs why it could not be sent again.
+            // That the tool may have run is more important than why the resend failed.
             Some(lost) => lost.clone(),
             None => error.with_executed(Executed::No),
         }
     }
 }
 
-/// A pending call and its state. One allocation, which the caller's thread makes and mostly frees.
+/// A pending call and its state in one allocation, made and usually freed on the caller's thread.
 pub(super) struct CallTask {
     state: Mutex<TaskState>,
     pending: PendingCall,
@@ -220,7 +220,7 @@ impl CallTask {
 
     fn resume(self: &Arc<Self>, waiter: Waiter, lost_session: Option<LostSession>) {
         let running = self.clone();
-        // Held until the task is noted, so that a cancellation finds it.
+        // Locked until the task is stored, so that a cancellation finds it.
         let mut state = lock(&self.state);
         if let TaskState::Cancelled = *state {
             return;
@@ -243,7 +243,7 @@ impl CallTask {
         loop {
             let found = pending.find_session(lost_session.as_ref(), &mut restarting_until);
             let found = timeout_at(spec.time_budget.deadline(), found).await;
-            // A session that is found too late would get a call that is given up at once.
+            // A call sent after its deadline would be cancelled immediately.
             let found = found
                 .ok()
                 .filter(|found| found.is_err() || Instant::now() < spec.time_budget.deadline());
@@ -251,7 +251,7 @@ impl CallTask {
                 Ok(found) => found,
                 Err(error) => return waiter.finish(Err(pending.not_taken(error))),
             };
-            // It may be another program by now, whose tool makes no such promise.
+            // The server may be a different program now, whose tool does not promise this.
             if let Some(lost) = pending.lost_unknown().filter(|_| !tool.is_repeatable()) {
                 return waiter.finish(Err(lost.clone()));
             }
@@ -260,7 +260,7 @@ impl CallTask {
                 if let Err(error) = pending.wait_for_approval(check, &tool, &waiter).await {
                     return waiter.finish(Err(pending.not_taken(error)));
                 }
-                // The session may have ended meanwhile.
+                // The session may have ended in the meantime.
                 continue;
             }
             let Err((returned, error)) = self.send(&session, &tool, waiter) else { return };
@@ -271,14 +271,14 @@ impl CallTask {
         }
     }
 
-    /// Sends the call on the session; the waiter comes back with the error when nothing was sent.
+    /// Sends the call on the session; returns the waiter with the error if nothing was sent.
     fn send(
         self: &Arc<Self>,
         session: &Arc<Session>,
         tool: &Arc<ServerTool>,
         waiter: Waiter,
     ) -> Result<(), (Waiter, Error)> {
-        // Held until the call is noted as sent, so that a cancellation or an immediate loss finds it.
+        // Locked until the call is marked as sent, so that a cancellation or an immediate loss finds it.
         let mut state = lock(&self.state);
         if let TaskState::Cancelled = *state {
             return Ok(());
@@ -312,7 +312,7 @@ impl WaiterProxy for CallTask {
         self.pending.spec.time_budget.restart_idle(Instant::now());
     }
 
-    /// Sends a lost call again before the caller hears of the loss.
+    /// Resends a lost call before the loss is reported to the caller.
     fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
         let pending = &self.pending;
         let Some(waiter) = lock(&pending.waiter).take() else { return };
@@ -326,7 +326,7 @@ impl WaiterProxy for CallTask {
         };
         if pending.may_resend(&error, &session) {
             let _ = pending.lost.set(error.clone());
-            // A session that lives takes it again; only after a lost session the next one is waited for.
+            // A live session takes the call again; only after a lost session does the call wait for the next one.
             let lost_session = session.is_over().then_some((session, error));
             return self.resume(waiter, lost_session);
         }

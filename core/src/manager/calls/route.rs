@@ -1,6 +1,6 @@
-//! Owns which route a call takes: straight to a session that is up, or as a [`PendingCall`] that can wait, ask and be sent
-//! again.
-//! Invariant: a call that goes straight over a pipe allocates nothing for the other routes.
+//! Owns the route of a call: directly to a session that is up, or as a [`PendingCall`] that can wait, ask for approval
+//! and be sent again.
+//! Invariant: a call sent directly over a pipe allocates nothing for the other routes.
 
 use std::sync::Arc;
 
@@ -23,33 +23,33 @@ use crate::session::{CallContent, CallLimits, CallRequest, OutgoingCall, UnsentC
 use crate::tool::ServerTool;
 use crate::wire::Wire;
 
-/// A call whose server is known and usable, and whose tool is offered by its name.
+/// A call whose server is known and usable, and whose tool the filters allow.
 pub(super) struct CheckedCall<'a> {
     pub(super) manager: &'a Manager,
     pub(super) server: &'a Server,
     pub(super) config: &'a ServerConfig,
-    /// The server's own name of the tool.
+    /// The raw tool name.
     pub(super) raw_name: &'a str,
     pub(super) arguments: Arguments,
     pub(super) options: CallOptions,
-    /// When the caller made it, unless that is now.
+    /// When the caller made the call, if that is not now.
     pub(super) began: Option<Instant>,
 }
 
-/// How a call gets to a server that is held.
+/// How a call reaches a server whose connection is held.
 enum Route<'a> {
-    /// Sent at once, and given to the session.
+    /// Sent at once; the session owns the call.
     Direct(&'a Live, &'a Arc<ServerTool>),
-    /// Sent at once, and kept to be sent again.
+    /// Sent at once, and kept for a resend.
     Tracked(&'a Live, &'a Arc<ServerTool>),
-    /// A person is asked about this tool first.
+    /// Asks for approval first.
     AskFirst(&'a Arc<ServerTool>),
-    /// The server is not up: its next session is waited for.
+    /// The server is not up: waits for its next session.
     Wait,
 }
 
 impl CheckedCall<'_> {
-    /// Sends the call on the connection, or leaves it to a task.
+    /// Sends the call on the connection, or passes it to a task.
     pub(super) fn send(self, connection: &Arc<Connection>, waiter: Waiter) -> Result<CallHandle> {
         let published = connection.published();
         let route = self.route(&published)?;
@@ -80,7 +80,7 @@ impl CheckedCall<'_> {
         let (server, offer) = (&*self.server.name, &self.server.offer);
         let Some(live) = &published.live else {
             check_worth_waiting(published, self.config, server)?;
-            // Whether the server is started at all is a part of the question.
+            // The approval also covers whether the server is started at all.
             let listed = published.tools.get(self.raw_name);
             return Ok(match listed.filter(|tool| self.needs_approval(tool, || false)) {
                 Some(tool) => Route::AskFirst(tool),
@@ -102,7 +102,7 @@ impl CheckedCall<'_> {
         rule.is_some_and(|(_, rule)| rule.applies(tool, trusts_hints))
     }
 
-    /// Sends a call that nobody keeps. One that a lost pipe did not take becomes a pending call.
+    /// Sends a call without keeping it. If a lost pipe did not take it, it becomes a pending call.
     fn send_direct(
         self,
         connection: &Arc<Connection>,
@@ -116,7 +116,7 @@ impl CheckedCall<'_> {
         let (presenter, content) = (server.presenter(), CallContent::Owned(request));
         match live.session.call(OutgoingCall { tool, presenter, content }, limits, waiter) {
             Ok(id) => Ok(CallHandle::new(Handle::Sent(live.session.clone(), id))),
-            // The server is gone, and nobody has noticed yet.
+            // The server is gone, and the loss was not noticed yet.
             Err(UnsentCall { error, waiter, request: Some(request) })
                 if error.kind() == ErrorKind::ConnectionLost =>
             {
@@ -130,7 +130,7 @@ impl CheckedCall<'_> {
         }
     }
 
-    /// Starts a server that was never asked for, where a call alone is reason enough, and leaves the call to a task.
+    /// Starts a server that was never connected, if a call may start it, and passes the call to a task.
     pub(super) fn send_after_start(self, waiter: Waiter) -> Result<CallHandle> {
         let (manager, server) = (self.manager, self.server);
         if server.was_left() || !(self.config.lazy || server.was_refused()) {

@@ -1,5 +1,5 @@
-//! Owns plain calls that come back from a session because the server never read them: each becomes a pending call for the
-//! next session, which its caller does not notice.
+//! Owns direct calls that a session returns because the server never read them. Each becomes a pending call for the
+//! next session, transparently to its caller.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Manager {
             call;
         let servers = self.0.servers.load();
         let Some(server) = servers.get(&*server) else { return Err((waiter, error)) };
-        // What a reload has taken away since is not there for this call either.
+        // A reload may have removed the server or the tool since.
         let usable = server.usable().and_then(|config| {
             server.offer.check_name(&tool)?;
             Ok(config)

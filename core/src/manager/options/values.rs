@@ -1,5 +1,5 @@
-//! Owns how the types of a manager's options are read from JSON and what errors say of them. Functions and pools cannot be
-//! written in JSON: the bindings set them.
+//! Owns reading the option types of a manager from JSON, and their error texts. Functions and pools cannot be written
+//! in JSON; the bindings set them.
 
 use serde_json::Value;
 

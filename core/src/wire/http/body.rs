@@ -1,5 +1,5 @@
-//! Owns what stands in the body of a response whose status is no success: the answer to our request all the same, or
-//! words about the refusal. Reading it is bounded in size and in time.
+//! Owns reading the body of a response with an error status: it is the answer to our request, or text about the
+//! refusal. Reads are bounded in size and in time.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,33 +17,33 @@ use super::exchange::{content_encoding, content_type};
 use crate::error::RpcError;
 use crate::wire::{our_number, without_bom};
 
-/// How much is read of what is no answer, and how long that may take.
+/// How much of a text is read, and how long that may take.
 const WORDS: usize = 64 << 10;
 const READING: Duration = Duration::from_secs(1);
-/// How long what may be an answer may pause.
+/// How long the body of a possible answer may pause.
 const SILENCE: Duration = Duration::from_secs(10);
 
 pub(super) enum Body {
     /// The answer to our request.
     Answer(Bytes),
-    /// Something else.
+    /// Any other text.
     Words(Bytes),
-    /// It could not be read to its end; the answer may stand there.
+    /// It could not be read to its end; it may contain the answer.
     Unread,
 }
 
 impl Body {
-    /// Reads the body of a response to request `id`; an answer may have `limit` bytes.
+    /// Reads the body of a response to request `id`; an answer may have up to `limit` bytes.
     pub(super) async fn read(response: Response, id: Option<u64>, limit: usize) -> Body {
         let Some(id) = id else {
-            // Nobody asked; only a 400 has to explain itself.
+            // No answer is expected; only the text of a 400 is needed.
             return match response.status() {
                 StatusCode::BAD_REQUEST => Body::Words(read_words(response).await),
                 _ => Body::Words(Bytes::new()),
             };
         };
         if content_encoding(&response).is_some() {
-            // Nobody asked for that: it is a page of whoever stands before the server and guards it.
+            // We did not ask for an encoding, so this is a page of a gateway in front of the server.
             return match response.status() {
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Body::Words(Bytes::new()),
                 _ => Body::Unread,
@@ -77,7 +77,7 @@ impl Body {
         }
     }
 
-    /// Whatever it is called, it may be an event stream.
+    /// It may be an event stream, whatever its content type.
     fn of_events(body: Bytes, id: u64, limit: usize) -> Body {
         let mut events = EventStream::new(limit);
         for data in events.feed(&body).into_iter().chain(events.feed(b"\n\n")) {
@@ -90,7 +90,7 @@ impl Body {
         Body::Words(body)
     }
 
-    /// What the server says in place of an answer.
+    /// The server's text in place of an answer.
     pub(super) fn words(&self) -> &[u8] {
         match self {
             Body::Answer(body) | Body::Words(body) => body,
@@ -119,7 +119,7 @@ async fn read_events(mut response: Response, id: u64, limit: usize) -> Body {
     loop {
         let chunk = match timeout(SILENCE, response.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,
-            // Whatever it is called, it may be JSON.
+            // It may be JSON, whatever its content type.
             Ok(Ok(None)) if first.is_empty() => return Body::of_json(raw.into(), id),
             Ok(Ok(None)) => return Body::Words(first),
             Ok(Err(_)) | Err(_) => return Body::Unread,
@@ -140,7 +140,7 @@ async fn read_events(mut response: Response, id: u64, limit: usize) -> Body {
     }
 }
 
-/// What the server says, as far as it says it soon.
+/// The server's text, as far as it arrives soon.
 async fn read_words(mut response: Response) -> Bytes {
     let mut words = Vec::new();
     let reading = async {
@@ -159,12 +159,12 @@ async fn read_words(mut response: Response) -> Bytes {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Answers {
     No,
-    /// It has the request's id, and is not what an answer looks like.
+    /// It has the request's id, but not the form of an answer.
     Perhaps,
     Yes,
 }
 
-/// Whether the body answers request `id`; nothing if it looks like JSON and cannot be read.
+/// Whether the body answers request `id`; `None` if it looks like JSON and cannot be read.
 fn answers(body: &[u8], id: u64) -> Option<Answers> {
     let body = without_bom(body).trim_ascii_start();
     match body.first() {
@@ -185,7 +185,7 @@ fn answers(body: &[u8], id: u64) -> Option<Answers> {
     }
 }
 
-/// The same of one message, in good shape or not: what is wrong with it is not for the status to say.
+/// Same, for one message, valid or not: the session reports what is wrong with it.
 fn message_answers(message: &[u8], id: u64) -> Option<Answers> {
     let Shape { has_jsonrpc, has_method, ids } = serde_json::from_slice(message).ok()?;
     let is_ours = |written: &String| our_number(written) == Some(id);
@@ -200,7 +200,7 @@ fn message_answers(message: &[u8], id: u64) -> Option<Answers> {
     })
 }
 
-/// What there is to see of a message, also where it says a thing twice.
+/// The members of a message that matter here, including duplicates.
 #[derive(Default)]
 struct Shape {
     has_jsonrpc: bool,
@@ -261,7 +261,7 @@ pub(super) fn rpc_error(words: &[u8]) -> Option<RpcError> {
     Some(RpcError { code, message, data })
 }
 
-/// Whether a refusal is about our session. The protocol wants a 404 for that; servers that send 400 only say it in words.
+/// Whether a refusal is about our session. The protocol requires a 404; servers that send 400 say it only in the text.
 pub(super) fn denies_session(words: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Refusal {

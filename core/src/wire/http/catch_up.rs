@@ -1,6 +1,6 @@
-//! Owns taking in what a server has sent before its time is said to be over. A process that was stopped (Ctrl-Z, a paused
-//! container) finds on waking that limits have passed and that the answers are there, both at once. Sockets are read by
-//! tasks of the runtime, so these get their turns first.
+//! Owns reading what a server has already sent, before a timeout is enforced. A process that was suspended (Ctrl-Z, a
+//! paused container) finds on waking that limits have expired and that the answers have arrived. The runtime's tasks
+//! read the sockets, so they run first.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,11 @@ use tokio::time::sleep;
 
 use crate::wire::was_stopped;
 
-/// How long the sockets are read after a stop, at most.
+/// How long the sockets are read after a suspension, at most.
 const GRACE: Duration = Duration::from_millis(500);
-/// How often other tasks get their turn without a stop: an answer passes through a few of them.
+/// How many times other tasks run without a suspension: an answer passes through a few of them.
 const TURNS: usize = 16;
-/// And for how long, where others use theirs to the full.
+/// The time limit for that, if other tasks use their whole turns.
 const TURNS_TIME: Duration = Duration::from_millis(100);
 
 /// Lets the tasks that read sockets run, after a limit that was noticed `late`.

@@ -1,6 +1,6 @@
-//! Owns who dials: a client for each link, whose sockets end with it, and which redirects it follows.
-//! Invariant: a request leaves once, but for redirects of its own origin and where the server has not looked at it; no
-//! answer is waited for among informational ones without end.
+//! Owns the HTTP client of a link, whose sockets end with the link, and which redirects it follows.
+//! Invariant: a request is sent once, except for redirects within its origin and if the server has not processed it;
+//! endless informational responses are not waited out.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -39,28 +39,28 @@ use crate::resolve::Addresses;
 use crate::sync::lock;
 
 const REDIRECTS: usize = 3;
-/// A server that has something to say says it before this many informational answers.
+/// The limit of informational responses to one request.
 const INFORMATIONAL: usize = 10_000;
-/// Without a word about it, a server may encode its answers as it likes.
+/// Without this header, a server may choose any encoding for its answers.
 const NOT_ENCODED: HeaderValue = HeaderValue::from_static("identity");
 const OURS: HeaderValue = HeaderValue::from_static(concat!("mcpool/", env!("CARGO_PKG_VERSION")));
-/// How many sockets a link keeps for its next calls, and for how long. With fewer than calls may use, as many as are
-/// under way at a time would be opened anew again and again.
+/// How many idle sockets a link keeps for its next calls, and for how long. With fewer sockets than concurrent calls,
+/// sockets would be reopened again and again.
 const IDLE_SOCKETS: usize = super::sockets::CALLS;
 const IDLE: Duration = Duration::from_secs(30);
-/// A link has one host; there may be a proxy too.
+/// A link has one host, and possibly a proxy.
 const TLS_SESSIONS: usize = 8;
 
 type Sending = Pin<Box<dyn Future<Output = Result<Response, SendError>> + Send>>;
 
-/// A client without its type: else everybody who sends a manager to another thread has the compiler look through all
-/// of the HTTP library, which is deeper than its limit.
+/// A type-erased client: otherwise a `Send` check of a manager makes the compiler recurse through the whole HTTP
+/// library, beyond its limit.
 pub(super) trait Dial: Send + Sync {
     fn send(self: Arc<Self>, request: http::Request<Full<Bytes>>) -> Sending;
     fn addresses(&self) -> Addresses;
 }
 
-/// A request and who sends it.
+/// A request and its client.
 pub(super) struct Request {
     client: Arc<dyn Dial>,
     method: Method,
@@ -93,7 +93,7 @@ impl Request {
         Request { body, ..self }
     }
 
-    /// Sends it, and again wherever it is sent on to.
+    /// Sends it and follows redirects.
     pub(super) async fn send(mut self) -> Result<Response, SendError> {
         loop {
             let response = self.send_once().await?;
@@ -111,7 +111,7 @@ impl Request {
         self.client.clone().send(request).await
     }
 
-    /// Turns to where an answer sends it on to, as it is; tells whether there is such a place.
+    /// Switches to the redirect target of a response, if it may be followed unchanged; returns whether there is one.
     pub(super) fn turn_to_target_of(&mut self, response: &Response) -> Result<bool, SendError> {
         let Some(next) = target(response, &self.url).filter(|_| self.followed < REDIRECTS) else {
             return Ok(false);
@@ -125,7 +125,7 @@ impl Request {
     }
 }
 
-/// An answer whose body is still to come.
+/// A response whose body is not read yet.
 #[derive(Debug)]
 pub(super) struct Response(http::Response<Incoming>);
 
@@ -147,12 +147,12 @@ impl Response {
         self.0.body().size_hint().exact()
     }
 
-    /// The next piece of the body.
+    /// The next chunk of the body.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
         while let Some(frame) = self.0.body_mut().frame().await {
-            // Trailers say nothing to us.
+            // Trailers are ignored.
             if let Ok(data) = frame?.into_data() {
-                // As with the socket: who reads all the time takes turns with others, and with its own time limit.
+                // As with the socket: a constant reader must yield to other tasks, and to its own time limit.
                 for _ in 0..=data.len() / READ_UNIT {
                     coop::consume_budget().await;
                 }
@@ -168,7 +168,7 @@ pub(super) type BodyError = hyper::Error;
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) struct SendError {
-    /// Nothing has left.
+    /// Nothing was sent.
     unsent: bool,
     cause: BoxError,
 }
@@ -235,7 +235,7 @@ impl Client {
         &self,
         mut request: http::Request<Full<Bytes>>,
     ) -> Result<Response, SendError> {
-        // Through a tunnel the login is the tunnel's.
+        // Through a tunnel, the tunnel has the login.
         let proxy = (request.uri().scheme() == Some(&Scheme::HTTP))
             .then(|| self.connector.proxy_of(request.uri()))
             .flatten();
@@ -257,7 +257,7 @@ impl Client {
     }
 }
 
-/// Tells when there are too many informational answers to a request.
+/// Notifies when there are too many informational responses to a request.
 fn count_informational(request: &mut http::Request<Full<Bytes>>) -> Arc<Notify> {
     let flood = Arc::new(Notify::new());
     let (told, count) = (flood.clone(), AtomicUsize::new(0));
@@ -269,7 +269,7 @@ fn count_informational(request: &mut http::Request<Full<Bytes>>) -> Arc<Notify> 
     flood
 }
 
-/// Where an answer sends its request on to, if that is to be sent as it is.
+/// The redirect target of a response, if the request may be sent there unchanged.
 fn target(response: &Response, url: &Url) -> Option<Url> {
     let keeps_method = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT]
         .contains(&response.status());
@@ -318,22 +318,22 @@ fn built(resolver: Resolver, proxies: Option<Matcher>) -> Result<Client, rustls:
     Ok(Client { pool, connector, addresses })
 }
 
-/// What all clients share: reading the system's certificates costs more than all else of a client.
+/// Shared by all clients: reading the system's certificates is the most expensive part of a client.
 fn tls() -> Result<ClientConfig, rustls::Error> {
     static SHARED: PerProcess<Mutex<Option<ClientConfig>>> = PerProcess::new(Mutex::default);
     let mut shared = lock(SHARED.get());
     let mut tls = match &*shared {
         Some(tls) => tls.clone(),
-        // A failure is not kept: the certificates may be readable the next time.
+        // A failure is not cached: the certificates may be readable the next time.
         None => shared.insert(system_tls()?).clone(),
     };
-    // By its sessions a server could tell that two links are of one process.
+    // TLS sessions are per link: otherwise a server could tell that two links belong to one process.
     tls.resumption = Resumption::in_memory_sessions(TLS_SESSIONS);
     Ok(tls)
 }
 
 fn system_tls() -> Result<ClientConfig, rustls::Error> {
-    // Another library of the process may have chosen a provider already; either will do.
+    // Another library in the process may have installed a provider already; either works.
     let _ = ring::default_provider().install_default();
     let provider = CryptoProvider::get_default().cloned();
     let provider = provider.unwrap_or_else(|| ring::default_provider().into());

@@ -1,7 +1,6 @@
-//! Owns how a server is reached: its name looked up, a proxy where the environment names one, TLS where the URL asks for
-//! it.
-//! Invariant: nothing is dialled that the link's addresses do not allow, and a server that never stops sending takes
-//! turns with all others.
+//! Owns connecting to a server: the DNS lookup, a proxy if the environment names one, and TLS if the URL requires it.
+//! Invariant: only addresses that the link allows are dialled, and a server that never stops sending yields to all
+//! others.
 
 use std::error::Error as StdError;
 use std::io;
@@ -27,7 +26,7 @@ use tower_service::Service;
 
 use crate::resolve::Addresses;
 
-/// What is read for one unit of the runtime's budget for a task: after 1 MiB others get their turn.
+/// The bytes that cost one unit of a task's coop budget: after 1 MiB other tasks run.
 pub(super) const READ_UNIT: usize = 8 << 10;
 
 pub(super) type BoxError = Box<dyn StdError + Send + Sync>;
@@ -38,9 +37,9 @@ type Pending<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 pub(super) struct Connector {
     http: HttpConnector<Resolver>,
     tls: Arc<ClientConfig>,
-    /// The same for a proxy, with which HTTP/2 is not spoken.
+    /// Same, for a proxy, without HTTP/2.
     proxy_tls: Arc<ClientConfig>,
-    /// None where a proxy would dial what we cannot judge.
+    /// `None` if a proxy would dial addresses that we cannot check.
     proxies: Option<Arc<Matcher>>,
 }
 
@@ -59,7 +58,7 @@ impl Connector {
         }
     }
 
-    /// The proxy through which this is reached.
+    /// The proxy for this URI.
     pub(super) fn proxy_of(&self, uri: &Uri) -> Option<Intercept> {
         self.proxies.as_ref()?.intercept(uri)
     }
@@ -100,18 +99,18 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Finds the addresses of a name, of which only those are given that may be dialled.
+/// Resolves a name; returns only the addresses that may be dialled.
 #[derive(Clone)]
 pub(super) struct Resolver {
     pub(super) addresses: Addresses,
     pub(super) names: Names,
 }
 
-/// Who knows the addresses.
+/// Where names are resolved.
 #[derive(Clone)]
 pub(super) enum Names {
     System,
-    /// Every name has these.
+    /// The addresses of every name.
     #[cfg(test)]
     Fixed(Vec<std::net::IpAddr>),
 }
@@ -154,7 +153,7 @@ impl<T: Connection + Read + Write + Send + Unpin> Stream for TokioIo<T> {
 /// A connection to a server or to its proxy.
 pub(super) struct Socket {
     stream: Box<dyn Stream>,
-    /// At the other end is a proxy, which has to be told each URL as a whole.
+    /// The peer is a proxy, which needs the absolute URL.
     to_proxy: bool,
 }
 
@@ -181,7 +180,7 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let outcome = ready!(Pin::new(&mut *self.stream).poll_read(context, buffer));
-        // The runtime counts reads, whatever they bring; what is parsed in one go would have no bound.
+        // The runtime counts reads, not bytes; without this, the work of one poll would be unbounded.
         for _ in 0..(buffer.filled().len() - before) / READ_UNIT {
             match coop::poll_proceed(context) {
                 Poll::Ready(unit) => unit.made_progress(),
@@ -226,7 +225,7 @@ impl AsyncWrite for Socket {
 mod tests {
     use super::*;
 
-    /// Gives as much as anybody takes.
+    /// Fills every read.
     struct Endless;
 
     impl AsyncRead for Endless {

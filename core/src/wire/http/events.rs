@@ -1,6 +1,6 @@
-//! Owns reading a `text/event-stream`: chunks in, the data of complete events out, within a limit; and from where and
-//! how soon the stream is to be taken up again.
-//! Invariant: an event over the limit is told as soon as it is over, and nothing of it is delivered or kept.
+//! Owns reading a `text/event-stream`: takes chunks, returns the data of complete events, within a limit; and keeps the
+//! last event id and the retry delay of the stream.
+//! Invariant: an event over the limit is reported as soon as it exceeds it, and nothing of it is delivered or kept.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use http::header::HeaderValue;
 
 use crate::wire::without_bom;
 
-/// How long to wait before a stream is opened again, when the server does not say.
+/// The delay before a stream is reopened, if the server does not set one.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Whatever the server says.
+/// The longest such delay.
 const LEAST_PAUSE: Duration = Duration::from_millis(100);
-/// The longest id of an event that is kept, and named in a header.
+/// The longest event id that is kept and sent in a header.
 const LONGEST_ID: usize = 64 << 10;
 
 pub(super) struct EventStream {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    /// The event has a name, and so is not for us.
+    /// The event has a name, so it is not for us.
     is_other: bool,
-    /// No line is complete yet: a byte order mark may stand before it.
+    /// No line is complete yet, so a byte order mark may precede it.
     at_start: bool,
-    /// The other half of a CR LF that was cut between chunks.
+    /// The previous chunk ended between CR and LF.
     after_cr: bool,
     limit: usize,
-    /// The event is over the limit; what comes of it is dropped.
+    /// The event is over the limit; the rest of it is dropped.
     over: bool,
-    /// And so was some of the line.
+    /// Part of the current line was dropped.
     cut_line: bool,
-    /// Of the event that is not complete yet.
+    /// The fields of the incomplete event.
     next_id: Option<Vec<u8>>,
     last_id: Option<HeaderValue>,
     pause: Duration,
@@ -58,7 +58,7 @@ impl EventStream {
         }
     }
 
-    /// The next chunk comes from a new response; an event that was cut off is forgotten.
+    /// The next chunk is from a new response; an incomplete event is dropped.
     pub(super) fn restart(&mut self) {
         self.line.clear();
         self.data.clear();
@@ -67,28 +67,27 @@ impl EventStream {
         (self.over, self.cut_line, self.at_start) = (false, false, true);
     }
 
-    /// The id of the last event that was complete, if the server gave one.
+    /// The id of the last complete event, if the server sent one.
     pub(super) fn last_id(&self) -> Option<&HeaderValue> {
         self.last_id.as_ref()
     }
 
-    /// How long to wait before this stream is opened again.
+    /// The delay before this stream is reopened.
     pub(super) fn pause(&self) -> Duration {
         self.pause
     }
 
-    /// How many events were complete so far, also those without data.
+    /// The number of complete events so far, including those without data.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// How much is kept of an event that is not complete.
+    /// The size of the incomplete event.
     pub(super) fn kept(&self) -> usize {
         self.line.len() + self.data.len()
     }
 
-    /// The data of every message that `chunk` completes; `None` stands for an event that goes over the limit, whose rest
-    /// is left out.
+    /// The data of every message that `chunk` completes; `None` is an event over the limit, whose rest is dropped.
     pub(super) fn feed(&mut self, chunk: &[u8]) -> Vec<Option<Bytes>> {
         let mut complete = Vec::new();
         let mut rest = chunk;
@@ -98,7 +97,7 @@ impl EventStream {
         }
         loop {
             if self.is_between_events() {
-                // Some servers keep their streams alive by empty lines.
+                // Some servers send empty lines as keep-alives.
                 rest = &rest[rest.iter().take_while(|&&byte| byte == b'\n').count()..];
             }
             let Some(at) = memchr::memchr2(b'\n', b'\r', rest) else { break };
@@ -126,7 +125,7 @@ impl EventStream {
         !has_begun && self.line.is_empty() && self.next_id.is_none()
     }
 
-    /// Whether the event is within the limit with these bytes; told once when it is not.
+    /// Whether the event is within the limit with these bytes; reported once when it is not.
     fn fits(&mut self, bytes: &[u8], complete: &mut Vec<Option<Bytes>>) -> bool {
         if !self.over && self.kept() + bytes.len() > self.limit {
             self.over = true;
@@ -141,7 +140,7 @@ impl EventStream {
         if self.fits(bytes, complete) {
             self.line.extend_from_slice(bytes);
         } else {
-            // Only whether a line is empty still counts: that ends the event.
+            // Only an empty line matters now, because it ends the event.
             self.cut_line |= !bytes.is_empty();
         }
     }
@@ -203,7 +202,7 @@ impl EventStream {
             self.count += 1;
         }
         if let Some(id) = self.next_id.take() {
-            // An empty id takes the last one back; so does one that no request could name.
+            // An empty id clears the last one; so does an id that is invalid in a header.
             let is_usable = !id.is_empty() && id.len() <= LONGEST_ID;
             self.last_id = HeaderValue::from_bytes(&id).ok().filter(|_| is_usable);
         }

@@ -1,6 +1,6 @@
-//! Owns one exchange: a message is posted, and what comes back for it is delivered, as JSON or as an event stream (`resume`).
-//! What another status than success means is left to `status`.
-//! Invariant: what comes back is delivered or becomes a failure, and the loss of a link is reported once.
+//! Owns one exchange: it posts a message and delivers the response, as JSON or as an event stream (`resume`). The
+//! meaning of an error status is in `status`.
+//! Invariant: a response is delivered or becomes a failure, and the loss of a link is reported once.
 
 use std::sync::atomic::Ordering;
 
@@ -23,14 +23,14 @@ pub(super) const BOTH_KINDS: HeaderValue =
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// What was sent, as far as its answer depends on it.
+/// The properties of a sent message that its response depends on.
 #[derive(Clone, Copy)]
 pub(super) struct Sent {
     /// Set when an answer is expected.
     pub(super) id: Option<u64>,
-    /// The server's 404 then speaks of the session, not of the URL.
+    /// A 404 is then about the session, not about the URL.
     pub(super) with_session: bool,
-    /// It is the first word of a handshake.
+    /// It is the first message of a handshake.
     pub(super) opening: bool,
 }
 
@@ -61,7 +61,7 @@ impl HttpLink {
         Ok(Outgoing { request, with_session, opening })
     }
 
-    /// Posts one message and delivers everything that comes back for it.
+    /// Posts one message and delivers everything in the response.
     pub(super) async fn post(&self, message: Bytes, id: Option<u64>) -> Result<()> {
         self.exchange(message, id).await.map_err(|failure| self.report(failure))
     }
@@ -80,7 +80,7 @@ impl HttpLink {
             if response.status().is_success() {
                 break response;
             }
-            // Boxed for the sake of the calls that go well.
+            // Boxed, so that successful calls do not pay for it.
             if !Box::pin(self.is_sent_on(&mut request, response, sent)).await? {
                 return Ok(());
             }
@@ -106,7 +106,7 @@ impl HttpLink {
             }
             Ok(())
         } else {
-            // Whatever it is called: an answer is an answer.
+            // An answer is accepted with any content type.
             let body = Box::pin(Body::read(response, Some(id), self.message_limit)).await;
             if let (Body::Answer(answer), Some(inbound)) = (body, self.inbound()) {
                 inbound.message_for(id, answer);
@@ -152,7 +152,7 @@ impl HttpLink {
         }
     }
 
-    /// Tells the owner what a failure means for the whole link; gives the error of the request.
+    /// Reports what a failure means for the whole link; returns the error of the request.
     pub(super) fn report(&self, failure: Failure) -> Error {
         let Failure { error, loss, .. } = failure;
         if let (Some(loss), Some(inbound)) = (loss, self.inbound()) {
@@ -168,7 +168,7 @@ impl HttpLink {
     }
 }
 
-/// How the body is encoded, if it is.
+/// The encoding of the body, if there is one.
 pub(super) fn content_encoding(response: &Response) -> Option<&HeaderValue> {
     response
         .headers()
@@ -181,7 +181,7 @@ pub(super) fn content_type(response: &Response) -> String {
     kind.unwrap_or("nothing").to_ascii_lowercase()
 }
 
-/// The part of a `Content-Type` that names the type, as far as it is worth telling.
+/// The media type of a `Content-Type`, cut for messages.
 fn media_type(kind: &str) -> String {
     const LONGEST: usize = 100;
     kind.split(';').next().unwrap_or_default().trim().chars().take(LONGEST).collect()

@@ -1,6 +1,6 @@
-//! Owns the standing GET, over which a server speaks on its own account. It is opened again whenever it ends, so that
-//! nothing is missed and the death of a server is noticed though nobody calls it.
-//! Invariant: while it waits it does not keep the link alive.
+//! Owns the standing GET for the server's own messages. It is reopened whenever it ends, so that nothing is missed and
+//! a dead server is noticed without a call.
+//! Invariant: it does not keep the link alive while it waits.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::refusal::Failure;
 use super::resume::NoStream;
 use crate::wire::Loss;
 
-/// The pause doubles this often while a server fails, or ends each stream at once.
+/// How many times the delay doubles while a server fails, or ends each stream at once.
 const DOUBLINGS: u32 = 5;
-/// A stream that stood for less ended at once.
+/// A stream that was open for less than this ended at once.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// Keeps the standing GET open, where the server offers one.
+/// Keeps the standing GET open, if the server offers one.
 pub(super) async fn stand(weak: Weak<HttpLink>, message_limit: usize) {
     let mut events = EventStream::new(message_limit);
     let mut stood = false;
@@ -41,7 +41,7 @@ pub(super) async fn stand(weak: Weak<HttpLink>, message_limit: usize) {
                 let since = Instant::now();
                 events.restart();
                 let broken = read(&weak, response, &mut events).await.is_err();
-                // A stream that broke may be the first sign of a server's death: looking must not wait, unless the
+                // A broken stream may be the first sign of a dead server, so it is checked without a delay, unless the
                 // server breaks every stream at once.
                 let stood_for = since.elapsed();
                 let at_once = broken && (hurry || stood_for >= events.pause().max(SHORT));
@@ -49,7 +49,7 @@ pub(super) async fn stand(weak: Weak<HttpLink>, message_limit: usize) {
                 short_streams = if stood_for < SHORT { short_streams + 1 } else { 0 };
                 if at_once { Duration::ZERO } else { pause_after(&events, short_streams) }
             }
-            // Before it ever stood, 404 and 500 may be how this server says 405; if not, the next POST tells.
+            // Before the first open stream, 404 and 500 may stand for 405; if not, the next POST fails too.
             Err(NoStream::Failing(_)) if !stood => return,
             Err(NoStream::Lost(Failure { loss: Some(Loss::Expired), .. })) if !stood => return,
             Err(NoStream::Failing(failure)) => {
@@ -73,12 +73,12 @@ pub(super) async fn stand(weak: Weak<HttpLink>, message_limit: usize) {
     }
 }
 
-/// The pause after this many disappointments in a row.
+/// The delay after this many consecutive failures.
 fn pause_after(events: &EventStream, disappointments: u32) -> Duration {
     events.pause().saturating_mul(1 << DOUBLINGS.min(disappointments.saturating_sub(1)))
 }
 
-/// Delivers until the stream ends; fails when it broke.
+/// Delivers until the stream ends; fails if it breaks.
 async fn read(
     weak: &Weak<HttpLink>,
     mut response: Response,

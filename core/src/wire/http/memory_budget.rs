@@ -1,9 +1,9 @@
-//! Owns how much memory the incomplete answers of a link take: each may be as long as a message, all of them together as
-//! long as a few.
+//! Owns the memory limit of a link's incomplete answers: each may have the size of one message, all together the size
+//! of a few.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many messages of the greatest length fit.
+/// How many messages of the maximum size fit.
 const MESSAGES: usize = 4;
 
 pub(super) struct MemoryBudget {
@@ -25,14 +25,14 @@ impl MemoryBudget {
     }
 }
 
-/// The memory of one answer; dropping it gives the memory back.
+/// The memory of one answer; dropping it returns the memory.
 pub(super) struct Reservation<'a> {
     budget: &'a MemoryBudget,
     bytes: usize,
 }
 
 impl Reservation<'_> {
-    /// The answer has this length now; tells whether it fits.
+    /// Sets the current size of the answer; returns whether it fits.
     pub(super) fn resize(&mut self, bytes: usize) -> bool {
         let before = std::mem::replace(&mut self.bytes, bytes);
         let taken = &self.budget.taken;

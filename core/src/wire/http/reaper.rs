@@ -1,6 +1,6 @@
-//! Owns the end of exchanges that outlive their answer: a stream that the server does not close, or a request whose
-//! answer came over the standing stream. Each costs a socket and a task.
-//! Invariant: nothing runs here while nothing is under way.
+//! Owns ending exchanges that outlive their answer: a stream that the server does not close, or a request that was
+//! answered over the standing stream. Each costs a socket and a task.
+//! Invariant: nothing runs here while no exchange is in progress.
 
 use std::collections::HashSet;
 use std::sync::Weak;
@@ -14,11 +14,11 @@ use crate::runtime;
 use crate::sync::lock;
 use crate::wire::transport::Transport;
 
-/// An exchange that is found answered twice is ended: at most 5 s after its answer.
+/// An exchange that is seen answered twice is ended: at most 5 s after its answer.
 const EVERY: Duration = Duration::from_millis(2500);
 
 impl HttpLink {
-    /// Called with each exchange that begins.
+    /// Called at the start of each exchange.
     pub(super) fn reap_soon(&self) {
         if !self.is_reaping.swap(true, Ordering::AcqRel) {
             runtime::spawn(reap(self.me.clone()));
@@ -34,7 +34,7 @@ async fn reap(weak: Weak<HttpLink>) {
         let under_way: Vec<u64> = {
             let under_way = lock(&link.under_way);
             if under_way.is_empty() {
-                // Under the lock: the exchange that comes next starts another reaper.
+                // Checked under the lock, so that the next exchange starts another reaper.
                 link.is_reaping.store(false, Ordering::Release);
                 return;
             }

@@ -1,6 +1,6 @@
-//! Owns what is said when it does not work: the error for whoever asked, and what it means for the whole link. What a
-//! status means is in `status`.
-//! What waits here is boxed, so that the calls that go well do not carry its memory.
+//! Owns the errors of failed exchanges: the error of the request, and what it means for the whole link. The meaning of
+//! a status is in `status`.
+//! The async parts are boxed, so that successful calls do not carry their memory.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use crate::error::{Error, ErrorKind, Executed, ForeignError, Stage};
 use crate::resolve::Refused;
 use crate::wire::Loss;
 
-/// How long looking whether the server is still there may take.
+/// How long the check for a live server may take.
 const LOOK: Duration = Duration::from_secs(1);
 
 const FLOOD_HINT: &str = "look after the server: it answers without ever coming to its answer";
 
-/// One exchange that failed.
+/// A failed exchange.
 pub(super) struct Failure {
     pub(super) error: Error,
     pub(super) loss: Option<Loss>,
-    /// The server was reached, and its status said no.
+    /// The server responded with an error status.
     pub(super) by_status: bool,
 }
 
@@ -37,8 +37,8 @@ impl Failure {
         Failure { error, loss, by_status: true }
     }
 
-    /// The same where only the rest of an answer was asked for. A 404 to that may be about the stream; if it is about
-    /// the session, the next POST tells.
+    /// Same, if only the rest of an answer was requested. A 404 to that may be about the stream; if it is about the
+    /// session, the next POST fails too.
     pub(super) fn after_taken(self) -> Self {
         let loss = self.loss.filter(|loss| *loss != Loss::Expired);
         Failure { error: self.error.with_executed(Executed::Unknown), loss, ..self }
@@ -56,7 +56,7 @@ impl HttpLink {
         self.error(ErrorKind::ConnectionLost, what)
     }
 
-    /// What happened, and where. What others put into it is told without the values that they were given.
+    /// What happened, and where. Texts of others are masked.
     pub(super) fn error(&self, kind: ErrorKind, what: &str) -> Error {
         Error::new(kind, format!("{} ({})", self.mask.text(what), self.shown)).quoting(&self.shown)
     }
@@ -68,7 +68,7 @@ impl HttpLink {
         let message = self.mask.text(&words).into_owned();
         let lost =
             self.lost(&format!("{what}: {words}")).caused_by(ForeignError { message, errno });
-        // A certificate's names or a farewell may stand in it, but for the system's own words.
+        // The text may include a certificate's names or a message of the peer; a system error does not.
         if errno.is_some() { lost } else { lost.quoting(&words) }
     }
 
@@ -92,7 +92,7 @@ impl HttpLink {
             let lost = lost.with_stage(Stage::Dial).with_executed(Executed::No);
             return Failure::new(lost, Loss::Gone);
         }
-        // What left on a connection that the server was just closing gets no answer either, though the server is well.
+        // A request on a connection that the server is closing gets no answer either, although the server is fine.
         Failure::new(lost.with_executed(Executed::Unknown), Box::pin(self.look()).await)
     }
 
@@ -101,7 +101,7 @@ impl HttpLink {
         Failure::new(lost.with_executed(Executed::Unknown), Box::pin(self.look()).await)
     }
 
-    /// Whether a server that broke off is still there: it is when it answers anything at all.
+    /// Checks whether a server that closed the connection is still up: any answer means that it is.
     async fn look(&self) -> Loss {
         let Ok(request) = self.request(Method::HEAD) else { return Loss::Gone };
         match timeout(LOOK, request.send()).await {
@@ -141,7 +141,7 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// The innermost error, whose words are without the URL, which may hold secrets.
+/// The innermost error, whose text does not include the URL, which may contain secrets.
 fn root_cause<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
     let mut cause = error;
     while let Some(deeper) = cause.source() {

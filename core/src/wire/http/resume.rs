@@ -1,6 +1,6 @@
-//! Owns the event stream that answers a POST: what follows the answer, within limits, and taking the stream up again
-//! where it broke off before the answer: by a GET that names the last event seen, for as long as the answer is waited
-//! for and the server has something new to say.
+//! Owns the event stream that answers a POST: reading on after the answer, within limits, and resuming a stream that
+//! broke before the answer. It resumes with a GET that names the last event, while the answer is expected and the
+//! server sends new events.
 
 use http::Method;
 use http::header::{HeaderName, HeaderValue};
@@ -15,26 +15,26 @@ use crate::error::{ErrorKind, Result};
 use crate::wire::Loss;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// How often in a row a stream is taken up that says nothing new.
+/// How many times in a row a stream without new events is resumed.
 const IN_VAIN: usize = 10;
 /// How much of a stream is read after its answer; `reaper` limits the time.
 const AFTER_ANSWER: usize = 1 << 20;
 
-/// How the reading of one stream ended.
+/// How reading one stream ended.
 enum End {
     Clean,
     Broken(BodyError),
-    /// Nobody waits for more.
+    /// Nothing more is expected.
     Answered,
 }
 
 /// Why there is no event stream to read.
 pub(super) enum NoStream {
-    /// The server does not do this.
+    /// The server does not support this.
     NotOffered,
-    /// The server is there and fails.
+    /// The server responds with errors.
     Failing(Failure),
-    /// We cannot ask at the moment.
+    /// We cannot connect at the moment.
     NotAsked,
     Lost(Failure),
 }
@@ -52,12 +52,12 @@ impl HttpLink {
                 self.drain(response, events).await;
                 Ok(())
             }
-            // Boxed for the sake of the calls that do not need it.
+            // Boxed, so that calls without it do not pay for it.
             end => Box::pin(self.resume(events, end, id)).await,
         }
     }
 
-    /// Reads on after the answer: the server may have more to say, and the connection is kept only at the stream's end.
+    /// Reads on after the answer: the server may send more, and the connection is reused only after the stream's end.
     async fn drain(&self, mut response: Response, mut events: EventStream) {
         let rest = async {
             let mut left = AFTER_ANSWER;
@@ -138,7 +138,7 @@ impl HttpLink {
         }
     }
 
-    /// A GET for events, those after `last` where one is known.
+    /// A GET for events, after `last` if that is known.
     pub(super) fn standing(&self, last: Option<&HeaderValue>) -> Result<Outgoing> {
         let mut outgoing = self.outgoing(Method::GET, EVENTS)?;
         if let Some(last) = last {
@@ -147,7 +147,7 @@ impl HttpLink {
         Ok(outgoing)
     }
 
-    /// The response to a GET, if it is a stream of events.
+    /// The response to a GET, if it is an event stream.
     pub(super) async fn stream_of(
         &self,
         response: Result<Response, SendError>,

@@ -1,6 +1,6 @@
-//! Owns how many sockets the messages of one link may use. Calls beyond that wait for a free one, each within its own
-//! deadline. Control requests do not wait: a probe must get through while every call is long.
-//! Invariant: a call that waits here has not left, and one that was withdrawn while it waited never leaves.
+//! Owns how many sockets the messages of one link may use. Calls beyond that wait for a free socket, each within its
+//! own deadline. Control requests do not wait: a probe must get through while all sockets are busy.
+//! Invariant: a call that waits here was not sent, and one that is withdrawn while it waits is never sent.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -20,13 +20,13 @@ pub(super) struct Sockets {
     calls: Semaphore,
     notifications: Semaphore,
     waiting: Mutex<HashSet<u64>>,
-    /// Rung by each call that begins to wait.
+    /// Signalled by each call that starts to wait.
     bell: Notify,
     /// The server speaks HTTP/2: all messages share one socket.
     shared: AtomicBool,
 }
 
-/// The caller gave up before there was a socket.
+/// The caller cancelled before there was a socket.
 pub(super) struct Withdrawn;
 
 impl Sockets {
@@ -58,12 +58,12 @@ impl Sockets {
         self.notifications.acquire().await.ok()
     }
 
-    /// Takes a call back that has no socket yet; tells whether it was so.
+    /// Withdraws a call that has no socket yet; returns whether it was waiting.
     pub(super) fn withdraw(&self, id: u64) -> bool {
         lock(&self.waiting).remove(&id)
     }
 
-    /// Ends when a call waits for a socket.
+    /// Resolves when a call waits for a socket.
     pub(super) async fn wanted(&self) {
         let rung = self.bell.notified();
         if lock(&self.waiting).is_empty() {
@@ -71,7 +71,7 @@ impl Sockets {
         }
     }
 
-    /// Learns from an answer what the server speaks.
+    /// Records the HTTP version of a response.
     pub(super) fn note(&self, version: Version) {
         if version == Version::HTTP_2 {
             self.shared.store(true, Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl Sockets {
     }
 }
 
-/// A call's place among those that wait, given up with this value.
+/// A call's place in the queue, returned when this is dropped.
 struct Waiting<'a> {
     sockets: &'a Sockets,
     id: u64,
@@ -91,7 +91,7 @@ impl<'a> Waiting<'a> {
         Waiting { sockets, id }
     }
 
-    /// Whether it was not withdrawn meanwhile.
+    /// Whether it is still in the queue.
     fn end(self) -> bool {
         self.sockets.withdraw(self.id)
     }

@@ -1,6 +1,7 @@
-//! Owns what an HTTP status means that is no success: the kind of the error, whether the tool may have run, and whether
-//! the session is gone.
-//! Invariant: an answer to our request outweighs the status, and where one may stand unread, the tool may have run.
+//! Owns the meaning of an HTTP error status: the kind of the error, whether the tool may have run, and whether the
+//! session is gone.
+//! Invariant: an answer to our request takes precedence over the status, and if one may be unread, the tool may have
+//! run.
 
 use std::time::SystemTime;
 
@@ -18,10 +19,10 @@ use super::{ASIDE, HttpLink};
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::wire::Loss;
 
-/// Asks for nothing but whether the session is known.
+/// A ping, to find out whether the session is known.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":"mcpool-session","method":"ping"}"#;
 
-/// What is left of a response when its body is read.
+/// The parts of a response that remain after its body is read.
 struct Head {
     status: StatusCode,
     retry_after_ms: Option<u64>,
@@ -43,8 +44,8 @@ impl Head {
         }
     }
 
-    /// Whether this is about who we are, whatever the body says: a server that refuses our first word has not begun to
-    /// answer, and a challenge is for clients.
+    /// Whether this is about authentication, whatever the body says: a server that refuses the first message has not
+    /// started to answer, and a challenge is meant for the client.
     fn is_about_sign_in(&self, opening: bool) -> bool {
         match self.status {
             StatusCode::UNAUTHORIZED => opening || self.has_challenge,
@@ -63,8 +64,8 @@ impl Head {
 }
 
 impl HttpLink {
-    /// Delivers the answer that came with a status that is no success. Without one the status decides, and the request
-    /// may have turned to where it is sent on to.
+    /// Delivers an answer that came with an error status. Without an answer the status decides; the request may have
+    /// switched to a redirect target.
     pub(super) async fn is_sent_on(
         &self,
         request: &mut Request,
@@ -83,7 +84,7 @@ impl HttpLink {
             {
                 inbound.message_for(id, answer.clone());
                 if sent.with_session && head.denies_session(answer) {
-                    // A tool's own "not found", or a dead session that would fail every call to come.
+                    // Either a tool's own "not found", or a dead session that would fail every later call.
                     let _ =
                         timeout(ASIDE, Box::pin(self.post(Bytes::from_static(PING), None))).await;
                 }
@@ -94,7 +95,7 @@ impl HttpLink {
         }
     }
 
-    /// The same where nothing was asked that could be answered.
+    /// Same, for a message without an answer.
     pub(super) async fn refused(&self, response: Response, with_session: bool) -> Failure {
         let head = Head::of(&response);
         let body = Body::read(response, None, self.message_limit).await;
@@ -151,7 +152,7 @@ impl HttpLink {
     }
 }
 
-/// Whether the tool ran: who sees other places for the result has perhaps done the work.
+/// Whether the tool ran: a server that points to another place for the result may have done the work.
 fn executed_if_redirected(status: StatusCode) -> Executed {
     match status {
         StatusCode::MOVED_PERMANENTLY
@@ -161,7 +162,7 @@ fn executed_if_redirected(status: StatusCode) -> Executed {
     }
 }
 
-/// The kind of a refusal, and whether the tool ran. `No` only where the status says that the request was not looked at.
+/// The kind of a refusal, and whether the tool ran. `No` only if the status says that the request was not processed.
 fn meaning(status: StatusCode) -> (ErrorKind, Executed) {
     match status {
         StatusCode::UNAUTHORIZED => (ErrorKind::AuthRequired, Executed::No),
@@ -196,7 +197,7 @@ fn hint(status: StatusCode) -> Option<&'static str> {
     }
 }
 
-/// When to come again: in so many seconds, or at a time, which is told by the server's own clock where it shows it.
+/// When to retry: after a number of seconds, or at a time, relative to the server's own clock if the response has it.
 fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
     let after = text(headers, &RETRY_AFTER)?.trim();
     if !after.is_empty() && after.bytes().all(|digit| digit.is_ascii_digit()) {

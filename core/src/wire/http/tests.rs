@@ -1,4 +1,4 @@
-//! What a link tells its owner, tried against a web server that does exactly as scripted.
+//! What a link reports to its owner, tested against a scripted web server.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -25,9 +25,9 @@ use crate::wire::{Flush, Inbound, Loss, Unread};
 /// What the server does with one request.
 enum Act {
     Answer(String),
-    /// Answers, and then closes without having said so.
+    /// Answers, then closes without an announcement.
     AnswerAndClose(String),
-    /// Answers, and then repeats this chunk for as long as the client takes it.
+    /// Answers, then repeats this chunk while the client reads.
     Flood(String, String),
     Hang,
     Die,
@@ -41,7 +41,7 @@ struct Seen {
     at: Instant,
 }
 
-/// A web server on its own threads. When the script is over it hangs.
+/// A web server on its own threads. It hangs when the script ends.
 struct Scripted {
     url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -68,7 +68,7 @@ impl Scripted {
                     let stream = stream.expect("a client");
                     if let Some(Die) = connection(&stream, &acts, &seen) {
                         dead.store(true, Ordering::SeqCst);
-                        // Wakes the listener, which goes with its thread; this socket goes last.
+                        // Wakes the listener, which ends with its thread; this socket is dropped last.
                         while TcpStream::connect(address).is_ok() {}
                     }
                     ended.fetch_add(1, Ordering::SeqCst);
@@ -78,7 +78,7 @@ impl Scripted {
         Scripted { url: format!("http://{address}/mcp"), seen, closed }
     }
 
-    /// How many connections are over.
+    /// How many connections have ended.
     fn closed(&self) -> usize {
         self.closed.load(Ordering::SeqCst)
     }
@@ -151,7 +151,7 @@ fn json(body: &str) -> String {
     )
 }
 
-/// An event stream that is not over yet.
+/// An event stream that has not ended.
 fn open_stream(events: &str) -> String {
     let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -212,7 +212,7 @@ impl Inbound for Recorder {
     fn closed(&self, _: Error, _: Option<&Unread>) {}
 }
 
-/// A link and what it told so far.
+/// A link and what it has reported so far.
 struct Client {
     link: Arc<HttpLink>,
     recorder: Arc<Recorder>,
@@ -571,7 +571,7 @@ fn a_connection_that_was_closed_while_idle_is_no_loss() {
     for id in 1..=5 {
         client.ask(id);
         assert_eq!(client.next(), Told::Message(answer_to(id)));
-        // Nothing shows when the client has seen the end of the connection.
+        // There is no signal that the client has seen the end of the connection.
         thread::sleep(Duration::from_millis(20));
     }
     client.nothing_more();
@@ -584,7 +584,7 @@ fn an_answer_whose_stream_ended_is_fetched_from_where_it_ended() {
     let server = Scripted::start([
         Answer(whole_stream("retry: 1\n\nid: a\ndata:\n\n")),
         AnswerAndClose(open_stream(&format!("id: b\ndata: {progress}\n\nid: x\nda"))),
-        // Still open when the answer has come.
+        // Still open after the answer has arrived.
         Answer(open_stream(&rest)),
     ]);
     let mut client = Client::of(&server.url);
@@ -640,7 +640,7 @@ fn a_flood_after_an_answer_is_cut_off() {
     until("the server is cut off", || server.seen().len() == 2);
     let cut = &server.seen()[1].verb;
     let taken: usize = cut.split(' ').nth(2).expect("a number").parse().expect("a number");
-    // The system's own buffers hold some more.
+    // The system's buffers hold some more.
     assert!(taken < 32, "{cut}");
 }
 
@@ -706,7 +706,7 @@ fn the_rest_of_an_answer_that_is_gone_was_perhaps_executed() {
 fn the_standing_stream_is_opened_again_until_the_session_is_gone() {
     let server = Scripted::start([
         Answer(whole_stream("retry: 300\n\nid: 7\ndata: {}\n\n")),
-        // Broken for the first time: looked after at once.
+        // The first break is followed by an immediate check.
         AnswerAndClose(open_stream("data: {}\n\n")),
         Answer(status("502 Bad Gateway", "")),
         Answer(status("502 Bad Gateway", "")),

@@ -1,4 +1,4 @@
-//! Owns cutting a byte stream into lines, within a limit.
+//! Owns splitting a byte stream into lines, within a limit.
 //! Invariant: memory stays below the limit plus one read, whatever the server sends.
 
 use bytes::{Bytes, BytesMut};
@@ -35,29 +35,29 @@ impl Frames {
         Frames { buffer: BytesMut::new(), scanned: 0, limit, skipping: None }
     }
 
-    /// The buffer to append to, with room for one read of `waiting` bytes where that is known to be much.
+    /// The buffer to append to, with room for one read of `waiting` bytes, if that is known to be large.
     pub(super) fn room(&mut self, waiting: usize) -> &mut BytesMut {
         if self.buffer.is_empty() && self.buffer.capacity() > KEEP_CAPACITY {
             self.buffer = BytesMut::new();
         }
         if self.buffer.capacity() - self.buffer.len() < waiting.max(READ_SIZE / 4) {
-            // A line that grows gets room in proportion, so that it is not moved too often.
+            // A growing line gets room in proportion, so that it is not moved too often.
             self.buffer.reserve(waiting.max(self.buffer.len() / 4).max(READ_SIZE));
         }
         &mut self.buffer
     }
 
-    /// Whether a long line is being read, for which it pays to ask how much is there.
+    /// Whether a long line is being read, for which asking for the available size is worth it.
     pub(super) fn is_long(&self) -> bool {
         self.buffer.len() >= READ_SIZE / 2
     }
 
-    /// What has come of the line that is not complete yet.
+    /// The incomplete line so far.
     pub(super) fn partial(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// The next complete line, without its line feed.
+    /// The next complete line, without its newline.
     pub(super) fn next(&mut self) -> Option<Frame> {
         loop {
             let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) else {
@@ -68,7 +68,7 @@ impl Frames {
                 skipped.keep_tail(&line);
                 return Some(Frame::Oversized { head: skipped.head, tail: skipped.tail });
             }
-            // It may have come whole, with its end.
+            // It may have arrived as a whole, with its end.
             if line.len() > self.limit {
                 let mut skipped = Skipped { head: head_of(&line), tail: Vec::new() };
                 skipped.keep_tail(&line);
@@ -89,7 +89,7 @@ impl Frames {
             return Bytes::copy_from_slice(&line);
         }
         if self.buffer.is_empty() {
-            // What is left of the long line's allocation would keep all of it alive.
+            // The rest of the buffer would keep the long line's allocation alive.
             self.buffer = BytesMut::new();
         }
         line.freeze()

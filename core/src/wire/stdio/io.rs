@@ -40,12 +40,12 @@ static IO: Startable<Arc<Io>> = Startable::new(|| {
     Ok(io)
 });
 
-/// The thread's handle; the first use starts it.
+/// The thread's handle; the first use starts the thread.
 pub(super) fn start() -> Result<&'static Io> {
     IO.get().map(Arc::as_ref)
 }
 
-/// The handle of the thread that every open pipe has started.
+/// The handle of the running thread; every open pipe has started it.
 pub(super) fn thread() -> &'static Io {
     start().expect("the pipe's thread")
 }
@@ -81,7 +81,7 @@ impl Io {
         self.pipes().lent.extend(still);
     }
 
-    /// Gives `pipe` a place; its key stays valid until [`Io::leave`].
+    /// Registers `pipe`; its key is valid until [`Io::leave`].
     pub(super) fn enter(&self, pipe: Weak<Pipe>) -> usize {
         let mut pipes = self.pipes();
         match pipes.free.pop() {
@@ -102,7 +102,7 @@ impl Io {
         pipes.free.push(slot);
     }
 
-    /// Calls [`Pipe::read_ready`] whenever `fd` has bytes, until [`Io::unwatch`].
+    /// Calls [`Pipe::read_ready`] whenever `fd` is readable, until [`Io::unwatch`].
     pub(super) fn watch_reads(&self, slot: usize, fd: BorrowedFd<'_>) {
         // SAFETY: every pipe unwatches its descriptors before it drops them.
         let added = unsafe {
@@ -113,7 +113,7 @@ impl Io {
         }
     }
 
-    /// Calls [`Pipe::write_ready`] when nobody reads `fd`'s pipe any more, which the poller tells unasked, until
+    /// Calls [`Pipe::write_ready`] when `fd`'s pipe has no reader any more, which the poller reports by itself, until
     /// [`Io::unwatch`].
     pub(super) fn watch_input(&self, slot: usize, fd: BorrowedFd<'_>) {
         let nothing = Event::none(slot * 2 + 1);
@@ -124,7 +124,7 @@ impl Io {
         }
     }
 
-    /// Calls [`Pipe::write_ready`] also whenever `fd` takes bytes, or not any more.
+    /// Calls [`Pipe::write_ready`] also whenever `fd` is writable, while `wanted`.
     pub(super) fn watch_room(&self, slot: usize, fd: BorrowedFd<'_>, wanted: bool) {
         let event = Event::new(slot * 2 + 1, false, wanted);
         if let Err(error) = self.poller.modify_with_mode(fd, event, PollMode::Level) {
@@ -137,7 +137,7 @@ impl Io {
         let _ = self.poller.delete(fd);
     }
 
-    /// Checks on this loan from now on.
+    /// Starts checking this loan.
     pub(super) fn oversee(&self, pipe: &Arc<Pipe>) {
         let mut pipes = self.pipes();
         pipes.lent.push(Arc::downgrade(pipe));

@@ -1,6 +1,6 @@
-//! Owns the loan of a pipe: while one host loop alone waits for the server's answers, that loop reads the pipe on its own
-//! thread, which saves a thread switch in each direction.
-//! Invariant: a pipe that has not ended is read by the I/O thread or is lent, never neither.
+//! Owns the loan of a pipe: while only one host loop waits for the server's answers, that loop reads the pipe on its
+//! own thread, which saves a thread switch in each direction.
+//! Invariant: an open pipe is read by the I/O thread or is lent, never neither.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,10 +16,10 @@ const LOAN_IDLE: Duration = Duration::from_millis(20);
 
 pub(super) struct Loan {
     holder: Mutex<Option<Arc<Mailbox>>>,
-    /// The holder's id, to be read without the lock; 0 means none.
+    /// The holder's id, readable without the lock; 0 means none.
     holder_id: AtomicU64,
     last_read_ms: AtomicU64,
-    /// The I/O thread checks on it.
+    /// Whether the I/O thread checks it.
     is_overseen: AtomicBool,
     started: Instant,
 }
@@ -35,7 +35,7 @@ impl Loan {
         }
     }
 
-    /// Notes that the pipe is read.
+    /// Records a read of the pipe.
     pub(super) fn touch(&self) {
         if self.is_lent() {
             self.last_read_ms.store(self.now_ms(), Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Loan {
 }
 
 impl Pipe {
-    /// Lets `mailbox` read from now on.
+    /// Lends the pipe to `mailbox`.
     pub(super) fn lend_to(&self, mailbox: &Arc<Mailbox>) {
         let loan = &self.loan;
         let holder_id = loan.holder_id.load(Ordering::Relaxed);
@@ -85,7 +85,7 @@ impl Pipe {
         }
     }
 
-    /// Gives reading back to the I/O thread.
+    /// Returns the pipe to the I/O thread.
     pub(super) fn reclaim(&self) {
         if !self.loan.is_lent() || self.is_inherited() {
             return;
@@ -99,7 +99,7 @@ impl Pipe {
         }
     }
 
-    /// Ends a loan that is idle; tells the I/O thread whether it goes on.
+    /// Ends an idle loan; returns whether the I/O thread keeps checking it.
     pub(super) fn keep_lease(&self) -> bool {
         if self.loan.is_lent() && !self.loan.is_idle() {
             return true;

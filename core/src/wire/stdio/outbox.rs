@@ -1,6 +1,6 @@
-//! Owns writing to a server's standard input: what the pipe does not take at once waits in a buffer, and the I/O thread
-//! writes it on.
-//! Invariant: lines leave whole and in order; once nobody reads, nothing more is written.
+//! Owns writing to a server's standard input: what the pipe does not accept at once is buffered, and the I/O thread
+//! writes it later.
+//! Invariant: lines are written whole and in order; once there is no reader, nothing more is written.
 
 use std::os::fd::AsFd;
 use std::sync::Weak;
@@ -16,25 +16,25 @@ use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::LocalFd;
 use crate::process::{Closed, Exit};
 
-/// What a server may leave unread of our messages before calls are refused.
+/// How much a server may leave unread before calls are refused.
 const BACKLOG_LIMIT: usize = 64 << 20;
-/// Held back no longer than this: the server works on these calls while the host still makes others.
+/// The size from which held back messages are sent: the server works on them while the host makes more calls.
 const HOLD_BACK: usize = 4 << 10;
-/// How long a server that has closed its input is given to end, or to close its output as a process does that ends.
+/// How long a server that has closed its input has to end, or to close its output as an ending process does.
 const CLOSED_INPUT: Duration = Duration::from_millis(100);
 
 pub(super) struct Outbox {
     pipe: Weak<Pipe>,
-    /// The pipe's place at the I/O thread.
+    /// The pipe's key at the I/O thread.
     slot: usize,
     exit: Exit,
     stdin: Option<LocalFd>,
     buffer: Vec<u8>,
     /// The pipe is full and the I/O thread will flush.
     waiting: bool,
-    /// Nobody reads any more.
+    /// The pipe has no reader any more.
     broken: bool,
-    /// How many bytes the pipe has taken.
+    /// How many bytes the pipe has accepted.
     written: u64,
     positions: Positions,
 }
@@ -55,14 +55,14 @@ impl Outbox {
         }
     }
 
-    /// Lets the I/O thread tell when nobody reads any more.
+    /// Lets the I/O thread report when there is no reader any more.
     pub(super) fn watch(&self) {
         if let Some(stdin) = &self.stdin {
             io::thread().watch_input(self.slot, stdin.as_fd());
         }
     }
 
-    /// Sends one line; `id` is set when it is a request.
+    /// Sends one line; `id` is set for a request.
     pub(super) fn send(&mut self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
         let Some(stdin) = self.stdin.as_ref().filter(|_| !self.broken) else {
             return Err(input_closed());
@@ -102,7 +102,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// How many bytes wait for the pipe.
+    /// How many bytes are buffered.
     pub(super) fn buffered(&self) -> usize {
         self.buffer.len()
     }
@@ -128,7 +128,7 @@ impl Outbox {
         }
     }
 
-    /// The pipe takes bytes again, or nobody reads it any more.
+    /// The pipe is writable again, or has no reader any more.
     pub(super) fn write_ready(&mut self) {
         let Some(stdin) = &self.stdin else { return };
         if !has_reader(stdin) {
@@ -142,14 +142,14 @@ impl Outbox {
         }
     }
 
-    /// Which requests were never read, where that can be known: nobody reads any more.
+    /// Which requests were never read, if that is known: there is no reader any more.
     pub(super) fn take_unread(&mut self) -> Option<Unread> {
         if !cfg!(target_os = "linux") {
             return None;
         }
         let stdin = self.stdin.as_ref().filter(|stdin| !has_reader(stdin))?;
         let left = ioctl_fionread(stdin).ok()?;
-        // From now on nothing is written, so nothing can be both proved unread and sent.
+        // Nothing is written from now on, so no request can be both proved unread and sent.
         self.broken = true;
         let read = self.written.checked_sub(left)?;
         Some(self.positions.unread(read))
@@ -158,14 +158,14 @@ impl Outbox {
     pub(super) fn close(&mut self) {
         if let Some(stdin) = self.stdin.take() {
             if !self.waiting && !self.broken {
-                // What was kept back for a common write must not be lost by closing.
+                // Messages held back for a common write must not be lost by closing.
                 let _ = rustix::io::write(&stdin, &self.buffer);
             }
             io::thread().unwatch(stdin.as_fd());
         }
     }
 
-    /// Notes where a request ends, once the pipe or the buffer has its bytes.
+    /// Records where a request ends, once the pipe or the buffer has its bytes.
     fn note_position(&mut self, id: Option<u64>) {
         if let Some(id) = id {
             let end = self.written + self.buffer.len() as u64;
@@ -180,7 +180,7 @@ impl Outbox {
         }
     }
 
-    /// Nobody reads any more. A process that ends is about to say so by its exit; one that lives on is lost as well.
+    /// There is no reader any more. A process that ends reports it by its exit; one that stays alive is lost too.
     fn note_closed(&mut self) {
         if std::mem::replace(&mut self.broken, true) {
             return;
@@ -198,7 +198,7 @@ impl Outbox {
     }
 }
 
-/// Whether anybody has the other end of the pipe open.
+/// Whether any process has the other end of the pipe open.
 fn has_reader(stdin: &LocalFd) -> bool {
     let mut fds = [PollFd::new(stdin, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -206,7 +206,7 @@ fn has_reader(stdin: &LocalFd) -> bool {
     polled.is_err() || !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
 }
 
-/// What the pipe holds at most.
+/// The capacity of the pipe.
 fn capacity_of(stdin: &LocalFd) -> usize {
     #[cfg(target_os = "linux")]
     if let Ok(capacity) = rustix::pipe::fcntl_getpipe_size(stdin) {

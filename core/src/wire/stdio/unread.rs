@@ -1,19 +1,19 @@
-//! Owns the proof that a request was never read: where each one ends in the stream of bytes, compared with how far the
-//! server has read once nobody can read any more.
-//! Invariant: what is proved never ran and never will; whatever is in doubt counts as read.
+//! Owns the proof that a request was never read: it compares the position of each request in the byte stream with how
+//! far the server has read, once there is no reader any more.
+//! Invariant: a request that is proved unread never ran and never will; a doubtful one counts as read.
 
 use std::collections::VecDeque;
 
 /// Kept for the next requests.
 const KEEP_ROOM: usize = 1 << 10;
 
-/// Where the requests of one pipe end, as far as they may lie unread in it.
+/// Where the requests of one pipe end, for those that may still be unread.
 pub(super) struct Positions {
-    /// Ids, each with the position behind its last byte, in the order of the stream.
+    /// Ids, each with the position after its last byte, in stream order.
     requests: VecDeque<(u64, u64)>,
-    /// The newest id that was read for certain, and so is not kept any more.
+    /// The newest id that was certainly read and is not kept any more.
     newest_read: u64,
-    /// What the pipe holds at most.
+    /// The capacity of the pipe.
     capacity: u64,
 }
 
@@ -22,7 +22,7 @@ impl Positions {
         Positions { requests: VecDeque::new(), newest_read: 0, capacity: capacity as u64 }
     }
 
-    /// Notes that request `id` ends at `end`. The pipe has taken `written` bytes by now.
+    /// Records that request `id` ends at `end`. The pipe has accepted `written` bytes so far.
     pub(super) fn note(&mut self, id: u64, end: u64, written: u64) {
         while let Some(&(oldest, at)) = self.requests.front()
             && at + self.capacity <= written
@@ -36,9 +36,9 @@ impl Positions {
         self.requests.push_back((id, end));
     }
 
-    /// What follows once nobody reads any more, and `read` bytes were.
+    /// The unread requests, once there is no reader any more and `read` bytes were read.
     pub(super) fn unread(&mut self, read: u64) -> Unread {
-        // A server might act on a request whose line end it has not seen.
+        // A server might act on a request before it has read the newline.
         let was_read = |end: u64| read + 1 >= end;
         let requests = std::mem::take(&mut self.requests).into_iter();
         let read = requests.filter(|&(_, end)| was_read(end)).map(|(id, _)| id).collect();
@@ -46,16 +46,16 @@ impl Positions {
     }
 }
 
-/// Which requests of a link that has ended were never read.
+/// The unread requests of a link that has ended.
 pub(crate) struct Unread {
     newest_read: u64,
     read: Vec<u64>,
 }
 
 impl Unread {
-    /// Whether request `id` was not, and so did not run.
+    /// Whether request `id` was never read, and so did not run.
     pub(crate) fn proves(&self, id: u64) -> bool {
-        // What is not known was read long ago, or has not even been written.
+        // An unknown id was read long ago, or was never written.
         id > self.newest_read && !self.read.contains(&id)
     }
 }
@@ -72,7 +72,7 @@ mod tests {
         }
         let unread = positions.unread(299);
         let proved: Vec<u64> = (1..=5).filter(|&id| unread.proves(id)).collect();
-        // The third was read but for its line end; the fifth was never written.
+        // The third was read except for its newline; the fifth was never written.
         assert_eq!(proved, [4, 5]);
     }
 

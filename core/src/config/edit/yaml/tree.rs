@@ -1,11 +1,11 @@
-//! Owns where things stand in a YAML text: the tree of its first document, each part with its place in bytes.
-//! It is only asked about texts that the parser of configs has taken, which bounds how deep they are.
+//! Owns positions in a YAML text: the tree of its first document, each part with its byte range. It is only used for
+//! texts that the config parser has accepted, which bounds their depth.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
 use crate::config::edit::change::Refusal;
 
-/// A value, from its first character to behind its last one.
+/// A value, from its first character to after its last one.
 pub(super) struct Node {
     pub(super) start: usize,
     pub(super) end: usize,
@@ -14,7 +14,7 @@ pub(super) struct Node {
 
 pub(super) enum Kind {
     Scalar(String),
-    /// Nothing, or a word for it.
+    /// Empty, or a word for null.
     Null,
     Alias,
     Mapping {
@@ -31,12 +31,12 @@ pub(super) enum Kind {
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) key_start: usize,
-    /// Behind the colon.
+    /// After the colon.
     pub(super) colon_end: usize,
     pub(super) value: Node,
 }
 
-/// The tree of the first document; `None` when there is nothing in it.
+/// The tree of the first document; `None` if it is empty.
 pub(super) fn read(text: &str) -> Result<Option<Node>, Refusal> {
     let mut reader = Reader { text, events: Parser::new_from_str(text), places: Places::of(text) };
     loop {
@@ -51,9 +51,9 @@ pub(super) fn read(text: &str) -> Result<Option<Node>, Refusal> {
     }
 }
 
-/// From the parser's count of characters to bytes.
+/// Converts the parser's character positions to bytes.
 enum Places {
-    /// Every character is one byte, and there are so many.
+    /// All characters are one byte; this is their number.
     Bytes(usize),
     Characters(Vec<usize>),
 }
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         Ok(Node { start, end, kind: Kind::Sequence { flow, items } })
     }
 
-    /// Where a block of text ends: behind its last line, or, with `+` in its head, behind the empty ones that follow.
+    /// The end of a block scalar: after its last line, or with `+` in its header after the empty lines that follow.
     fn block_end(&self, start: usize, end: usize) -> Option<usize> {
         let (above, written) = (self.text.get(..start)?, self.text.get(start..end)?);
         let head = above[above.rfind(['|', '>'])?..].lines().next()?;
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         Some(start + kept.len() + line_end)
     }
 
-    /// Behind the bracket that closes what ends at `end`, past commas, blanks and comments.
+    /// After the closing bracket of a collection that ends at `end`, past commas, blanks and comments.
     fn closed(&self, end: usize, bracket: char) -> Result<usize, Refusal> {
         let mut at = end;
         loop {

@@ -1,12 +1,12 @@
-//! Owns writing values as YAML: in lines of their own, or in one line within brackets.
+//! Owns writing values as YAML: on their own lines, or in one line within brackets.
 
 use serde_json::Value;
 
-/// Words that some reader of YAML takes for something else than themselves.
+/// Words that some YAML readers do not take as plain strings.
 const TAKEN: &[&str] =
     &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"];
 
-/// The lines of `key: value` at an indentation, each with its end.
+/// The lines of `key: value` at an indentation, each with its newline.
 pub(super) fn entry(key: &str, value: &Value, indent: usize, step: usize, out: &mut String) {
     push_blanks(indent, out);
     out.push_str(&plain_or_quoted(key));
@@ -15,7 +15,7 @@ pub(super) fn entry(key: &str, value: &Value, indent: usize, step: usize, out: &
     out.push('\n');
 }
 
-/// What comes behind the colon of a key at `indent`, without the end of the last line.
+/// The text after the colon of a key at `indent`, without the last newline.
 pub(super) fn after_colon(value: &Value, indent: usize, step: usize, out: &mut String) {
     let mut lines = String::new();
     match value {
@@ -54,7 +54,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// In one line, as JSON, which is YAML too.
+/// In one line as JSON, which is also YAML.
 pub(super) fn in_brackets(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -84,7 +84,7 @@ fn plain_or_quoted(text: &str) -> String {
     }
 }
 
-/// Characters that YAML does not let stand for themselves are escaped, beyond those of JSON.
+/// Characters that YAML does not allow unescaped are escaped, in addition to those of JSON.
 fn quoted(text: &str) -> String {
     let mut out = String::new();
     for c in Value::from(text).to_string().chars() {

@@ -1,5 +1,5 @@
-//! Owns how much time is left to a call, over all waiting and sending.
-//! Invariant: the total limit never moves; progress and the time of an approval move the idle limit.
+//! Owns how much time a call has left, over all waiting and sending.
+//! Invariant: the total limit never moves; progress and approval time extend the idle limit.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use tokio::time::Instant;
 use crate::session::CallLimits;
 use crate::sync::lock;
 
-/// What is left of a call's idle and total time.
+/// The remaining idle and total time of a call.
 pub(crate) struct TimeBudget {
     idle: Duration,
     total_deadline: Option<Instant>,
-    /// From when on the idle time is counted.
+    /// When the idle time started.
     idle_since: Mutex<Instant>,
 }
 
 impl TimeBudget {
-    /// For a call that begins now.
+    /// A budget for a call that starts now.
     pub(crate) fn new(limits: CallLimits, now: Instant) -> Self {
         TimeBudget {
             idle: limits.idle,
@@ -27,24 +27,24 @@ impl TimeBudget {
         }
     }
 
-    /// The server has told of progress: the idle time starts again.
+    /// Progress arrived: restarts the idle time.
     pub(super) fn restart_idle(&self, now: Instant) {
         *lock(&self.idle_since) = now;
     }
 
-    /// Leaves this time out of the idle time: a person was asked.
+    /// Excludes this time from the idle time, because it was spent on an approval.
     pub(super) fn exclude(&self, duration: Duration) {
         let mut since = lock(&self.idle_since);
         *since = after(*since, duration);
     }
 
-    /// When the first of both limits is reached.
+    /// When the earlier of both limits is reached.
     pub(crate) fn deadline(&self) -> Instant {
         let idle = after(*lock(&self.idle_since), self.idle);
         self.total_deadline.map_or(idle, |total| total.min(idle))
     }
 
-    /// How much of the total time is left.
+    /// The remaining total time.
     pub(super) fn total_left(&self, now: Instant) -> Option<Duration> {
         self.total_deadline.map(|total| total.saturating_duration_since(now))
     }
@@ -56,7 +56,7 @@ impl TimeBudget {
     }
 }
 
-/// An instant that cannot be represented becomes one that is far away.
+/// Saturates: an instant that cannot be represented becomes a far future one.
 fn after(start: Instant, duration: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(86_400 * 365);
     start.checked_add(duration).unwrap_or_else(|| start + FAR)

@@ -1,4 +1,4 @@
-//! Owns the wait of a pending call for a session: while the server comes up or is restarted, within the restart wait.
+//! Owns how a pending call waits for a session while the server starts or restarts, within the restart wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::status::State;
 use crate::tool::ServerTool;
 
 impl PendingCall {
-    /// A session that takes the call, or why there will be none in time.
+    /// Resolves with a session that takes the call, or with the reason why none will be up in time.
     pub(super) async fn find_session(
         &self,
         lost_session: Option<&LostSession>,
@@ -43,7 +43,7 @@ impl PendingCall {
         }
     }
 
-    /// The session that is up, unless it is the one that was lost; nothing while one may still come up.
+    /// The session that is up, unless it is the lost one; `None` while one may still come up.
     fn published_session(
         &self,
         published: &Published,
@@ -67,7 +67,7 @@ impl PendingCall {
                 self.connection.wake();
                 Ok(None)
             }
-            // A call that waited for an attempt gets its error.
+            // A call that waited for an attempt gets that attempt's error.
             _ => match &published.error {
                 Some(error) if waited => Err(error.clone()),
                 error => Err(unavailable(&server, error.as_ref())),
@@ -75,12 +75,12 @@ impl PendingCall {
         }
     }
 
-    /// Whether the server was up and is not any more, noticed or not.
+    /// Whether the server was up and is not any more, even if the loss was not noticed yet.
     fn is_restarting(&self, published: &Published) -> bool {
         published.state == State::Reconnecting || published.live.is_some()
     }
 
-    /// Gives up when the next attempt is too far away, or the wait was long enough.
+    /// Gives up when the next attempt is too far away or the wait has expired.
     fn check_restart(
         &self,
         published: &Published,
@@ -117,7 +117,7 @@ impl PendingCall {
         Err(error.with_server(&server).with_executed(Executed::No).with_restart(restart))
     }
 
-    /// Why a call whose time is over was not sent.
+    /// Why a call that ran out of time was not sent.
     pub(super) fn timed_out(&self) -> Error {
         let text = format!("Server \"{}\" was not connected in time for the call", self.server());
         Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server())

@@ -1,4 +1,4 @@
-//! Names, literals and redirects, tried against a listener on this machine that nobody is to dial.
+//! Names, literals and redirects, tested against a local listener that must not be dialled.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,7 @@ fn fake(addresses: Addresses, names: &[&str]) -> Resolver {
     Resolver { addresses, names: Names::Fixed(names) }
 }
 
-/// What the resolver lets pass of these, or why nothing.
+/// The addresses that the resolver allows, or its error.
 fn resolved(names: &[&str]) -> std::result::Result<Vec<String>, Refused> {
     let name: Name = "host.example".parse().expect("a name");
     match runtime::block_on(fake(Addresses::PublicOnly, names).call(name)) {
@@ -66,7 +66,7 @@ fn a_name_that_leads_here_is_refused_before_anything_is_dialled() {
     }
     listener.set_nonblocking(true).expect("a listener");
     assert!(listener.accept().is_err(), "somebody came");
-    // The same way is open for everybody else.
+    // The same path works without the restriction.
     listener.set_nonblocking(false).expect("a listener");
     let server = answer_once(listener, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned());
     let url = format!("http://rebound.example:{port}/mcp");
@@ -97,7 +97,7 @@ fn a_literal_that_is_not_public_is_refused_however_it_is_written() {
 
 #[test]
 fn a_redirect_to_this_machine_is_refused() {
-    // As if a public server answered: the first hop is let through by a resolver that does not look.
+    // Simulates a public server: the first hop uses a resolver without the check.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let answer = format!(
@@ -128,7 +128,7 @@ fn read_head(stream: &mut TcpStream) -> String {
     String::from_utf8(request).expect("text")
 }
 
-/// What one request looks like to whoever is dialled.
+/// One request as the dialled server sees it.
 fn seen_by_server(send: impl FnOnce(u16) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -162,7 +162,7 @@ fn a_proxy_is_told_the_whole_url_and_who_asks() {
 #[test]
 fn tls_goes_through_a_tunnel_of_the_proxy() {
     let seen = seen_by_server(|port| {
-        // Behind this tunnel is nobody who speaks TLS.
+        // Nothing behind this tunnel speaks TLS.
         let error = send(behind_proxy(port), "https://host.example/mcp").expect_err("no answer");
         assert!(error.is_unsent(), "{error:?}");
     });
