@@ -98,5 +98,10 @@ def odd_tool() -> Any:
         },
     }
     return SimpleNamespace(
-        name="mcp_a_odd", description="odd", input_schema=schema, output_schema=None, requires_approval=True
+        name="mcp_a_odd",
+        description="odd",
+        input_schema=schema,
+        object_schema=schema,
+        output_schema=None,
+        requires_approval=True,
     )
