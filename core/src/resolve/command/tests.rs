@@ -3,6 +3,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::*;
+use futures_util::FutureExt;
+
 use crate::runtime;
 
 fn request(directory: &Path, command: &str) -> CommandRequest {
@@ -130,7 +132,10 @@ fn a_late_command_ends_with_everything_it_has_started() {
 fn a_command_ends_when_the_last_who_waits_is_gone() {
     let dir = tempfile::tempdir().unwrap();
     let long = request(dir.path(), "echo $$ > pid; sleep 60; echo never");
-    let (one, other) = (runtime::spawn(long.clone().output()), runtime::spawn(long.output()));
+    let mut other = Box::pin(long.clone().output());
+    // Polled once, so that both wait before one of them gives up.
+    assert!(runtime::block_on(async { (&mut other).now_or_never() }).is_none());
+    let (one, other) = (runtime::spawn(long.output()), runtime::spawn(other));
     until(|| !pid(dir.path()).is_empty());
     one.abort();
     std::thread::sleep(Duration::from_millis(50));
