@@ -13,6 +13,9 @@ WHEELS := $(CURDIR)/target/python-wheel
 # Python frameworks that agree on their requirements share an environment; each has its list in tests/frameworks.
 FRAMEWORK_GROUPS := current crewai
 FRAMEWORK_VENVS := .venv-frameworks
+# Libraries for servers, each group in an environment without us; the lists are in tests/servers.
+SERVER_VENVS := .venv-servers
+SERVERS := tests/servers/node_modules $(SERVER_VENVS)/current/ready $(SERVER_VENVS)/mcp1/ready
 
 .PHONY: demo test lint deny hazards-release soak fuzz bench build python node browser test-rust test-python test-node test-frameworks \
 	test-frameworks-node reference test-reference \
@@ -32,7 +35,7 @@ test-rust: tests/servers/node_modules
 	cargo build -p mcpool-fixture
 	cargo test -p mcpool -p mcpool-fixture
 
-test-python: python tests/servers/node_modules browser
+test-python: python $(SERVERS) browser
 	cargo build -p mcpool-fixture
 	$(BIN)/python -m pytest
 
@@ -55,7 +58,7 @@ $(FRAMEWORK_VENVS)/%/ready: tests/frameworks/%.txt
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-compile --only-binary :all: -r $<
 	touch $@
 
-test-node: node $(VENV)/ready tests/servers/node_modules
+test-node: node $(VENV)/ready $(SERVERS)
 	npm run check:generated
 	cargo build -p mcpool-fixture
 	npm test
@@ -162,6 +165,11 @@ tests/servers/node_modules: tests/servers/package.json
 	cd tests/servers && npm install --no-package-lock --no-audit --no-fund
 	touch $@
 
+$(SERVER_VENVS)/%/ready: tests/servers/%.txt
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
 # No framework needs a script to be installed.
 $(NODE_FRAMEWORKS)/node_modules: $(NODE_FRAMEWORKS)/package.json
 	cd $(NODE_FRAMEWORKS) && npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
@@ -177,6 +185,6 @@ target/browser/ready: tests/browser/package.json tests/browser/unpack.mjs
 
 clean:
 	cargo clean
-	rm -rf $(VENV) $(FRAMEWORK_VENVS) node_modules tests/servers/node_modules tests/browser/node_modules \
+	rm -rf $(VENV) $(FRAMEWORK_VENVS) $(SERVER_VENVS) node_modules tests/servers/node_modules tests/browser/node_modules \
 		docs/reference/node_modules \
 		$(NODE_FRAMEWORKS)/node_modules node/dist bench/.peers

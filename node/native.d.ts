@@ -12,23 +12,22 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 /** One per JavaScript thread. */
 export declare class Bridge {
   /**
-   * `deliver` gets `(tag, value, tag, value, …)`, where all values but handles are texts. A tag is eight times the
-   * key, plus 0 for a call's result, 1 for a verb's answer, 2 for an error, 3 for progress, 4 for a question: its
-   * number and its fields, 5 for a handle on the origin of the results from here on. The low 24 bits of a key are free to be used again when its letter
-   * has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
+   * `deliver` gets `(tag, value, tag, value, …)`. A tag is the key times `TAG_KINDS`, plus a `LetterKind`; a value is
+   * text, or a handle for `LetterKind.Origin`. The low 24 bits of a key can be used again after its letter; after a
+   * cancel the higher bits must differ. `watch` says that libuv can be used.
    */
   constructor(deliver: (...letters: (number | string | NativeOrigin)[]) => void, watch: boolean)
-  /** Sends what calls of this turn have held back. */
+  /** Sends the messages held back in this turn. */
   flush(): void
   /** Answers a question, in JSON. */
   answer(question: number, json: string): void
-  /** Nobody waits for `key` any more: its work is stopped, and no letter comes. */
+  /** Stops the work behind `key`; no letter comes for it. */
   cancel(key: number): void
   /** Looks for servers; the answer is JSON of what was found. */
   discover(key: number, options: string): void
-  /** Changes a config file. `place` and `definition` are JSON. */
-  edit(key: number, verb: string, place: string, name: string, definition?: string | undefined | null): void
-  /** Trusts, takes trust back, or lists what is trusted. `request` is JSON. */
+  /** Changes a config file. `options` and `definition` are JSON. */
+  edit(key: number, verb: string, options: string, name: string, definition?: string | undefined | null): void
+  /** Trusts, revokes trust, or lists what is trusted. `request` is JSON. */
   trust(key: number, verb: string, request: string): void
 }
 
@@ -48,66 +47,91 @@ export declare class NativeCatalog {
   state(index: number): string | null
   provider(index: number): string | null
   fingerprint(index: number): string | null
-  /** JSON of what in its texts looks as if it were written to give orders to a model. */
+  /** JSON of what in its texts and schemas looks like instructions to a model. */
   signals(index: number): string
 }
 
-/** A stream of events from the moment it was asked for. */
+/**
+ * An error of the core on its way to the TypeScript layer. JavaScript cannot create one, so no other error is mistaken
+ * for it.
+ */
+export declare class NativeError {
+  /** The JSON of the core's error. */
+  get json(): string
+}
+
+/** A stream of events, from its creation. */
 export declare class NativeEvents {
   /** Waits until there are events to take; `false` at the end. `holds` keeps the process alive. */
   ready(key: number, holds: boolean): void
-  /** What has happened since, as a JSON list; empty when it is all read. */
+  /** The events since the last call, as a JSON list; empty when all are read. */
   take(): string
-  /** How many events this reader was too slow for. */
+  /** How many events this reader has missed because it was too slow. */
   lost(): number
 }
 
-/** Where a manager is put once it is made; letters carry only text. */
+/** Holds a manager once it is created; letters carry only text. */
 export declare class NativeFound {
-  /** Makes a manager by discovery; `key` gets a letter when it is there. */
-  static begin(bridge: Bridge, key: number, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeFound
+  /** Creates a manager by discovery; `key` gets a letter when it exists. */
+  static begin(bridge: Bridge, key: number, options: NativeOptions): NativeFound
   /** The manager, once. */
   take(): NativeManager | null
 }
 
 /** A manager of the core. */
 export declare class NativeManager {
-  /** `config` and `options` are JSON. */
-  constructor(bridge: Bridge, config: string, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean)
+  /** `config` is JSON. */
+  constructor(bridge: Bridge, config: string, options: NativeOptions)
   /** On a config file. */
-  static open(bridge: Bridge, path: string, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean): NativeManager
+  static open(bridge: Bridge, path: string, options: NativeOptions): NativeManager
   /** For a sub-agent, on the same connections. */
   child(): NativeManager
   /** JSON of what discovery found, `null` for a manager that was not made by it. */
   discovery(): string | null
-  /** Calls a tool; without a server, `tool` is a name of the catalog. True asks for a flush after this turn. */
-  get submit(): (key: number, server: string | undefined, tool: string, argumentsJson?: string, timeoutMs?: number, progress?: boolean, metaJson?: string, maxTotalTimeoutMs?: number, retry?: string) => boolean
+  /**
+   * Calls a tool; without a server, `tool` is a name in the catalog. `options` are pairs of a place in `CALL_OPTIONS`
+   * and a value: a number as it is, anything else as JSON. True asks for a flush after this turn.
+   */
+  get submit(): (key: number, server: string | undefined, tool: string, argumentsJson?: string, progress?: boolean, ...options: (number | string)[]) => boolean
+  /** The catalog, if it has changed since the last time. */
+  newCatalog(): NativeCatalog | null
+  /** The tools that match a query, as places in the catalog that was handed out last. */
+  searchTools(query: string, k: number): Array<number>
+  /** The text for a model when a call has no result, and JSON of the signals in it. */
+  failureForModel(server: string, tool: string, code: string, message: string, hint: string | undefined | null, executed: string | undefined | null, byServer: boolean): ForModel
+  /**
+   * JSON of the attributes of a call for telemetry; null when it is switched off. Without a server, `tool` is a name in
+   * the catalog.
+   */
+  telemetry(server: string | undefined | null, tool: string): string | null
+  /** JSON of every server's status. */
+  status(): string
+  warnings(): Array<string>
+  events(): NativeEvents
   connectAll(key: number): void
   connect(key: number, server: string): void
-  waitFor(key: number, server: string, timeoutMs?: number | undefined | null): void
+  /** `options` is JSON. */
+  waitFor(key: number, server: string, options: string): void
   acceptDrift(key: number, server: string, tool?: string | undefined | null): void
   disconnect(key: number, server: string): void
   disconnectAll(key: number): void
   close(key: number): void
   /** Without a config, the file is read again. */
   reload(key: number, config?: string | undefined | null): void
-  /** The catalog, when it is another than the last time. */
-  newCatalog(): NativeCatalog | null
-  /** The places, in the catalog that was given last, of the tools that serve a need. */
-  searchTools(query: string, k: number): Array<number>
-  /** What a model is told where there is no result, and JSON of what is suspicious in it. */
-  failureForModel(server: string, tool: string, code: string, message: string, hint: string | undefined | null, executed: string | undefined | null, byServer: boolean): ForModel
-  /** JSON of what telemetry says of a call; null when it is switched off. Without a server, `tool` is a name of the catalog. */
-  telemetry(server: string | undefined | null, tool: string): string | null
-  /** JSON of every server's status. */
-  status(): string
-  warnings(): Array<string>
-  events(): NativeEvents
+}
+
+/** Options of a manager. */
+export declare class NativeOptions {
+  /**
+   * `json` has what JSON can represent. JavaScript answers questions about trust if `asksTrust`, and about a call's
+   * approval if `asksApproval`.
+   */
+  constructor(json: string, naming: ((server: string, tool: string) => string | null) | undefined, pool: NativePool | undefined, asksTrust: boolean, asksApproval: boolean)
 }
 
 /** The tool that a result is of, and how its manager shows it. */
 export declare class NativeOrigin {
-  /** What a model is given of a result, and JSON of what is suspicious in it. */
+  /** The text of a result for a model, and JSON of the signals in it. */
   forModel(json: string): ForModel
 }
 
@@ -115,9 +139,12 @@ export declare class NativeOrigin {
 export declare class NativePool {
   /** `options` is JSON. */
   constructor(options: string)
-  /** Moves a manual clock on. */
+  /** Advances a manual clock. */
   advanceMs(ms: number): void
 }
+
+/** Throws unless an option of a call has this name. */
+export declare function checkCallOption(name: string): void
 
 /** Every kind of error. */
 export declare function errorKinds(): Array<ErrorRow>
@@ -133,7 +160,7 @@ export interface ErrorRow {
 /** Every type of event. */
 export declare function eventTypes(): Array<string>
 
-/** What a model is given. */
+/** A text for a model. */
 export interface ForModel {
   text: string
   /** JSON array. */
@@ -143,6 +170,9 @@ export interface ForModel {
 /** JSON of the images of a result, given its JSON. */
 export declare function images(json: string): string
 
+/** Whether a `NativeError` was thrown, by this copy of the package or by another one in this thread. */
+export declare function isNativeError(thrown: unknown): thrown is NativeError
+
 /** What a letter's text is. The generated declarations bring it to TypeScript. */
 export declare enum LetterKind {
   /** A call's result, as the server wrote it; the key is done. */
@@ -151,9 +181,9 @@ export declare enum LetterKind {
   Json = 1,
   /** An error; the key is done. */
   Failed = 2,
-  /** How far a call has come. */
+  /** The progress of a call. */
   Progress = 3,
-  /** A question with its number. */
+  /** A question and its number. */
   Question = 4,
   /** A handle on the origin of the results from here on. */
   Origin = 5,

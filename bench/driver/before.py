@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from .model import Goal, Work
+from .model import Contestant, Goal, Work
 
 LABELS = {"Python": "mcpool before", "Node": "before (Node)"}
 # What a program loads and how it is asked is the same in both builds.
@@ -34,9 +34,13 @@ def of_build(works: list[Work], build: Path) -> list[Work]:
     """The same works with this build as ours."""
     env = environment(build)
     return [
-        replace(work, contestants=[replace(c, env={**c.env, **env}) if c.ours else c for c in work.contestants])
+        replace(work, contestants=[replace(c, env={**c.env, **env}) if _is_mcpool(c) else c for c in work.contestants])
         for work in works
     ]
+
+
+def _is_mcpool(contestant: Contestant) -> bool:
+    return contestant.ours or bool(contestant.transport)
 
 
 def beside(works: list[Work], build: Path) -> list[Work]:
@@ -46,7 +50,7 @@ def beside(works: list[Work], build: Path) -> list[Work]:
 
 def ours_only(works: list[Work]) -> list[Work]:
     """The works without the others: more rounds in the same time."""
-    kept = [(work, [c for c in work.contestants if c.ours or c.label in LABELS.values()]) for work in works]
+    kept = [(work, [c for c in work.contestants if _is_mcpool(c) or c.label in LABELS.values()]) for work in works]
     return [replace(work, contestants=contestants) for work, contestants in kept]
 
 

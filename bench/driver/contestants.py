@@ -18,6 +18,11 @@ CLIENT = Contestant("client", "Node", "client.mjs", module="client")
 NODE_FLOOR = Contestant("Node floor", "Node", "floor.mjs")
 NODE = [NODE_MCPOOL, SDK, CLIENT, NODE_FLOOR]
 
+# Ours over every transport of a network; Streamable HTTP is what the others are set against.
+OVER_HTTP = Contestant("over HTTP", "Python", "mcpool_client.py", transport="http")
+OVER_SSE = Contestant("over SSE", "Python", "mcpool_client.py", ours=True, transport="sse")
+OVER_WEBSOCKET = Contestant("over WebSocket", "Python", "mcpool_client.py", ours=True, transport="websocket")
+
 C = Contestant("C client", "C", "connect")
 
 # With the ways they have to come back, or to hold many servers.

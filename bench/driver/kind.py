@@ -41,9 +41,16 @@ class Kind:
         return {"command": self.place.fixture, "args": ["stdio", *knobs]}
 
     def http(self, *knobs: str) -> dict[str, Any]:
-        served = Process([self.place.fixture, "http", "--port", "0", *knobs])
-        self.processes.append(served)
-        return {"url": served.line(20)["url"]}
+        return {"url": self.served("http", *knobs)}
+
+    def network(self, transport: str) -> dict[str, Any]:
+        return {"type": transport, "url": self.served(transport)}
+
+    def served(self, transport: str, *knobs: str) -> str:
+        process = Process([self.place.fixture, transport, "--port", "0", *knobs])
+        self.processes.append(process)
+        url: str = process.line(20)["url"]
+        return url
 
     def program(self, script: str) -> list[str]:
         if self.contestant.language == "Python":

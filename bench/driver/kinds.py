@@ -22,9 +22,14 @@ class Calls(Kind):
     """Bursts of small calls on one connection."""
 
     def start(self) -> None:
-        self.connected = self.worker(self.http() if self.work.http else self.stdio())
+        self.connected = self.worker(self.server())
         self.count = calibrate(self.burst, 16 * self.work.concurrency)
         self.burst(self.count)  # warm: just-in-time compilers want more than the calibration
+
+    def server(self) -> dict[str, Any]:
+        if self.contestant.transport:
+            return self.network(self.contestant.transport)
+        return self.http() if self.work.http else self.stdio()
 
     def burst(self, count: int) -> dict[str, Any]:
         return self.connected.ask({"work": "echo", "concurrency": self.work.concurrency, "count": count})
@@ -151,6 +156,7 @@ class Idling(Kind):
 
 KINDS: dict[str, type[Kind]] = {
     "calls": Calls,
+    "transports": Calls,
     "big": Big,
     "showing": Showing,
     "listing": Listing,

@@ -14,6 +14,7 @@ class Contestant:
     extra: bool = False  # shown, but the goals are not for it
     env: dict[str, str] = field(default_factory=dict)
     module: str = ""  # what a program imports to use it
+    transport: str = ""  # in place of the work's own: "http", "sse" or "websocket"
     venv: str = ""  # its own, for a peer whose requirements do not go with the others'
 
 

@@ -15,6 +15,9 @@ from .contestants import (
     MCPOOL,
     NODE,
     NODE_MCPOOL,
+    OVER_HTTP,
+    OVER_SSE,
+    OVER_WEBSOCKET,
     PYTHON,
     SDK,
     UVLOOP,
@@ -172,6 +175,18 @@ WORKS = [
         for language, contestants, peer, part, limit, times in (
             ("Python", [MCPOOL, MCP, FASTMCP], "mcp", "1/10", 1 / 10, 15),
             ("Node", [NODE_MCPOOL, SDK, CLIENT], "sdk", "1/5", 1 / 5, 5),
+        )
+        for suffix, how, concurrency in (("", "one at a time", 1), ("-64", "64 in flight", 64))
+    ),
+    *(
+        Work(
+            f"transports{suffix}",
+            f"Python: 100 B echo over each transport of a network, {how}",
+            "transports",
+            [OVER_SSE, OVER_WEBSOCKET, OVER_HTTP],
+            [CPU, RATE],
+            {("cpu_us", "over HTTP"): at_most("1.05 ×", 1.05), ("calls_s", "over HTTP"): at_least(0.95)},
+            concurrency=concurrency,
         )
         for suffix, how, concurrency in (("", "one at a time", 1), ("-64", "64 in flight", 64))
     ),

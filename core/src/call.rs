@@ -7,10 +7,13 @@ use std::time::Duration;
 use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::options::with_setters;
+use crate::options::{
+    Given, Language, OptionInfo, OptionKind, OptionValue, Options, Written, options, word_options,
+};
 use crate::question::Question;
 
 /// A call's arguments: one JSON object, kept as text.
@@ -33,7 +36,7 @@ impl Arguments {
         }
         // A message is one line on the wire.
         if memchr::memchr2(b'\n', b'\r', &json).is_some() {
-            let value: serde_json::Value =
+            let value: Value =
                 serde_json::from_str(object.get()).map_err(|error| invalid(&error.to_string()))?;
             return Arguments::new(&value);
         }
@@ -61,10 +64,10 @@ impl Arguments {
     }
 }
 
-impl TryFrom<serde_json::Value> for Arguments {
+impl TryFrom<Value> for Arguments {
     type Error = Error;
 
-    fn try_from(arguments: serde_json::Value) -> Result<Self> {
+    fn try_from(arguments: Value) -> Result<Self> {
         Arguments::new(&arguments)
     }
 }
@@ -78,26 +81,26 @@ impl TryFrom<&str> for Arguments {
     }
 }
 
-with_setters! {
+options! {
     /// Options of one call.
-    #[derive(Default)]
-    pub struct CallOptions {
-        /// Overrides the server's `toolTimeout`: how long the call may go without a message from the server, from its
-        /// start and over all waiting and resending. Progress restarts this time; the time for an approval does not
-        /// count.
-        timeout: Option<Duration>,
+    #[non_exhaustive]
+    pub struct CallOptions of "a call" {
+        /// How long the call may go without a message from the server, from its start and over all waiting and resending.
+        /// Progress restarts this time; the time for an approval does not count. The default is the server's `toolTimeout`.
+        timeout: Option<Duration> = None,
         /// The total time limit of the call, whatever the progress, including approvals.
-        max_total_timeout: Option<Duration>,
+        max_total_timeout: Option<Duration> = None,
         /// Overrides which calls the manager sends again after a lost connection.
-        retry: Option<Retry>,
-        /// Becomes the request's `_meta`; like arguments, one JSON object kept as text.
-        meta: Option<Arguments>,
+        retry: Option<Retry> = None,
+        /// Becomes the request's `_meta`.
+        meta: Option<Arguments> = None,
         ;
-        /// Called with the server's progress, on one of our threads; it must not block.
-        on_progress: Option<OnProgress>,
+        /// A function that gets the progress that the server reports. It must not block.
+        on_progress: Option<OnProgress> = None,
+        ;
         /// Called with the approval question of this call, if its manager uses [`crate::OnApproval::of_caller`]; a host
         /// loop gets a letter instead. It must not block.
-        on_question: Option<OnQuestion>,
+        on_question: Option<OnQuestion> = None,
     }
 }
 
@@ -150,14 +153,98 @@ impl CallOptions {
     #[doc(hidden)]
     pub fn read_timeout(seconds: f64) -> Result<Duration> {
         let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
-        limit.ok_or_else(|| invalid("A timeout must be a finite time above 0"))
+        limit.ok_or_else(|| invalid(NO_TIMEOUT))
     }
 
-    /// `_meta` from compact JSON text whose writer is trusted to write valid JSON; it must be an object.
+    /// Sets one of [`CallOptions::OPTIONS`] as another language gives it.
     #[doc(hidden)]
-    pub fn read_meta(json: Vec<u8>) -> Result<Arguments> {
-        Arguments::from_writer(json)
-            .map_err(|_| invalid("The meta of a call must be a JSON object"))
+    pub fn set_given(
+        &mut self,
+        option: &OptionInfo,
+        given: Given,
+        language: Language,
+    ) -> Result<()> {
+        self.set(option.name, given, language).map_err(|expected| {
+            let name = option.name_in(language);
+            invalid(&format!("The option \"{name}\" of {} must be {expected}", Self::OWNER))
+        })?;
+        if [self.timeout, self.max_total_timeout].contains(&Some(Duration::ZERO)) {
+            return Err(invalid(NO_TIMEOUT));
+        }
+        Ok(())
+    }
+}
+
+const NO_TIMEOUT: &str = "A timeout must be a finite time above 0";
+
+impl CallOptions {
+    /// Refuses a name that no option of a call has in this language.
+    #[doc(hidden)]
+    pub fn check_name(name: &str, language: Language) -> Result<()> {
+        let text = Value::from_iter([(name, Value::Null)]).to_string();
+        let signal = (language == Language::Node).then_some(&SIGNAL);
+        let written = Written::parse(Self::OWNER, &text, language)?;
+        written.check_names(Self::OPTIONS.iter().chain(signal)).map_err(refused)
+    }
+
+    /// Reads the options of a wait for a server, which has only the timeout.
+    #[doc(hidden)]
+    pub fn read_wait(text: &str, language: Language) -> Result<Option<Duration>> {
+        let read = || {
+            let written = Written::parse("a wait for a server", text, language)?;
+            written.check_names(Self::OPTIONS.iter().filter(|option| option.name == "timeout"))?;
+            written.options::<Self>()
+        };
+        let limit = read().map_err(refused)?.timeout;
+        limit.map(|limit| Self::read_timeout(limit.as_secs_f64())).transpose()
+    }
+}
+
+/// What cancels a call in JavaScript; the core is told by the binding.
+const SIGNAL: OptionInfo = OptionInfo {
+    name: "signal",
+    kind: || OptionKind::Declared("AbortSignal", "an AbortSignal"),
+    default: || Value::Null,
+    about: "Cancels the call and notifies the server.",
+};
+
+/// An error about options as one of a call that was not sent.
+fn refused(error: Error) -> Error {
+    let refused = invalid(error.message());
+    match error.hint() {
+        Some(hint) => refused.with_hint(hint),
+        None => refused,
+    }
+}
+
+word_options!(Retry);
+
+impl OptionValue for Arguments {
+    fn kind() -> OptionKind {
+        OptionKind::Object
+    }
+
+    /// Text stays as it is: numbers may be too long to be parsed exactly.
+    fn read_given(given: Given, language: Language) -> std::result::Result<Self, String> {
+        let read = match given {
+            Given::Value(value) => Arguments::new(&value),
+            Given::Json(json) => Arguments::from_writer(json),
+        };
+        read.map_err(|_| Self::kind().expected(language))
+    }
+
+    fn from_value(value: &Value, _: Language) -> Option<Self> {
+        Arguments::new(value).ok()
+    }
+}
+
+impl OptionValue for OnProgress {
+    fn kind() -> OptionKind {
+        OptionKind::Function("OnProgress")
+    }
+
+    fn from_value(_: &Value, _: Language) -> Option<Self> {
+        None
     }
 }
 
@@ -204,5 +291,71 @@ mod tests {
     fn arguments_become_one_line() {
         let arguments = Arguments::from_json("{\n  \"b\": 1,\n  \"a\": \"x\\ny\"\n}").unwrap();
         assert_eq!(arguments.json(), br#"{"b":1,"a":"x\ny"}"#);
+    }
+
+    fn set(option: &str, given: Given, language: Language) -> Result<CallOptions> {
+        let mut options = CallOptions::default();
+        let option = CallOptions::OPTIONS.iter().find(|it| it.name == option).unwrap();
+        options.set_given(option, given, language).map(|()| options)
+    }
+
+    #[test]
+    fn options_of_other_languages_are_read_in_their_units() {
+        let time = |language| set("timeout", Given::Value(1500.into()), language).unwrap().timeout;
+        assert_eq!(time(Language::Python), Some(Duration::from_secs(1500)));
+        assert_eq!(time(Language::Node), Some(Duration::from_millis(1500)));
+        let retry = set("retry", Given::Json(br#""safe""#.to_vec()), Language::Node).unwrap();
+        assert_eq!(retry.retry, Some(Retry::Safe));
+    }
+
+    #[test]
+    fn meta_is_kept_as_text() {
+        let json = br#"{"big":1180591620717411303424}"#;
+        let options = set("meta", Given::Json(json.to_vec()), Language::Python).unwrap();
+        assert_eq!(options.meta.unwrap().json(), json);
+    }
+
+    #[test]
+    fn an_option_that_cannot_be_used_is_refused_by_its_name() {
+        let refused = |option, given| set(option, given, Language::Node).unwrap_err();
+        for number in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let error = refused("timeout", Given::Value(number.into()));
+            assert_eq!(error.code(), "INVALID_ARGUMENTS", "{number}");
+        }
+        let error = refused("max_total_timeout", Given::Value("soon".into()));
+        assert!(error.message().contains("\"maxTotalTimeoutMs\" of a call must be a number"));
+        let error = refused("retry", Given::Json(b"\"always\"".to_vec()));
+        assert_eq!((error.code(), error.executed()), ("INVALID_ARGUMENTS", Some(Executed::No)));
+        assert!(error.message().contains("\"retry\" of a call must be \"never\" or \"safe\""));
+        let error = refused("meta", Given::Json(b"[]".to_vec()));
+        assert!(error.message().contains("\"meta\" of a call must be an object"));
+    }
+
+    #[test]
+    fn names_that_no_option_has_are_refused_before_the_call() {
+        let hint = |name: &str, language| {
+            let error = CallOptions::check_name(name, language).unwrap_err();
+            assert_eq!(error.code(), "INVALID_ARGUMENTS", "{name}");
+            assert_eq!(error.executed(), Some(Executed::No), "{name}");
+            error.hint().unwrap().to_owned()
+        };
+        let meant = "did you mean \"timeoutMs\", in milliseconds?";
+        assert_eq!(hint("timeout_ms", Language::Node), meant);
+        assert_eq!(hint("signals", Language::Node), "did you mean \"signal\"?");
+        assert!(hint("signal", Language::Python).starts_with("the options are timeout, "));
+        for name in ["timeoutMs", "onProgress", "signal"] {
+            CallOptions::check_name(name, Language::Node).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_wait_has_only_a_timeout() {
+        let read = |text| CallOptions::read_wait(text, Language::Node);
+        assert_eq!(read("{}").unwrap(), None);
+        assert_eq!(read(r#"{"timeoutMs": 50}"#).unwrap(), Some(Duration::from_millis(50)));
+        for text in [r#"{"meta": {}}"#, r#"{"timeoutMs": "50"}"#, r#"{"timeoutMs": 0}"#, "3", "[]"]
+        {
+            assert_eq!(read(text).unwrap_err().code(), "INVALID_ARGUMENTS", "{text}");
+        }
     }
 }

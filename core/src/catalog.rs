@@ -29,7 +29,7 @@ pub(crate) use cache::Cache;
 use drift::Drift;
 pub use drift::DriftPolicy;
 pub(crate) use manager_sink::ManagerSink;
-pub(crate) use name::Names;
+pub(crate) use name::ToolNames;
 pub use name::{Naming, NamingFunction};
 pub(crate) use offer::{Offer, OfferSettings, PinLookup};
 use pin_file::{PinFile, PinKey};
@@ -136,7 +136,7 @@ pub struct Catalog {
 impl Catalog {
     pub(crate) fn build(
         slices: Vec<Slice>,
-        names: &Names,
+        names: &ToolNames,
         executor: &Arc<dyn ToolExecutor>,
     ) -> Self {
         let all: Vec<_> =

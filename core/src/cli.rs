@@ -19,16 +19,16 @@ mod connect;
 mod demo;
 mod demo_server;
 mod discover;
+mod display;
 mod doctor;
+mod edit_target;
 mod interrupt;
 mod list;
 mod pairs;
-mod place;
 mod progress;
 mod remove;
 mod schema;
 mod screen;
-mod shown;
 mod sources;
 mod status;
 mod switch;
@@ -119,7 +119,7 @@ enum Command {
 }
 
 /// Why a command was aborted.
-enum Failure {
+enum CliError {
     /// Wrong arguments.
     Usage(Box<clap::Error>),
     Error(Error),
@@ -127,14 +127,14 @@ enum Failure {
     Interrupted(i32),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CliError {
     fn from(error: Error) -> Self {
-        Failure::Error(error)
+        CliError::Error(error)
     }
 }
 
 /// The exit code, or why the command was aborted.
-type Ended = Result<i32, Failure>;
+type CommandResult = Result<i32, CliError>;
 
 /// Runs the command line with arguments that may not be UTF-8.
 pub fn run_os(args: Vec<OsString>, relaunch: Vec<String>) -> i32 {
@@ -179,9 +179,9 @@ pub fn run(args: Vec<String>, relaunch: Vec<String>) -> i32 {
     };
     let code = match ended {
         Ok(code) => code,
-        Err(Failure::Usage(error)) => return print_usage(&error, screen),
-        Err(Failure::Interrupted(signal)) => SIGNALLED + signal,
-        Err(Failure::Error(error)) => {
+        Err(CliError::Usage(error)) => return print_usage(&error, screen),
+        Err(CliError::Interrupted(signal)) => SIGNALLED + signal,
+        Err(CliError::Error(error)) => {
             screen.fail(&error);
             FAILED
         }
@@ -192,7 +192,9 @@ pub fn run(args: Vec<String>, relaunch: Vec<String>) -> i32 {
 /// Help and version come this way too, with exit code 0.
 fn print_usage(error: &clap::Error, mut screen: Screen) -> i32 {
     if error.use_stderr() && screen.is_for_programs() {
-        screen.misuse(&error.render().to_string());
+        let rendered = error.render().to_string();
+        let (message, usage) = message_and_usage(&rendered);
+        screen.misuse(message, usage);
         return screen.close(error.exit_code());
     }
     // A closed pipe is no failure.
@@ -200,10 +202,43 @@ fn print_usage(error: &clap::Error, mut screen: Screen) -> i32 {
     error.exit_code()
 }
 
+/// What is wrong, and the tips and the usage behind it. clap has this only as one text.
+fn message_and_usage(rendered: &str) -> (&str, &str) {
+    let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
+    let (message, usage) = text.split_once("\n\n").unwrap_or((text, ""));
+    (message.trim(), usage.trim())
+}
+
 /// A usage error of `command` that clap cannot see by itself.
-fn usage_error(command: &str, problem: &str) -> Failure {
+fn usage_error(command: &str, problem: &str) -> CliError {
     let mut line = CommandLine::command();
     line.build();
     let command = line.find_subcommand_mut(command).expect("it is in the list above");
-    Failure::Usage(Box::new(command.error(UsageKind::ValueValidation, tame(problem))))
+    CliError::Usage(Box::new(command.error(UsageKind::ValueValidation, tame(problem))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(error: &clap::Error) -> (String, String) {
+        let rendered = error.render().to_string();
+        let (message, usage) = message_and_usage(&rendered);
+        (message.to_owned(), usage.to_owned())
+    }
+
+    #[test]
+    fn the_text_of_clap_is_split_into_a_message_and_the_usage() {
+        let misspelt = CommandLine::try_parse_from(["mcpool", "tols"]).err().expect("no command");
+        let (message, usage) = split(&misspelt);
+        assert_eq!(message, "unrecognized subcommand 'tols'");
+        assert!(usage.contains("'tools'") && usage.contains("\n\nUsage: mcpool"), "{usage}");
+
+        let CliError::Usage(ours) = usage_error("call", "The number is odd") else {
+            panic!("a usage error")
+        };
+        let (message, usage) = split(&ours);
+        assert_eq!(message, "The number is odd");
+        assert!(usage.starts_with("Usage: mcpool call"), "{usage}");
+    }
 }

@@ -9,6 +9,9 @@ use tokio::sync::watch;
 
 use crate::time::now_ms;
 
+/// Where a manual clock stops, so that neither its time nor a sum with any limit overflows.
+const LATEST: Duration = Duration::from_millis(u64::MAX / 2);
+
 /// The system's clock, or a manual one for tests.
 #[derive(Clone, Debug)]
 pub struct Clock {
@@ -33,7 +36,7 @@ impl Clock {
     /// Advances a manual clock; timers that are due fire. Does nothing to the system's clock.
     pub fn advance(&self, by: Duration) {
         if let Some(manual_time) = &self.manual_time {
-            manual_time.send_modify(|now| *now += by);
+            manual_time.send_modify(|now| *now = now.saturating_add(by).min(LATEST));
         }
     }
 
@@ -87,7 +90,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_manual_clock_moves_only_when_told() {
+    async fn a_manual_clock_moves_only_when_advanced() {
         let clock = Clock::manual();
         let hour = Duration::from_secs(3600);
         let slept = tokio::spawn(clock.sleep(hour));
@@ -99,8 +102,18 @@ mod tests {
         assert_eq!(clock.now(), hour);
     }
 
+    #[test]
+    fn a_manual_clock_stops_before_its_time_overflows() {
+        let clock = Clock::manual();
+        for _ in 0..2 {
+            clock.advance(Duration::MAX);
+            assert!(clock.wall_ms() > clock.began_ms);
+            assert!(clock.now().checked_add(clock.now()).is_some());
+        }
+    }
+
     #[tokio::test]
-    async fn an_endless_sleep_is_no_overflow() {
+    async fn an_endless_sleep_does_not_overflow() {
         let clock = Clock::system();
         let slept =
             tokio::time::timeout(Duration::from_millis(1), clock.sleep(Duration::MAX)).await;

@@ -1,4 +1,4 @@
-//! Owns waiting for the end of something together: any number may wait, and the end comes once.
+//! Owns an end that several callers wait for; it comes once.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,10 +14,10 @@ pub(crate) struct Completion(Shared<Pin<Box<dyn Future<Output = ()> + Send>>>);
 impl Completion {
     /// Nothing is left to end.
     pub(crate) fn done() -> Self {
-        Completion::of(std::future::ready(()))
+        Completion::new(std::future::ready(()))
     }
 
-    pub(crate) fn of(end: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub(crate) fn new(end: impl Future<Output = ()> + Send + 'static) -> Self {
         let end: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(end);
         Completion(end.shared())
     }

@@ -21,8 +21,10 @@ mod file;
 mod generated;
 mod keep_alive;
 mod limits;
+pub(crate) mod own_file;
 pub(crate) mod own_writes;
 pub(crate) mod parse;
+mod path;
 mod project;
 mod protocol;
 mod reader;
@@ -32,6 +34,7 @@ mod scope;
 mod server;
 mod shape;
 pub(crate) mod syntax;
+mod tls;
 mod tools;
 mod transport;
 mod validate;
@@ -40,20 +43,21 @@ mod write;
 pub use declared::Declared;
 pub(crate) use document::warn_of_misspelt;
 pub use edit::{
-    EditRequest, EditScope, Edited, Place, add, disable, enable, hide, remove, unhide, update,
+    EditRequest, EditScope, EditTarget, Edited, add, disable, enable, hide, remove, unhide, update,
 };
 pub(crate) use file::{parse_document, read_text};
 pub use keep_alive::KeepAlive;
 pub use limits::Limits;
-pub(crate) use own_writes::physical;
-pub use project::{Effect, HeldBack, ProjectEntry, Subject};
+pub(crate) use path::{absolute_unresolved, physical};
+pub use project::{HeldBack, HeldBackEffect, ProjectEntry, Subject};
 pub use restart::RestartPolicy;
 pub use schema::schema;
 pub use scope::{Scope, ScopeTrust};
 pub use server::{HealthProbe, InheritEnv, Isolate, ServerConfig};
 pub(crate) use server::{MAX_RESULT_CHARS, field_names};
+pub use tls::TlsConfig;
 pub use tools::ToolFilter;
-pub use transport::{Remote, Transport};
+pub use transport::{Remote, TransportConfig};
 pub use validate::check_name;
 
 /// All servers of one config, each usable or with its error, in the order written.

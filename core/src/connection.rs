@@ -16,13 +16,14 @@ use crate::error::{Error, Result};
 use crate::event::EventKind;
 use crate::redact::Mask;
 use crate::runtime;
-use crate::session::{CallCounters, Handshake, Session};
-use crate::status::{Reason, State};
+use crate::session::{Handshake, Session};
+use crate::status::{CallCounters, Reason, State};
 use crate::subscribers::{Subscribers, Suspicion, ToolStore};
 use crate::sync::lock;
 use crate::tool::Tools;
 
 mod actor;
+mod call_queue;
 mod dial;
 mod health_watch;
 mod inspect;
@@ -31,19 +32,21 @@ mod phase;
 mod starts;
 
 use actor::{Actor, Command};
+pub(crate) use call_queue::{CallPermit, CallQueue, Turn};
 
 /// A handle to one server's link.
 pub(crate) struct Connection {
     commands: mpsc::UnboundedSender<Command>,
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionShared>,
 }
 
 /// What the actor shares with the handles.
-pub(crate) struct Shared {
+pub(crate) struct ConnectionShared {
     pub(crate) server: Arc<str>,
     pub(crate) clock: Clock,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) call_counters: Arc<CallCounters>,
+    call_queue: Arc<CallQueue>,
     published: ArcSwap<Published>,
     /// Signalled on every publish. The value is read from `published`, because a watch skips values.
     changed: watch::Sender<()>,
@@ -102,11 +105,12 @@ pub(crate) struct Live {
 
 impl Connection {
     pub(crate) fn new(server: &str, config: ServerConfig, clock: Clock) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ConnectionShared {
             server: server.into(),
             clock,
             subscribers: Arc::default(),
             call_counters: Arc::default(),
+            call_queue: Arc::default(),
             published: ArcSwap::default(),
             changed: watch::Sender::new(()),
             warnings: Mutex::default(),
@@ -114,6 +118,7 @@ impl Connection {
             queued: Mutex::default(),
             called_ms: AtomicU64::new(0),
         });
+        shared.call_queue.set_limit(config.max_concurrency);
         let (commands, inbox) = mpsc::unbounded_channel();
         runtime::spawn(Actor::new(config, inbox, shared.clone()).run());
         Connection { commands, shared }
@@ -193,7 +198,13 @@ impl Connection {
 
     /// Switches to another definition; a different server is restarted.
     pub(crate) fn redefine(&self, config: ServerConfig) {
+        self.shared.call_queue.set_limit(config.max_concurrency);
         let _ = self.commands.send(Command::Redefine(Box::new(config)));
+    }
+
+    /// The turns of its calls.
+    pub(crate) fn call_queue(&self) -> &Arc<CallQueue> {
+        &self.shared.call_queue
     }
 
     /// Ends the link. The command is sent at once; the future resolves when everything has ended.
@@ -222,7 +233,7 @@ enum WarningTopic {
     Tools,
 }
 
-impl Shared {
+impl ConnectionShared {
     /// Warns all subscribers, each line once; replaces earlier warnings of the topic.
     fn warn(&self, topic: WarningTopic, warnings: Vec<String>) {
         // Stored before they are emitted: a manager that joins meanwhile reads them there.
@@ -242,13 +253,13 @@ impl Shared {
         self.called_ms.store(self.clock.now().as_millis() as u64, Ordering::Relaxed);
     }
 
-    fn called(&self) -> Duration {
+    fn last_call_at(&self) -> Duration {
         Duration::from_millis(self.called_ms.load(Ordering::Relaxed))
     }
 }
 
 /// An attempt that waits for a start permit.
-struct Queued<'a>(&'a Shared);
+struct Queued<'a>(&'a ConnectionShared);
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {

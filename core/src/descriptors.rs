@@ -1,5 +1,5 @@
-//! Owns telling our own shortage of file descriptors from a server's failure: the cure for the one is a higher limit
-//! here, for the other a look at the server.
+//! Owns telling our own shortage of file descriptors from a server's failure: a shortage needs a higher limit here, a
+//! failure needs a look at the server.
 
 use std::error::Error as StdError;
 use std::fmt::Display;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_shortage_of_descriptors_is_one() {
+    fn only_a_shortage_of_descriptors_counts_as_one() {
         for (errno, ours) in
             [(Errno::MFILE, true), (Errno::NFILE, true), (Errno::CONNREFUSED, false)]
         {

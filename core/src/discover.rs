@@ -30,7 +30,7 @@ mod tests;
 use locations::SearchRoots;
 pub use options::{DiscoverOptions, McpRemote};
 use providers::{PROVIDERS, Provider};
-use reading::Reader;
+use reading::DocumentReader;
 
 /// The file that is named when a project cannot be read at all.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
@@ -86,7 +86,7 @@ pub struct FoundFile {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct DiscoveryError {
-    /// The file that stands for the project.
+    /// The file that represents the project.
     pub path: String,
     /// What went wrong.
     pub error: Error,
@@ -102,7 +102,7 @@ pub(crate) const LISTS: &str = "lists-";
 
 /// Which entries of a project the user trusts; implemented by `crate::trust`.
 pub(crate) trait TrustView {
-    /// A hash of everything that a project brings with a definition.
+    /// A hash of a definition and of the project's files that are part of it.
     fn fingerprint(&self, config: &ServerConfig) -> String;
     /// Whether the user trusts the subject.
     fn trusts(&self, subject: &Subject) -> bool;
@@ -123,7 +123,7 @@ fn discover_under(options: &DiscoverOptions, trust: &dyn TrustView, system: &Pat
         }
     };
     let roots = SearchRoots { project: &project, host_env: &options.host_env, system };
-    let mut reader = Reader::new(&roots, options.project_config);
+    let mut reader = DocumentReader::new(&roots, options.project_config);
     let wanted = |name: &str| options.providers.iter().any(|wanted| wanted == name);
     for name in &options.providers {
         if !PROVIDERS.iter().any(|provider| provider.name == name) {

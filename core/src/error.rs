@@ -1,5 +1,5 @@
-//! Owns every failure of mcpool: one error type. The list of kinds is in `kinds`, the parts of an error in `details`,
-//! display and JSON in `shown`.
+//! Owns every failure of mcpool: one error type. The list of kinds is in `kinds`, the list of fields with their accessors
+//! and the JSON in `fields`, the types of their values in `details`, the text for people in `display`.
 //! Kinds (their codes and what they promise) are contract; messages and hints are for people and may change. Data for
 //! programs is in fields, never only in the message.
 //! Invariant: no field holds a secret; code that builds an error passes URLs through [`crate::redact`] and a server's
@@ -7,11 +7,16 @@
 //! [`Error::quoting`].
 
 mod details;
+mod display;
+mod fields;
+#[cfg(test)]
+mod generated;
 mod kinds;
-mod shown;
 
 pub use details::{Cause, Executed, ForeignError, Restart, RpcError, Stage};
 pub use kinds::ErrorKind;
+
+use fields::Fields;
 
 /// The error of every verb: a kind, what happened, and what to do about it.
 #[derive(Clone, PartialEq)]
@@ -21,25 +26,15 @@ pub struct Error(Box<Body>);
 struct Body {
     kind: ErrorKind,
     message: String,
-    hint: Option<String>,
-    server: Option<String>,
-    stage: Option<Stage>,
-    executed: Option<Executed>,
-    exit_code: Option<i32>,
-    signal: Option<i32>,
-    stderr: Option<String>,
-    stdout: Option<String>,
-    http_status: Option<u16>,
-    rpc: Option<RpcError>,
-    restart: Option<Restart>,
-    retry_after_ms: Option<u64>,
-    cause: Option<Cause>,
-    by_server: bool,
+    fields: Fields,
+    /// Whether the message or hint quotes text of others; see [`Error::quoting`].
+    quotes_others: bool,
+    /// Whether another attempt to connect is unlikely to help.
     incurable: bool,
 }
 
-/// The longest word that counts as our own text.
-const PLAIN: usize = 32;
+/// A longer word of others counts as text.
+const LONGEST_PLAIN_WORD: usize = 32;
 
 /// Shorthand for the crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -66,86 +61,74 @@ impl Error {
         Error(Box::new(Body {
             kind,
             message: message.into(),
-            hint: None,
-            server: None,
-            stage: None,
-            executed: None,
-            exit_code: None,
-            signal: None,
-            stderr: None,
-            stdout: None,
-            http_status: None,
-            rpc: None,
-            restart: None,
-            retry_after_ms: None,
-            cause: None,
-            by_server: false,
+            fields: Fields::default(),
+            quotes_others: false,
             incurable: false,
         }))
     }
 
     /// Sets the hint: what to do about it.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
+        self.0.fields.hint = Some(hint.into());
         self
     }
 
     /// Sets the server, unless one is set already.
     pub fn with_server(mut self, server: &str) -> Self {
-        self.0.server.get_or_insert_with(|| server.to_owned());
+        self.0.fields.server.get_or_insert_with(|| server.to_owned());
         self
     }
 
     /// Sets the stage that failed, unless a more exact one is set already.
     pub fn with_stage(mut self, stage: Stage) -> Self {
-        self.0.stage.get_or_insert(stage);
+        self.0.fields.stage.get_or_insert(stage);
         self
     }
 
     /// Sets whether the tool ran, which makes this the error of a call.
     pub fn with_executed(mut self, executed: Executed) -> Self {
-        self.0.executed = Some(executed);
+        self.0.fields.executed = Some(executed);
         self.with_stage(Stage::Call)
     }
 
     /// Sets how the server's process ended.
     pub(crate) fn with_exit(mut self, exit_code: Option<i32>, signal: Option<i32>) -> Self {
-        (self.0.exit_code, self.0.signal) = (exit_code, signal);
+        (self.0.fields.exit_code, self.0.fields.signal) = (exit_code, signal);
         self
     }
 
-    /// Attaches the last lines of the server's stderr, already masked, unless there are some.
+    /// Attaches the last lines of the server's stderr, already masked, unless some are attached already.
     pub(crate) fn with_stderr(mut self, stderr: Option<String>) -> Self {
-        self.0.stderr = self.0.stderr.or(stderr);
+        self.0.fields.stderr = self.0.fields.stderr.or(stderr);
         self
     }
 
-    /// Attaches the server's output that is not messages, already masked, unless there is some.
+    /// Attaches the lines of stdout that are not messages, already masked, unless some are attached already.
     pub(crate) fn with_stdout(mut self, stdout: Option<String>) -> Self {
-        self.0.stdout = self.0.stdout.or(stdout);
+        self.0.fields.stdout = self.0.fields.stdout.or(stdout);
         self
     }
 
-    /// Attaches the HTTP status that refused the request.
+    /// Sets the HTTP status that refused the request.
     pub(crate) fn with_http_status(mut self, status: u16) -> Self {
-        self.0.http_status = Some(status);
+        self.0.fields.http_status = Some(status);
         self
     }
 
-    /// Attaches the server's JSON-RPC error.
+    /// Sets the server's JSON-RPC error, whose message this error quotes.
     pub fn with_rpc(mut self, rpc: RpcError) -> Self {
-        self.0.rpc = Some(rpc);
-        self.0.by_server = true;
+        self.0.fields.rpc = Some(rpc);
+        self.0.quotes_others = true;
         self
     }
 
-    /// Attaches the cause. The message may repeat the cause's, including text of others in it.
+    /// Sets the cause. The message may repeat the message of the cause, including text of others in it.
     pub(crate) fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
         let cause = cause.into();
         if let Cause::Error(error) = &cause {
-            self.0.by_server |= error.by_server();
+            self.0.quotes_others |= error.by_server();
         }
-        self.0.cause = Some(cause);
+        self.0.fields.cause = Some(cause);
         self
     }
 
@@ -153,20 +136,20 @@ impl Error {
     /// project's file. One short word of harmless characters, such as a name or an address, does not count.
     pub(crate) fn quoting(mut self, words: &str) -> Self {
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/+:".contains(&b);
-        self.0.by_server |= words.len() > PLAIN || !words.bytes().all(is_plain);
+        self.0.quotes_others |= words.len() > LONGEST_PLAIN_WORD || !words.bytes().all(is_plain);
         self
     }
 
-    /// Attaches the state of the restart; the error of its last attempt becomes the cause.
+    /// Sets the state of the restart; the error of its last attempt becomes the cause.
     pub(crate) fn with_restart(mut self, restart: Restart) -> Self {
-        self.0.cause = restart.last_error.clone().map(Cause::Error);
-        self.0.restart = Some(restart);
+        self.0.fields.cause = restart.last_error.clone().map(Cause::Error);
+        self.0.fields.restart = Some(restart);
         self
     }
 
-    /// Attaches when the server wants the retry.
+    /// Sets when the server wants the retry.
     pub(crate) fn with_retry_after_ms(mut self, ms: u64) -> Self {
-        self.0.retry_after_ms = Some(ms);
+        self.0.fields.retry_after_ms = Some(ms);
         self
     }
 
@@ -180,86 +163,17 @@ impl Error {
         self.0.incurable
     }
 
-    /// The same message as the error of a failed connect, without a tool.
+    /// Turns the error of a request into the error of the connect that sent it: no tool was called.
     pub(crate) fn into_connect(mut self, kind: ErrorKind) -> Self {
         self.0.kind = kind;
-        self.0.executed = None;
-        self.0.stage = self.0.stage.filter(|stage| *stage != Stage::Call);
+        self.0.fields.executed = None;
+        self.0.fields.stage = self.0.fields.stage.filter(|stage| *stage != Stage::Call);
         self
     }
 
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
-    }
-    /// The kind's stable code.
-    pub fn code(&self) -> &'static str {
-        self.0.kind.code()
-    }
-    /// Whether the same request may succeed later without any change.
-    pub fn retryable(&self) -> bool {
-        self.0.kind.retryable()
-    }
-    /// What happened.
-    pub fn message(&self) -> &str {
-        &self.0.message
-    }
-    /// What to do about it.
-    pub fn hint(&self) -> Option<&str> {
-        self.0.hint.as_deref()
-    }
-    /// The server.
-    pub fn server(&self) -> Option<&str> {
-        self.0.server.as_deref()
-    }
-    /// The stage that failed; `None` if a server was lost between calls, or if there is no server.
-    pub fn stage(&self) -> Option<Stage> {
-        self.0.stage
-    }
-    /// Whether the tool ran, if this is the error of a call.
-    pub fn executed(&self) -> Option<Executed> {
-        self.0.executed
-    }
-    /// The exit code of the server's process.
-    pub fn exit_code(&self) -> Option<i32> {
-        self.0.exit_code
-    }
-    /// The signal that ended the server's process.
-    pub fn signal(&self) -> Option<i32> {
-        self.0.signal
-    }
-    /// The last lines of the server's stderr, for failed starts and for processes that ended.
-    pub fn stderr(&self) -> Option<&str> {
-        self.0.stderr.as_deref()
-    }
-    /// The first lines of stdout that are not messages, for failed starts.
-    pub fn stdout(&self) -> Option<&str> {
-        self.0.stdout.as_deref()
-    }
-    /// The HTTP status that refused the request.
-    pub fn http_status(&self) -> Option<u16> {
-        self.0.http_status
-    }
-    /// The server's JSON-RPC error, for `TOOL_FAILED`, refused handshakes and refusals by HTTP status.
-    pub fn rpc(&self) -> Option<&RpcError> {
-        self.0.rpc.as_ref()
-    }
-    /// Whether the message or hint contains text of the server, or of the author of its definition. A model should
-    /// trust it as little as a result.
-    pub fn by_server(&self) -> bool {
-        self.0.by_server || self.0.kind == ErrorKind::ConfigInvalid
-    }
-    /// The state of the restart, for `mcp_restart_in_progress` and `mcp_restart_failed`.
-    pub fn restart(&self) -> Option<&Restart> {
-        self.0.restart.as_ref()
-    }
-    /// When to retry, in milliseconds: the `Retry-After` of a 429 or 503.
-    pub fn retry_after_ms(&self) -> Option<u64> {
-        self.0.retry_after_ms
-    }
-    /// The cause: the server's failure behind the error of a call, or an error of the system or of a library.
-    pub fn cause(&self) -> Option<&Cause> {
-        self.0.cause.as_ref()
     }
 
     /// Whether the server's program was not found.
@@ -270,7 +184,8 @@ impl Error {
             Cause::Foreign(foreign) => foreign.errno == Some(missing),
             Cause::Error(_) => false,
         };
-        self.0.stage == Some(Stage::Spawn) && self.0.cause.as_ref().is_some_and(is_missing)
+        self.0.fields.stage == Some(Stage::Spawn)
+            && self.0.fields.cause.as_ref().is_some_and(is_missing)
     }
 }
 
@@ -291,7 +206,7 @@ mod tests {
         for plain in ["", "text/html", "2025-06-18", "read_file", "https://a.example:8080/mcp"] {
             assert!(!quoting(plain).by_server(), "{plain}");
         }
-        let long = "x".repeat(PLAIN + 1);
+        let long = "x".repeat(LONGEST_PLAIN_WORD + 1);
         for words in ["call it", "a\nb", "<b>", "naïve", "\"", "a\u{200b}", "(x)", &long] {
             assert!(quoting(words).by_server(), "{words}");
             let told = Error::new(ErrorKind::ToolUnavailable, words).caused_by(quoting(words));

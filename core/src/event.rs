@@ -1,24 +1,15 @@
-//! Owns events: each has a sequence number, a time and a server. A slow reader loses the oldest events and learns how
-//! many; nobody waits for it.
-
-use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+//! Owns the types of the events: each has a sequence number, a time and a server. Readers get them through `stream`.
 
 use serde::Serialize;
-use tokio::sync::Notify;
 
-use crate::fork::ProcessLocal;
 use crate::scan::Signal;
 use crate::status::{Reason, State};
-use crate::sync::lock;
 
 mod queue;
+mod stream;
 
-use queue::Queue;
-
-/// The most events that are delivered at once.
-const BATCH: usize = 256;
+pub(crate) use stream::EventLog;
+pub use stream::Events;
 
 /// One event.
 #[derive(Clone, Debug, Serialize)]
@@ -229,148 +220,9 @@ pub enum LogOrigin {
     Mcpool,
 }
 
-/// The sending side, one per manager.
-#[derive(Default)]
-pub(crate) struct EventLog(Arc<Shared>);
-
-#[derive(Default)]
-struct Shared {
-    queue: Mutex<Queue>,
-    changed: Notify,
-}
-
-impl Shared {
-    fn emit(&self, server: &str, kind: EventKind) {
-        lock(&self.queue).push(server, kind);
-        self.changed.notify_waiters();
-    }
-}
-
-impl EventLog {
-    pub(crate) fn emit(&self, server: &str, kind: EventKind) {
-        self.0.emit(server, kind);
-    }
-
-    pub(crate) fn subscribe(&self) -> Events {
-        let id = lock(&self.0.queue).join();
-        Events { shared: ProcessLocal::new(self.0.clone()), id, lost: AtomicU64::new(0) }
-    }
-
-    /// Every stream ends after the events that were already sent.
-    pub(crate) fn close(&self) {
-        lock(&self.0.queue).close();
-        self.0.changed.notify_waiters();
-    }
-}
-
-impl Drop for EventLog {
-    fn drop(&mut self) {
-        self.close();
-    }
-}
-
-/// A stream of the events since it was created.
-pub struct Events {
-    shared: ProcessLocal<Arc<Shared>>,
-    id: u64,
-    lost: AtomicU64,
-}
-
-impl Events {
-    /// The next event; `None` when the manager is gone. Concurrent callers get different events.
-    pub async fn next(&self) -> Option<Event> {
-        while self.ready().await {
-            if let Some(event) = self.take_up_to(1).pop() {
-                return Some(event);
-            }
-        }
-        None
-    }
-
-    /// Waits until [`Events::take`] has events; false when the manager is gone. Cancelling it loses nothing.
-    pub async fn ready(&self) -> bool {
-        // Events of a parent process never arrive in a forked child.
-        if self.shared.is_inherited() {
-            return false;
-        }
-        loop {
-            let mut notified = pin!(self.shared.changed.notified());
-            // Registered before the check, so that no event is missed in between.
-            notified.as_mut().enable();
-            {
-                let queue = lock(&self.shared.queue);
-                if queue.has_events(self.id) {
-                    return true;
-                }
-                if queue.is_closed() {
-                    return false;
-                }
-            }
-            notified.await;
-        }
-    }
-
-    /// The events since the last call, a few hundred at most; empty if there are none.
-    pub fn take(&self) -> Vec<Event> {
-        self.take_up_to(BATCH)
-    }
-
-    fn take_up_to(&self, limit: usize) -> Vec<Event> {
-        if self.shared.is_inherited() {
-            return Vec::new();
-        }
-        let (lost, events) = lock(&self.shared.queue).take(self.id, limit);
-        if let Some(Event { kind: EventKind::Lost { count }, .. }) = lost {
-            self.lost.fetch_add(count, Ordering::Relaxed);
-        }
-        lost.into_iter().chain(events.into_iter().map(Arc::unwrap_or_clone)).collect()
-    }
-
-    /// How many events this reader has lost.
-    pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Events {
-    fn drop(&mut self) {
-        if !self.shared.is_inherited() {
-            lock(&self.shared.queue).leave(self.id);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn a_slow_reader_loses_the_oldest_and_is_told() {
-        let log = EventLog::default();
-        let events = log.subscribe();
-        for _ in 0..queue::MAX_EVENTS + 10 {
-            log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
-        }
-        let read = events.next().await.unwrap();
-        assert!(matches!(read.kind, EventKind::Lost { count: 10 }), "{read:?}");
-        assert_eq!((read.seq, events.lost()), (10, 10));
-        assert_eq!(events.next().await.unwrap().seq, 11);
-    }
-
-    #[tokio::test]
-    async fn a_reader_that_gives_up_waiting_loses_nothing() {
-        let log = EventLog::default();
-        let events = log.subscribe();
-        for number in 1..100 {
-            let waits = std::future::poll_fn(|cx| {
-                let _ = pin!(events.next()).poll(cx);
-                std::task::Poll::Ready(())
-            });
-            waits.await;
-            log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
-            assert_eq!(events.next().await.unwrap().seq, number);
-        }
-    }
 
     /// One event of each type. A new type must be added here, to the list and to the languages.
     fn one_of_each() -> Vec<EventKind> {
@@ -425,31 +277,12 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_types_is_what_events_say() {
+    fn the_list_of_types_matches_the_events() {
         let all = one_of_each();
         assert_eq!(all.iter().map(EventKind::name).collect::<Vec<_>>(), EventKind::TYPES);
         for kind in all {
             let name = kind.name();
             assert_eq!(serde_json::to_value(kind).unwrap()["type"], name);
         }
-    }
-
-    #[tokio::test]
-    async fn the_stream_ends_with_the_manager() {
-        let log = EventLog::default();
-        let events = log.subscribe();
-        drop(log);
-        assert!(events.next().await.is_none());
-    }
-
-    #[tokio::test]
-    async fn a_closed_log_is_read_to_its_end() {
-        let log = EventLog::default();
-        let events = log.subscribe();
-        log.emit("s", EventKind::ToolsChanged { tool_count: 0 });
-        log.close();
-        assert_eq!(events.next().await.unwrap().seq, 1);
-        assert!(events.next().await.is_none());
-        assert!(log.subscribe().next().await.is_none());
     }
 }

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_makes_its_own_once() {
+    fn a_child_creates_its_own_value_once() {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         static VALUE: PerProcess<usize> =
             PerProcess::new(|| MADE.fetch_add(1, Ordering::Relaxed) + 1);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_started_is_tried_again_and_started_once() {
+    fn a_failed_start_is_retried_and_succeeds_once() {
         static TRIED: AtomicUsize = AtomicUsize::new(0);
         static VALUE: Startable<usize> =
             Startable::new(|| match TRIED.fetch_add(1, Ordering::Relaxed) {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_does_not_wait_for_a_thread_that_was_making_it() {
+    fn a_child_does_not_wait_for_a_thread_that_was_creating_the_value() {
         static VALUE: PerProcess<bool> = PerProcess::new(|| {
             let maker = std::thread::current().name() == Some("maker");
             if maker {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_computed_is_inherited_once_it_is_ready() {
+    fn a_computed_value_is_inherited_once_it_is_ready() {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         static BEGUN: AtomicBool = AtomicBool::new(false);
         static DONE: AtomicBool = AtomicBool::new(false);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_process_that_made_a_value_drops_it() {
+    fn only_the_process_that_created_a_value_drops_it() {
         let value = std::sync::Arc::new(());
         let local = ProcessLocal::new(value.clone());
         assert!(holds_in_child(|| {

@@ -14,7 +14,7 @@ use crate::config::{Config, Level, Scope};
 use crate::discover::{DiscoverOptions, normalised};
 use crate::host_env::HostEnv;
 use crate::redact::{self, Cut, MaskBuilder};
-use crate::resolve::{Sent, expanded};
+use crate::resolve::{Sent, expand_value};
 use crate::trust::discover;
 
 #[cfg(test)]
@@ -96,8 +96,7 @@ pub fn validate(data: &[u8]) {
     let written = config.to_value();
     let again = read(&written);
     for warning in &again.warnings {
-        let known = first.warnings.contains(warning) || warning.contains("has no effect");
-        assert!(known, "{warning}: {written}");
+        assert!(first.warnings.contains(warning), "{warning}: {written}");
     }
     let again = again.servers["n"].config.clone().expect("what we wrote");
     assert_eq!(again.to_value(), written);
@@ -190,12 +189,12 @@ pub fn expand(data: &[u8]) {
         host_env: host_env.clone(),
         ..Scope::default()
     };
-    if let Ok(value) = expanded(&text, &scope(Level::User), HashMap::new(), Sent::No) {
+    if let Ok(value) = expand_value(&text, &scope(Level::User), HashMap::new(), Sent::No) {
         assert!(value.len() <= 1 << 20);
         let plain = !text.contains('$');
         assert!(!plain || value == text);
     }
-    if let Ok(value) = expanded(&text, &scope(Level::Project), HashMap::new(), Sent::Yes) {
+    if let Ok(value) = expand_value(&text, &scope(Level::Project), HashMap::new(), Sent::Yes) {
         assert!(text.contains(SECRET) || !value.contains(SECRET), "{value}");
     }
 }
@@ -204,12 +203,12 @@ pub fn expand(data: &[u8]) {
 pub fn translate_any(data: &[u8]) {
     let Some((bits, rest)) = data.split_first_chunk::<4>() else { return };
     let text = String::from_utf8_lossy(rest);
-    let syntax = Syntax::of_bits(u32::from_le_bytes(*bits));
+    let syntax = Syntax::from_bits_truncate(u32::from_le_bytes(*bits));
     translate(&text, syntax);
     let literal = translate(&text, Syntax::LITERAL).text;
     let host_env = HostEnv::new(Some(BTreeMap::new()), Some(PathBuf::from("/nowhere")), None);
     let scope = Scope { host_env, ..Scope::default() };
-    if let Ok(value) = expanded(&literal, &scope, HashMap::new(), Sent::No) {
+    if let Ok(value) = expand_value(&literal, &scope, HashMap::new(), Sent::No) {
         assert_eq!(value, text, "by way of {literal}");
     }
 }

@@ -1,11 +1,11 @@
 //! What the bindings are made of: queues into host loops, questions to a host, options as JSON, logs and the runtime.
-//! It changes with the bindings and is no part of the crate's stable interface.
+//! It changes with the bindings and is not part of the crate's stable interface.
 
 pub use crate::mailbox::{Address, Letter, Mailbox};
 pub use crate::manager::CallHandle;
-pub use crate::options::{Language, OptionInfo, OptionKind};
+pub use crate::options::{Given, Language, OptionInfo, OptionKind, suggest_option};
 pub use crate::question::{Listening, Questions, Taken};
-pub use crate::result::{Failure, Origin};
+pub use crate::result::{CallFailure, Origin};
 
 /// Log records for a host language.
 pub mod logs {

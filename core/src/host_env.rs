@@ -1,5 +1,5 @@
-//! Owns the host environment: variables, home directory, platform. Every lookup of one of them goes through here, so that a
-//! host or a test can replace them.
+//! Owns the host environment: variables, home directory, platform. Every lookup of one of them goes through here, so
+//! that a host or a test can replace them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,12 +13,12 @@ use serde_json::Value;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Language, OptionKind, OptionValue};
 
-/// Whose paths and variables count.
+/// The platform whose paths and variables are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Platform {
-    /// Linux and what is like it.
+    /// Linux and other Unix systems.
     Linux,
     /// macOS.
     Macos,
@@ -39,7 +39,7 @@ impl Platform {
     }
 }
 
-/// Environment, home and platform: the process's own, or others in their place.
+/// Environment, home and platform: the process's own, or replacements.
 #[derive(Clone, Default)]
 pub struct HostEnv(Option<Arc<Injected>>);
 
@@ -112,7 +112,7 @@ impl HostEnv {
         HostEnv(None)
     }
 
-    /// Others; what is not given is the process's own.
+    /// Replacements; a missing part is the process's own.
     pub fn new(
         env: Option<BTreeMap<String, String>>,
         home: Option<PathBuf>,
@@ -137,7 +137,7 @@ impl HostEnv {
         Ok(written.map(Into::into).unwrap_or_default())
     }
 
-    /// One variable; what is not Unicode counts as not set. On Windows names differ by more than their case.
+    /// One variable. A value that is not Unicode counts as not set. On Windows, names are not case-sensitive.
     pub fn var(&self, name: &str) -> Option<String> {
         let Some(env) = self.injected_env() else { return std::env::var(name).ok() };
         let exact = env.get(name);
@@ -174,7 +174,7 @@ impl HostEnv {
         self.0.as_ref().map_or_else(Platform::current, |injected| injected.platform)
     }
 
-    /// Where our own config files are: `mcp.json` and the list of trusted sources.
+    /// The directory of our own files: `mcp.json` and the list of trusted sources.
     pub fn config_dir(&self) -> Option<PathBuf> {
         let chosen = |variable: &str| {
             self.var(variable).map(PathBuf::from).filter(|directory| directory.is_absolute())

@@ -24,6 +24,7 @@
 
 mod approval;
 mod call;
+mod camel_case;
 mod catalog;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -32,6 +33,7 @@ mod completion;
 pub mod config;
 mod connection;
 mod descriptors;
+mod directory_lock;
 mod discover;
 mod error;
 mod event;
@@ -77,9 +79,9 @@ pub use call::{Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
 pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, Tool, ToolState};
 pub use clock::Clock;
 pub use config::{
-    Config, Declared, Effect, HealthProbe, HeldBack, InheritEnv, Isolate, KeepAlive, Level, Limits,
-    ProjectEntry, Remote, RestartPolicy, Scope, ScopeTrust, ServerConfig, Source, Subject,
-    ToolFilter, Transport, check_name,
+    Config, Declared, HealthProbe, HeldBack, HeldBackEffect, InheritEnv, Isolate, KeepAlive, Level,
+    Limits, ProjectEntry, Remote, RestartPolicy, Scope, ScopeTrust, ServerConfig, Source, Subject,
+    ToolFilter, TransportConfig, check_name,
 };
 pub use discover::{
     DiscoverOptions, Discovery, DiscoveryError, FoundFile, LeftOut, McpRemote, providers,

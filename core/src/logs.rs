@@ -16,7 +16,7 @@ mod sinks;
 mod stderr;
 mod visible;
 
-use queue::Queue;
+use queue::LogQueue;
 pub use record::LogRecord;
 use sinks::Sinks;
 pub use tracing::Level;
@@ -46,7 +46,7 @@ pub fn to_stderr_if_asked() {
 
 /// The host language's reader. Records wait here until they are read; a slow reader loses the oldest and learns how
 /// many.
-pub struct LogReader(Arc<Queue>);
+pub struct LogReader(Arc<LogQueue>);
 
 impl LogReader {
     /// Only the first caller in this process gets the reader. It receives nothing before its level is set.
@@ -56,7 +56,7 @@ impl LogReader {
         if OWNER.swap(us, Ordering::Relaxed) == us {
             return None;
         }
-        let queue = Arc::new(Queue::new(us));
+        let queue = Arc::new(LogQueue::new(us));
         sinks().read_by(queue.clone());
         Some(LogReader(queue))
     }

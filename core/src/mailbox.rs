@@ -26,7 +26,7 @@ mod wake;
 
 pub use waiter::Address;
 pub(crate) use waiter::{Waiter, WaiterProxy};
-use wake::Wake;
+use wake::WakeDescriptor;
 
 /// How many progress letters are queued per loop. Beyond that, a call's newest one replaces its previous one.
 const PROGRESS: usize = 1024;
@@ -64,12 +64,12 @@ pub(crate) trait BufferedWriter: Send + Sync {
 pub struct Mailbox {
     id: u64,
     made_in: ForkGeneration,
-    queue: Mutex<Queue>,
+    queue: Mutex<LetterQueue>,
     lent: Mutex<Vec<Arc<dyn LentReader>>>,
     /// The last drain returned several answers, so the calls that follow are sent together.
     busy: AtomicBool,
     held_back: Mutex<BufferedWriters>,
-    wake: Wake,
+    wake: WakeDescriptor,
 }
 
 #[derive(Default)]
@@ -79,7 +79,7 @@ struct BufferedWriters {
 }
 
 #[derive(Default)]
-struct Queue {
+struct LetterQueue {
     letters: Vec<(u64, Letter)>,
     /// How many of them are progress letters.
     progress: usize,
@@ -89,7 +89,7 @@ struct Queue {
     signalled: bool,
 }
 
-impl Queue {
+impl LetterQueue {
     fn newest_progress(&mut self, of: u64) -> Option<&mut Progress> {
         self.letters.iter_mut().rev().find_map(|(key, letter)| match letter {
             Letter::Progress(progress) if *key == of => Some(progress),
@@ -109,7 +109,8 @@ impl Mailbox {
             lent: Mutex::default(),
             busy: AtomicBool::new(false),
             held_back: Mutex::default(),
-            wake: Wake::new().map_err(|error| refused("an event loop's mailbox", &error))?,
+            wake: WakeDescriptor::new()
+                .map_err(|error| refused("an event loop's mailbox", &error))?,
         }))
     }
 

@@ -5,22 +5,19 @@ use std::collections::HashSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use futures_util::future::join_all;
 use indexmap::IndexMap;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
-use crate::catalog::{Cache, ManagerSink, Names, Offer, OfferSettings};
+use crate::catalog::{Cache, ManagerSink, Offer, OfferSettings, ToolNames};
 use crate::config::{Config, Declared, Isolate, ProjectEntry, Subject};
 use crate::connection::Connection;
 use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Events;
 use crate::fork::ProcessLocal;
-use crate::pool::{Connections, Pool, Release};
+use crate::pool::{Connections, Pool};
 use crate::result::{Spill, SpillDir};
 use crate::runtime;
 use crate::similar::did_you_mean;
@@ -28,6 +25,7 @@ use crate::status::ServerStatus;
 use crate::sync::lock;
 
 mod calls;
+mod close;
 mod connect;
 mod execute;
 mod options;
@@ -56,8 +54,6 @@ use watch::Watch;
 
 /// The default limit of remote servers that connect at the same time.
 const REMOTE_CONNECTS: usize = 64;
-const CLOSE_ONE: Duration = Duration::from_secs(5);
-const CLOSE_ALL: Duration = Duration::from_secs(10);
 
 /// Connects to many servers, lists their tools and routes calls. Cheap to clone; dropping the last clone closes it.
 #[derive(Clone)]
@@ -117,7 +113,7 @@ impl Manager {
         let Config { servers, mut warnings, project } = config;
         let tools = options.tool_filter();
         if parent.is_none() {
-            warnings.extend(tools.oddities());
+            warnings.extend(tools.glob_warnings());
         }
         for warning in &warnings {
             tracing::warn!("{warning}");
@@ -134,7 +130,7 @@ impl Manager {
         let pool = options.pool.clone().unwrap_or_else(Pool::shared);
         let names = match parent {
             Some(parent) => parent.offer_settings.names().clone(),
-            None => Names::new(options.naming.clone()),
+            None => ToolNames::new(options.naming.clone()),
         };
         let pins = parent.map_or_else(Arc::default, |parent| parent.offer_settings.pins().clone());
         let policies = (options.drift, options.approval);
@@ -234,66 +230,6 @@ impl Manager {
     /// ```
     pub fn events(&self) -> Events {
         self.0.sink.events.subscribe()
-    }
-
-    /// Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent and bounded.
-    pub fn disconnect(&self, server: &str) -> impl Future<Output = Result<()>> + Send + use<> {
-        let (manager, name) = (self.clone(), server.to_owned());
-        on_runtime(async move {
-            manager.check_process()?;
-            let ended = manager.find(&name)?.leave(Release::Disconnect);
-            let _ = timeout(CLOSE_ONE, ended).await;
-            Ok(())
-        })
-    }
-
-    /// Closes every connection that no other manager holds; the manager can connect again. Idempotent and bounded.
-    pub fn disconnect_all(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.leave_all(Release::Disconnect)
-    }
-
-    /// Closes the manager permanently: every later verb fails with `CLOSED`. Idempotent and bounded.
-    ///
-    /// ```no_run
-    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
-    /// manager.close().await;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
-        if self.check_process().is_ok() {
-            self.0.closed.store(true, Ordering::Release);
-            self.0.connect_slots.close();
-            lock(&self.0.watch).take();
-        }
-        self.leave_all(Release::Close)
-    }
-
-    fn leave_all(&self, how: Release) -> impl Future<Output = ()> + Send + use<> {
-        let (servers, events) = (self.0.servers.load_full(), self.0.sink.events.clone());
-        if self.check_process().is_ok() && runtime::start().is_err() {
-            // Without a runtime no connection was ever started, so there is none to wait for.
-            servers.values().for_each(|server| drop(server.leave(how)));
-            if how == Release::Close {
-                events.close();
-            }
-        }
-        // A forked child has no connections to release.
-        let all = self.check_process().map(|()| {
-            on_runtime(async move {
-                let ending = servers.values().map(|server| timeout(CLOSE_ONE, server.leave(how)));
-                let _ = timeout(CLOSE_ALL, join_all(ending)).await;
-                if how == Release::Close {
-                    events.close();
-                }
-                Ok(())
-            })
-        });
-        async move {
-            if let Ok(all) = all {
-                let _ = all.await;
-            }
-        }
     }
 
     fn check_open(&self) -> Result<()> {

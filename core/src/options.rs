@@ -1,17 +1,20 @@
 //! Owns how options are declared: one table for each struct, with the name, type, default and description of every option.
 //! The struct, its `Default`, its setters, its reading from JSON and the metadata in `OPTIONS` derive from the table; the
 //! types and the docs of the other languages are generated from the metadata (`manager/options/generated.rs`).
-//! Leaves which options there are to `manager/options`, `discover/options` and `pool`.
+//! Leaves which options there are to `manager/options`, `discover/options`, `pool`, `call` and `config/edit/target`.
 //! Invariant: an option that cannot be used is refused by the name that the caller wrote, and its value is never shown.
 
-use serde_json::{Map, Value};
+use indexmap::IndexMap;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
+use crate::camel_case::camel_case;
 use crate::error::{Error, ErrorKind, Result};
 use crate::similar::did_you_mean;
 
 mod value;
 
-pub use value::OptionKind;
+pub use value::{Given, OptionKind};
 pub(crate) use value::{OptionValue, word_options, words_of};
 
 /// The language whose names and units the JSON of options has.
@@ -48,31 +51,39 @@ impl OptionInfo {
     }
 }
 
-/// `restart_wait` as `restartWait`.
-pub(crate) fn camel_case(name: &str) -> String {
-    let mut words = name.split('_');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |name, word| {
-        let (initial, rest) = word.split_at(word.len().min(1));
-        name + &initial.to_uppercase() + rest
-    })
-}
-
-/// A struct with a setter for each field, so that it can grow without breaking its users. Fields after a semicolon have
-/// setters of their own.
-macro_rules! with_setters {
+/// Declares a struct of options; `of` names its owner in errors. Each option has a setter, so that the struct can grow
+/// without breaking its users. Options after a first semicolon get no setter; fields after a second one are not options of
+/// other languages.
+macro_rules! options {
     (
         $(#[$of_struct:meta])*
-        pub struct $name:ident {
-            $($(#[doc = $about:literal])+ $field:ident: $type:ty,)*
-            $(; $($(#[$of_other:meta])+ $other:ident: $other_type:ty,)*)?
+        pub struct $name:ident of $owner:literal {
+            $($(#[doc = $about:literal])+ $field:ident: $type:ty = $default:expr,)*
+            $(;
+                $($(#[doc = $other_about:literal])+ $other:ident: $other_type:ty = $other_default:expr,)*
+                $(; $($(#[$of_extra:meta])+ $extra:ident: $extra_type:ty = $extra_default:expr,)*)?
+            )?
         }
     ) => {
         $(#[$of_struct])*
-        #[non_exhaustive]
         pub struct $name {
             $($(#[doc = $about])+ pub $field: $type,)*
-            $($($(#[$of_other])+ pub $other: $other_type,)*)?
+            $(
+                $($(#[doc = $other_about])+ pub $other: $other_type,)*
+                $($($(#[$of_extra])+ pub $extra: $extra_type,)*)?
+            )?
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name {
+                    $($field: $default,)*
+                    $(
+                        $($other: $other_default,)*
+                        $($($extra: $extra_default,)*)?
+                    )?
+                }
+            }
         }
 
         impl $name {
@@ -84,46 +95,15 @@ macro_rules! with_setters {
                     self
                 }
             )*
-        }
-    };
-}
-pub(crate) use with_setters;
 
-/// Declares a struct of options; `of` names its owner in errors.
-macro_rules! options {
-    (
-        $(#[$of_struct:meta])*
-        pub struct $name:ident of $owner:literal {
-            $($(#[doc = $about:literal])+ $field:ident: $type:ty = $default:expr,)*
-        }
-    ) => {
-        $crate::options::with_setters! {
-            $(#[$of_struct])*
-            pub struct $name {
-                $($(#[doc = $about])+ $field: $type,)*
-            }
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                $name { $($field: $default,)* }
-            }
-        }
-
-        impl $name {
             /// The declarations of all options, in the order of the table.
             #[doc(hidden)]
-            pub const OPTIONS: &'static [$crate::options::OptionInfo] = &[$(
-                $crate::options::OptionInfo {
-                    name: stringify!($field),
-                    kind: <$type as $crate::options::OptionValue>::kind,
-                    default: || {
-                        let default: $type = $default;
-                        $crate::options::OptionValue::to_json(&default)
-                    },
-                    about: concat!($($about),+).trim_ascii_start(),
-                },
-            )*];
+            pub const OPTIONS: &'static [$crate::options::OptionInfo] = &[
+                $($crate::options::option_info!($field: $type = $default, $($about),+),)*
+                $($($crate::options::option_info!(
+                    $other: $other_type = $other_default, $($other_about),+
+                ),)*)?
+            ];
         }
 
         impl $crate::options::Options for $name {
@@ -133,13 +113,16 @@ macro_rules! options {
             fn set(
                 &mut self,
                 option: &str,
-                value: serde_json::Value,
+                given: $crate::options::Given,
                 language: $crate::options::Language,
             ) -> std::result::Result<(), String> {
                 match option {
                     $(stringify!($field) => {
-                        self.$field = $crate::options::OptionValue::read(value, language)?;
+                        self.$field = $crate::options::OptionValue::read_given(given, language)?;
                     })*
+                    $($(stringify!($other) => {
+                        self.$other = $crate::options::OptionValue::read_given(given, language)?;
+                    })*)?
                     _ => {}
                 }
                 Ok(())
@@ -148,6 +131,21 @@ macro_rules! options {
     };
 }
 pub(crate) use options;
+
+macro_rules! option_info {
+    ($field:ident: $type:ty = $default:expr, $($about:literal),+) => {
+        $crate::options::OptionInfo {
+            name: stringify!($field),
+            kind: <$type as $crate::options::OptionValue>::kind,
+            default: || {
+                let default: $type = $default;
+                $crate::options::OptionValue::to_json(&default)
+            },
+            about: concat!($($about),+).trim_ascii_start(),
+        }
+    };
+}
+pub(crate) use option_info;
 
 /// A struct that [`options!`] declares.
 pub(crate) trait Options: Default {
@@ -159,7 +157,7 @@ pub(crate) trait Options: Default {
     fn set(
         &mut self,
         option: &str,
-        value: Value,
+        given: Given,
         language: Language,
     ) -> std::result::Result<(), String>;
 
@@ -175,7 +173,8 @@ pub(crate) trait Options: Default {
 pub(crate) struct Written {
     owner: &'static str,
     language: Language,
-    values: Map<String, Value>,
+    /// Kept as text until they are read, so that an unreadable value is refused by the name of its option.
+    values: IndexMap<String, Box<RawValue>>,
 }
 
 impl Written {
@@ -186,20 +185,22 @@ impl Written {
         Ok(Written { owner, language, values })
     }
 
-    /// Whether an option is given.
-    pub(crate) fn has(&self, option: &str) -> bool {
-        self.values.get(option).is_some_and(|value| !value.is_null())
+    /// Removes an option; returns whether it was given.
+    pub(crate) fn take(&mut self, option: &str) -> bool {
+        self.values.shift_remove(option).is_some_and(|value| !is_null(&value))
     }
 
     /// Refuses names that none of these options has.
     pub(crate) fn check_names<'a>(
         &self,
-        known: impl Iterator<Item = &'a OptionInfo>,
+        known: impl Iterator<Item = &'a OptionInfo> + Clone,
     ) -> Result<()> {
-        let names: Vec<(String, &OptionInfo)> =
-            known.map(|option| (option.name_in(self.language), option)).collect();
-        match self.values.keys().find(|name| !names.iter().any(|(known, _)| known == *name)) {
-            Some(unknown) => Err(self.unknown(unknown, &names)),
+        let is_known = |name: &str| known.clone().any(|it| it.name_in(self.language) == name);
+        match self.values.keys().find(|name| !is_known(name)) {
+            Some(unknown) => {
+                let error = invalid(format!("There is no option \"{unknown}\" of {}", self.owner));
+                Err(error.with_hint(suggest_option(unknown, known, self.language)))
+            }
             None => Ok(()),
         }
     }
@@ -209,35 +210,54 @@ impl Written {
         let mut options = T::default();
         for option in T::TABLE {
             let name = option.name_in(self.language);
-            let Some(value) = self.values.get(&name).filter(|value| !value.is_null()) else {
+            let Some(value) = self.values.get(&name).filter(|value| !is_null(value)) else {
                 continue;
             };
-            options.set(option.name, value.clone(), self.language).map_err(|expected| {
+            let given = Given::Json(value.get().as_bytes().to_vec());
+            options.set(option.name, given, self.language).map_err(|expected| {
                 invalid(format!("The option \"{name}\" of {} must be {expected}", self.owner))
             })?;
         }
         Ok(options)
     }
+}
 
-    fn unknown(&self, name: &str, known: &[(String, &OptionInfo)]) -> Error {
-        let error = invalid(format!("There is no option \"{name}\" of {}", self.owner));
-        // The same name in another unit is the likeliest mistake, and the one that costs a factor of a thousand.
-        let bare = name.strip_suffix("_ms").or_else(|| name.strip_suffix("Ms")).unwrap_or(name);
-        let other_unit = known.iter().find(|(_, option)| {
-            (option.kind)().is_time() && (bare == option.name || bare == camel_case(option.name))
-        });
-        if let Some((meant, _)) = other_unit {
-            let unit = match self.language {
-                Language::Python => "seconds",
-                Language::Node => "milliseconds",
-            };
-            return error.with_hint(format!("did you mean \"{meant}\", in {unit}?"));
-        }
-        let names = || known.iter().map(|(name, _)| name.as_str());
-        error.with_hint(match did_you_mean(name, names()) {
-            Some(meant) => format!("did you mean \"{meant}\"?"),
-            None => format!("the options are {}", names().collect::<Vec<_>>().join(", ")),
-        })
+fn is_null(value: &RawValue) -> bool {
+    value.get() == "null"
+}
+
+/// Former names of options.
+const RENAMED: [(&str, &str); 1] = [("surroundings", "host_env")];
+
+/// The hint for a name that none of these options has: the likeliest of them, or all.
+pub fn suggest_option<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a OptionInfo>,
+    language: Language,
+) -> String {
+    let mut options: IndexMap<String, &OptionInfo> = IndexMap::new();
+    for option in known {
+        options.entry(option.name_in(language)).or_insert(option);
+    }
+    // The same name in another unit is the likeliest mistake, and the one that costs a factor of a thousand.
+    let bare = name.strip_suffix("_ms").or_else(|| name.strip_suffix("Ms")).unwrap_or(name);
+    let other_unit = options.iter().find(|(_, option)| {
+        (option.kind)().is_time() && (bare == option.name || bare == camel_case(option.name))
+    });
+    if let Some((meant, _)) = other_unit {
+        let unit = match language {
+            Language::Python => "seconds",
+            Language::Node => "milliseconds",
+        };
+        return format!("did you mean \"{meant}\", in {unit}?");
+    }
+    let is_renamed = |option: &OptionInfo| RENAMED.contains(&(name, option.name));
+    let renamed =
+        options.iter().find(|(_, option)| is_renamed(option)).map(|(now, _)| now.as_str());
+    let names = || options.keys().map(String::as_str);
+    match renamed.or_else(|| did_you_mean(name, names())) {
+        Some(meant) => format!("did you mean \"{meant}\"?"),
+        None => format!("the options are {}", names().collect::<Vec<_>>().join(", ")),
     }
 }
 

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_we_and_root_are_believed() {
+    fn only_files_of_the_user_and_root_are_accepted() {
         const US: u32 = 1000;
         let theirs = Some("it belongs to another user");
         for (owner, believed) in [(US, None), (ROOT, None), (1001, theirs), (65534, theirs)] {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nor_what_others_may_write() {
+    fn files_that_others_may_write_are_rejected() {
         let open = Some("other users may write to it");
         for (mode, is_directory, believed) in [
             (0o100_644, false, None),

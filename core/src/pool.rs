@@ -27,6 +27,7 @@ use crate::sync::lock;
 options! {
     /// Options of a pool; the defaults are good.
     #[derive(Clone, Debug)]
+    #[non_exhaustive]
     pub struct PoolOptions of "a pool" {
         /// How long a connection that no manager holds any more stays up. A server's own `keepAlive` wins. The default is
         /// not at all.
@@ -102,6 +103,18 @@ impl Pool {
     /// The clock of supervision.
     pub fn clock(&self) -> &Clock {
         &self.0.options.clock
+    }
+
+    /// Advances a manual clock by a time in the unit of a language.
+    #[doc(hidden)]
+    pub fn advance(&self, time: f64, language: Language) -> Result<()> {
+        let by = Duration::from_value(&time.into(), language).ok_or_else(|| {
+            let expected = OptionKind::Time.expected(language);
+            let text = format!("The time to advance must be {expected}, 0 or more");
+            Error::new(ErrorKind::InvalidArguments, text)
+        })?;
+        self.clock().advance(by);
+        Ok(())
     }
 
     pub(crate) fn connections(&self) -> &Arc<Connections> {
@@ -217,7 +230,7 @@ impl Connections {
             ended.await;
             connections.remove(&name, visits);
         });
-        Some(Completion::of(async move { drop(task.await) }))
+        Some(Completion::new(async move { drop(task.await) }))
     }
 }
 

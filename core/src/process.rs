@@ -9,9 +9,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -25,6 +25,7 @@ use crate::sync::lock;
 
 mod activity;
 mod child;
+mod group;
 mod guardian;
 mod run_command;
 mod spawn;
@@ -34,6 +35,7 @@ mod stdout;
 
 pub(crate) use activity::Activity;
 use child::Child;
+use group::{END_STEP_LIMIT, end_group, end_orphans};
 use guardian::{permit_to_start, register, unregister};
 pub(crate) use run_command::{RunError, run_command};
 pub(crate) use spawn::Program;
@@ -42,8 +44,6 @@ use stderr::StderrTail;
 use stderr_log::{PAUSE, StderrLog};
 use stdout::StrayOutput;
 
-/// The limit for each step of ending a process group.
-const END_STEP_LIMIT: Duration = Duration::from_secs(1);
 /// How long a server that closed its output may take to exit: on a busy machine the exit is seen much later.
 const EXIT_WAIT: Duration = Duration::from_secs(1);
 /// How long the rest of a dead server's stderr is waited for.
@@ -72,7 +72,7 @@ pub(crate) struct Process {
     exit: Exit,
     tail: Arc<Mutex<StderrTail>>,
     /// `None` once the server has connected.
-    printed: Arc<Mutex<Option<StrayOutput>>>,
+    stray_output: Arc<Mutex<Option<StrayOutput>>>,
     stderr_done: watch::Receiver<bool>,
 }
 
@@ -152,11 +152,11 @@ impl Process {
         let (exit_sender, exit) = watch::channel(None);
         runtime::spawn(async move {
             let _ = exit_sender.send(Some(child.wait().await));
-            end_remaining_group(group).await;
+            end_orphans(group).await;
             unregister(group);
         });
-        let printed = Arc::new(Mutex::new(Some(StrayOutput::new(mask.clone()))));
-        let process = Process { group, mask, exit: Exit(exit), tail, printed, stderr_done };
+        let stray_output = Arc::new(Mutex::new(Some(StrayOutput::new(mask.clone()))));
+        let process = Process { group, mask, exit: Exit(exit), tail, stray_output, stderr_done };
         Ok((process, stdin, stdout))
     }
 
@@ -173,21 +173,21 @@ impl Process {
     }
 
     /// Keeps a line of stdout that is not a message.
-    pub(crate) fn printed(&self, line: &[u8]) {
-        if let Some(printed) = &mut *lock(&self.printed) {
-            printed.push(line);
+    pub(crate) fn note_stray_line(&self, line: &[u8]) {
+        if let Some(stray_output) = &mut *lock(&self.stray_output) {
+            stray_output.push(line);
         }
     }
 
-    pub(crate) fn forget_printed(&self) {
-        *lock(&self.printed) = None;
+    pub(crate) fn forget_stray_lines(&self) {
+        *lock(&self.stray_output) = None;
     }
 
     /// The error of a connection that ended with its process: exit code or signal, stray lines of stdout, and the last
     /// lines of stderr.
     pub(crate) fn exit_report(&self, closed: Closed) -> impl Future<Output = Error> + Send + use<> {
         let (exit, mut done) = (self.exit.clone(), self.stderr_done.clone());
-        let (printed, tail) = (self.printed.clone(), self.tail.clone());
+        let (stray_output, tail) = (self.stray_output.clone(), self.tail.clone());
         async move {
             // A server that closes only its input is not about to exit.
             let wait = if closed == Closed::Input { Duration::ZERO } else { EXIT_WAIT };
@@ -205,13 +205,13 @@ impl Process {
                 _ => "The server closed its output".to_owned(),
             };
             let ended = Error::new(ErrorKind::ConnectionLost, text).with_exit(exit_code, signal);
-            with_output(ended, &printed, &tail)
+            with_output(ended, &stray_output, &tail)
         }
     }
 
     /// Attaches what the process has written so far, for errors of a server that still runs.
     pub(super) fn with_output(&self, error: Error) -> Error {
-        with_output(error, &self.printed, &self.tail)
+        with_output(error, &self.stray_output, &self.tail)
     }
 
     /// Resolves when the rest of the group has ended too, or at once while the leader lives. Bounded.
@@ -226,61 +226,28 @@ impl Process {
 
     /// Waits for the group to end by itself (its input is closed by now), then sends SIGTERM, then SIGKILL. Bounded.
     pub(crate) async fn end(&self) {
-        end_tree(self.group, self.exit.clone()).await;
+        end_group(self.group, self.exit.clone()).await;
     }
 
     /// Like [`Process::end`], without waiting; for `Drop`.
     pub(crate) fn end_in_background(&self) {
-        runtime::spawn(end_tree(self.group, self.exit.clone()));
+        runtime::spawn(end_group(self.group, self.exit.clone()));
     }
 }
 
 fn with_output(
     error: Error,
-    printed: &Mutex<Option<StrayOutput>>,
+    stray_output: &Mutex<Option<StrayOutput>>,
     tail: &Mutex<StderrTail>,
 ) -> Error {
-    let stdout = lock(printed).as_ref().and_then(StrayOutput::text);
+    let stdout = lock(stray_output).as_ref().and_then(StrayOutput::text);
     error.with_stdout(stdout).with_stderr(lock(tail).text())
 }
 
-async fn end_tree(group: Pid, exit: Exit) {
-    for signal in [None, Some(Signal::TERM), Some(Signal::KILL)] {
-        if let Some(signal) = signal {
-            signal_group(group, signal);
-        }
-        if tokio::time::timeout(END_STEP_LIMIT, exit.wait()).await.is_ok() {
-            break;
-        }
-    }
-    exit.wait_for_group().await;
-}
-
-/// Ends grandchildren that outlived the leader.
-async fn end_remaining_group(group: Pid) {
-    for signal in [Signal::TERM, Signal::KILL] {
-        if !signal_group(group, signal) {
-            return;
-        }
-        let deadline = Instant::now() + END_STEP_LIMIT;
-        while Instant::now() < deadline {
-            if rustix::process::test_kill_process_group(group).is_err() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-}
-
-/// Returns whether there was a process to signal.
-fn signal_group(group: Pid, signal: Signal) -> bool {
-    rustix::process::kill_process_group(group, signal).is_ok()
-}
-
 /// Our ends of stdin, stdout and stderr, and the child's.
-type Pipes = (LocalFd, LocalFd, pipe::Receiver, spawn::Stdio);
+type PipeEnds = (LocalFd, LocalFd, pipe::Receiver, spawn::Stdio);
 
-fn pipes() -> std::io::Result<Pipes> {
+fn pipes() -> std::io::Result<PipeEnds> {
     let (stdin_theirs, stdin_ours) = cloexec_pipe()?;
     let stdin_ours = LocalFd::new(stdin_ours);
     let (stdout_ours, stdout_theirs) = cloexec_pipe()?;
@@ -343,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exit_of_a_server_that_takes_its_time_to_die_is_waited_for() {
+    fn the_exit_of_a_server_that_ends_slowly_is_waited_for() {
         let launch = Launch {
             server: "s".into(),
             program: "/bin/sh".into(),

@@ -16,20 +16,20 @@ use crate::trust::{Trust, TrustQuestion};
 
 /// Where a manager's questions meet the listeners that can answer them.
 #[derive(Clone, Default)]
-pub struct Questions(Arc<Mutex<State>>);
+pub struct Questions(Arc<Mutex<QuestionsState>>);
 
 #[derive(Default)]
-struct State {
+struct QuestionsState {
     next: u64,
     listeners: Vec<Listener>,
     /// Questions without an answer.
     open: Vec<Question>,
 }
 
-impl State {
-    fn listener(&mut self, tell: impl Fn(Question) + Send + 'static) -> Listener {
+impl QuestionsState {
+    fn listener(&mut self, notify: impl Fn(Question) + Send + 'static) -> Listener {
         self.next += 1;
-        Listener { id: self.next, tell: Box::new(tell) }
+        Listener { id: self.next, notify: Box::new(notify) }
     }
 
     fn untaken(&self) -> impl Iterator<Item = &Question> {
@@ -39,7 +39,7 @@ impl State {
 
 struct Listener {
     id: u64,
-    tell: Box<dyn Fn(Question) + Send>,
+    notify: Box<dyn Fn(Question) + Send>,
 }
 
 /// A question; the first listener that takes it answers it.
@@ -47,11 +47,11 @@ struct Listener {
 pub struct Question {
     kind: &'static str,
     text: Arc<str>,
-    reply: Arc<Mutex<Reply>>,
+    reply: Arc<Mutex<ReplyState>>,
 }
 
 #[derive(Debug)]
-enum Reply {
+enum ReplyState {
     Open(oneshot::Sender<String>),
     Taken,
     Given,
@@ -66,7 +66,7 @@ pub struct Taken {
 
 /// A question to a host language, as JSON: `{"kind": "trust", …}`.
 #[derive(Serialize)]
-struct Written<'a, T> {
+struct QuestionJson<'a, T> {
     kind: &'a str,
     #[serde(flatten)]
     content: &'a T,
@@ -89,29 +89,29 @@ impl Questions {
         let mut state = lock(&self.0);
         state.open.retain(Question::is_wanted);
         if let Some(newest) = state.listeners.last() {
-            (newest.tell)(question.clone());
+            (newest.notify)(question.clone());
         }
         state.open.push(question);
     }
 
-    /// Adds a listener: `tell` is called with questions while the guard is held. It must return at once.
-    pub fn listen(&self, tell: impl Fn(Question) + Send + 'static) -> Listening {
+    /// Adds a listener: `notify` is called with questions while the guard is held. It must return at once.
+    pub fn listen(&self, notify: impl Fn(Question) + Send + 'static) -> Listening {
         let mut state = lock(&self.0);
         // Earlier listeners may be busy, or may have left without an answer.
-        state.untaken().for_each(|question| tell(question.clone()));
-        let listener = state.listener(tell);
+        state.untaken().for_each(|question| notify(question.clone()));
+        let listener = state.listener(notify);
         let id = listener.id;
         state.listeners.push(listener);
         Listening { questions: self.clone(), id, made_in: ForkGeneration::current() }
     }
 
     /// Adds a listener of the lowest priority: open questions go to it only if there is no other.
-    pub fn listen_if_alone(&self, tell: impl Fn(Question) + Send + 'static) -> Listening {
+    pub fn listen_if_alone(&self, notify: impl Fn(Question) + Send + 'static) -> Listening {
         let mut state = lock(&self.0);
         if state.listeners.is_empty() {
-            state.untaken().for_each(|question| tell(question.clone()));
+            state.untaken().for_each(|question| notify(question.clone()));
         }
-        let listener = state.listener(tell);
+        let listener = state.listener(notify);
         let id = listener.id;
         state.listeners.insert(0, listener);
         Listening { questions: self.clone(), id, made_in: ForkGeneration::current() }
@@ -132,7 +132,7 @@ impl Questions {
         let was_newest = state.listeners.last().is_some_and(|listener| listener.id == id);
         state.listeners.retain(|listener| listener.id != id);
         if let (true, Some(newest)) = (was_newest, state.listeners.last()) {
-            state.untaken().for_each(|question| (newest.tell)(question.clone()));
+            state.untaken().for_each(|question| (newest.notify)(question.clone()));
         }
     }
 }
@@ -168,9 +168,9 @@ impl Question {
         content: &T,
     ) -> (Question, impl Future<Output = Option<String>> + Send + use<T>) {
         // The core's own types always serialise; anything else would be a bug.
-        let text = serde_json::to_string(&Written { kind, content }).unwrap_or_default();
+        let text = serde_json::to_string(&QuestionJson { kind, content }).unwrap_or_default();
         let (reply, answer) = oneshot::channel();
-        let reply = Arc::new(Mutex::new(Reply::Open(reply)));
+        let reply = Arc::new(Mutex::new(ReplyState::Open(reply)));
         (Question { kind, text: text.into(), reply }, async move { answer.await.ok() })
     }
 
@@ -185,13 +185,13 @@ impl Question {
         if !reply.is_open() {
             return None;
         }
-        match std::mem::replace(&mut *reply, Reply::Taken) {
-            Reply::Open(sender) => Some(Taken {
+        match std::mem::replace(&mut *reply, ReplyState::Taken) {
+            ReplyState::Open(sender) => Some(Taken {
                 question: self.clone(),
                 reply: Some(sender),
                 made_in: ForkGeneration::current(),
             }),
-            Reply::Taken | Reply::Given => None,
+            ReplyState::Taken | ReplyState::Given => None,
         }
     }
 
@@ -202,13 +202,13 @@ impl Question {
     /// Whether an answer is still useful.
     fn is_wanted(&self) -> bool {
         let reply = lock(&self.reply);
-        reply.is_open() || matches!(*reply, Reply::Taken)
+        reply.is_open() || matches!(*reply, ReplyState::Taken)
     }
 }
 
-impl Reply {
+impl ReplyState {
     fn is_open(&self) -> bool {
-        matches!(self, Reply::Open(sender) if !sender.is_closed())
+        matches!(self, ReplyState::Open(sender) if !sender.is_closed())
     }
 }
 
@@ -225,7 +225,7 @@ impl Taken {
 
     /// Answers with JSON.
     pub fn answer(mut self, json: impl Into<String>) {
-        *lock(&self.question.reply) = Reply::Given;
+        *lock(&self.question.reply) = ReplyState::Given;
         if let Some(reply) = self.reply.take() {
             // The asker may be gone.
             let _ = reply.send(json.into());
@@ -238,7 +238,7 @@ impl Drop for Taken {
         match self.reply.take() {
             // In a forked child, the parent has to answer.
             Some(reply) if self.made_in.is_inherited() => std::mem::forget(reply),
-            Some(reply) => *lock(&self.question.reply) = Reply::Open(reply),
+            Some(reply) => *lock(&self.question.reply) = ReplyState::Open(reply),
             None => {}
         }
     }
@@ -253,17 +253,17 @@ mod tests {
 
     use super::*;
 
-    fn ears(questions: &Questions) -> (Listening, mpsc::Receiver<Question>) {
-        let (tell, heard) = mpsc::channel();
-        let listening = questions.listen(move |question| tell.send(question).unwrap());
+    fn listen_to(questions: &Questions) -> (Listening, mpsc::Receiver<Question>) {
+        let (notify, heard) = mpsc::channel();
+        let listening = questions.listen(move |question| notify.send(question).unwrap());
         (listening, heard)
     }
 
     #[test]
-    fn a_question_that_nobody_hears_waits_for_whoever_comes() {
+    fn a_question_without_a_listener_waits_for_one() {
         let questions = Questions::default();
         let answer = questions.ask("trust", &json!({}));
-        let (_listening, heard) = ears(&questions);
+        let (_listening, heard) = listen_to(&questions);
         heard.recv().unwrap().take().unwrap().answer("0");
         assert_eq!(answer.now_or_never(), Some(Some("0".to_owned())));
     }
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn an_answer_comes_back() {
         let questions = Questions::default();
-        let (_listening, heard) = ears(&questions);
+        let (_listening, heard) = listen_to(&questions);
         let answer = questions.ask("trust", &json!({"server": "a"}));
         let taken = heard.recv().unwrap().take().unwrap();
         assert_eq!(taken.text(), r#"{"kind":"trust","server":"a"}"#);
@@ -280,10 +280,10 @@ mod tests {
     }
 
     #[test]
-    fn a_question_passes_from_who_leaves_to_who_stays_and_is_taken_once() {
+    fn a_question_passes_to_the_remaining_listener_and_is_taken_once() {
         let questions = Questions::default();
-        let (_first, heard_first) = ears(&questions);
-        let (second, heard_second) = ears(&questions);
+        let (_first, heard_first) = listen_to(&questions);
+        let (second, heard_second) = listen_to(&questions);
         let answer = questions.ask("trust", &json!({}));
         assert!(heard_first.try_recv().is_err());
         let late = heard_second.recv().unwrap();
@@ -294,50 +294,50 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_later_can_take_what_nobody_took() {
+    fn a_later_listener_can_take_an_open_question() {
         let questions = Questions::default();
-        let (_busy, _heard) = ears(&questions);
+        let (_busy, _heard) = listen_to(&questions);
         let answer = questions.ask("trust", &json!({}));
-        let (_fresh, heard) = ears(&questions);
+        let (_fresh, heard) = listen_to(&questions);
         heard.recv().unwrap().take().unwrap().answer("2");
         assert_eq!(answer.now_or_never(), Some(Some("2".to_owned())));
     }
 
     #[test]
-    fn who_only_watches_is_asked_last() {
+    fn a_listener_of_the_lowest_priority_is_asked_last() {
         let questions = Questions::default();
-        let (tell, overheard) = mpsc::channel();
-        let (listening, _heard) = ears(&questions);
+        let (notify, heard_last) = mpsc::channel();
+        let (listening, _heard) = listen_to(&questions);
         let _watching =
-            questions.listen_if_alone(move |question: Question| tell.send(question).unwrap());
+            questions.listen_if_alone(move |question: Question| notify.send(question).unwrap());
         let answer = questions.ask("trust", &json!({}));
-        assert!(overheard.try_recv().is_err());
+        assert!(heard_last.try_recv().is_err());
         drop(listening);
-        overheard.recv().unwrap().take().unwrap().answer("3");
+        heard_last.recv().unwrap().take().unwrap().answer("3");
         assert_eq!(answer.now_or_never(), Some(Some("3".to_owned())));
     }
 
     #[test]
-    fn a_question_that_was_taken_and_dropped_is_open_to_the_next() {
+    fn a_question_that_was_taken_and_dropped_is_open_again() {
         let questions = Questions::default();
-        let (listening, heard) = ears(&questions);
+        let (listening, heard) = listen_to(&questions);
         let answer = questions.ask("trust", &json!({}));
         let taken = heard.recv().unwrap().take().unwrap();
-        let (first, heard) = ears(&questions);
+        let (first, heard) = listen_to(&questions);
         assert!(heard.try_recv().is_err(), "somebody has it");
         drop((taken, listening, first));
-        let (_next, heard) = ears(&questions);
+        let (_next, heard) = listen_to(&questions);
         heard.recv().unwrap().take().unwrap().answer("4");
         assert_eq!(answer.now_or_never(), Some(Some("4".to_owned())));
-        let (_late, heard) = ears(&questions);
+        let (_late, heard) = listen_to(&questions);
         assert!(heard.try_recv().is_err(), "it has been answered");
     }
 
     #[test]
-    fn a_question_that_was_taken_back_is_told_to_nobody() {
+    fn a_withdrawn_question_reaches_no_listener() {
         let questions = Questions::default();
         drop(questions.ask("trust", &json!({})));
-        let (_listening, heard) = ears(&questions);
+        let (_listening, heard) = listen_to(&questions);
         assert!(heard.try_recv().is_err());
     }
 }

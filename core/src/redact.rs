@@ -1,4 +1,4 @@
-//! Owns redaction: `Secret` is a value that prints as stars, `shown` redacts definitions, `mask` hides the values that
+//! Owns redaction: `Secret` is a value that prints as stars, `definition` redacts definitions, `mask` hides the values that
 //! a server was given in the text that the server sends, `json` describes what is wrong with our JSON without the
 //! offending value.
 //! Invariant: [`Secret::expose`] is the only access to a [`Secret`]'s text. It is called where the value is sent to its
@@ -7,6 +7,7 @@
 use std::fmt;
 
 mod arguments;
+mod definition;
 mod find;
 mod forms;
 mod json;
@@ -16,16 +17,15 @@ mod mask_builder;
 mod names;
 mod needles;
 mod reference;
-mod shown;
 mod view;
 
 pub(crate) use arguments::{arguments, shortened};
+pub(crate) use definition::{args, definition, text, url};
 pub(crate) use json::{from_json, from_value};
 pub(crate) use mask::Mask;
 pub(crate) use mask_builder::MaskBuilder;
 pub(crate) use names::is_secret_key;
 pub(crate) use needles::Cut;
-pub(crate) use shown::{args, definition, text, url};
 
 const STARS: &str = "***";
 

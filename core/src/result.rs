@@ -22,15 +22,15 @@ mod wrap;
 pub use image::Image;
 pub use output::ToolOutput;
 pub(crate) use present::Presenter;
-pub use present::{Failure, ForModel, Origin};
+pub use present::{CallFailure, ForModel, Origin};
 pub use spill::Spill;
 pub(crate) use spill::SpillDir;
 
 /// A tool's result. Cheap to clone.
 #[derive(Clone)]
-pub struct ToolResult(Arc<Answer>);
+pub struct ToolResult(Arc<Inner>);
 
-struct Answer {
+struct Inner {
     json: Bytes,
     /// The server and tool it comes from, if known.
     origin: Option<Origin>,
@@ -39,17 +39,17 @@ struct Answer {
 
 /// The parts of a result, still raw. A malformed part hides none of the others.
 #[derive(Default)]
-struct Parts<'a> {
+struct ResultParts<'a> {
     content: Option<&'a RawValue>,
     structured: Option<&'a RawValue>,
     is_error: bool,
 }
 
-impl<'de> Deserialize<'de> for Parts<'de> {
+impl<'de> Deserialize<'de> for ResultParts<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Fields;
         impl<'de> serde::de::Visitor<'de> for Fields {
-            type Value = Parts<'de>;
+            type Value = ResultParts<'de>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
@@ -58,8 +58,8 @@ impl<'de> Deserialize<'de> for Parts<'de> {
             fn visit_map<A: serde::de::MapAccess<'de>>(
                 self,
                 mut fields: A,
-            ) -> Result<Parts<'de>, A::Error> {
-                let mut parts = Parts::default();
+            ) -> Result<ResultParts<'de>, A::Error> {
+                let mut parts = ResultParts::default();
                 while let Some((LossyString(name), value)) = fields.next_entry::<_, &RawValue>()? {
                     // The last of duplicate fields counts, as in most JSON parsers.
                     match &*name {
@@ -90,13 +90,8 @@ impl ToolResult {
         ToolResult::with_origin(json.into(), None)
     }
 
-    /// A result of a known tool: see [`Origin::result`].
-    fn of(json: String, origin: Origin) -> Self {
-        ToolResult::with_origin(json.into(), Some(origin))
-    }
-
     fn with_origin(json: Bytes, origin: Option<Origin>) -> Self {
-        ToolResult(Arc::new(Answer { json, origin, for_model: OnceLock::new() }))
+        ToolResult(Arc::new(Inner { json, origin, for_model: OnceLock::new() }))
     }
 
     /// The whole result as the server wrote it.
@@ -117,7 +112,7 @@ impl ToolResult {
         self.0.origin.as_ref()
     }
 
-    fn parts(&self) -> Parts<'_> {
+    fn parts(&self) -> ResultParts<'_> {
         serde_json::from_slice(&self.0.json).unwrap_or_default()
     }
 
@@ -179,7 +174,7 @@ impl ToolResult {
     fn presented(&self) -> &ForModel {
         self.0.for_model.get_or_init(|| match &self.0.origin {
             Some(origin) => origin.present(self.text()),
-            None => Origin::of("unknown", "unknown").present(self.text()),
+            None => Origin::detached("unknown", "unknown").present(self.text()),
         })
     }
 }

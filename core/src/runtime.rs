@@ -93,16 +93,24 @@ pub(crate) async fn read_off_worker<T: Send + 'static>(
     }
 }
 
-/// Spawns a verb whose result goes to `tell`. If the runtime cannot start, `tell` gets the result without it, or the
-/// error.
+/// Lets the tasks that are ready run, `turns` times. A task that yields runs again after the runtime has polled for
+/// readable descriptors, so data that has arrived is read in these turns.
+pub(crate) async fn yield_turns(turns: usize) {
+    for _ in 0..turns {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Spawns a verb whose result goes to `on_result`. If the runtime cannot start, `on_result` gets the result without it,
+/// or the error.
 pub(crate) fn spawn_verb<T: Send + 'static>(
     verb: impl Future<Output = Result<T>> + Send + 'static,
-    tell: impl FnOnce(Result<T>) + Send + 'static,
+    on_result: impl FnOnce(Result<T>) + Send + 'static,
 ) -> Option<AbortHandle> {
     match start() {
-        Ok(()) => Some(spawn(async move { tell(verb.await) }).abort_handle()),
+        Ok(()) => Some(spawn(async move { on_result(verb.await) }).abort_handle()),
         Err(error) => {
-            tell(verb.now_or_never().unwrap_or(Err(error)));
+            on_result(verb.now_or_never().unwrap_or(Err(error)));
             None
         }
     }

@@ -12,7 +12,7 @@ mod hidden;
 mod leading_bytes;
 mod phrases;
 mod roles;
-mod words;
+mod word_cursor;
 mod wrapper_tag;
 
 #[cfg(feature = "cli")]

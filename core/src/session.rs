@@ -16,12 +16,12 @@ use crate::event::EventKind;
 use crate::mailbox::{BufferedWriter, Waiter};
 use crate::redact::Mask;
 use crate::result::Origin;
+use crate::status::CallCounters;
 use crate::subscribers::Subscribers;
 use crate::sync::lock;
-use crate::wire::{Flush, Inbound, Loss, Unread, Wire};
+use crate::wire::{Flush, Inbound, Loss, OutgoingMessage, UnreadRequests, Wire};
 
 mod announcements;
-mod call_counters;
 mod control;
 mod deadlines;
 mod handshake;
@@ -36,12 +36,11 @@ mod text;
 mod unreadable;
 
 pub(crate) use announcements::Announcements;
-pub(crate) use call_counters::CallCounters;
-pub(crate) use handshake::{Handshake, initialize, list_tools};
+pub(crate) use handshake::{Handshake, connect_error, initialize, list_tools};
 pub(crate) use outgoing_call::{CallContent, OutgoingCall, UnsentCall};
 pub(crate) use resend::{CallRequest, CallSender, UnreadCall};
 pub(crate) use table::CallLimits;
-use table::{AfterClose, Outcome, Pending, Table};
+use table::{AfterClose, PendingRequest, RequestOutcome, Table};
 use text::TextReader;
 
 /// The events that a session sends to its connection.
@@ -182,7 +181,8 @@ impl Session {
                 }
             };
             let alone = table.is_empty();
-            let pending = Pending::call(waiter, origin, request, now_us, limits, on_progress);
+            let pending =
+                PendingRequest::call(waiter, origin, request, now_us, limits, on_progress);
             let sole_reader = table.note_reader(reader.as_ref().map_or(0, |mailbox| mailbox.id()));
             if table.wants_waking(pending.deadline_us()) {
                 self.deadline_moved.notify_one();
@@ -196,7 +196,7 @@ impl Session {
         let flush = if together { Flush::Later } else { Flush::Now };
         if let Err(error) = wire.send(message, Some(id), flush) {
             let pending = self.change_table(|table| table.remove(id));
-            return match pending.and_then(Pending::into_call) {
+            return match pending.and_then(PendingRequest::into_call) {
                 Some((waiter, _, request)) => {
                     Err(UnsentCall { error: error.with_server(&self.server), waiter, request })
                 }
@@ -236,7 +236,7 @@ impl Session {
         self.send_aside(message::notification(method, params));
     }
 
-    fn reply(&self, message: Vec<u8>) {
+    fn reply(&self, message: OutgoingMessage) {
         let taken = self.wire.get().is_some_and(|wire| wire.send_reply(message, &self.limits));
         if !taken {
             tracing::debug!(server = &*self.server, "a reply that the server does not take");
@@ -244,7 +244,7 @@ impl Session {
     }
 
     /// Sends a message without an answer; ignored when the wire has ended.
-    fn send_aside(&self, message: Vec<u8>) {
+    fn send_aside(&self, message: OutgoingMessage) {
         if let Some(wire) = self.wire.get() {
             let _ = wire.send(message, None, Flush::Now);
         }
@@ -265,7 +265,7 @@ impl Session {
 
     /// Closes the table and fails pending requests; returns whether the session was open. Calls that were never read
     /// are returned to their senders.
-    fn fail_all(&self, error: Error, unread: Option<&Unread>) -> bool {
+    fn fail_all(&self, error: Error, unread: Option<&UnreadRequests>) -> bool {
         let is_unread = |id| unread.is_some_and(|unread| unread.proves(id));
         let (was_open, ended) = self.change_table(|table| {
             (table.closed().is_none(), table.close(error.clone(), is_unread))
@@ -360,7 +360,7 @@ impl Session {
         self.started.elapsed().as_micros() as u64
     }
 
-    fn answer(&self, id: u64, outcome: Outcome) {
+    fn answer(&self, id: u64, outcome: RequestOutcome) {
         let now_us = self.now_us();
         let finished = self.change_table(|table| table.finish(id, &outcome, now_us));
         let Some(pending) = finished else {

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_steers_a_terminal_is_not_pasted() {
+    fn terminal_control_characters_are_not_pasted() {
         for word in ["a\nid\n", "a\rid", "a\0b", "a\u{1b}[201~id", "a\u{202e}b", "a\u{9b}b"] {
             let quoted = quote(word);
             assert!(!quoted.chars().any(is_unpasteable), "{quoted:?}");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_a_path_nor_a_name_is_an_option() {
+    fn paths_and_names_are_not_taken_for_options() {
         assert_eq!(path("-rf"), "./-rf");
         assert_eq!(path("/a b"), "'/a b'");
         assert_eq!(mcpool("test", "n", "--config x"), "mcpool test n --config x");

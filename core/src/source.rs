@@ -1,17 +1,17 @@
-//! Says where a definition comes from. What follows from that is for `config` and `trust`.
+//! Owns where a definition comes from. `config` and `trust` decide what follows from it.
 
 use serde::{Deserialize, Serialize};
 
-/// Whose word a definition is.
+/// Who wrote a definition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Handed over by the program, or in a file that it named.
+    /// The program that uses mcpool, in code or in a file that it named.
     #[default]
     Explicit,
-    /// In the user's own files.
+    /// The user, in their own files.
     User,
-    /// In the files of a project, which others may have written.
+    /// A project, in its files, which others may have written.
     Project,
 }
 
@@ -23,7 +23,7 @@ pub struct Source {
     pub provider: String,
     /// The file.
     pub path: Option<String>,
-    /// Whose word it is.
+    /// Who wrote it.
     pub level: Level,
 }
 

@@ -5,6 +5,10 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::source::Source;
 
+mod call_counters;
+
+pub(crate) use call_counters::CallCounters;
+
 /// The state of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -117,6 +121,8 @@ pub struct Calls {
     pub timeout: u64,
     /// In flight.
     pub in_flight: u64,
+    /// Waiting for their turn, because of `maxConcurrency`.
+    pub queued: u64,
     /// The median latency of the answers.
     pub p50_ms: Option<f64>,
     /// The 99th percentile of the latency of the answers.

@@ -43,7 +43,7 @@ struct Hints {
 }
 
 #[derive(Deserialize, Default)]
-pub(crate) struct Parts<'a> {
+pub(crate) struct ToolParts<'a> {
     #[serde(borrow, default)]
     name: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -70,7 +70,7 @@ impl ServerTool {
         server: &Arc<str>,
         json: Bytes,
     ) -> Result<Self, (Option<String>, &'static str)> {
-        let parts: Parts<'_> = serde_json::from_slice(&json)
+        let parts: ToolParts<'_> = serde_json::from_slice(&json)
             .map_err(|_| (None, "it is not an object as it should be"))?;
         let raw_name = as_text(parts.name).filter(|name| !name.is_empty());
         let raw_name = raw_name.ok_or((None, "it has no name"))?;
@@ -100,7 +100,7 @@ impl ServerTool {
         Ok(tool)
     }
 
-    pub(crate) fn parts(&self) -> Parts<'_> {
+    pub(crate) fn parts(&self) -> ToolParts<'_> {
         serde_json::from_slice(&self.json).unwrap_or_default()
     }
 

@@ -1,13 +1,11 @@
 //! Owns the transports to a server: bytes in, bytes out. It knows where a message begins and ends and which message
 //! expects an answer, and nothing else of the protocol; `session` interprets the bytes. The interface of a transport is
-//! in `transport`; each transport has its own file and its line in the list below.
+//! in `transport`, that of its session in `inbound`; each transport has its own file and its line in the list below.
 //! Invariant: nothing is delivered after [`Inbound::closed`]; code outside of this module does not depend on the
 //! transport of a wire.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-
-use bytes::Bytes;
 
 use crate::config::Limits;
 use crate::error::{Error, Result, Stage};
@@ -15,33 +13,18 @@ use crate::mailbox::Mailbox;
 use crate::redact::Mask;
 use crate::resolve::Resolved;
 
-pub(crate) mod http;
+mod http;
+mod inbound;
+mod network;
+mod outgoing;
 mod stdio;
 mod transport;
+mod websocket;
 
-pub(crate) use stdio::Unread;
+pub(crate) use inbound::{Inbound, Loss, UnreadRequests};
+pub(crate) use outgoing::OutgoingMessage;
 pub(crate) use transport::Endpoint;
 use transport::Transport;
-
-/// Where a wire delivers. Called from the reading thread; must not block.
-pub(crate) trait Inbound: Send + Sync {
-    /// One complete message.
-    fn message(&self, message: Bytes);
-    /// A message from the exchange of request `asked`: without an id, it belongs to that request.
-    fn message_for(&self, asked: u64, message: Bytes);
-    /// A message exceeded the limit; these are its first and last bytes.
-    fn oversized(&self, head: &[u8], tail: &[u8]);
-    /// Whether an answer to this request is still expected.
-    fn expects(&self, id: u64) -> bool;
-    /// This request will get no answer.
-    fn unanswered(&self, id: u64, error: Error);
-    /// The condition of the link as a whole. Requests in flight still end with their own outcome.
-    fn lost(&self, error: Error, loss: Loss);
-    /// Whether any request is pending.
-    fn awaits_answers(&self) -> bool;
-    /// The wire has ended; `unread` tells which requests were never read, if that is known.
-    fn closed(&self, error: Error, unread: Option<&Unread>);
-}
 
 /// A text without the byte order mark that some servers send first.
 pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
@@ -52,17 +35,6 @@ pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
 /// string.
 pub(crate) fn our_number(json: &str) -> Option<u64> {
     json.trim_matches('"').parse().ok()
-}
-
-/// What is known of a failed link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
-    /// The server cannot be reached.
-    Gone,
-    /// The server has forgotten our session.
-    Expired,
-    /// The server is reachable but does not work; only a probe can tell more.
-    Doubtful,
 }
 
 /// When bytes are sent.
@@ -92,9 +64,9 @@ macro_rules! transports {
 
         impl Wire {
             /// Starts or dials the server.
-            pub(crate) fn open(resolved: Resolved, limits: &Limits) -> Result<Wire> {
+            pub(crate) async fn open(resolved: Resolved, limits: &Limits) -> Result<Wire> {
                 Ok(match resolved {
-                    $(Resolved::$name(target) => Wire::$name(<$transport>::open(target, limits)?),)*
+                    $(Resolved::$name(target) => Wire::$name(<$transport>::open(target, limits).await?),)*
                 })
             }
 
@@ -139,8 +111,9 @@ macro_rules! transports {
 }
 
 transports! {
-    Stdio(stdio::Pipe),
+    Stdio(stdio::StdioLink),
     Http(http::HttpLink),
+    WebSocket(websocket::WebSocketLink),
 }
 
 /// What every transport does; see [`Transport`].
@@ -149,19 +122,24 @@ impl Wire {
         each!(self, link => link.deliver_to(inbound));
     }
 
-    pub(crate) fn send(&self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
+    pub(crate) fn send(
+        &self,
+        message: OutgoingMessage,
+        id: Option<u64>,
+        flush: Flush,
+    ) -> Result<()> {
         each!(self, link => link.send(message, id, flush))
     }
 
-    pub(crate) fn send_control(&self, message: Vec<u8>, id: u64) -> Result<()> {
+    pub(crate) fn send_control(&self, message: OutgoingMessage, id: u64) -> Result<()> {
         each!(self, link => link.send_control(message, id))
     }
 
-    pub(crate) fn send_reply(&self, message: Vec<u8>, limits: &Limits) -> bool {
+    pub(crate) fn send_reply(&self, message: OutgoingMessage, limits: &Limits) -> bool {
         each!(self, link => link.send_reply(message, limits))
     }
 
-    pub(crate) async fn send_and_confirm(&self, message: Vec<u8>) -> Result<()> {
+    pub(crate) async fn send_and_confirm(&self, message: OutgoingMessage) -> Result<()> {
         each!(self, link => link.send_and_confirm(message).await)
     }
 

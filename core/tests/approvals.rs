@@ -23,7 +23,7 @@ fn asking(on_approval: OnApproval) -> ManagerOptions {
     apart().on_approval(on_approval)
 }
 
-/// Approves late: notifies the first when it is asked, and waits for the second.
+/// Approves late: notifies the first `Notify` when it is asked, then waits for the second.
 fn late_yes() -> (OnApproval, Arc<Notify>, Arc<Notify>) {
     let (asked, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (tell, gate) = (asked.clone(), go.clone());
@@ -301,7 +301,7 @@ async fn a_tool_that_is_read_only_no_longer_is_not_sent_again_nor_asked_about() 
     let pid = rustix::process::Pid::from_raw(manager.status()[0].pid.unwrap() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let error = waiting.await.unwrap_err();
-    // It may have run the first time, and nobody confirms any more that a second run is harmless.
+    // It may have run the first time, and its tool no longer declares that a second run is harmless.
     assert_eq!((error.code(), error.executed()), ("CONNECTION_LOST", Some(Executed::Unknown)));
     assert_eq!(asked.load(Ordering::SeqCst), 0);
     assert_eq!(journal.entries().iter().filter(|entry| received(entry)).count(), 1);

@@ -18,7 +18,7 @@ fn mcpool(args: &[&str]) -> Ran {
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(MCPOOL);
     command.args(args).stdin(Stdio::null());
-    // Isolated from the home of whoever runs the tests.
+    // Isolated from the home of the user who runs the tests.
     let home = concat!(env!("CARGO_TARGET_TMPDIR"), "/cli-home");
     std::fs::create_dir_all(home).unwrap();
     command.current_dir(home).env_clear().env("HOME", home);

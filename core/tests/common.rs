@@ -48,14 +48,22 @@ pub(crate) async fn call(
     manager.call_tool("s", tool, arguments, CallOptions::default()).await
 }
 
-/// A fixture over HTTP that is ended on drop.
+/// A fixture over a network that is ended on drop.
 pub(crate) struct Web(Child);
 
 impl Web {
-    /// Starts it with these knobs; returns its URL too.
+    /// Starts it over HTTP with these knobs; returns its URL too.
     pub(crate) fn start<'a>(knobs: impl IntoIterator<Item = &'a str>) -> (Web, String) {
+        Web::start_over("http", knobs)
+    }
+
+    /// Starts it over this transport; returns its URL too.
+    pub(crate) fn start_over<'a>(
+        transport: &str,
+        knobs: impl IntoIterator<Item = &'a str>,
+    ) -> (Web, String) {
         let mut child = Command::new(fixture())
-            .arg("http")
+            .arg(transport)
             .args(knobs)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

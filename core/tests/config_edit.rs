@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mcpool::Config;
-use mcpool::config::{Place, add, disable, remove, update};
+use mcpool::config::{EditTarget, add, disable, remove, update};
 use serde_json::json;
 
 const FILE: &str = "MCPOOL_TEST_EDIT_FILE";
@@ -35,9 +35,9 @@ fn writer(test: &str, file: &Path, number: usize) -> Child {
         .unwrap()
 }
 
-fn as_writer() -> Option<(Place, usize)> {
+fn as_writer() -> Option<(EditTarget, usize)> {
     let number = std::env::var(WRITER).ok()?.parse().ok()?;
-    Some((Place::file(PathBuf::from(std::env::var_os(FILE)?)), number))
+    Some((EditTarget::file(PathBuf::from(std::env::var_os(FILE)?)), number))
 }
 
 fn names(file: &Path) -> Vec<String> {
@@ -53,10 +53,10 @@ fn listing(directory: &Path) -> Vec<String> {
 
 #[test]
 fn many_processes_adding_at_once_lose_nothing() {
-    if let Some((place, number)) = as_writer() {
+    if let Some((target, number)) = as_writer() {
         for server in 0..SERVERS {
             let definition = json!({"command": "x", "args": [number.to_string(), "é # \"'"]});
-            add(&place, &format!("s{number}-{server}"), definition).unwrap();
+            add(&target, &format!("s{number}-{server}"), definition).unwrap();
         }
         return;
     }
@@ -85,10 +85,10 @@ fn many_processes_adding_at_once_lose_nothing() {
 
 #[test]
 fn a_writer_that_is_killed_leaves_the_old_file_or_the_new_one() {
-    if let Some((place, _)) = as_writer() {
+    if let Some((target, _)) = as_writer() {
         for round in 0.. {
             let args: Vec<String> = (0..500).map(|n| format!("{round} {n}")).collect();
-            update(&place, "first", json!({"args": args})).unwrap();
+            update(&target, "first", json!({"args": args})).unwrap();
         }
     }
     let mut rng = fastrand::Rng::with_seed(5);
@@ -111,7 +111,7 @@ fn a_writer_that_is_killed_leaves_the_old_file_or_the_new_one() {
                 .collect();
             assert!(rounds.len() <= 1, "one round at a time: {rounds:?}");
         }
-        disable(&Place::file(&file), "first").unwrap();
+        disable(&EditTarget::file(&file), "first").unwrap();
         assert_eq!(listing(directory.path()), [*name], "the next writer clears up");
     }
 }
@@ -121,14 +121,14 @@ fn a_new_file_is_the_users_alone_and_an_old_one_keeps_its_mode() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("new/mcp.json");
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
-    add(&Place::file(&file), "a", json!({"command": "x"})).unwrap();
+    add(&EditTarget::file(&file), "a", json!({"command": "x"})).unwrap();
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
     for kept in [0o644, 0o600, 0o640] {
         std::fs::set_permissions(&file, PermissionsExt::from_mode(kept)).unwrap();
-        disable(&Place::file(&file), "a").unwrap();
+        disable(&EditTarget::file(&file), "a").unwrap();
         assert_eq!(mode(&file), kept);
-        remove(&Place::file(&file), "a").unwrap();
-        add(&Place::file(&file), "a", json!({"command": "x"})).unwrap();
+        remove(&EditTarget::file(&file), "a").unwrap();
+        add(&EditTarget::file(&file), "a", json!({"command": "x"})).unwrap();
         assert_eq!(mode(&file), kept);
     }
 }
@@ -139,13 +139,13 @@ fn a_link_stays_and_what_it_leads_to_is_changed() {
     let (link, linked) =
         (directory.path().join("mcp.json"), directory.path().join("dotfiles/real.json"));
     symlink("dotfiles/real.json", &link).unwrap();
-    add(&Place::file(&link), "a", json!({"command": "x"})).unwrap();
-    add(&Place::file(&link), "b", json!({"command": "x"})).unwrap();
+    add(&EditTarget::file(&link), "a", json!({"command": "x"})).unwrap();
+    add(&EditTarget::file(&link), "b", json!({"command": "x"})).unwrap();
     assert!(link.is_symlink() && !linked.is_symlink());
     assert_eq!(names(&linked), ["a", "b"]);
     let ring = directory.path().join("ring.json");
     symlink(&ring, &ring).unwrap();
-    let error = add(&Place::file(&ring), "a", json!({"command": "x"})).unwrap_err();
+    let error = add(&EditTarget::file(&ring), "a", json!({"command": "x"})).unwrap_err();
     assert_eq!(error.code(), "CONFIG_IO");
     assert!(error.message().contains("loop"), "{error}");
 }
@@ -161,11 +161,11 @@ fn descriptors_of(path: &Path) -> usize {
 #[test]
 fn a_lock_that_somebody_holds_is_waited_for_and_not_for_ever() {
     let directory = tempfile::tempdir().unwrap();
-    let place = Place::file(directory.path().join("mcp.json"));
+    let target = EditTarget::file(directory.path().join("mcp.json"));
     let held = std::fs::File::open(directory.path()).unwrap();
     held.lock().unwrap();
     std::thread::scope(|scope| {
-        let adding = scope.spawn(|| add(&place, "a", json!({"command": "x"})));
+        let adding = scope.spawn(|| add(&target, "a", json!({"command": "x"})));
         // The file is not there before the lock is free, however long that takes.
         let deadline = Instant::now() + Duration::from_secs(60);
         while descriptors_of(directory.path()) < 2 && Instant::now() < deadline {
@@ -177,7 +177,7 @@ fn a_lock_that_somebody_holds_is_waited_for_and_not_for_ever() {
         adding.join().unwrap().unwrap();
     });
     held.lock().unwrap();
-    let error = add(&place, "b", json!({"command": "x"})).unwrap_err();
+    let error = add(&target, "b", json!({"command": "x"})).unwrap_err();
     assert_eq!(error.code(), "CONFIG_IO");
     assert!(error.message().contains("another process"), "{error}");
 }
@@ -188,7 +188,7 @@ fn what_cannot_be_written_is_an_error_that_names_the_file() {
     let cases =
         [directory.path().to_owned(), PathBuf::from("/proc/mcp.json"), PathBuf::from("/dev/null")];
     for path in cases {
-        let error = add(&Place::file(&path), "a", json!({"command": "x"})).unwrap_err();
+        let error = add(&EditTarget::file(&path), "a", json!({"command": "x"})).unwrap_err();
         assert_eq!(error.code(), "CONFIG_IO");
         assert!(error.message().contains(&path.display().to_string()), "{error}");
     }
@@ -202,14 +202,14 @@ fn a_scope_means_the_file_that_is_there() {
         Some(home.path().into()),
         Some(mcpool::Platform::Linux),
     );
-    let user = Place { host_env: host_env.clone(), ..Place::default() };
+    let user = EditTarget { host_env: host_env.clone(), ..EditTarget::default() };
     let edited = add(&user, "a", json!({"command": "x"})).unwrap();
     assert_eq!(edited.path, home.path().join("config/mcpool/mcp.json"));
-    let project = Place {
+    let project = EditTarget {
         scope: mcpool::config::EditScope::Project,
         cwd: Some(home.path().join("work")),
         host_env,
-        ..Place::default()
+        ..EditTarget::default()
     };
     std::fs::create_dir_all(home.path().join("work/.mcpool")).unwrap();
     std::fs::write(home.path().join("work/.mcpool/mcp.toml"), "").unwrap();

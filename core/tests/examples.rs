@@ -1,4 +1,4 @@
-//! The programs of `core/examples` do what they say; the soak has a test of its own, `storm`.
+//! Runs the programs of `core/examples`. The soak has its own test, `storm`.
 
 #[path = "../examples/parallel_calls.rs"]
 #[allow(dead_code)]

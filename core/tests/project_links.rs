@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mcpool::config::{EditScope, Place, add, disable, enable, hide, remove, unhide, update};
+use mcpool::config::{EditScope, EditTarget, add, disable, enable, hide, remove, unhide, update};
 use mcpool::{Error, HostEnv};
 use serde_json::json;
 use tempfile::TempDir;
@@ -35,8 +35,12 @@ impl World {
         symlink(target, link).unwrap();
     }
 
-    fn project(&self) -> Place {
-        Place { scope: EditScope::Project, cwd: Some(self.at("project")), ..Place::default() }
+    fn project(&self) -> EditTarget {
+        EditTarget {
+            scope: EditScope::Project,
+            cwd: Some(self.at("project")),
+            ..EditTarget::default()
+        }
     }
 
     /// Everything outside of the project, with its content.
@@ -71,16 +75,16 @@ const LEAVING: &[(&[(&str, &str)], &str)] = &[
     ),
 ];
 
-type Verb = fn(&Place) -> Result<mcpool::config::Edited, Error>;
+type Verb = fn(&EditTarget) -> Result<mcpool::config::Edited, Error>;
 
 const VERBS: &[Verb] = &[
-    |place| add(place, "new", json!({"command": "x"})),
-    |place| remove(place, "a"),
-    |place| update(place, "a", json!({"command": "y"})),
-    |place| enable(place, "a"),
-    |place| disable(place, "a"),
-    |place| hide(place, "c"),
-    |place| unhide(place, "b"),
+    |target| add(target, "new", json!({"command": "x"})),
+    |target| remove(target, "a"),
+    |target| update(target, "a", json!({"command": "y"})),
+    |target| enable(target, "a"),
+    |target| disable(target, "a"),
+    |target| hide(target, "c"),
+    |target| unhide(target, "b"),
 ];
 
 #[test]
@@ -107,18 +111,19 @@ fn links_that_stay_or_were_named_are_followed() {
     world.link("project/.mcpool", "conf");
     world.link("project/conf/mcp.json", "../shared/new/mcp.json");
     world.link("way", "project");
-    let by_link = Place { cwd: Some(world.at("way")), ..world.project() };
+    let by_link = EditTarget { cwd: Some(world.at("way")), ..world.project() };
     add(&by_link, "inside", json!({"command": "x"})).unwrap();
     let written = std::fs::read_to_string(world.at("project/shared/new/mcp.json")).unwrap();
     assert!(written.contains("inside"));
 
     world.link("project/named.json", "../home/mcp.json");
-    add(&Place::file(world.at("project/named.json")), "named", json!({"command": "x"})).unwrap();
+    add(&EditTarget::file(world.at("project/named.json")), "named", json!({"command": "x"}))
+        .unwrap();
     assert!(std::fs::read_to_string(world.at("home/mcp.json")).unwrap().contains("named"));
 
     world.link("user/.config/mcpool", "../../home");
     let host_env = HostEnv::new(Some(Default::default()), Some(world.at("user")), None);
-    let own = Place { host_env, ..Place::default() };
+    let own = EditTarget { host_env, ..EditTarget::default() };
     add(&own, "own", json!({"command": "x"})).unwrap();
     assert!(std::fs::read_to_string(world.at("home/mcp.json")).unwrap().contains("own"));
 }

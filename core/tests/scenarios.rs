@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Trial};
-use serde_json::json;
+use serde_json::{Value, json};
 
 mod common;
+#[path = "scenarios/fixtures.rs"]
+mod fixtures;
 #[path = "scenarios/matching.rs"]
 mod matching;
 #[path = "scenarios/place.rs"]
@@ -33,14 +35,38 @@ fn main() {
         .collect();
     files.sort();
     assert!(!files.is_empty(), "there are no scenarios");
-    let trials = files.into_iter().map(|file| {
-        let name = file.file_stem().expect("a file has a name").to_string_lossy().into_owned();
-        Trial::test(name, move || runner::run(&root(), &file).map_err(Into::into))
-    });
+    let trials = files.iter().flat_map(|file| trials(file));
     let refused = Trial::test("a_step_that_is_not_in_the_table_is_refused", || {
         refused_steps().map_err(Into::into)
     });
-    libtest_mimic::run(&arguments, trials.chain([refused]).collect()).exit();
+    let named = "a_fixture_runs_over_the_transport_that_it_names";
+    let named = Trial::test(named, move || {
+        runner::run(&root(), named, &every_transport(), None).map_err(Into::into)
+    });
+    libtest_mimic::run(&arguments, trials.chain([refused, named]).collect()).exit();
+}
+
+/// One trial, or one for each transport of the scenario.
+fn trials(file: &Path) -> Vec<Trial> {
+    let name = file.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+    let text = std::fs::read_to_string(file).expect("a readable file");
+    let scenario: Value = match serde_json::from_str(&text) {
+        Ok(scenario) => scenario,
+        Err(error) => return vec![Trial::test(name, move || Err(error.into()))],
+    };
+    let trial = |name: String, variant: Option<&str>| {
+        let (label, scenario) = (name.clone(), scenario.clone());
+        let variant = variant.map(str::to_owned);
+        Trial::test(name, move || {
+            runner::run(&root(), &label, &scenario, variant.as_deref()).map_err(Into::into)
+        })
+    };
+    let variants: Vec<&str> = steps::variants(&scenario).collect();
+    if variants.is_empty() {
+        return vec![trial(name, None)];
+    }
+    let named = variants.iter().map(|variant| (format!("{name}[{variant}]"), Some(*variant)));
+    named.map(|(name, variant)| trial(name, variant)).collect()
 }
 
 fn refused_steps() -> Result<(), String> {
@@ -56,5 +82,30 @@ fn refused_steps() -> Result<(), String> {
             return Err(format!("{step} was accepted"));
         }
     }
+    for transports in [json!(["pigeon"]), json!([])] {
+        let scenario = json!({"about": "x", "spec": [], "steps": [], "transports": transports});
+        if steps::check_scenario(&scenario).is_ok() {
+            return Err(format!("the transports {transports} were accepted"));
+        }
+    }
     Ok(())
+}
+
+/// A scenario that ends and starts a fixture of each kind.
+fn every_transport() -> Value {
+    let ended = ["plain", "http", "sse", "websocket"];
+    let steps = ended.iter().flat_map(|name| {
+        let verbs = ["end_fixture", "start_fixture", "end_fixture"];
+        verbs.map(|verb| json!({"do": verb, "fixture": name}))
+    });
+    let connected = json!({"do": "connect_all", "expect": {"connected": ["a", "b"]}});
+    json!({
+        "about": "x",
+        "spec": [],
+        "fixtures": {
+            "plain": [], "stdio": ["stdio"], "http": ["http"], "sse": ["sse"], "websocket": ["websocket"]
+        },
+        "config": {"mcpServers": {"a": "${stdio:server}", "b": "${http:server}"}},
+        "steps": std::iter::once(connected).chain(steps).collect::<Vec<_>>(),
+    })
 }

@@ -1,4 +1,5 @@
-//! Five hundred tools of real servers, and fifty needs in other words: the right tool is among the first five.
+//! Search over five hundred tools of real servers: for fifty needs in other words, the right tool is among the first
+//! five.
 
 #![allow(clippy::print_stderr, reason = "the misses are what one wants to see")]
 

@@ -2,35 +2,17 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "raw/sockets.rs"]
+mod counting;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use common::{Journal, Web, call, manager, until};
+use counting::sockets;
 use mcpool::{Arguments, CallOptions, Executed, Manager};
 use serde_json::json;
-
-/// The number of this process's sockets to the port of `url`.
-fn sockets(url: &str) -> usize {
-    let port: u16 = url.rsplit(':').next().unwrap().split('/').next().unwrap().parse().unwrap();
-    let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
-    let ours: HashSet<String> = links
-        .filter_map(|entry| std::fs::read_link(entry.path()).ok())
-        .filter_map(|link| {
-            Some(link.to_str()?.strip_prefix("socket:[")?.trim_end_matches(']').to_owned())
-        })
-        .collect();
-    let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
-    let remote = format!(":{port:04X}");
-    table
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        .filter(|fields| fields.get(2).is_some_and(|peer| peer.ends_with(&remote)))
-        .filter(|fields| fields.get(9).is_some_and(|inode| ours.contains(*inode)))
-        .count()
-}
 
 async fn call_at_once(manager: &Arc<Manager>, server: &'static str, calls: usize, ms: u64) {
     let calls: Vec<_> = (0..calls)

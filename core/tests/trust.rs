@@ -437,7 +437,7 @@ async fn a_yes_is_to_what_was_shown() {
     std::fs::write(&vars, "WHAT=hostile").unwrap();
     let (trust, asked) = asking(true, None);
     let manager = site.manager(trust).await;
-    // When it would be shown the file is harmless, but when it was found it was not.
+    // The file is harmless when the question is made, but was not when it was found.
     std::fs::write(&vars, "WHAT=harmless").unwrap();
     assert_eq!(manager.connect_all().await.unwrap().blocked, ["s"]);
     assert_eq!(asked.load(Ordering::SeqCst), 0);
@@ -493,5 +493,17 @@ async fn trust_in_a_bridge_is_trust_in_its_direct_way() {
         .host_env(site.host_env.clone());
     let manager = Manager::discover(discover, apart()).await.unwrap();
     assert_eq!(manager.connect_all().await.unwrap().connected, ["s"]);
+    manager.close().await;
+}
+
+#[tokio::test]
+async fn the_callback_is_asked_about_tls_files_at_a_public_address() {
+    let tls = json!({"ca": "ca.pem"});
+    let site = Site::new(json!({"s": {"url": "https://public.example/", "tls": tls}}));
+    let (trust, asked) = asking(false, None);
+    let manager = site.manager(trust).await;
+    let report = manager.connect_all().await.unwrap();
+    assert_eq!(report.blocked, ["s"], "{report:?}");
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
     manager.close().await;
 }

@@ -41,6 +41,7 @@ class Module:
         self.tree = ast.parse(self.path.read_text())
         self.definitions: dict[str, Definition] = {}
         self.imports: dict[str, tuple[str, str]] = {}
+        self.added_exports: list[str] = []
         self._read(self.tree.body)
 
     def _read(self, body: list[ast.stmt]) -> None:
@@ -50,9 +51,14 @@ class Module:
                     self.definitions.setdefault(node.name, node)
                 case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
                     self.definitions.setdefault(name, node)
+                case ast.ImportFrom(names=[ast.alias(name="*")]):
+                    where = self._absolute(node)
+                    self.imports.update({name: (where, name) for name in module(where).exported()})
                 case ast.ImportFrom():
                     for alias in node.names:
                         self.imports[alias.asname or alias.name] = (self._absolute(node), alias.name)
+                case ast.AugAssign(target=ast.Name(id="__all__")):
+                    self.added_exports += ast.literal_eval(node.value)
                 case ast.If(test=ast.Name(id="TYPE_CHECKING")):
                     self._read(node.body)
 
@@ -68,7 +74,7 @@ class Module:
         """What the module offers: its `__all__`, or all that has no underscore."""
         listed = self.definitions.get("__all__")
         if isinstance(listed, ast.Assign):
-            return [str(name) for name in ast.literal_eval(listed.value)]
+            return sorted([*(str(name) for name in ast.literal_eval(listed.value)), *self.added_exports])
         return [name for name in self.definitions if not name.startswith("_")]
 
 

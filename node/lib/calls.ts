@@ -1,7 +1,16 @@
 // Owns passing a call to the core, and cancelling it.
-import type { NativeManager } from '../native.js';
-import { InvalidArgumentsError } from './errors.js';
-import { type Answering, bridge, cancel, enter, throwLater, type Waiting, withdraw } from './post.js';
+import { checkCallOption, type NativeManager } from '../native.js';
+import {
+  addWaiter,
+  bridge,
+  cancel,
+  type OnQuestion,
+  removeWaiter,
+  throwLater,
+  type Waiting,
+} from './bridge.js';
+import { InvalidArgumentsError, restoring, thrownText } from './errors.js';
+import { CALL_OPTIONS, type CallOptions } from './options.js';
 import type { ToolResult } from './result.js';
 import { begin } from './telemetry.js';
 
@@ -17,22 +26,15 @@ export interface Progress {
  * `readOnlyHint` or `idempotentHint` (`safe`). A call that provably was never sent or never read is always sent
  * again.
  */
-export type Retry = 'never' | 'safe';
+export type Retry = NonNullable<CallOptions['retry']>;
 
-/** Options of one call. */
-export interface CallOptions {
-  /** Overrides the server's `toolTimeout`: how long the server may be silent. Progress restarts it. */
-  timeoutMs?: number | undefined;
-  /** The total time limit of the call, whatever the progress. */
-  maxTotalTimeoutMs?: number | undefined;
-  /** Overrides which calls the manager sends again after a lost connection. */
-  retry?: Retry | undefined;
+/** Gets the progress of a call. */
+export type OnProgress = (progress: Progress) => void;
+
+/** Work that can be cancelled. */
+export interface Cancellable {
   /** Cancels the call and notifies the server. */
   signal?: AbortSignal | undefined;
-  /** Asks the server for progress. */
-  onProgress?: ((progress: Progress) => void) | undefined;
-  /** Becomes the request's `_meta`. */
-  meta?: Record<string, unknown> | undefined;
 }
 
 /** A call's arguments, by name. */
@@ -45,7 +47,7 @@ export interface Caller {
   readonly manager: NativeManager;
   /** The manager's `submit`, got once. */
   readonly submit: Submit;
-  readonly asked: Answering;
+  readonly onQuestion: OnQuestion;
 }
 
 const flush = () => bridge().flush();
@@ -60,22 +62,22 @@ export function call(
 ): Promise<ToolResult> {
   const span = begin(caller.manager, server, tool);
   if (span === undefined) return send(caller, server, tool, args, options);
-  return span.follow(send(caller, server, tool, args, carrying(span.carrier(), options)));
+  return span.follow(send(caller, server, tool, args, withCarrier(span.carrier(), options)));
 }
 
 /** The options with a meta that carries the span; the caller's keys take precedence. */
-function carrying(
+function withCarrier(
   carrier: Record<string, unknown>,
   options: CallOptions | undefined,
 ): CallOptions | undefined {
   const meta = options?.meta;
-  // The core refuses what is not a plain object.
-  const usable = meta === undefined || isPlain(meta);
+  // What is not a plain object is refused.
+  const usable = (options === undefined || isOptions(options)) && (meta === undefined || isPlain(meta));
   return usable && Object.keys(carrier).length > 0 ? { ...options, meta: { ...carrier, ...meta } } : options;
 }
 
 function send(
-  { submit, asked }: Caller,
+  { submit, onQuestion }: Caller,
   server: string | undefined,
   tool: string,
   args: Arguments | undefined,
@@ -84,9 +86,9 @@ function send(
   return new Promise((resolve, reject) => {
     const json = args === undefined ? undefined : write(args, 'arguments');
     // The function keeps its manager alive while its calls are in progress.
-    const waiter = { resolve, reject, owner: submit, asked } as Waiting;
-    if (options) return callWith(submit, server, tool, json, options, waiter);
-    if (submit(enter(waiter), server, tool, json)) queueMicrotask(flush);
+    const waiter = { resolve, reject, owner: submit, onQuestion } as Waiting;
+    if (options != null) return callWith(submit, server, tool, json, options, waiter);
+    if (submit(addWaiter(waiter), server, tool, json)) queueMicrotask(flush);
   });
 }
 
@@ -98,31 +100,57 @@ function callWith(
   options: CallOptions,
   waiter: Waiting,
 ): void {
-  const { timeoutMs, maxTotalTimeoutMs, retry, signal, onProgress, meta } = options;
+  checkOptions(options);
+  const { signal, onProgress } = options;
   if (signal?.aborted) throw aborted(signal);
   if (signal && typeof signal.addEventListener !== 'function') {
     throw new InvalidArgumentsError('The signal of a call must be an AbortSignal', { executed: 'no' });
   }
-  const limit = timeoutMs === undefined ? undefined : Number(timeoutMs);
-  const wall = maxTotalTimeoutMs === undefined ? undefined : Number(maxTotalTimeoutMs);
-  const again = retry === undefined ? undefined : String(retry);
-  const metaJson = meta === undefined ? undefined : write(meta, 'meta');
-  if (onProgress) waiter.told = (progress) => tell(onProgress, progress);
-  const key = enter(waiter);
+  const given = optionPairs(options);
+  const wantsProgress = typeof onProgress === 'function';
+  if (wantsProgress) waiter.onProgress = (progress) => reportProgress(onProgress, progress);
+  const key = addWaiter(waiter);
   try {
-    const told = onProgress !== undefined;
-    const wantsFlush = submit(key, server, tool, json, limit, told, metaJson, wall, again);
-    if (wantsFlush) queueMicrotask(flush);
+    if (submit(key, server, tool, json, wantsProgress, ...given)) queueMicrotask(flush);
   } catch (error) {
-    withdraw(key);
+    removeWaiter(key);
     throw error;
   }
   if (signal) {
-    waiter.leave = onAbort(signal, () => {
+    waiter.onSettled = onAbort(signal, () => {
       cancel(key);
       waiter.reject(aborted(signal));
     });
   }
+}
+
+const NAMES: ReadonlySet<string> = new Set([...CALL_OPTIONS, 'signal']);
+
+function checkOptions(options: CallOptions): void {
+  if (!isOptions(options)) {
+    const text = 'The options of a call must be an object with names and values';
+    throw new InvalidArgumentsError(text, { executed: 'no' });
+  }
+  for (const name in options) {
+    const isUnknown = !NAMES.has(name) && options[name as keyof CallOptions] !== undefined;
+    if (isUnknown) restoring(() => checkCallOption(name));
+  }
+}
+
+const isOptions = (options: unknown) => typeof options === 'object' && !Array.isArray(options);
+
+/** Each given option as its place in the table and its value: a number as it is, anything else as JSON. */
+function optionPairs(options: CallOptions): (number | string)[] {
+  const given: (number | string)[] = [];
+  for (let place = 0; place < CALL_OPTIONS.length; place++) {
+    const name = CALL_OPTIONS[place] as (typeof CALL_OPTIONS)[number];
+    const value: unknown = options[name];
+    if (value === undefined || value === null) continue;
+    // A function stays here; the core only learns that there is one.
+    if (name === 'onProgress' && typeof value === 'function') continue;
+    given.push(place, typeof value === 'number' ? value : write(value, name));
+  }
+  return given;
 }
 
 interface Watch {
@@ -155,7 +183,7 @@ function watch(signal: AbortSignal): Watch {
   return watch;
 }
 
-function tell(onProgress: (progress: Progress) => void, json: string): void {
+function reportProgress(onProgress: OnProgress, json: string): void {
   const { progress, total, message } = JSON.parse(json);
   try {
     onProgress({ progress, ...(total !== null && { total }), ...(message !== null && { message }) });
@@ -170,13 +198,14 @@ function aborted(signal: AbortSignal): Error {
   return Object.assign(new DOMException('The call was aborted', 'AbortError'), { cause: reason });
 }
 
-/** The JSON of a plain object. The core refuses anything else. */
-function write(value: object, what: string): string {
+/** The JSON of a value. The core refuses objects that are not plain. */
+function write(value: unknown, what: string): string {
   try {
-    return isPlain(value) ? JSON.stringify(value) : 'null';
+    const json = typeof value !== 'object' || isPlain(value) ? JSON.stringify(value) : undefined;
+    return json ?? 'null';
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new InvalidArgumentsError(`The ${what} cannot become JSON: ${why}`, { executed: 'no', cause });
+    const text = `The ${what} cannot become JSON: ${thrownText(cause)}`;
+    throw new InvalidArgumentsError(text, { executed: 'no', cause });
   }
 }
 

@@ -1,20 +1,10 @@
 // Owns changing config files: one server at a time; the rest of the file stays unchanged.
 import * as native from '../native.js';
-import type { HostEnv } from './host-env.js';
-import { ask, bridge } from './post.js';
+import { bridge, runVerb } from './bridge.js';
+import { restoring } from './errors.js';
+import type { EditOptions } from './options.js';
 import type { ServerConfig } from './server-config.js';
-import { restoringWrite, withPaths, write } from './shape.js';
-
-/** The file to change. */
-export interface EditOptions {
-  /** Without a file: the user's, which is the default, or the project's. */
-  scope?: 'user' | 'project' | undefined;
-  /** This file; its extension tells the format. */
-  file?: string | URL | undefined;
-  /** The project's directory; the process's working directory when left out. */
-  cwd?: string | URL | undefined;
-  hostEnv?: HostEnv | undefined;
-}
+import { write, writeOptions } from './shape.js';
 
 /** The outcome of a change. */
 export interface Edited {
@@ -70,11 +60,10 @@ export type Changes = { [Field in keyof ServerConfig]?: ServerConfig[Field] | nu
 function edit(verb: string, name: string, options: EditOptions, definition?: object): Promise<Edited> {
   const start = (key: number) => {
     const json = definition === undefined ? undefined : write('definition', definition);
-    restoringWrite(withPaths(options, 'file', 'cwd'), (at) =>
-      bridge().edit(key, verb, at, String(name), json),
-    );
+    const at = writeOptions(options);
+    restoring(() => bridge().edit(key, verb, at, String(name), json));
   };
-  return ask(start, JSON.parse);
+  return runVerb(start, JSON.parse);
 }
 
 /** Changing config files: the user's own, a project's, or any other, one server at a time. */

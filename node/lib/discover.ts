@@ -1,9 +1,10 @@
 // Owns the result of discovery.
+
+import { bridge, runVerb } from './bridge.js';
 import { type McpoolError, restore, restoring, type SentError } from './errors.js';
 import type { DiscoverOptions } from './options.js';
-import { ask, bridge } from './post.js';
 import { Secret } from './secret.js';
-import { shape, withPaths, write } from './shape.js';
+import { shape, writeOptions } from './shape.js';
 import type { Source } from './status.js';
 
 /** A discovered server. Either `config` and `enabled` are set, or `error`. */
@@ -70,10 +71,10 @@ export interface Discovery {
 /** Finds the servers that are configured on this machine. Reads files, starts nothing. */
 export function discover(options: DiscoverOptions = {}): Promise<Discovery> {
   const verb = (key: number) => {
-    const json = write('options', withPaths(options, 'cwd'));
+    const json = writeOptions(options);
     restoring(() => bridge().discover(key, json));
   };
-  return ask(verb, readDiscovery);
+  return runVerb(verb, readDiscovery);
 }
 
 interface SentServer {

@@ -1,42 +1,18 @@
 // The same module for `import`, so that there is one set of classes.
 // The values are listed one by one; otherwise the markers of a CommonJS module would be exported too.
 
+export * from './error-classes.mjs';
 export type * from './index.js';
 export {
-  AuthFailedError,
-  AuthRequiredError,
-  ClosedError,
-  ConfigConflictError,
-  ConfigInvalidError,
-  ConfigIoError,
-  ConnectFailedError,
-  ConnectionLostError,
-  ConnectTimeoutError,
   config,
-  DiscoveryFailedError,
   discover,
-  HandshakeFailedError,
-  InvalidArgumentsError,
-  LimitExceededError,
   Manager,
-  McpoolError,
-  NotApprovedError,
   Pool,
-  ProtocolError,
-  RestartFailedError,
-  RestartInProgressError,
   Secret,
-  ServerDisabledError,
-  ServerNotFoundError,
   Tool,
-  ToolFailedError,
   ToolOutput,
-  ToolRejectedError,
   ToolResult,
-  ToolTimeoutError,
-  ToolUnavailableError,
   trust,
   trusted,
-  UntrustedError,
   untrust,
 } from './index.js';

@@ -1,7 +1,7 @@
 // Owns the stream of events and the listeners fed from one.
 import type { NativeEvents } from '../native.js';
+import { type OnQuestion, startVerb, throwLater } from './bridge.js';
 import type { McpoolError } from './errors.js';
-import { type Answering, askUntil, throwLater } from './post.js';
 import { shape } from './shape.js';
 import type { Reason, ServerState } from './status.js';
 
@@ -159,7 +159,7 @@ export type EventOf<T extends McpoolEvent['type']> = Extract<McpoolEvent, { type
 export class EventStream implements AsyncIterableIterator<McpoolEvent> {
   readonly #native: NativeEvents;
   readonly #holds: boolean;
-  readonly #asked: Answering;
+  readonly #onQuestion: OnQuestion;
   #last: Promise<unknown> = Promise.resolve();
   #stop: (() => void) | undefined;
   #done = false;
@@ -167,10 +167,10 @@ export class EventStream implements AsyncIterableIterator<McpoolEvent> {
   #taken: object[] = [];
 
   /** @internal */
-  constructor(native: NativeEvents, holds: boolean, asked?: Answering) {
+  constructor(native: NativeEvents, holds: boolean, onQuestion?: OnQuestion) {
     this.#native = native;
     this.#holds = holds;
-    this.#asked = asked;
+    this.#onQuestion = onQuestion;
   }
 
   /** How many events this reader has missed because it was too slow. */
@@ -179,7 +179,7 @@ export class EventStream implements AsyncIterableIterator<McpoolEvent> {
   }
 
   next(): Promise<IteratorResult<McpoolEvent, undefined>> {
-    const next = this.#last.then(() => this.#ask());
+    const next = this.#last.then(() => this.#read());
     this.#last = next;
     return next;
   }
@@ -194,15 +194,15 @@ export class EventStream implements AsyncIterableIterator<McpoolEvent> {
     return this;
   }
 
-  async #ask(): Promise<IteratorResult<McpoolEvent, undefined>> {
+  async #read(): Promise<IteratorResult<McpoolEvent, undefined>> {
     while (!this.#done && this.#taken.length === 0) {
-      const asked = askUntil(
+      const verb = startVerb(
         (key) => this.#native.ready(key, this.#holds),
         (json) => JSON.parse(json),
-        this.#asked,
+        this.#onQuestion,
       );
-      this.#stop = asked.stop;
-      const more: boolean | undefined = await asked.answer;
+      this.#stop = verb.stop;
+      const more: boolean | undefined = await verb.answer;
       this.#stop = undefined;
       if (more) this.#taken = JSON.parse(this.#native.take()).reverse();
       else this.#done = true;
@@ -217,18 +217,18 @@ type Listener = (event: never) => void;
 /** The listeners of one manager. Their stream runs while there are any, and does not keep the process alive. */
 export class Listeners {
   readonly #byType = new Map<string, Set<Listener>>();
-  readonly #asked: Answering;
+  readonly #onQuestion: OnQuestion;
   #stream: EventStream | undefined;
 
-  constructor(asked: Answering) {
-    this.#asked = asked;
+  constructor(onQuestion: OnQuestion) {
+    this.#onQuestion = onQuestion;
   }
 
   add(type: string, listener: Listener, open: () => NativeEvents): void {
     const listeners = this.#byType.get(type) ?? new Set();
     this.#byType.set(type, listeners.add(listener));
     if (this.#stream) return;
-    this.#stream = new EventStream(open(), false, this.#asked);
+    this.#stream = new EventStream(open(), false, this.#onQuestion);
     void this.#pump(this.#stream);
   }
 

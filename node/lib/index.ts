@@ -1,7 +1,7 @@
 // The exports of the package.
 
-export type { Arguments, CallOptions, Progress, Retry } from './calls.js';
-export { type Changes, config, type Edited, type EditOptions } from './config.js';
+export type { Arguments, Cancellable, OnProgress, Progress, Retry } from './calls.js';
+export { type Changes, config, type Edited } from './config.js';
 export {
   type BlockedEntry,
   type Discovery,
@@ -10,39 +10,7 @@ export {
   type FoundServer,
   type LeftOut,
 } from './discover.js';
-export {
-  AuthFailedError,
-  AuthRequiredError,
-  ClosedError,
-  ConfigConflictError,
-  ConfigInvalidError,
-  ConfigIoError,
-  ConnectFailedError,
-  ConnectionLostError,
-  ConnectTimeoutError,
-  DiscoveryFailedError,
-  type ErrorCode,
-  type ErrorDetails,
-  type Executed,
-  HandshakeFailedError,
-  InvalidArgumentsError,
-  LimitExceededError,
-  McpoolError,
-  NotApprovedError,
-  ProtocolError,
-  type Restart,
-  RestartFailedError,
-  RestartInProgressError,
-  type RpcError,
-  ServerDisabledError,
-  ServerNotFoundError,
-  type Stage,
-  ToolFailedError,
-  ToolRejectedError,
-  ToolTimeoutError,
-  ToolUnavailableError,
-  UntrustedError,
-} from './errors.js';
+export * from './error-classes.js';
 export type {
   AuthRequiredEvent,
   CallEvent,
@@ -63,8 +31,10 @@ export type {
 export type { HostEnv } from './host-env.js';
 export { Manager } from './manager.js';
 export type {
+  CallOptions,
   DiscoverManagerOptions,
   DiscoverOptions,
+  EditOptions,
   FileOptions,
   ManagerOptions,
   PoolOptions,

@@ -1,17 +1,17 @@
 // Owns the manager for JavaScript: types and verbs; the core makes all decisions.
-import { NativeFound, NativeManager } from '../native.js';
-import { type Arguments, type Caller, type CallOptions, call } from './calls.js';
+import { NativeFound, NativeManager, NativeOptions } from '../native.js';
+import { bridge, type OnQuestion, runVerb } from './bridge.js';
+import { type Arguments, type Caller, call } from './calls.js';
 import { type Discovery, readDiscovery } from './discover.js';
 import { McpoolError, restoring } from './errors.js';
 import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
-import type { DiscoverManagerOptions, FileOptions, ManagerOptions } from './options.js';
+import type { CallOptions, DiscoverManagerOptions, FileOptions, ManagerOptions } from './options.js';
 import { byName, ToolOutput } from './output.js';
 import { nativeOf, Pool } from './pool.js';
-import { type Answering, ask, bridge } from './post.js';
-import { type Asked, answering } from './questions.js';
+import { answerWith, type QuestionCallbacks } from './questions.js';
 import type { ToolResult } from './result.js';
 import type { Config } from './server-config.js';
-import { pathOf, withPaths, write } from './shape.js';
+import { pathOf, write, writeOptions } from './shape.js';
 import {
   type ConnectReport,
   type ReloadReport,
@@ -29,35 +29,35 @@ export class Manager implements AsyncDisposable {
   readonly #native: NativeManager;
   readonly #caller: Caller;
   readonly #listeners: Listeners;
-  readonly #owner: Asked;
-  readonly #asked: Answering;
+  readonly #callbacks: QuestionCallbacks;
+  readonly #onQuestion: OnQuestion;
   #tools: Tool[] = [];
 
   /** Nothing is started yet. The config is an object, or its JSON. */
   constructor(config: Config | string, options: ManagerOptions = {}) {
     this.#native =
-      config instanceof NativeManager
-        ? config
-        : restoring(() => new NativeManager(bridge(), textOf(config), ...written(options)));
-    this.#owner = { trust: options.trust, onApproval: options.onApproval };
-    this.#asked = answering(this.#owner);
-    this.#caller = { manager: this.#native, submit: this.#native.submit, asked: this.#asked };
-    this.#listeners = new Listeners(this.#asked);
+      config instanceof Wrapped
+        ? config.native
+        : restoring(() => new NativeManager(bridge(), textOf(config), nativeOptions(options)));
+    this.#callbacks = { trust: options.trust, onApproval: options.onApproval };
+    this.#onQuestion = answerWith(this.#callbacks);
+    this.#caller = { manager: this.#native, submit: this.#native.submit, onQuestion: this.#onQuestion };
+    this.#listeners = new Listeners(this.#onQuestion);
   }
 
   /** A manager for the servers of a config file: JSON, JSONC, YAML or TOML. */
   static fromFile(path: string | URL, options: FileOptions = {}): Manager {
-    const native = restoring(() => NativeManager.open(bridge(), pathOf(path), ...written(options)));
-    return around(native, options);
+    const native = restoring(() => NativeManager.open(bridge(), pathOf(path), nativeOptions(options)));
+    return wrapNative(native, options);
   }
 
   /** A manager for the servers that the user already has. Files are read off this thread, nothing is started. */
   static async discover(options: DiscoverManagerOptions = {}): Promise<Manager> {
     let found: NativeFound | undefined;
-    await ask((key) => {
-      found = restoring(() => NativeFound.begin(bridge(), key, ...written(options)));
+    await runVerb((key) => {
+      found = restoring(() => NativeFound.begin(bridge(), key, nativeOptions(options)));
     }, nothing);
-    return around(found?.take() as NativeManager, options);
+    return wrapNative(found?.take() as NativeManager, options);
   }
 
   /** The result of discovery, for a manager that was made by it. */
@@ -68,9 +68,9 @@ export class Manager implements AsyncDisposable {
 
   /** A manager for a sub-agent: the same servers, on the same connections. */
   child(): Manager {
-    return around(
+    return wrapNative(
       restoring(() => this.#native.child()),
-      this.#owner,
+      this.#callbacks,
     );
   }
 
@@ -85,12 +85,12 @@ export class Manager implements AsyncDisposable {
    * A failing server is in the report; only a failing `required` server rejects.
    */
   connectAll(): Promise<ConnectReport> {
-    return ask((key) => this.#native.connectAll(key), readConnectReport, this.#asked);
+    return runVerb((key) => this.#native.connectAll(key), readConnectReport, this.#onQuestion);
   }
 
   /** Connects one server unless it is connected; joins an attempt in progress. */
   connect(name: string): Promise<void> {
-    return ask((key) => this.#native.connect(key, String(name)), nothing, this.#asked);
+    return runVerb((key) => this.#native.connect(key, String(name)), nothing, this.#onQuestion);
   }
 
   /**
@@ -98,7 +98,11 @@ export class Manager implements AsyncDisposable {
    * is tried or the limit has passed, by default the server's own timeout. Starts nothing.
    */
   waitFor(name: string, options: { timeoutMs?: number | undefined } = {}): Promise<void> {
-    return ask((key) => this.#native.waitFor(key, String(name), options.timeoutMs), nothing, this.#asked);
+    return runVerb(
+      (key) => this.#native.waitFor(key, String(name), writeOptions(options)),
+      nothing,
+      this.#onQuestion,
+    );
   }
 
   /**
@@ -135,12 +139,12 @@ export class Manager implements AsyncDisposable {
   async [byName](name: string, args?: Arguments, options?: CallOptions): Promise<ToolOutput> {
     const tool = this.getTools().find((tool) => tool.name === name);
     if (tool) return tool.execute(args, options);
-    const of = { server: '', tool: name, provider: '', manager: this.#native };
+    const origin = { server: '', tool: name, provider: '', manager: this.#native };
     try {
-      return new ToolOutput(of, await this.call(name, args, options));
+      return new ToolOutput(origin, await this.call(name, args, options));
     } catch (error) {
       if (!(error instanceof McpoolError)) throw error;
-      return new ToolOutput(of, error);
+      return new ToolOutput(origin, error);
     }
   }
 
@@ -151,7 +155,7 @@ export class Manager implements AsyncDisposable {
 
   /** Events from now on. Waiting for an event keeps the process alive; listeners do not. */
   events(): EventStream {
-    return new EventStream(this.#native.events(), true, this.#asked);
+    return new EventStream(this.#native.events(), true, this.#onQuestion);
   }
 
   /** Calls `listener` for every event of this type. */
@@ -172,7 +176,7 @@ export class Manager implements AsyncDisposable {
    */
   reload(config?: Config | string): Promise<ReloadReport> {
     const text = () => (config === undefined ? undefined : textOf(config));
-    return ask((key) => this.#native.reload(key, text()), readReloadReport, this.#asked);
+    return runVerb((key) => this.#native.reload(key, text()), readReloadReport, this.#onQuestion);
   }
 
   /**
@@ -180,7 +184,7 @@ export class Manager implements AsyncDisposable {
    * Returns the names of the changed tools.
    */
   acceptDrift(server: string, tool?: string): Promise<string[]> {
-    return ask(
+    return runVerb(
       (key) => this.#native.acceptDrift(key, String(server), tool),
       (names) => JSON.parse(names) as string[],
     );
@@ -188,17 +192,17 @@ export class Manager implements AsyncDisposable {
 
   /** Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent and bounded. */
   disconnect(name: string): Promise<void> {
-    return ask((key) => this.#native.disconnect(key, String(name)), nothing);
+    return runVerb((key) => this.#native.disconnect(key, String(name)), nothing);
   }
 
   /** Closes every connection that no other manager holds; the manager can connect again. Idempotent and bounded. */
   disconnectAll(): Promise<void> {
-    return ask((key) => this.#native.disconnectAll(key), nothing);
+    return runVerb((key) => this.#native.disconnectAll(key), nothing);
   }
 
   /** Closes the manager permanently: every later verb rejects with `ClosedError`. Idempotent and bounded. */
   close(): Promise<void> {
-    return ask((key) => this.#native.close(key), nothing);
+    return runVerb((key) => this.#native.close(key), nothing);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -206,31 +210,38 @@ export class Manager implements AsyncDisposable {
   }
 }
 
-/** Wraps a native manager. Internal: the native type is not public. */
-const around = (native: NativeManager, { trust, onApproval }: Asked) =>
-  new Manager(native as never, { trust, onApproval });
+/** A native manager for the constructor. Its own class differs between copies of the package in one thread. */
+class Wrapped {
+  constructor(readonly native: NativeManager) {}
+}
 
-/** The options for the native side: functions and the pool separate from the JSON. */
-function written({ naming, pool, trust, onApproval, ...plain }: DiscoverManagerOptions) {
-  const named = typeof naming === 'function' ? sound(naming) : undefined;
-  const native = pool instanceof Pool ? nativeOf(pool) : undefined;
+/** Wraps a native manager. Internal: the native type is not public. */
+const wrapNative = (native: NativeManager, { trust, onApproval }: QuestionCallbacks) =>
+  new Manager(new Wrapped(native) as never, { trust, onApproval });
+
+/** The options for the native side: the pool and the functions that are called are separate from the JSON. */
+function nativeOptions(options: DiscoverManagerOptions): NativeOptions {
+  const { naming, pool, trust, onApproval } = options ?? {};
+  const nativePool = pool instanceof Pool ? nativeOf(pool) : undefined;
+  const namer = typeof naming === 'function' ? nullOnError(naming) : undefined;
   const asksTrust = typeof trust === 'function';
   const asksApproval = typeof onApproval === 'function';
-  // The core reads or refuses what is neither a function nor a pool.
-  const rest = {
-    naming: named ? undefined : naming,
-    pool: native ? undefined : pool,
-    trust: asksTrust ? undefined : trust,
-    onApproval: asksApproval ? undefined : onApproval,
+  const separate = {
+    ...(nativePool && { pool: undefined }),
+    ...(namer && { naming: undefined }),
+    ...(asksTrust && { trust: undefined }),
+    ...(asksApproval && { onApproval: undefined }),
   };
-  const json = write('options', { ...withPaths(plain, 'cwd', 'cacheDir'), ...rest });
-  return [json, named, native, asksTrust, asksApproval] as const;
+  const isAllJson = Object.keys(separate).length === 0;
+  // The core refuses what is not an object.
+  const json = writeOptions(isAllJson ? options : { ...options, ...separate });
+  return new NativeOptions(json, namer, nativePool, asksTrust, asksApproval);
 }
 
 const textOf = (config: Config | string) => (typeof config === 'string' ? config : write('config', config));
 
 /** A failing naming function must not lose the tool: it then returns no name. */
-function sound(naming: (server: string, tool: string) => string) {
+function nullOnError(naming: (server: string, tool: string) => string) {
   return (server: string, tool: string): string | null => {
     try {
       const name: unknown = naming(server, tool);

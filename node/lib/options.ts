@@ -1,4 +1,5 @@
-// The options of managers, of discovery and of pools. Generated from the tables in `core`; not to be edited.
+// The options of managers, discovery, pools, calls and edits. Generated from the tables in `core`; not to be edited.
+import type { Cancellable, OnProgress } from './calls.js';
 import type { HostEnv } from './host-env.js';
 import type { Pool } from './pool.js';
 import type { OnApproval } from './questions.js';
@@ -134,5 +135,38 @@ export interface PoolOptions {
   clock?: 'system' | 'manual' | undefined;
 }
 
+/** Options of one call. */
+export interface CallOptions extends Cancellable {
+  /**
+   * How long the call may go without a message from the server, from its start and over all waiting and
+   * resending. Progress restarts this time; the time for an approval does not count. The default is the
+   * server's `toolTimeout`. In milliseconds.
+   */
+  timeoutMs?: number | undefined;
+  /** The total time limit of the call, whatever the progress, including approvals. In milliseconds. */
+  maxTotalTimeoutMs?: number | undefined;
+  /** Overrides which calls the manager sends again after a lost connection. */
+  retry?: 'never' | 'safe' | undefined;
+  /** Becomes the request's `_meta`. */
+  meta?: Record<string, unknown> | undefined;
+  /** A function that gets the progress that the server reports. It must not block. */
+  onProgress?: OnProgress | undefined;
+}
+
+/** Options of a change of a config file: which file it is. */
+export interface EditOptions {
+  /** Whose file is changed if none is named: the user's or the project's. Default: 'user'. */
+  scope?: 'user' | 'project' | undefined;
+  /** The file to change; its extension tells the format. */
+  file?: string | URL | undefined;
+  /** The project's directory. The default is the process's working directory. */
+  cwd?: string | URL | undefined;
+  /** Environment, home and platform in place of the process's own. */
+  hostEnv?: HostEnv | undefined;
+}
+
 /** Options of a manager that is made by discovery. */
 export interface DiscoverManagerOptions extends DiscoverOptions, FileOptions {}
+
+/** The options of a call, in the order of the core's table. */
+export const CALL_OPTIONS = ['timeoutMs', 'maxTotalTimeoutMs', 'retry', 'meta', 'onProgress'] as const;

@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import type { NativeManager } from '../native.js';
 import { McpoolError } from './errors.js';
 import type { Signal } from './events.js';
-import { type ContentBlock, type Image, readShown, type Shown, type ToolResult } from './result.js';
+import { type ContentBlock, type ForModel, type Image, readForModel, type ToolResult } from './result.js';
 
 interface Of {
   server: string;
@@ -28,7 +28,7 @@ export class ToolOutput {
   /** Why there is no result. */
   readonly error: McpoolError | undefined;
   readonly #manager: NativeManager;
-  #failure: Shown | undefined;
+  #failure: ForModel | undefined;
 
   /** @internal */
   constructor({ server, tool, provider, manager }: Of, outcome: ToolResult | McpoolError) {
@@ -42,7 +42,7 @@ export class ToolOutput {
 
   /** The text for the model: the result as `forModel()` renders it, or why there is none. */
   get text(): string {
-    return this.result ? this.result.forModel() : this.#told().text;
+    return this.result ? this.result.forModel() : this.#failureForModel().text;
   }
 
   /** Whether the tool reports a failure, or there is no result. */
@@ -67,18 +67,18 @@ export class ToolOutput {
 
   /** What in the text looks like instructions to a model. */
   get signals(): Signal[] {
-    return this.result ? this.result.signals : this.#told().signals.slice();
+    return this.result ? this.result.signals : this.#failureForModel().signals.slice();
   }
 
-  #told(): Shown {
-    this.#failure ??= this.#tell();
+  #failureForModel(): ForModel {
+    this.#failure ??= this.#renderFailure();
     return this.#failure;
   }
 
-  #tell(): Shown {
+  #renderFailure(): ForModel {
     const { code = '', message = '', hint, executed, byServer = false } = this.error ?? {};
     const { server, tool } = this;
-    return readShown(this.#manager.failureForModel(server, tool, code, message, hint, executed, byServer));
+    return readForModel(this.#manager.failureForModel(server, tool, code, message, hint, executed, byServer));
   }
 
   toString(): string {

@@ -2,7 +2,7 @@
 import { NativePool } from '../native.js';
 import { restoring } from './errors.js';
 import type { PoolOptions } from './options.js';
-import { withPaths, write } from './shape.js';
+import { writeOptions } from './shape.js';
 
 /** The native side of a pool. */
 export let nativeOf: (pool: Pool) => NativePool;
@@ -19,11 +19,11 @@ export class Pool {
   }
 
   constructor(options: PoolOptions = {}) {
-    this.#native = restoring(() => new NativePool(write('options', withPaths(options))));
+    this.#native = restoring(() => new NativePool(writeOptions(options)));
   }
 
   /** Advances a manual clock and runs what is due by then. Has no effect on the system clock. */
   advanceMs(ms: number): void {
-    restoring(() => this.#native.advanceMs(Number(ms)));
+    restoring(() => this.#native.advanceMs(typeof ms === 'number' ? ms : Number.NaN));
   }
 }

@@ -1,5 +1,6 @@
 // Owns answering the core's questions to a manager's owner: about trust and approvals.
-import { type Answering, bridge } from './post.js';
+import { bridge, type OnQuestion } from './bridge.js';
+import { thrownText } from './errors.js';
 import type { ToolAnnotations } from './tool.js';
 import type { Trust } from './trust.js';
 
@@ -21,13 +22,13 @@ export interface ApprovalQuestion {
 export type OnApproval = (question: ApprovalQuestion) => boolean | Promise<boolean>;
 
 /** The functions that answer a manager's questions. */
-export interface Asked {
+export interface QuestionCallbacks {
   trust?: Trust | undefined;
   onApproval?: OnApproval | undefined;
 }
 
-/** What answers the questions of a manager that was given these; undefined when there is nothing to ask. */
-export function answering({ trust, onApproval }: Asked): Answering {
+/** Answers the questions of a manager with these functions; undefined if there is none. */
+export function answerWith({ trust, onApproval }: QuestionCallbacks): OnQuestion {
   const callbacks = {
     trust: typeof trust === 'function' ? trust : undefined,
     approval: typeof onApproval === 'function' ? onApproval : undefined,
@@ -58,6 +59,6 @@ async function answer(
     const said = await callback(question);
     return typeof said === 'boolean' ? said : `it gave ${typeof said}, neither true nor false`;
   } catch (error) {
-    return (error instanceof Error && error.stack) || String(error);
+    return thrownText(error, 'stack');
   }
 }

@@ -26,13 +26,13 @@ export interface Image {
 }
 
 /** The text for a model, and the signals in it. */
-export interface Shown {
+export interface ForModel {
   text: string;
   signals: Signal[];
 }
 
 /** The same as the native side gives it. */
-export const readShown = ({ text, signals }: { text: string; signals: string }): Shown => ({
+export const readForModel = ({ text, signals }: { text: string; signals: string }): ForModel => ({
   text,
   signals: JSON.parse(signals),
 });
@@ -44,7 +44,7 @@ export class ToolResult {
   #raw: Record<string, unknown> | undefined;
   #text: string | undefined;
   readonly #origin: NativeOrigin | undefined;
-  #shown: Shown | undefined;
+  #forModel: ForModel | undefined;
 
   /** @internal */
   constructor(json: string, origin?: NativeOrigin) {
@@ -103,14 +103,14 @@ export class ToolResult {
     return this.#present().signals.slice();
   }
 
-  #present(): Shown {
-    this.#shown ??= this.#ask();
-    return this.#shown;
+  #present(): ForModel {
+    this.#forModel ??= this.#render();
+    return this.#forModel;
   }
 
-  #ask(): Shown {
+  #render(): ForModel {
     if (!this.#origin) throw new TypeError('A ToolResult comes from a call');
-    return readShown(this.#origin.forModel(this.json));
+    return readForModel(this.#origin.forModel(this.json));
   }
 
   toJSON(): Record<string, unknown> {

@@ -1,6 +1,16 @@
 // The types of a config and of the definitions in it. Generated from the fields that
 // `core/src/config/server.rs` declares: change them there.
 
+/** The files of a server's own TLS settings, each in PEM form. */
+export interface TlsConfig {
+  /** The certificates that the server's own must be signed by, in place of the system's. */
+  ca?: string;
+  /** The certificate that we present, with those that lead to its authority. */
+  cert?: string;
+  /** The private key of `cert`. */
+  key?: string;
+}
+
 /** How we show a server who we are. */
 export interface ServerAuth {
   /** The kind of sign-in. */
@@ -70,6 +80,8 @@ export interface ServerConfig {
   url?: string;
   /** Headers sent with each request. */
   headers?: Record<string, string>;
+  /** Its own TLS settings, for a server on the network. */
+  tls?: TlsConfig;
   /** How to sign in. Has no effect in this version. */
   auth?: ServerAuth;
   /** Off means: listed, never started. */
@@ -112,7 +124,10 @@ export interface ServerConfig {
   keepAlive?: number | 'always';
   /** Milliseconds without a call until it is stopped; the next call starts it again. Off without it. */
   idleShutdown?: number;
-  /** How many calls may be under way at once; no bound without it. Has no effect in this version. */
+  /**
+   * How many calls may be under way at once, of all managers that share the connection; the others wait for
+   * their turn. No bound without it.
+   */
   maxConcurrency?: number;
   /** How many characters of a result a model gets to see. */
   maxResultChars?: number;

@@ -27,6 +27,8 @@ export interface Calls {
   error: number;
   timeout: number;
   inFlight: number;
+  /** Waiting for their turn, because of `maxConcurrency`. */
+  queued: number;
   p50Ms?: number;
   p99Ms?: number;
 }

@@ -15,7 +15,7 @@ interface Registered {
 }
 
 /** The core's attributes of a call. */
-interface Told {
+interface CallFacts {
   span: string;
   attributes: Api.Attributes;
   measured: Api.Attributes;
@@ -48,18 +48,18 @@ export function begin(
 ): CallSpan | undefined {
   const registered = (globalThis as { [REGISTRY]?: Registered })[REGISTRY];
   if (registered === undefined || !(registered.trace || registered.metrics)) return undefined;
-  return spared(() => {
+  return ignoreErrors(() => {
     const api = load();
-    const facts = () => JSON.parse(manager.telemetry(server, tool) ?? 'null') as Told | null;
-    const told = api && facts();
-    return told ? new CallSpan(api, registered, told, facts) : undefined;
+    const readFacts = () => JSON.parse(manager.telemetry(server, tool) ?? 'null') as CallFacts | null;
+    const facts = api && readFacts();
+    return facts ? new CallSpan(api, registered, facts, readFacts) : undefined;
   });
 }
 
 /** The function's return value; undefined if it fails. */
-function spared<T>(tell: () => T): T | undefined {
+function ignoreErrors<T>(run: () => T): T | undefined {
   try {
-    return tell();
+    return run();
   } catch (error) {
     if (!warned) {
       warned = true;
@@ -98,16 +98,21 @@ function made<T>(known: WeakMap<object, T>, provider: object | undefined, make: 
 /** The telemetry of one call: starts when it is created, ends with `follow`. */
 export class CallSpan {
   readonly #api: typeof Api;
-  readonly #told: Told;
-  readonly #again: () => Told | null;
+  readonly #facts: CallFacts;
+  readonly #again: () => CallFacts | null;
   readonly #context: Api.Context;
   readonly #span: Api.Span | undefined;
   readonly #duration: Api.Histogram | undefined;
   readonly #begun = performance.now();
 
-  constructor(api: typeof Api, { trace, metrics }: Registered, told: Told, again: () => Told | null) {
+  constructor(
+    api: typeof Api,
+    { trace, metrics }: Registered,
+    facts: CallFacts,
+    again: () => CallFacts | null,
+  ) {
     this.#api = api;
-    this.#told = told;
+    this.#facts = facts;
     this.#again = again;
     const { scope, version, duration } = words();
     const { name, unit, description, boundaries } = duration;
@@ -117,15 +122,15 @@ export class CallSpan {
     );
     const context = api.context.active();
     const tracer = made(tracers, trace, () => api.trace.getTracer(scope, version));
-    const options = { kind: api.SpanKind.CLIENT, attributes: told.attributes };
-    this.#span = tracer?.startSpan(told.span, options, context);
+    const options = { kind: api.SpanKind.CLIENT, attributes: facts.attributes };
+    this.#span = tracer?.startSpan(facts.span, options, context);
     this.#context = this.#span ? api.trace.setSpan(context, this.#span) : context;
   }
 
   /** What the request carries of the span. */
   carrier(): Record<string, unknown> {
     const carrier: Record<string, unknown> = {};
-    if (this.#span) spared(() => this.#api.propagation.inject(this.#context, carrier));
+    if (this.#span) ignoreErrors(() => this.#api.propagation.inject(this.#context, carrier));
     return carrier;
   }
 
@@ -150,7 +155,7 @@ export class CallSpan {
       return;
     }
     // The message may quote the server or contain its address.
-    const described = this.#told.error_messages ? `${error.code}: ${error.message}` : error.code;
+    const described = this.#facts.error_messages ? `${error.code}: ${error.message}` : error.code;
     if (error.rpc === undefined) {
       this.#end({ [error_type]: error.code }, described);
     } else {
@@ -161,18 +166,18 @@ export class CallSpan {
 
   #end(failure: Api.Attributes | undefined, message?: string): void {
     const seconds = (performance.now() - this.#begun) / 1000;
-    const told = this.#told.complete ? this.#told : (this.#again() ?? this.#told);
-    spared(() => this.#duration?.record(seconds, { ...told.measured, ...failure }, this.#context));
+    const facts = this.#facts.complete ? this.#facts : (this.#again() ?? this.#facts);
+    ignoreErrors(() => this.#duration?.record(seconds, { ...facts.measured, ...failure }, this.#context));
     const span = this.#span;
     if (span === undefined) return;
-    spared(() => {
-      span.setAttributes({ ...told.attributes, ...failure });
-      span.updateName(told.span);
+    ignoreErrors(() => {
+      span.setAttributes({ ...facts.attributes, ...failure });
+      span.updateName(facts.span);
       if (failure) {
         const code = this.#api.SpanStatusCode.ERROR;
         span.setStatus(message === undefined ? { code } : { code, message });
       }
     });
-    spared(() => span.end());
+    ignoreErrors(() => span.end());
   }
 }

@@ -1,9 +1,10 @@
 // Owns the tools of a catalog: a tool has its names, the rest is read on first use.
 import { inspect } from 'node:util';
 import type { NativeCatalog } from '../native.js';
-import { type Arguments, type Caller, type CallOptions, call } from './calls.js';
+import { type Arguments, type Caller, call } from './calls.js';
 import { McpoolError } from './errors.js';
 import type { Signal } from './events.js';
+import type { CallOptions } from './options.js';
 import { ToolOutput } from './output.js';
 import { type Image, ToolResult } from './result.js';
 
@@ -124,12 +125,12 @@ export class Tool {
    */
   async execute(args?: Arguments, options?: CallOptions): Promise<ToolOutput> {
     const { server, rawName, provider } = this;
-    const of = { server, tool: rawName, provider, manager: this.#caller.manager };
+    const origin = { server, tool: rawName, provider, manager: this.#caller.manager };
     try {
-      return new ToolOutput(of, await call(this.#caller, server, rawName, args, options));
+      return new ToolOutput(origin, await call(this.#caller, server, rawName, args, options));
     } catch (error) {
       if (!(error instanceof McpoolError)) throw error;
-      return new ToolOutput(of, error);
+      return new ToolOutput(origin, error);
     }
   }
 

@@ -1,8 +1,9 @@
 // Owns trust in a project's definitions: the store, and the callback.
 
+import { bridge, runVerb } from './bridge.js';
+import { restoring } from './errors.js';
 import type { HostEnv } from './host-env.js';
-import { ask, bridge } from './post.js';
-import { pathOf, restoringWrite } from './shape.js';
+import { pathOf, write } from './shape.js';
 import type { Source } from './status.js';
 
 /** What a project's file says and what comes with it, whole: what is trusted is what `fingerprint` is made of. */
@@ -14,8 +15,8 @@ export interface TrustQuestion {
   fingerprint: string;
   /** As the project wrote it, unmasked: it is what would be run or reached. */
   definition: Record<string, unknown>;
-  /** Files that become part of what is run; without a text when they cannot be read, or lie outside the project. */
-  files: { path: string; text: string | null; outside: boolean }[];
+  /** Files that become part of what is run; without a text when they cannot be read, hold a private key, or are outside. */
+  files: { path: string; text: string | null; size: number | null; outside: boolean }[];
   /** Servers of the user that it would replace or disable. */
   replaces: { server: string; source: Source }[];
   /** Whether the user trusts it already. */
@@ -54,19 +55,27 @@ export interface TrustOptions {
  * changes afterwards, it is not trusted any more.
  */
 export function trust(path: string | URL, options: TrustOptions = {}): Promise<Trusted[]> {
-  return about('trust', { ...options, path: pathOf(path) });
+  return requestTrust('trust', { ...options, path: pathOf(path) });
 }
 
 /** Revokes the trust in a file's definitions; returns what was trusted. */
 export function untrust(path: string | URL, options: TrustOptions = {}): Promise<Trusted[]> {
-  return about('untrust', { ...options, path: pathOf(path) });
+  return requestTrust('untrust', { ...options, path: pathOf(path) });
 }
 
 /** Everything that the user trusts. */
 export function trusted(options: { hostEnv?: HostEnv | undefined } = {}): Promise<Trusted[]> {
-  return about('trusted', options);
+  return requestTrust('trusted', options);
 }
 
-function about(verb: string, request: object): Promise<Trusted[]> {
-  return ask((key) => restoringWrite(request, (json) => bridge().trust(key, verb, json)), JSON.parse);
+/** Unknown options are passed on, so that the core refuses them. */
+function requestTrust(
+  verb: string,
+  { hostEnv, ...request }: TrustOptions & { path?: string },
+): Promise<Trusted[]> {
+  const start = (key: number) => {
+    const json = write('options', { ...request, host_env: hostEnv });
+    restoring(() => bridge().trust(key, verb, json));
+  };
+  return runVerb(start, JSON.parse);
 }

@@ -9,8 +9,8 @@ use napi::bindgen_prelude::{Function, JsValue, Unknown};
 use napi::{Env, Result, check_status, sys};
 use napi_derive::napi;
 
+use crate::errors::OrThrow;
 use crate::post::Post;
-use crate::thrown;
 use crate::waiting::{Stop, Waiting};
 use crate::wake::Wake;
 
@@ -20,16 +20,15 @@ pub struct Bridge(pub(crate) Rc<Post>);
 
 #[napi]
 impl Bridge {
-    /// `deliver` gets `(tag, value, tag, value, …)`, where all values but handles are texts. A tag is eight times the
-    /// key, plus 0 for a call's result, 1 for a verb's answer, 2 for an error, 3 for progress, 4 for a question: its
-    /// number and its fields, 5 for a handle on the origin of the results from here on. The low 24 bits of a key are free to be used again when its letter
-    /// has come; after a cancel the higher ones must differ. `watch` says that libuv can be used.
+    /// `deliver` gets `(tag, value, tag, value, …)`. A tag is the key times `TAG_KINDS`, plus a `LetterKind`; a value is
+    /// text, or a handle for `LetterKind.Origin`. The low 24 bits of a key can be used again after its letter; after a
+    /// cancel the higher bits must differ. `watch` says that libuv can be used.
     #[napi(
         constructor,
         ts_args_type = "deliver: (...letters: (number | string | NativeOrigin)[]) => void, watch: boolean"
     )]
     pub fn new(env: Env, deliver: Function<'_, Unknown<'_>, ()>, watch: bool) -> Result<Self> {
-        let mailbox = Mailbox::new().map_err(thrown)?;
+        let mailbox = Mailbox::new().or_throw(&env)?;
         let mut kept = null_mut();
         // SAFETY: `deliver` is a value of the current scope.
         let status = unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut kept) };
@@ -40,7 +39,7 @@ impl Bridge {
         Ok(Bridge(post))
     }
 
-    /// Sends what calls of this turn have held back.
+    /// Sends the messages held back in this turn.
     #[napi]
     pub fn flush(&self) {
         self.0.mailbox.flush();
@@ -52,7 +51,7 @@ impl Bridge {
         self.0.answer(question as u64, json);
     }
 
-    /// Nobody waits for `key` any more: its work is stopped, and no letter comes.
+    /// Stops the work behind `key`; no letter comes for it.
     #[napi]
     pub fn cancel(&self, key: i64) {
         match self.0.forget(key as u64).map(|waiting| waiting.stop) {
@@ -71,7 +70,7 @@ where
     start_listening(post, key, holds, None, || verb);
 }
 
-/// The same while somebody listens to questions, who has to be there before the verb is made.
+/// Same, with a listener for questions, which has to exist before the verb is created.
 pub(crate) fn start_listening<V>(
     post: &Post,
     key: i64,

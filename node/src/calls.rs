@@ -6,13 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use mcpool::ToolRef;
-use mcpool::host::{Address, CallHandle, Letter, Questions};
-use mcpool::{Arguments, CallOptions, Manager, Retry};
+use mcpool::host::{Address, CallHandle, Given, Language, Letter, OptionInfo, Questions};
+use mcpool::{Arguments, CallOptions, Manager};
 use napi::bindgen_prelude::{FromNapiValue, Unknown};
-use napi::{Env, Result, check_status, sys};
+use napi::{Env, Result, ValueType, check_status, sys, type_of};
 
 use crate::post::Post;
 use crate::question::listen;
@@ -27,7 +26,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// `submit(key, server, tool, argumentsJson, timeoutMs, progress, metaJson, maxTotalTimeoutMs, retry)`; see the declaration.
+    /// `submit(key, server, tool, argumentsJson, progress, ...options)`; see the declaration.
     pub(crate) fn into_function(self, env: &Env) -> Result<Unknown<'_>> {
         let (env, mut function) = (env.raw(), null_mut());
         let caller: *mut c_void = Box::into_raw(Box::new(self)).cast();
@@ -70,22 +69,18 @@ impl Caller {
         let server = values.read::<Text>(1)?;
         let tool = values.read::<Text>(2)?.unwrap_or_default();
         let arguments = values.read::<Text>(3)?;
-        let timeout_ms = values.read::<f64>(4)?;
-        let progress = values.read::<bool>(5)?.unwrap_or_default();
-        let meta = values.read::<Text>(6)?;
-        let max_total_ms = values.read::<f64>(7)?;
-        let retry = values.read::<Text>(8)?;
+        let progress = values.read::<bool>(4)?.unwrap_or_default();
+        let given = values.read_options()?;
         let address = Address { mailbox: self.post.mailbox.clone(), key };
         let send = || {
             let arguments = match arguments {
                 Some(json) => Arguments::from_writer(json.into_bytes())?,
                 None => Arguments::none(),
             };
-            let mut options = CallOptions::default()
-                .timeout(timeout_ms.map(read_ms).transpose()?)
-                .max_total_timeout(max_total_ms.map(read_ms).transpose()?)
-                .retry(retry.map(|name| Retry::from_name(name.as_str())).transpose()?)
-                .meta(meta.map(|json| CallOptions::read_meta(json.into_bytes())).transpose()?);
+            let mut options = CallOptions::default();
+            for (option, value) in given {
+                options.set_given(option, value, Language::Node)?;
+            }
             if progress {
                 let Address { mailbox, key } = address.clone();
                 options.on_progress =
@@ -99,10 +94,6 @@ impl Caller {
         };
         Ok(send())
     }
-}
-
-fn read_ms(ms: f64) -> mcpool::Result<Duration> {
-    CallOptions::read_timeout(ms / 1000.0)
 }
 
 /// The arguments of a call from JavaScript.
@@ -120,10 +111,36 @@ impl Values<'_> {
             Some(&value) => unsafe { Option::from_napi_value(self.env, value) },
         }
     }
+
+    fn is_number(&self, at: usize) -> Result<bool> {
+        match self.values.get(at) {
+            None => Ok(false),
+            Some(&value) => Ok(type_of!(self.env, value)? == ValueType::Number),
+        }
+    }
+
+    /// The options of the call: pairs of a place in the core's table and a value, which is a number or JSON.
+    fn read_options(&self) -> Result<Vec<(&'static OptionInfo, Given)>> {
+        let mut given = Vec::new();
+        for at in (FIRST_OPTION..self.values.len()).step_by(2) {
+            let place = self.read::<u32>(at)?.unwrap_or(u32::MAX) as usize;
+            let Some(option) = CallOptions::OPTIONS.get(place) else { continue };
+            let value = match self.is_number(at + 1)? {
+                true => Given::Value(self.read::<f64>(at + 1)?.into()),
+                false => Given::Json(self.read::<Text>(at + 1)?.unwrap_or_default().into_bytes()),
+            };
+            given.push((option, value));
+        }
+        Ok(given)
+    }
 }
 
+/// The place of the first option among the arguments of `submit`.
+const FIRST_OPTION: usize = 5;
+const MOST_VALUES: usize = FIRST_OPTION + 2 * CallOptions::OPTIONS.len();
+
 unsafe extern "C" fn submit(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let mut values = [null_mut(); 9];
+    let mut values = [null_mut(); MOST_VALUES];
     let (mut count, mut caller, mut answer) = (values.len(), null_mut(), null_mut());
     // SAFETY: at most as many values are written as there is room for; the data is the caller of this function.
     let outcome = catch_unwind(AssertUnwindSafe(|| unsafe {

@@ -4,23 +4,22 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcpool::host::Language;
-use mcpool::{DiscoverOptions, Manager, ManagerOptions};
+use mcpool::{DiscoverOptions, Manager};
 use napi::Env;
 use napi_derive::napi;
 
 use crate::bridge::{Bridge, start};
-use crate::manager::{Kept, NativeManager, complete};
-use crate::naming::NamingFunction;
-use crate::pool::NativePool;
+use crate::errors::OrThrow;
+use crate::manager::NativeManager;
+use crate::options::{Kept, NativeOptions};
 use crate::post::Post;
-use crate::thrown;
 
 #[napi]
 impl Bridge {
     /// Looks for servers; the answer is JSON of what was found.
     #[napi]
-    pub fn discover(&self, key: i64, options: String) -> napi::Result<()> {
-        let options = DiscoverOptions::from_json(&options, Language::Node).map_err(thrown)?;
+    pub fn discover(&self, env: Env, key: i64, options: String) -> napi::Result<()> {
+        let options = DiscoverOptions::from_json(&options, Language::Node).or_throw(&env)?;
         let looking = mcpool::host::runtime::unblock(move || Ok(mcpool::discover(&options)));
         start(&self.0, key, true, async move {
             looking.await.map(|found| found.report_with_keys().to_string())
@@ -29,7 +28,7 @@ impl Bridge {
     }
 }
 
-/// Where a manager is put once it is made; letters carry only text.
+/// Holds a manager once it is created; letters carry only text.
 #[napi]
 pub struct NativeFound {
     made: Arc<Mutex<Option<Manager>>>,
@@ -39,25 +38,15 @@ pub struct NativeFound {
 
 #[napi]
 impl NativeFound {
-    /// Makes a manager by discovery; `key` gets a letter when it is there.
-    #[napi(
-        factory,
-        ts_args_type = "bridge: Bridge, key: number, options: string, naming?: (server: string, tool: string) => string | null, pool?: NativePool, asksTrust?: boolean, asksApproval?: boolean"
-    )]
-    #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
+    /// Creates a manager by discovery; `key` gets a letter when it exists.
+    #[napi(factory)]
     pub fn begin(
         env: Env,
         bridge: &Bridge,
         key: i64,
-        options: String,
-        naming: Option<NamingFunction<'_>>,
-        pool: Option<&NativePool>,
-        asks_trust: Option<bool>,
-        asks_approval: Option<bool>,
+        options: &NativeOptions,
     ) -> napi::Result<Self> {
-        let (discover, options) =
-            ManagerOptions::for_discovery(&options, Language::Node).map_err(thrown)?;
-        let (options, kept) = complete(env, options, naming, pool, (asks_trust, asks_approval))?;
+        let (discover, options, kept) = options.read_discovery(&env)?;
         let looking = Manager::discover(discover, options);
         let made: Arc<Mutex<Option<Manager>>> = Arc::default();
         let place = made.clone();
@@ -73,6 +62,6 @@ impl NativeFound {
     #[napi]
     pub fn take(&self) -> Option<NativeManager> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
-        made.map(|core| NativeManager::around(core, self.post.clone(), self.kept.clone()))
+        made.map(|core| NativeManager::from_core(core, self.post.clone(), self.kept.clone()))
     }
 }

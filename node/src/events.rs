@@ -12,7 +12,7 @@ use crate::post::Post;
 use crate::question::listen_if_alone;
 use crate::text::to_json;
 
-/// A stream of events from the moment it was asked for.
+/// A stream of events, from its creation.
 #[napi]
 pub struct NativeEvents {
     stream: Arc<Events>,
@@ -38,13 +38,13 @@ impl NativeEvents {
         start_listening(&self.post, key, holds, listening, ready);
     }
 
-    /// What has happened since, as a JSON list; empty when it is all read.
+    /// The events since the last call, as a JSON list; empty when all are read.
     #[napi]
     pub fn take(&self) -> String {
         to_json(&self.stream.take())
     }
 
-    /// How many events this reader was too slow for.
+    /// How many events this reader has missed because it was too slow.
     #[napi]
     pub fn lost(&self) -> i64 {
         self.stream.lost() as i64

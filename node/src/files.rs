@@ -2,35 +2,39 @@
 
 use mcpool::TrustRequest;
 use mcpool::config::EditRequest;
+use mcpool::host::Language;
+use napi::Env;
 use napi_derive::napi;
 
 use crate::bridge::{Bridge, start};
+use crate::errors::OrThrow;
 use crate::text::to_json;
-use crate::thrown;
 
 #[napi]
 impl Bridge {
-    /// Changes a config file. `place` and `definition` are JSON.
+    /// Changes a config file. `options` and `definition` are JSON.
     #[napi]
     pub fn edit(
         &self,
+        env: Env,
         key: i64,
         verb: String,
-        place: String,
+        options: String,
         name: String,
         definition: Option<String>,
     ) -> napi::Result<()> {
-        let request = EditRequest::from_json(&verb, &place, &name, definition.as_deref());
-        let request = request.map_err(thrown)?;
+        let (definition, language) = (definition.as_deref(), Language::Node);
+        let request = EditRequest::from_json(&verb, &options, &name, definition, language);
+        let request = request.or_throw(&env)?;
         let editing = mcpool::host::runtime::unblock(move || request.run());
         start(&self.0, key, true, async move { editing.await.map(|edited| to_json(&edited)) });
         Ok(())
     }
 
-    /// Trusts, takes trust back, or lists what is trusted. `request` is JSON.
+    /// Trusts, revokes trust, or lists what is trusted. `request` is JSON.
     #[napi]
-    pub fn trust(&self, key: i64, verb: String, request: String) -> napi::Result<()> {
-        let request = TrustRequest::from_json(&verb, &request).map_err(thrown)?;
+    pub fn trust(&self, env: Env, key: i64, verb: String, request: String) -> napi::Result<()> {
+        let request = TrustRequest::from_json(&verb, &request).or_throw(&env)?;
         let trusting = mcpool::host::runtime::unblock(move || request.run());
         start(&self.0, key, true, async move { trusting.await.map(|rows| to_json(&rows)) });
         Ok(())

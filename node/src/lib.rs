@@ -3,22 +3,30 @@
 
 mod bridge;
 mod calls;
-mod catalog;
 mod discover;
+mod errors;
 mod events;
 mod files;
 mod manager;
 mod naming;
-mod origins;
+mod options;
 mod pool;
 mod post;
 mod question;
+mod result;
 mod text;
+mod tool;
+mod verbs;
 mod waiting;
 mod wake;
 
-use mcpool::{ErrorKind, EventKind, ToolResult};
+use mcpool::host::Language;
+use mcpool::{CallOptions, ErrorKind, EventKind, ToolResult};
+use napi::Env;
+use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;
+
+use crate::errors::{NativeError, OrThrow};
 
 /// One kind of error, as the core lists it.
 #[napi(object)]
@@ -34,6 +42,18 @@ pub struct ErrorRow {
 pub fn error_kinds() -> Vec<ErrorRow> {
     let row = |kind: &ErrorKind| ErrorRow { code: kind.code().into(), retryable: kind.retryable() };
     ErrorKind::ALL.iter().map(row).collect()
+}
+
+/// Whether a `NativeError` was thrown, by this copy of the package or by another one in this thread.
+#[napi(ts_return_type = "thrown is NativeError")]
+pub fn is_native_error(env: Env, thrown: Unknown<'_>) -> bool {
+    NativeError::is_thrown(&env, &thrown)
+}
+
+/// Throws unless an option of a call has this name.
+#[napi]
+pub fn check_call_option(env: Env, name: String) -> napi::Result<()> {
+    CallOptions::check_name(&name, Language::Node).or_throw(&env)
 }
 
 /// Every type of event.
@@ -90,9 +110,4 @@ pub fn run_command(words: Vec<String>, itself: Vec<String>) -> i32 {
 #[napi_derive::module_init]
 fn log_to_stderr_if_asked() {
     mcpool::host::logs::to_stderr_if_asked();
-}
-
-/// Throws the core's error: its JSON is the message.
-fn thrown(error: mcpool::Error) -> napi::Error {
-    napi::Error::from_reason(text::to_json(&error))
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use mcpool::host::Language;
 use mcpool::{Error, ErrorKind, Pool, PoolOptions};
+use napi::Env;
 use napi_derive::napi;
 
-use crate::thrown;
+use crate::errors::OrThrow;
 
 /// A pool of the core.
 #[napi]
@@ -16,16 +17,20 @@ pub struct NativePool(pub(crate) Pool);
 impl NativePool {
     /// `options` is JSON.
     #[napi(constructor)]
-    pub fn new(options: String) -> napi::Result<Self> {
-        Ok(NativePool(Pool::new(PoolOptions::from_json(&options, Language::Node).map_err(thrown)?)))
+    pub fn new(env: Env, options: String) -> napi::Result<Self> {
+        let options = PoolOptions::from_json(&options, Language::Node).or_throw(&env)?;
+        Ok(NativePool(Pool::new(options)))
     }
 
-    /// Moves a manual clock on.
+    /// Advances a manual clock.
     #[napi]
-    pub fn advance_ms(&self, ms: f64) -> napi::Result<()> {
+    pub fn advance_ms(&self, env: Env, ms: f64) -> napi::Result<()> {
         let by = Duration::try_from_secs_f64(ms / 1000.0)
-            .map_err(|error| thrown(Error::new(ErrorKind::InvalidArguments, error.to_string())))?;
+            .map_err(|_| Error::new(ErrorKind::InvalidArguments, NO_ADVANCE))
+            .or_throw(&env)?;
         self.0.clock().advance(by);
         Ok(())
     }
 }
+
+const NO_ADVANCE: &str = "advanceMs takes a number of milliseconds, 0 or more";

@@ -13,12 +13,12 @@ use mcpool::{Question, ToolResult};
 use napi::sys;
 use napi_derive::napi;
 
-use crate::origins::Origins;
+use crate::result::Origins;
 use crate::waiting::{Table, Waiting};
 use crate::wake::Wake;
 use crate::{TAG_KINDS, text};
 
-/// Letters handed over by one call into JavaScript; each is two arguments.
+/// Letters delivered by one call into JavaScript; each is two arguments.
 const HANDFUL: usize = 128;
 
 /// What a letter's text is. The generated declarations bring it to TypeScript.
@@ -30,9 +30,9 @@ pub enum LetterKind {
     Json,
     /// An error; the key is done.
     Failed,
-    /// How far a call has come.
+    /// The progress of a call.
     Progress,
-    /// A question with its number.
+    /// A question and its number.
     Question,
     /// A handle on the origin of the results from here on.
     Origin,
@@ -81,14 +81,14 @@ impl Post {
         self.settle();
     }
 
-    /// Forgets `key`; gives what was known of it.
+    /// Removes the waiter of `key`.
     pub(crate) fn forget(&self, key: u64) -> Option<Waiting> {
         let waiting = self.waiting.remove(key);
         self.settle();
         waiting
     }
 
-    /// Keeps the process alive while somebody waits, and not otherwise.
+    /// Keeps the process alive only while somebody waits.
     fn settle(&self) {
         if !self.delivering.get()
             && let Some(wake) = self.wake.get()
@@ -97,7 +97,7 @@ impl Post {
         }
     }
 
-    /// Hands over all that has come; `call` calls JavaScript with these arguments, and says whether it returned.
+    /// Delivers all letters. `call` calls JavaScript with these arguments; false means that it threw.
     pub(crate) fn hand_over(&self, call: impl Fn(sys::napi_value, &[sys::napi_value]) -> bool) {
         let letters = self.mailbox.drain();
         let mut letters = letters.into_iter().peekable();
@@ -110,7 +110,7 @@ impl Post {
             }
             let mut arguments = Vec::with_capacity(2 * letters.len().min(HANDFUL));
             for (key, letter) in letters.by_ref().take(HANDFUL) {
-                self.unfold(key, letter, &mut arguments);
+                self.append(key, letter, &mut arguments);
             }
             if !arguments.is_empty() && !call(deliver, &arguments) {
                 self.origins.forget_current();
@@ -120,7 +120,7 @@ impl Post {
         }
     }
 
-    fn unfold(&self, key: u64, letter: Letter, arguments: &mut Vec<sys::napi_value>) {
+    fn append(&self, key: u64, letter: Letter, arguments: &mut Vec<sys::napi_value>) {
         let is_awaited = match letter {
             Letter::Progress(_) | Letter::Question(_) => self.waiting.knows(key),
             _ => self.forget(key).is_some(),
@@ -130,7 +130,7 @@ impl Post {
         }
         let (kind, text) = match letter {
             Letter::Result(result) => {
-                self.tell_origin(key, &result, arguments);
+                self.send_origin(key, &result, arguments);
                 (LetterKind::Result, text::to_js(self.env, result.json()))
             }
             Letter::Json(json) => (LetterKind::Json, text::to_js(self.env, &json)),
@@ -149,7 +149,7 @@ impl Post {
         arguments.extend([self.tag(key, kind), text]);
     }
 
-    fn tell_origin(&self, key: u64, result: &ToolResult, arguments: &mut Vec<sys::napi_value>) {
+    fn send_origin(&self, key: u64, result: &ToolResult, arguments: &mut Vec<sys::napi_value>) {
         if let Some(handle) = self.origins.handle_if_new(self.env, result.origin()) {
             arguments.extend([self.tag(key, LetterKind::Origin), handle]);
         }
@@ -168,7 +168,7 @@ impl Post {
         tag
     }
 
-    /// Takes a question under a number; gives both as JSON.
+    /// Takes a question under a number; returns both as JSON.
     fn ask(&self, question: &Question) -> Option<String> {
         let taken = question.take()?;
         let id = self.next_question.replace(self.next_question.get() + 1);
@@ -188,12 +188,12 @@ impl Post {
         }
     }
 
-    /// Whether what is held back goes out without being asked for.
+    /// Whether messages held back are sent without a flush.
     pub(crate) fn sends_soon(&self) -> bool {
         self.delivering.get()
     }
 
-    /// Runs a delivery whose microtasks have run when `deliver` returns.
+    /// Runs a delivery; its microtasks have run when `deliver` returns.
     pub(crate) fn with_delivery(&self, deliver: impl FnOnce()) {
         self.delivering.set(true);
         deliver();

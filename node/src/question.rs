@@ -7,15 +7,15 @@ use crate::post::Post;
 
 /// Questions come as letters for `key`.
 pub(crate) fn listen(questions: &Questions, post: &Post, key: i64) -> Listening {
-    questions.listen(tell(post, key))
+    questions.listen(post_question(post, key))
 }
 
-/// The same, for who is asked only when no verb is under way.
+/// Same, but only while no verb is running.
 pub(crate) fn listen_if_alone(questions: &Questions, post: &Post, key: i64) -> Listening {
-    questions.listen_if_alone(tell(post, key))
+    questions.listen_if_alone(post_question(post, key))
 }
 
-fn tell(post: &Post, key: i64) -> impl Fn(Question) + Send + 'static {
+fn post_question(post: &Post, key: i64) -> impl Fn(Question) + Send + 'static {
     let mailbox = post.mailbox.clone();
     move |question| mailbox.post(key as u64, Letter::Question(question))
 }

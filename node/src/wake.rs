@@ -25,7 +25,7 @@ impl Wake {
         }
     }
 
-    /// Whether the process must stay for what is to come.
+    /// Whether the process must stay alive.
     pub(crate) fn hold(&self, hold: bool) {
         match self {
             Wake::Poll(poll) => poll.hold(hold),
@@ -34,8 +34,7 @@ impl Wake {
     }
 }
 
-/// What JavaScript threw without catching becomes an uncaught exception, as in any other callback. Gives whether it
-/// returned.
+/// Makes an error that `deliver` threw an uncaught exception, as in any other callback. Returns whether there was none.
 fn report(env: sys::napi_env, status: sys::napi_status) -> bool {
     if status != sys::Status::napi_pending_exception {
         return status == sys::Status::napi_ok;

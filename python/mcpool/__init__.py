@@ -8,40 +8,13 @@ async with mcpool.Manager({"mcpServers": {"time": {"command": "uvx", "args": ["m
 
 from . import config
 from ._calls import Progress
-from ._errors import (
-    AuthFailedError,
-    AuthRequiredError,
-    ClosedError,
-    ConfigConflictError,
-    ConfigInvalidError,
-    ConfigIoError,
-    ConnectFailedError,
-    ConnectionLostError,
-    ConnectTimeoutError,
-    DiscoveryFailedError,
-    HandshakeFailedError,
-    InvalidArgumentsError,
-    LimitExceededError,
-    McpoolError,
-    NotApprovedError,
-    ProtocolError,
-    Restart,
-    RestartFailedError,
-    RestartInProgressError,
-    RpcError,
-    ServerDisabledError,
-    ServerNotFoundError,
-    ToolFailedError,
-    ToolRejectedError,
-    ToolTimeoutError,
-    ToolUnavailableError,
-    UntrustedError,
-)
+from ._error_classes import *
 from ._events import Event, Events, Signal
 from ._host_env import HostEnv
 from ._manager import Manager
-from ._native import Pool, Tool, ToolResult, __version__
+from ._native import Tool, ToolResult, __version__
 from ._output import ToolOutput
+from ._pool import Pool
 from ._result import Image
 from ._status import Calls, ConnectReport, ReloadReport, ServerStatus, Source
 from ._tool import ToolList
@@ -65,61 +38,34 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ApprovalQuestion",
-    "AuthFailedError",
-    "AuthRequiredError",
     "BlockedEntry",
     "Calls",
-    "ClosedError",
-    "ConfigConflictError",
-    "ConfigInvalidError",
-    "ConfigIoError",
-    "ConnectFailedError",
     "ConnectReport",
-    "ConnectTimeoutError",
-    "ConnectionLostError",
     "Discovering",
     "Discovery",
     "DiscoveryError",
-    "DiscoveryFailedError",
     "Event",
     "Events",
     "FoundFile",
     "FoundServer",
-    "HandshakeFailedError",
     "HostEnv",
     "Image",
-    "InvalidArgumentsError",
     "LeftOut",
-    "LimitExceededError",
     "Manager",
-    "McpoolError",
-    "NotApprovedError",
     "Pool",
     "Progress",
-    "ProtocolError",
     "ReloadReport",
     "ReplacedServer",
-    "Restart",
-    "RestartFailedError",
-    "RestartInProgressError",
-    "RpcError",
     "Secret",
-    "ServerDisabledError",
-    "ServerNotFoundError",
     "ServerStatus",
     "Signal",
     "Source",
     "Tool",
-    "ToolFailedError",
     "ToolList",
     "ToolOutput",
-    "ToolRejectedError",
     "ToolResult",
-    "ToolTimeoutError",
-    "ToolUnavailableError",
     "TrustQuestion",
     "Trusted",
-    "UntrustedError",
     "__version__",
     "config",
     "discover",
@@ -127,6 +73,37 @@ __all__ = [
     "trusted",
     "untrust",
 ]
+# errors:begin
+__all__ += [
+    "AuthFailedError",
+    "AuthRequiredError",
+    "ClosedError",
+    "ConfigConflictError",
+    "ConfigInvalidError",
+    "ConfigIoError",
+    "ConnectFailedError",
+    "ConnectTimeoutError",
+    "ConnectionLostError",
+    "DiscoveryFailedError",
+    "HandshakeFailedError",
+    "InvalidArgumentsError",
+    "LimitExceededError",
+    "McpoolError",
+    "NotApprovedError",
+    "ProtocolError",
+    "Restart",
+    "RestartFailedError",
+    "RestartInProgressError",
+    "RpcError",
+    "ServerDisabledError",
+    "ServerNotFoundError",
+    "ToolFailedError",
+    "ToolRejectedError",
+    "ToolTimeoutError",
+    "ToolUnavailableError",
+    "UntrustedError",
+]
+# errors:end
 
 
 if not TYPE_CHECKING:

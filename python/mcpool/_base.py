@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from os import PathLike, fspath
-
 from . import _options
-from ._host_env import plain_host_env
 from ._native import NativeManager
+from ._signature import show_keywords
 from ._status import server_status
 from ._tool import ToolList
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeVar
+    from collections.abc import Mapping
+    from os import PathLike
+    from typing import Any
 
     from typing_extensions import Self, Unpack
 
@@ -22,53 +21,23 @@ if TYPE_CHECKING:
     from ._status import ServerStatus
     from .widget import StatusWidget
 
-    F = TypeVar("F", bound=Callable[..., object])
-
-
-def show_keywords(name: str) -> Callable[[F], F]:
-    """Shows the keywords and the docs of this function of `_options` in place of `**options`.
-
-    `help()` and `inspect.signature` follow `__wrapped__`; type checkers read the TypedDict.
-    """
-    shown = getattr(_options, name)
-
-    def show(function: F) -> F:
-        function.__wrapped__ = shown  # type: ignore[attr-defined]
-        if function.__doc__ and shown.__doc__:
-            lines = f"{function.__doc__}\n\n{shown.__doc__}".splitlines()
-            function.__doc__ = "\n".join(line.strip() for line in lines)
-        return function
-
-    return show
-
-
-def plain_options(options: Mapping[str, object], **others: object) -> dict[str, Any]:
-    """The options with paths as strings, as the core reads them."""
-    plain: dict[str, Any] = {**options, **others}
-    for name in ("cwd", "cache_dir"):
-        if isinstance(plain.get(name), PathLike):
-            plain[name] = fspath(plain[name])
-    if plain.get("host_env") is not None:
-        plain["host_env"] = plain_host_env(plain["host_env"])
-    return plain
-
 
 class ManagerBase:
     """One agent session's view: its servers, tool names and options."""
 
-    @show_keywords("manager")
+    @show_keywords(_options.MANAGER, _options.MANAGER_DOC)
     def __init__(self, config: Mapping[str, Any] | str, **options: Unpack[ManagerOptions]) -> None:
         """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text."""
-        self._native = NativeManager(config, plain_options(options))
+        self._native = NativeManager(config, {**options})
 
     @classmethod
-    @show_keywords("manager_from_file")
+    @show_keywords(_options.FILE)
     def from_file(cls, path: str | PathLike[str], **options: Unpack[FileOptions]) -> Self:
         """A manager for the servers of a JSON, JSONC, YAML or TOML file.
 
         `watch` applies changes of the file automatically. The other options are those of the class.
         """
-        return cls._of(NativeManager.open(path, plain_options(options)))
+        return cls._of(NativeManager.open(path, {**options}))
 
     @property
     def discovery(self) -> Discovery | None:

@@ -1,18 +1,15 @@
-"""The options of one call, and its span."""
+"""The progress of one call, and its span."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-TYPE_CHECKING = False  # The words of the core, for type checkers only.
+TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Literal, TypeAlias
+    from typing import Any, TypeAlias
 
     from ._telemetry import CallSpan
-
-    Retry: TypeAlias = Literal["never", "safe"]
-    """Which calls are sent again after a lost connection; a call that was never read is always sent again."""
 
 
 class Progress(NamedTuple):
@@ -23,14 +20,19 @@ class Progress(NamedTuple):
     message: str | None
 
 
+if TYPE_CHECKING:
+    OnProgress: TypeAlias = Callable[[Progress], object]
+    """Gets the progress of a call, on the thread of its loop."""
+
+
 _begin: Callable[..., CallSpan | None] | None = None
 
 
-def begin_span(facts: Callable[..., dict[str, Any] | None], *which: str | None) -> CallSpan | None:
+def begin_span(read_facts: Callable[..., dict[str, Any] | None], *which: str | None) -> CallSpan | None:
     """The span of a call that starts now; only for callers that have checked for OpenTelemetry."""
     global _begin
     if _begin is None:
         from ._telemetry import begin
 
         _begin = begin
-    return _begin(facts, *which)
+    return _begin(read_facts, *which)

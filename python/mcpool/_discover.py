@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from . import _native
-from ._base import plain_options, show_keywords
+from . import _native, _options
+from ._bridge import finish
 from ._errors import McpoolError, restore
-from ._loop import finish
 from ._secret import Secret
+from ._signature import show_keywords
 from ._status import Source
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
@@ -106,13 +106,13 @@ class Discovery(NamedTuple):
         return _html.discovery(self)
 
 
-@show_keywords("discover")
+@show_keywords(_options.DISCOVER, _options.DISCOVER_DOC)
 async def discover(cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverOptions]) -> Discovery:
     """Finds the servers that are configured on this machine. Reads files, starts nothing.
 
     `cwd` is the project's directory.
     """
-    return read_discovery(await finish(_native.discover(plain_options(options, cwd=cwd))))
+    return read_discovery(await finish(_native.discover({**options, "cwd": cwd})))
 
 
 class Discovering(Generic[M]):

@@ -6,8 +6,8 @@ from collections import deque
 from typing import Any, NamedTuple
 
 from . import _native
+from ._bridge import finish
 from ._errors import restore
-from ._loop import finish
 
 TYPE_CHECKING = False  # The words of the core, for type checkers only.
 if TYPE_CHECKING:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from sys import modules
 
-from . import _native
-from ._base import ManagerBase, plain_options, show_keywords
+from . import _native, _options
+from ._base import ManagerBase
+from ._bridge import finish, give_up
 from ._calls import begin_span
 from ._events import Events
-from ._loop import finish, give_up
+from ._signature import show_keywords
 from ._status import connect_report, reload_report
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from os import PathLike
     from types import TracebackType
     from typing import Any
 
     from typing_extensions import Self, Unpack
 
-    from ._calls import Progress, Retry
     from ._discover import Discovering
     from ._native import ToolResult
-    from ._options import DiscoverManagerOptions
+    from ._options import CallOptions, DiscoverManagerOptions
     from ._status import ConnectReport, ReloadReport
 
 
@@ -35,7 +35,7 @@ class Manager(ManagerBase):
     """
 
     @classmethod
-    @show_keywords("discover_manager")
+    @show_keywords(_options.DISCOVER_MANAGER)
     def discover(
         cls, cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverManagerOptions]
     ) -> Discovering[Self]:
@@ -47,7 +47,7 @@ class Manager(ManagerBase):
         from ._discover import Discovering
 
         async def make() -> Self:
-            found, future = _native.discover_manager(plain_options(options, cwd=cwd))
+            found, future = _native.discover_manager({**options, "cwd": cwd})
             await finish(future)
             return cls._of(found.take())
 
@@ -65,60 +65,35 @@ class Manager(ManagerBase):
         """Returns when the server is connected, or raises its error. Starts nothing."""
         await finish(_native.wait_for(self._native, server, timeout))
 
+    @show_keywords(_options.CALL, _options.CALL_DOC)
     async def call_tool(
         self,
         server: str,
         tool: str,
         arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        max_total_timeout: float | None = None,
-        retry: Retry | None = None,
-        on_progress: Callable[[Progress], object] | None = None,
-        meta: Mapping[str, Any] | None = None,
+        **options: Unpack[CallOptions],
     ) -> ToolResult:
         """Calls a tool by its server and its raw name.
 
-        `timeout` is how many seconds may pass without an answer or progress, `max_total_timeout` how many in
-        all; `retry` overrides the manager's. `is_error` is a result, not an exception.
-        Cancelling the task notifies the server.
+        `is_error` is a result, not an exception. Cancelling the task notifies the server.
         """
         if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, server, tool)):
-            return await span.follow(
-                _native.call,
-                (self._native, server, tool, arguments, timeout, max_total_timeout, retry, on_progress),
-                meta,
-            )
-        future = _native.call(
-            self._native, server, tool, arguments, timeout, max_total_timeout, retry, on_progress, meta
-        )
+            return await span.follow(_native.call, (self._native, server, tool, arguments), options)
+        future = _native.call(self._native, server, tool, arguments, options)
         try:
             return await future
         except BaseException:
             give_up(future)
             raise
 
+    @show_keywords(_options.CALL)
     async def call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        max_total_timeout: float | None = None,
-        retry: Retry | None = None,
-        on_progress: Callable[[Progress], object] | None = None,
-        meta: Mapping[str, Any] | None = None,
+        self, name: str, arguments: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
     ) -> ToolResult:
         """Calls a tool by its name in the catalog; otherwise the same as `call_tool`."""
         if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, None, name)):
-            return await span.follow(
-                _native.call,
-                (self._native, None, name, arguments, timeout, max_total_timeout, retry, on_progress),
-                meta,
-            )
-        future = _native.call(
-            self._native, None, name, arguments, timeout, max_total_timeout, retry, on_progress, meta
-        )
+            return await span.follow(_native.call, (self._native, None, name, arguments), options)
+        future = _native.call(self._native, None, name, arguments, options)
         try:
             return await future
         except BaseException:

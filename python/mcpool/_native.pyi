@@ -1,12 +1,14 @@
 """What the native module offers; the rest of the package gives it its public shape."""
 
 from asyncio import Future
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Literal, final
 
-from ._calls import Progress, Retry
+from typing_extensions import Unpack
+
 from ._events import Signal
+from ._options import BlockingCallOptions, CallOptions, PoolOptions
 from ._output import ToolOutput
 from ._result import Image
 
@@ -53,28 +55,12 @@ class Tool:
         self, code: str, message: str, hint: str | None, executed: str | None, by_server: bool
     ) -> tuple[str, list[Signal]]: ...
     async def execute(
-        self,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        max_total_timeout: float | None = None,
-        retry: Retry | None = None,
-        on_progress: Callable[[Progress], object] | None = None,
-        meta: Mapping[str, Any] | None = None,
+        self, arguments: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
     ) -> ToolOutput:
-        """Calls the tool for an agent: a failure is in the output's text; only cancellation is raised.
-
-        The options are those of `Manager.call_tool`.
-        """
+        """Calls the tool for an agent: a failure is in the output's text; only cancellation is raised."""
 
     def execute_blocking(
-        self,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        max_total_timeout: float | None = None,
-        retry: Retry | None = None,
-        meta: Mapping[str, Any] | None = None,
+        self, arguments: Mapping[str, Any] | None = None, **options: Unpack[BlockingCallOptions]
     ) -> ToolOutput:
         """The same for a thread without an event loop; blocks, and Ctrl-C works meanwhile."""
 
@@ -111,17 +97,9 @@ class Pool:
     """The connections that managers share.
 
     Managers without an explicit pool share the one of the process; your own pool is separate.
-    `keep_alive` (seconds, or "always") is how long a connection stays up when the last manager that held
-    it has closed. With `clock="manual"`, for tests of agents, restarts and other waits of supervision are due
-    only by `advance`.
     """
 
-    def __new__(
-        cls,
-        *,
-        keep_alive: float | Literal["always"] | None = None,
-        clock: Literal["system", "manual"] = "system",
-    ) -> Pool: ...
+    def __new__(cls, **options: Unpack[PoolOptions]) -> Pool: ...
     def advance(self, seconds: float) -> None:
         """Advances a manual clock and runs what is due by then. Has no effect on the system clock."""
 
@@ -182,20 +160,10 @@ def call(
     server: str | None,
     tool: str,
     arguments: Mapping[str, Any] | None,
-    timeout: float | None,
-    max_total_timeout: float | None,
-    retry: Retry | None,
-    on_progress: Callable[[Progress], object] | None,
-    meta: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
 ) -> Future[ToolResult]: ...
 def call_for(
-    tool: Tool,
-    arguments: Mapping[str, Any] | None,
-    timeout: float | None,
-    max_total_timeout: float | None,
-    retry: Retry | None,
-    on_progress: Callable[[Progress], object] | None,
-    meta: Mapping[str, Any] | None,
+    tool: Tool, arguments: Mapping[str, Any] | None, options: Mapping[str, Any]
 ) -> Future[ToolResult]: ...
 def connect_all(manager: NativeManager) -> Future[dict[str, Any]]: ...
 def connect(manager: NativeManager, server: str) -> Future[None]: ...
@@ -211,10 +179,10 @@ def discover_manager(options: dict[str, Any]) -> tuple[NativeFound, Future[None]
 def block_discover(options: dict[str, Any]) -> dict[str, Any]: ...
 def block_discover_manager(options: dict[str, Any]) -> NativeManager: ...
 def edit(
-    verb: str, place: Mapping[str, Any], name: str, definition: Mapping[str, Any] | None
+    verb: str, options: Mapping[str, Any], name: str, definition: Mapping[str, Any] | None
 ) -> Future[dict[str, Any]]: ...
 def block_edit(
-    verb: str, place: Mapping[str, Any], name: str, definition: Mapping[str, Any] | None
+    verb: str, options: Mapping[str, Any], name: str, definition: Mapping[str, Any] | None
 ) -> dict[str, Any]: ...
 def schema() -> dict[str, Any]: ...
 def trust(verb: str, request: Mapping[str, Any]) -> Future[list[dict[str, Any]]]: ...
@@ -227,18 +195,10 @@ def block_call(
     server: str | None,
     tool: str,
     arguments: Mapping[str, Any] | None,
-    timeout: float | None,
-    max_total_timeout: float | None,
-    retry: Retry | None,
-    meta: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
 ) -> ToolResult: ...
 def block_call_for(
-    tool: Tool,
-    arguments: Mapping[str, Any] | None,
-    timeout: float | None,
-    max_total_timeout: float | None,
-    retry: Retry | None,
-    meta: Mapping[str, Any] | None,
+    tool: Tool, arguments: Mapping[str, Any] | None, options: Mapping[str, Any]
 ) -> ToolResult: ...
 def block_reload(manager: NativeManager, config: Mapping[str, Any] | str | None) -> dict[str, Any]: ...
 def block_accept_drift(manager: NativeManager, server: str, tool: str | None) -> list[str]: ...

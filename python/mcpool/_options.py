@@ -1,4 +1,4 @@
-"""The options of managers and of discovery. Generated from the tables in `core`; not to be edited."""
+"""Options of managers, discovery, pools, calls and edits. Generated from `core`; not to be edited."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any, Literal, TypedDict
 
+    from ._calls import OnProgress
     from ._host_env import HostEnv
     from ._native import Pool
     from ._questions import OnApproval
@@ -122,160 +123,192 @@ if TYPE_CHECKING:
         providers: Sequence[str] | None
         """Names of the only products whose files are read. The default is all."""
 
+    class PoolOptions(TypedDict, total=False):
+        """Options of a pool; the defaults are good."""
 
-if not TYPE_CHECKING:
-    # Never called: `show_keywords` shows their signatures in place of `**options`.
+        keep_alive: float | Literal["always"] | None
+        """How long a connection that no manager holds any more stays up. A server's own `keepAlive`
+        wins. The default is not at all. In seconds."""
+        clock: Literal["system", "manual"] | None
+        """The clock of restarts and other waits. A "manual" one stands still until it is advanced; it is
+        for tests. Default: "system"."""
 
-    def manager(
-        self,
-        config: Mapping[str, Any] | str,
-        *,
-        naming: Naming | None = "plain",
-        connect_concurrency: int | None = None,
-        gate: float | None = 0.25,
-        pending_without_cache: Literal["wait", "skip"] | None = "wait",
-        restart_wait: float | None = 5.0,
-        retry: Literal["never", "safe"] | None = "never",
-        cache_dir: str | PathLike[str] | Literal[False] | None = None,
-        trust: Trust | None = "stored",
-        bare_env_names: bool | None = False,
-        enabled_tools: Sequence[str] | None = None,
-        disabled_tools: Sequence[str] | None = None,
-        drift: Literal["allow", "warn", "block"] | None = "warn",
-        approval: Literal["always", "annotations", "never"] | None = "always",
-        on_approval: OnApproval | None = None,
-        approval_timeout: float | None = 300.0,
-        wrap: bool | None = True,
-        spill: Literal["none", "file"] | None = "none",
-        call_events: bool | None = False,
-        telemetry: bool | Literal["error_messages"] | None = True,
-        host_env: HostEnv | None = None,
-        pool: Pool | None = None,
-    ):
-        """Options; all times are seconds.
+    class BlockingCallOptions(TypedDict, total=False):
+        """Options of one call that blocks."""
 
-        `naming`: How tools are named: "plain" gives mcp_server_tool, "letters" the same with digits
-        replaced, "double" gives mcp__server__tool, "raw" gives server.tool. A function of server and tool
-        gives any other name.
-        `connect_concurrency`: How many servers connect at the same time. The default is 64 remote ones, and
-        as many programs as the machine can start.
-        `gate`: How long `connect_all` waits for late servers whose tools are in the cache.
-        `pending_without_cache`: Whether `connect_all` waits for late servers whose tools are not in the
-        cache.
-        `restart_wait`: How long a call waits for a server that is being restarted; 0 means not at all.
-        `retry`: Which calls are sent again when their connection is lost. "safe" means those of read-only
-        and idempotent tools.
-        `cache_dir`: Where tool lists are kept between runs. The default is $MCPOOL_CACHE_DIR, or the user's
-        cache directory; false means nowhere.
-        `trust`: What a project's definitions may do. "stored" is what the user has trusted, "strict" the
-        same for remote servers too, "all" trusts everything, "none" nothing. A function is asked about what
-        the user has not trusted yet.
-        `bare_env_names`: Whether a header or variable whose value is the name of a set variable gets that
-        variable's value.
-        `enabled_tools`: Globs over raw and catalog names: only these tools are offered.
-        `disabled_tools`: Globs over raw and catalog names: these tools are not offered, even if they are
-        enabled.
-        `drift`: What happens to a tool that is no longer as it was when it was first seen.
-        `approval`: Which tools need a person's approval. "annotations" means those that are not read-only.
-        `on_approval`: A function that is asked about each call that needs approval. Without it, such calls
-        are sent unasked.
-        `approval_timeout`: How long a call waits for an approval.
-        `wrap`: Whether results for a model are marked as untrusted output of their tool.
-        `spill`: What happens to the part of a result that is cut. "file" keeps the whole in a file that
-        only the user can read.
-        `call_events`: Whether the begin and the end of each call are events.
-        `telemetry`: Whether calls become spans and metrics where OpenTelemetry has a provider.
-        "error_messages" adds the messages of errors, which may hold words of the server; otherwise spans
-        have only their codes.
-        `host_env`: Environment, home and platform in place of the process's own.
-        `pool`: The pool whose connections are shared. The default is the pool of the process.
-        """
+        timeout: float | None
+        """How long the call may go without a message from the server, from its start and over all
+        waiting and resending. Progress restarts this time; the time for an approval does not count.
+        The default is the server's `toolTimeout`. In seconds."""
+        max_total_timeout: float | None
+        """The total time limit of the call, whatever the progress, including approvals. In seconds."""
+        retry: Literal["never", "safe"] | None
+        """Overrides which calls the manager sends again after a lost connection."""
+        meta: Mapping[str, Any] | None
+        """Becomes the request's `_meta`."""
 
-    def manager_from_file(
-        cls,
-        path: str | PathLike[str],
-        *,
-        watch: bool | None = False,
-        naming: Naming | None = "plain",
-        connect_concurrency: int | None = None,
-        gate: float | None = 0.25,
-        pending_without_cache: Literal["wait", "skip"] | None = "wait",
-        restart_wait: float | None = 5.0,
-        retry: Literal["never", "safe"] | None = "never",
-        cache_dir: str | PathLike[str] | Literal[False] | None = None,
-        trust: Trust | None = "stored",
-        bare_env_names: bool | None = False,
-        enabled_tools: Sequence[str] | None = None,
-        disabled_tools: Sequence[str] | None = None,
-        drift: Literal["allow", "warn", "block"] | None = "warn",
-        approval: Literal["always", "annotations", "never"] | None = "always",
-        on_approval: OnApproval | None = None,
-        approval_timeout: float | None = 300.0,
-        wrap: bool | None = True,
-        spill: Literal["none", "file"] | None = "none",
-        call_events: bool | None = False,
-        telemetry: bool | Literal["error_messages"] | None = True,
-        host_env: HostEnv | None = None,
-        pool: Pool | None = None,
-    ): ...
+    class CallOptions(BlockingCallOptions, total=False):
+        """Options of one call."""
 
-    def discover_manager(
-        cls,
-        cwd: str | PathLike[str] | None = None,
-        *,
-        project_config: bool | None = True,
-        disabled_servers: Sequence[str] | None = None,
-        enabled_servers: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        native: Sequence[str] | None = None,
-        mcp_remote: Literal["offer", "use"] | None = "offer",
-        providers: Sequence[str] | None = None,
-        watch: bool | None = False,
-        naming: Naming | None = "plain",
-        connect_concurrency: int | None = None,
-        gate: float | None = 0.25,
-        pending_without_cache: Literal["wait", "skip"] | None = "wait",
-        restart_wait: float | None = 5.0,
-        retry: Literal["never", "safe"] | None = "never",
-        cache_dir: str | PathLike[str] | Literal[False] | None = None,
-        trust: Trust | None = "stored",
-        bare_env_names: bool | None = False,
-        enabled_tools: Sequence[str] | None = None,
-        disabled_tools: Sequence[str] | None = None,
-        drift: Literal["allow", "warn", "block"] | None = "warn",
-        approval: Literal["always", "annotations", "never"] | None = "always",
-        on_approval: OnApproval | None = None,
-        approval_timeout: float | None = 300.0,
-        wrap: bool | None = True,
-        spill: Literal["none", "file"] | None = "none",
-        call_events: bool | None = False,
-        telemetry: bool | Literal["error_messages"] | None = True,
-        host_env: HostEnv | None = None,
-        pool: Pool | None = None,
-    ): ...
+        on_progress: OnProgress | None
+        """A function that gets the progress that the server reports. It must not block."""
 
-    def discover(
-        cwd: str | PathLike[str] | None = None,
-        *,
-        project_config: bool | None = True,
-        disabled_servers: Sequence[str] | None = None,
-        enabled_servers: Sequence[str] | None = None,
-        exclude: Sequence[str] | None = None,
-        native: Sequence[str] | None = None,
-        mcp_remote: Literal["offer", "use"] | None = "offer",
-        providers: Sequence[str] | None = None,
-        host_env: HostEnv | None = None,
-    ):
-        """Options; all times are seconds.
+    class EditOptions(TypedDict, total=False):
+        """Options of a change of a config file: which file it is."""
 
-        `project_config`: Whether the project's own files count.
-        `disabled_servers`: Names of servers that are off, whatever any file says.
-        `enabled_servers`: Names of the only servers that are on. The default is all.
-        `exclude`: Globs over names and URLs of servers to leave out.
-        `native`: Servers that the host integrates itself. They are left out, and their keys are in the
-        result.
-        `mcp_remote`: What happens to a server that is only a bridge, npx mcp-remote with a URL. "offer"
-        keeps it and tells the direct definition, "use" replaces it.
-        `providers`: Names of the only products whose files are read. The default is all.
-        `host_env`: Environment, home and platform in place of the process's own.
-        """
+        scope: Literal["user", "project"] | None
+        """Whose file is changed if none is named: the user's or the project's. Default: "user"."""
+        file: str | PathLike[str] | None
+        """The file to change; its extension tells the format."""
+        cwd: str | PathLike[str] | None
+        """The project's directory. The default is the process's working directory."""
+        host_env: HostEnv | None
+        """Environment, home and platform in place of the process's own."""
+
+
+# The keywords of functions with `**options`, each with its type and its default, and what they do.
+MANAGER: dict[str, tuple[str, object]] = {
+    "naming": ("Naming | None", "plain"),
+    "connect_concurrency": ("int | None", None),
+    "gate": ("float | None", 0.25),
+    "pending_without_cache": ('Literal["wait", "skip"] | None', "wait"),
+    "restart_wait": ("float | None", 5.0),
+    "retry": ('Literal["never", "safe"] | None', "never"),
+    "cache_dir": ("str | PathLike[str] | Literal[False] | None", None),
+    "trust": ("Trust | None", "stored"),
+    "bare_env_names": ("bool | None", False),
+    "enabled_tools": ("Sequence[str] | None", None),
+    "disabled_tools": ("Sequence[str] | None", None),
+    "drift": ('Literal["allow", "warn", "block"] | None', "warn"),
+    "approval": ('Literal["always", "annotations", "never"] | None', "always"),
+    "on_approval": ("OnApproval | None", None),
+    "approval_timeout": ("float | None", 300.0),
+    "wrap": ("bool | None", True),
+    "spill": ('Literal["none", "file"] | None', "none"),
+    "call_events": ("bool | None", False),
+    "telemetry": ('bool | Literal["error_messages"] | None', True),
+    "host_env": ("HostEnv | None", None),
+    "pool": ("Pool | None", None),
+}
+MANAGER_DOC = """\
+`naming`: How tools are named: "plain" gives mcp_server_tool, "letters" the same with digits
+replaced, "double" gives mcp__server__tool, "raw" gives server.tool. A function of server and tool
+gives any other name.
+`connect_concurrency`: How many servers connect at the same time. The default is 64 remote ones, and
+as many programs as the machine can start.
+`gate`: How long `connect_all` waits for late servers whose tools are in the cache. In seconds.
+`pending_without_cache`: Whether `connect_all` waits for late servers whose tools are not in the
+cache.
+`restart_wait`: How long a call waits for a server that is being restarted; 0 means not at all. In
+seconds.
+`retry`: Which calls are sent again when their connection is lost. "safe" means those of read-only
+and idempotent tools.
+`cache_dir`: Where tool lists are kept between runs. The default is $MCPOOL_CACHE_DIR, or the user's
+cache directory; false means nowhere.
+`trust`: What a project's definitions may do. "stored" is what the user has trusted, "strict" the
+same for remote servers too, "all" trusts everything, "none" nothing. A function is asked about what
+the user has not trusted yet.
+`bare_env_names`: Whether a header or variable whose value is the name of a set variable gets that
+variable's value.
+`enabled_tools`: Globs over raw and catalog names: only these tools are offered.
+`disabled_tools`: Globs over raw and catalog names: these tools are not offered, even if they are
+enabled.
+`drift`: What happens to a tool that is no longer as it was when it was first seen.
+`approval`: Which tools need a person's approval. "annotations" means those that are not read-only.
+`on_approval`: A function that is asked about each call that needs approval. Without it, such calls
+are sent unasked.
+`approval_timeout`: How long a call waits for an approval. In seconds.
+`wrap`: Whether results for a model are marked as untrusted output of their tool.
+`spill`: What happens to the part of a result that is cut. "file" keeps the whole in a file that
+only the user can read.
+`call_events`: Whether the begin and the end of each call are events.
+`telemetry`: Whether calls become spans and metrics where OpenTelemetry has a provider.
+"error_messages" adds the messages of errors, which may hold words of the server; otherwise spans
+have only their codes.
+`host_env`: Environment, home and platform in place of the process's own.
+`pool`: The pool whose connections are shared. The default is the pool of the process.
+"""
+
+FILE: dict[str, tuple[str, object]] = {
+    "watch": ("bool | None", False),
+    **MANAGER,
+}
+
+DISCOVER: dict[str, tuple[str, object]] = {
+    "project_config": ("bool | None", True),
+    "disabled_servers": ("Sequence[str] | None", None),
+    "enabled_servers": ("Sequence[str] | None", None),
+    "exclude": ("Sequence[str] | None", None),
+    "native": ("Sequence[str] | None", None),
+    "mcp_remote": ('Literal["offer", "use"] | None', "offer"),
+    "providers": ("Sequence[str] | None", None),
+    "host_env": ("HostEnv | None", None),
+}
+DISCOVER_DOC = """\
+`project_config`: Whether the project's own files count.
+`disabled_servers`: Names of servers that are off, whatever any file says.
+`enabled_servers`: Names of the only servers that are on. The default is all.
+`exclude`: Globs over names and URLs of servers to leave out.
+`native`: Servers that the host integrates itself. They are left out, and their keys are in the
+result.
+`mcp_remote`: What happens to a server that is only a bridge, npx mcp-remote with a URL. "offer"
+keeps it and tells the direct definition, "use" replaces it.
+`providers`: Names of the only products whose files are read. The default is all.
+`host_env`: Environment, home and platform in place of the process's own.
+"""
+
+DISCOVER_MANAGER: dict[str, tuple[str, object]] = {
+    **DISCOVER,
+    **FILE,
+}
+
+POOL: dict[str, tuple[str, object]] = {
+    "keep_alive": ('float | Literal["always"] | None', None),
+    "clock": ('Literal["system", "manual"] | None', "system"),
+}
+POOL_DOC = """\
+`keep_alive`: How long a connection that no manager holds any more stays up. A server's own
+`keepAlive` wins. The default is not at all. In seconds.
+`clock`: The clock of restarts and other waits. A "manual" one stands still until it is advanced; it
+is for tests.
+"""
+
+BLOCKING_CALL: dict[str, tuple[str, object]] = {
+    "timeout": ("float | None", None),
+    "max_total_timeout": ("float | None", None),
+    "retry": ('Literal["never", "safe"] | None', None),
+    "meta": ("Mapping[str, Any] | None", None),
+}
+BLOCKING_CALL_DOC = """\
+`timeout`: How long the call may go without a message from the server, from its start and over all
+waiting and resending. Progress restarts this time; the time for an approval does not count. The
+default is the server's `toolTimeout`. In seconds.
+`max_total_timeout`: The total time limit of the call, whatever the progress, including approvals.
+In seconds.
+`retry`: Overrides which calls the manager sends again after a lost connection.
+`meta`: Becomes the request's `_meta`.
+"""
+
+CALL: dict[str, tuple[str, object]] = {
+    **BLOCKING_CALL,
+    "on_progress": ("OnProgress | None", None),
+}
+CALL_DOC = (
+    BLOCKING_CALL_DOC
+    + """\
+`on_progress`: A function that gets the progress that the server reports. It must not block.
+"""
+)
+
+EDIT: dict[str, tuple[str, object]] = {
+    "scope": ('Literal["user", "project"] | None', "user"),
+    "file": ("str | PathLike[str] | None", None),
+    "cwd": ("str | PathLike[str] | None", None),
+    "host_env": ("HostEnv | None", None),
+}
+EDIT_DOC = """\
+`scope`: Whose file is changed if none is named: the user's or the project's.
+`file`: The file to change; its extension tells the format.
+`cwd`: The project's directory. The default is the process's working directory.
+`host_env`: Environment, home and platform in place of the process's own.
+"""

@@ -53,8 +53,8 @@ async def _answer(question: NativeQuestion, callback: Callback) -> None:
         said: Any = callback(asked)
         yes = _is_yes(await said if _waits(said) else said)
     except Exception:
-        _report(kind)
         question.fail()
+        _report(kind)
     except BaseException:
         # Another listener may still answer about trust; a call has no other.
         if kind == "approval":
@@ -71,8 +71,8 @@ def answer_now(question: NativeQuestion, callback: Callback) -> None:
         said: Any = callback(asked)
         yes = _is_yes(asyncio.run(_while_wanted(question, said)) if _waits(said) else said)
     except Exception:
-        _report(kind)
         question.fail()
+        _report(kind)
     else:
         question.answer(yes)
 

@@ -8,6 +8,17 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 
+class TlsConfig(TypedDict, total=False):
+    """The files of a server's own TLS settings, each in PEM form."""
+
+    ca: str
+    """The certificates that the server's own must be signed by, in place of the system's."""
+    cert: str
+    """The certificate that we present, with those that lead to its authority."""
+    key: str
+    """The private key of `cert`."""
+
+
 class ServerAuth(TypedDict, total=False):
     """How we show a server who we are."""
 
@@ -79,6 +90,8 @@ class ServerConfig(TypedDict, total=False):
     """Its address."""
     headers: dict[str, str]
     """Headers sent with each request."""
+    tls: TlsConfig
+    """Its own TLS settings, for a server on the network."""
     auth: ServerAuth
     """How to sign in. Has no effect in this version."""
     enabled: bool
@@ -119,7 +132,9 @@ class ServerConfig(TypedDict, total=False):
     idleShutdown: int
     """Milliseconds without a call until it is stopped; the next call starts it again. Off without it."""
     maxConcurrency: int
-    """How many calls may be under way at once; no bound without it. Has no effect in this version."""
+    """How many calls may be under way at once, of all managers that share the connection; the others wait for
+    their turn. No bound without it.
+    """
     maxResultChars: int
     """How many characters of a result a model gets to see."""
     protocol: str

@@ -34,6 +34,7 @@ class Calls(NamedTuple):
     error: int = 0
     timeout: int = 0
     in_flight: int = 0
+    queued: int = 0
     p50_ms: float | None = None
     p99_ms: float | None = None
 

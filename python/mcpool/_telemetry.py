@@ -1,7 +1,7 @@
 """Spans and metrics of calls, where the user has a provider for them.
 
-Nothing here imports what the user has not. The words are the core's; this says them to OpenTelemetry's API.
-Whatever a provider raises is its own affair: it is logged once, and the call goes on.
+OpenTelemetry is never imported unless the user has imported it. The core has the names and attributes; this
+module passes them to OpenTelemetry's API. An error of a provider is logged once, and the call continues.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from sys import modules
 from time import perf_counter
 
+from ._bridge import finish
 from ._errors import McpoolError
-from ._loop import finish
 from ._native import telemetry_words
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
@@ -28,25 +28,27 @@ _MOST_FAILURES = 20
 _failures: set[str] = set()  # What was logged.
 
 
-def begin(facts: Callable[..., dict[str, Any] | None], *which: str | None) -> CallSpan | None:
+def begin(read_facts: Callable[..., dict[str, Any] | None], *which: str | None) -> CallSpan | None:
     """The span of a call that starts now; None if there is no provider."""
-    span: CallSpan | None = _spared(_begin, facts, which)
+    span: CallSpan | None = _ignore_errors(_begin, read_facts, which)
     return span
 
 
-def _begin(facts: Callable[..., dict[str, Any] | None], which: tuple[str | None, ...]) -> CallSpan | None:
-    tracer = _of("opentelemetry.trace", "get_tracer_provider", _tracer)
-    duration = _of("opentelemetry.metrics", "get_meter_provider", _histogram)
+def _begin(
+    read_facts: Callable[..., dict[str, Any] | None], which: tuple[str | None, ...]
+) -> CallSpan | None:
+    tracer = _for_provider("opentelemetry.trace", "get_tracer_provider", _tracer)
+    duration = _for_provider("opentelemetry.metrics", "get_meter_provider", _histogram)
     if tracer is None and duration is None:
         return None
-    told = facts(*which)
-    return None if told is None else CallSpan(tracer, duration, told, lambda: facts(*which))
+    facts = read_facts(*which)
+    return None if facts is None else CallSpan(tracer, duration, facts, lambda: read_facts(*which))
 
 
-def _spared(tell: Callable[..., Any], *told: object) -> Any:
+def _ignore_errors(function: Callable[..., Any], *arguments: object) -> Any:
     """The function's return value; None if it fails."""
     try:
-        return tell(*told)
+        return function(*arguments)
     except Exception as error:
         import logging
 
@@ -58,7 +60,7 @@ def _spared(tell: Callable[..., Any], *told: object) -> Any:
         return None
 
 
-def _of(part: str, getter: str, make: Callable[[Any], Any]) -> Any:
+def _for_provider(part: str, getter: str, make: Callable[[Any], Any]) -> Any:
     """The object made from the user's provider, once per provider; None without one."""
     api = modules.get(part)
     provider = None if api is None else getattr(api, getter)()
@@ -89,26 +91,26 @@ class CallSpan:
     """The telemetry of one call: starts when it is created, ends with `follow` or `run`."""
 
     def __init__(
-        self, tracer: Any, duration: Any, told: dict[str, Any], again: Callable[[], dict[str, Any] | None]
+        self, tracer: Any, duration: Any, facts: dict[str, Any], again: Callable[[], dict[str, Any] | None]
     ) -> None:
         self._duration = duration
-        self._told = told
+        self._facts = facts
         self._again = again
         self._begun = perf_counter()
         self._span: Any = None
         if tracer is not None:
             kind = modules["opentelemetry.trace"].SpanKind.CLIENT
-            self._span = tracer.start_span(told["span"], kind=kind, attributes=told["attributes"])
+            self._span = tracer.start_span(facts["span"], kind=kind, attributes=facts["attributes"])
 
     async def follow(
         self,
         start: Callable[..., Future[ToolResult]],
         given: tuple[object, ...],
-        meta: Mapping[str, Any] | None,
+        options: Mapping[str, Any],
     ) -> ToolResult:
-        """Starts the call with these arguments and a meta that carries the span, and waits for its end."""
+        """Starts the call with a meta that carries the span, and waits for its end."""
         with self:
-            result: ToolResult = await finish(start(*given, self._with_span(meta)))
+            result: ToolResult = await finish(start(*given, self._with_span(options)))
             self._answered(result)
             return result
 
@@ -116,23 +118,22 @@ class CallSpan:
         self,
         call: Callable[..., ToolResult],
         given: tuple[object, ...],
-        meta: Mapping[str, Any] | None,
+        options: Mapping[str, Any],
     ) -> ToolResult:
         """The same for a call that waits by itself."""
         with self:
-            result = call(*given, self._with_span(meta))
+            result = call(*given, self._with_span(options))
             self._answered(result)
             return result
 
-    def _with_span(self, meta: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """The meta of the request; the caller's keys take precedence."""
-        carrier: dict[str, Any] | None = None if self._span is None else _spared(self._carrier)
-        if not carrier:
-            return meta
-        if meta is None:
-            return carrier
+    def _with_span(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The options with a meta that carries the span; the caller's keys take precedence."""
+        carrier: dict[str, Any] | None = None if self._span is None else _ignore_errors(self._carrier)
+        meta = options.get("meta")
         # The core refuses what is not a mapping.
-        return {**carrier, **meta} if hasattr(meta, "keys") else meta
+        if not carrier or not (meta is None or hasattr(meta, "keys")):
+            return options
+        return {**options, "meta": {**carrier, **(meta or {})}}
 
     def _carrier(self) -> dict[str, Any]:
         from opentelemetry import propagate, trace
@@ -146,19 +147,19 @@ class CallSpan:
 
     def _end(self, failure: dict[str, str], description: str | None) -> None:
         seconds = perf_counter() - self._begun
-        told = self._told if self._told["complete"] else self._again() or self._told
+        facts = self._facts if self._facts["complete"] else self._again() or self._facts
         if self._duration is not None:
-            _spared(self._measure, seconds, {**told["measured"], **failure})
+            _ignore_errors(self._measure, seconds, {**facts["measured"], **failure})
         if self._span is not None:
-            _spared(self._describe, told, failure, description)
-            _spared(self._span.end)
+            _ignore_errors(self._describe, facts, failure, description)
+            _ignore_errors(self._span.end)
 
     def _measure(self, seconds: float, attributes: dict[str, Any]) -> None:
         self._duration.record(seconds, attributes, *self._context())
 
-    def _describe(self, told: dict[str, Any], failure: dict[str, str], description: str | None) -> None:
-        self._span.set_attributes({**told["attributes"], **failure})
-        self._span.update_name(told["span"])
+    def _describe(self, facts: dict[str, Any], failure: dict[str, str], description: str | None) -> None:
+        self._span.set_attributes({**facts["attributes"], **failure})
+        self._span.update_name(facts["span"])
         if failure:
             self._span.set_status(modules["opentelemetry.trace"].StatusCode.ERROR, description)
 
@@ -183,7 +184,7 @@ class CallSpan:
                 status = str(error.rpc.code)
                 failure = {_WORDS["error_type"]: status, _WORDS["status_code"]: status}
             # Its message may quote the server or contain its address.
-            with_message = self._told["error_messages"]
+            with_message = self._facts["error_messages"]
             self._end(failure, f"{error.code}: {error.message}" if with_message else error.code)
         else:
             # Not raised by us: a cancellation, unless the arguments are unusable.

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from sys import modules
 
+from . import _options
+from ._bridge import give_up
 from ._calls import begin_span
 from ._errors import McpoolError
-from ._loop import give_up
 from ._native import Tool, block_call_for, call_for
 from ._output import ToolOutput
+from ._signature import show_keywords
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, Literal, SupportsIndex, TypeAlias, overload
 
-    from ._calls import Progress, Retry
+    from typing_extensions import Unpack
+
+    from ._options import BlockingCallOptions, CallOptions
 
     Naming: TypeAlias = Literal["plain", "letters", "double", "raw"] | Callable[[str, str], str]
     """How tools are named: a style, or a function of server and raw tool name."""
@@ -43,28 +47,16 @@ class ToolList(list[Tool]):
         return _html.tool_list(self)
 
 
+@show_keywords(_options.CALL, _options.CALL_DOC)
 async def execute(
-    self: Tool,
-    arguments: Mapping[str, Any] | None = None,
-    *,
-    timeout: float | None = None,
-    max_total_timeout: float | None = None,
-    retry: Retry | None = None,
-    on_progress: Callable[[Progress], object] | None = None,
-    meta: Mapping[str, Any] | None = None,
+    self: Tool, arguments: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
 ) -> ToolOutput:
-    """Calls the tool for an agent: a failure is in the output's text; only cancellation is raised.
-
-    The options are those of `Manager.call_tool`.
-    """
+    """Calls the tool for an agent: a failure is in the output's text; only cancellation is raised."""
     future = None
     try:
         if "opentelemetry" in modules and (span := begin_span(self._telemetry)):
-            result = await span.follow(
-                call_for, (self, arguments, timeout, max_total_timeout, retry, on_progress), meta
-            )
-            return ToolOutput(self, result, None)
-        future = call_for(self, arguments, timeout, max_total_timeout, retry, on_progress, meta)
+            return ToolOutput(self, await span.follow(call_for, (self, arguments), options), None)
+        future = call_for(self, arguments, options)
         return ToolOutput(self, await future, None)
     except McpoolError as error:
         return ToolOutput(self, None, error)
@@ -74,22 +66,15 @@ async def execute(
         raise
 
 
+@show_keywords(_options.BLOCKING_CALL, _options.BLOCKING_CALL_DOC)
 def execute_blocking(
-    self: Tool,
-    arguments: Mapping[str, Any] | None = None,
-    *,
-    timeout: float | None = None,
-    max_total_timeout: float | None = None,
-    retry: Retry | None = None,
-    meta: Mapping[str, Any] | None = None,
+    self: Tool, arguments: Mapping[str, Any] | None = None, **options: Unpack[BlockingCallOptions]
 ) -> ToolOutput:
     """The same for a thread without an event loop; blocks, and Ctrl-C works meanwhile."""
     try:
         if "opentelemetry" in modules and (span := begin_span(self._telemetry)):
-            result = span.run(block_call_for, (self, arguments, timeout, max_total_timeout, retry), meta)
-            return ToolOutput(self, result, None)
-        result = block_call_for(self, arguments, timeout, max_total_timeout, retry, meta)
-        return ToolOutput(self, result, None)
+            return ToolOutput(self, span.run(block_call_for, (self, arguments), options), None)
+        return ToolOutput(self, block_call_for(self, arguments, options), None)
     except McpoolError as error:
         return ToolOutput(self, None, error)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from os import fspath
 from typing import Any, NamedTuple
 
 from . import _native
-from ._host_env import plain_host_env
-from ._loop import finish
+from ._bridge import finish
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
@@ -87,11 +85,7 @@ def trust_request(
     path: str | PathLike[str] | None, servers: Sequence[str] | None, host_env: HostEnv | None
 ) -> dict[str, Any]:
     """What the native module is asked for."""
-    return {
-        "path": None if path is None else fspath(path),
-        "servers": servers,
-        "host_env": plain_host_env(host_env),
-    }
+    return {"path": path, "servers": servers, "host_env": host_env}
 
 
 def read_trusted(rows: list[dict[str, Any]]) -> list[Trusted]:

@@ -7,20 +7,19 @@ the old file or the new one, and concurrent writers never lose each other's chan
 
 from __future__ import annotations
 
-from os import fspath
 from typing import Any, NamedTuple
 
-from . import _native
-from ._host_env import plain_host_env
-from ._loop import finish
+from . import _native, _options
+from ._bridge import finish
+from ._signature import show_keywords
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from os import PathLike
-    from typing import Literal
 
-    from ._host_env import HostEnv
+    from typing_extensions import Unpack
+
+    from ._options import EditOptions
     from ._server_config import Limits, RestartDelays, ServerAuth, ServerConfig, ToolSwitch
 
 __all__ = [
@@ -59,124 +58,55 @@ class Edited(NamedTuple):
     warnings: list[str]
 
 
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
 async def add(
-    name: str,
-    definition: ServerConfig | Mapping[str, Any],
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
+    name: str, definition: ServerConfig | Mapping[str, Any], **options: Unpack[EditOptions]
 ) -> Edited:
     """Adds a server; the name must be new."""
-    return read_edited(
-        await finish(_native.edit("add", edit_request(file, scope, cwd, host_env), name, definition))
-    )
+    return read_edited(await finish(_native.edit("add", options, name, definition)))
 
 
-async def remove(
-    name: str,
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+async def remove(name: str, **options: Unpack[EditOptions]) -> Edited:
     """Removes a server."""
-    return read_edited(
-        await finish(_native.edit("remove", edit_request(file, scope, cwd, host_env), name, None))
-    )
+    return read_edited(await finish(_native.edit("remove", options, name, None)))
 
 
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
 async def update(
-    name: str,
-    changes: ServerConfig | Mapping[str, Any],
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
+    name: str, changes: ServerConfig | Mapping[str, Any], **options: Unpack[EditOptions]
 ) -> Edited:
     """Changes fields of a server; None removes a field."""
-    return read_edited(
-        await finish(_native.edit("update", edit_request(file, scope, cwd, host_env), name, changes))
-    )
+    return read_edited(await finish(_native.edit("update", options, name, changes)))
 
 
-async def enable(
-    name: str,
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+async def enable(name: str, **options: Unpack[EditOptions]) -> Edited:
     """Enables a server: in its definition, and in the lists of the same file."""
-    return read_edited(
-        await finish(_native.edit("enable", edit_request(file, scope, cwd, host_env), name, None))
-    )
+    return read_edited(await finish(_native.edit("enable", options, name, None)))
 
 
-async def disable(
-    name: str,
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+async def disable(name: str, **options: Unpack[EditOptions]) -> Edited:
     """Disables a server."""
-    return read_edited(
-        await finish(_native.edit("disable", edit_request(file, scope, cwd, host_env), name, None))
-    )
+    return read_edited(await finish(_native.edit("disable", options, name, None)))
 
 
-async def hide(
-    name: str,
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+async def hide(name: str, **options: Unpack[EditOptions]) -> Edited:
     """Disables a server that another file defines: adds its name to `disabledServers` of this file."""
-    return read_edited(
-        await finish(_native.edit("hide", edit_request(file, scope, cwd, host_env), name, None))
-    )
+    return read_edited(await finish(_native.edit("hide", options, name, None)))
 
 
-async def unhide(
-    name: str,
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+async def unhide(name: str, **options: Unpack[EditOptions]) -> Edited:
     """Removes a name from `disabledServers`."""
-    return read_edited(
-        await finish(_native.edit("unhide", edit_request(file, scope, cwd, host_env), name, None))
-    )
+    return read_edited(await finish(_native.edit("unhide", options, name, None)))
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of a config file."""
     return _native.schema()
-
-
-def edit_request(
-    file: str | PathLike[str] | None,
-    scope: Literal["user", "project"],
-    cwd: str | PathLike[str] | None,
-    host_env: HostEnv | None,
-) -> dict[str, Any]:
-    """The place of a change, as the native module takes it."""
-    return {
-        "file": None if file is None else fspath(file),
-        "scope": scope,
-        "cwd": None if cwd is None else fspath(cwd),
-        "host_env": plain_host_env(host_env),
-    }
 
 
 def read_edited(fields: dict[str, Any]) -> Edited:

@@ -13,8 +13,8 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from . import _html, _native
+from ._bridge import give_up
 from ._html.frame import script, static
-from ._loop import give_up
 
 try:
     import anywidget  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -25,9 +25,9 @@ except ImportError as error:
 if TYPE_CHECKING:
     from ._base import ManagerBase
 
-# Calls are no events: their numbers are looked at this often. What is an event is shown at once.
+# Calls are not events, so their numbers are polled at this interval. Events are shown at once.
 _LOOK = 1.0
-# A storm of events is shown as one change.
+# Many events in a row are shown as one change.
 _STORM = 0.1
 _NOT_SHOWN = {"log", "progress"}
 # What was lost may have been any of these.

@@ -2,15 +2,12 @@
 //! Invariant: every method runs on the loop's own thread, and no future is kept once it is done or cancelled.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use mcpool::host::{CallHandle, Letter, Listening, Mailbox};
+use mcpool::host::{Letter, Mailbox};
 use mcpool::{Progress, Question};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -20,54 +17,19 @@ use crate::errors::{OrRaise, restore};
 use crate::json;
 use crate::question::{Asking, hand_over};
 use crate::result::ToolResult;
+use crate::waiting::{Answers, Stop, Table, Waiting};
 
 #[pyclass(frozen, module = "mcpool._native")]
 pub(crate) struct Bridge {
     pub(crate) mailbox: Arc<Mailbox>,
-    /// By the future's address.
-    waiting: Mutex<HashMap<u64, Waiting>>,
-    serial: AtomicU64,
-}
-
-/// A key is a future's address and, in the upper bits, a serial number: a late letter for a cancelled future does not
-/// reach the next future at the same address.
-const ADDRESS_BITS: u32 = 48;
-
-fn address_of(key: u64) -> u64 {
-    key & ((1 << ADDRESS_BITS) - 1)
-}
-
-struct Waiting {
-    key: u64,
-    future: Py<PyAny>,
-    on_progress: Option<Py<PyAny>>,
-    stop: Stop,
-    answers: Option<Answers>,
-}
-
-/// Answers the core's questions during a wait.
-pub(crate) struct Answers {
-    asking: Asking,
-    /// Kept so that no task is collected while it waits for an answer.
-    tasks: Vec<Py<PyAny>>,
-    /// Same for questions about the call itself, which end with it.
-    about_the_call: Vec<Py<PyAny>>,
-    _listening: Option<Listening>,
-}
-
-/// How to stop the work behind a future.
-pub(crate) enum Stop {
-    Call(CallHandle),
-    /// `None` if the verb has already ended.
-    Task(Option<tokio::task::AbortHandle>),
+    waiting: Table,
 }
 
 #[pymethods]
 impl Bridge {
     #[new]
     fn new(py: Python<'_>) -> PyResult<Self> {
-        let (waiting, serial) = (Mutex::default(), AtomicU64::new(0));
-        Ok(Bridge { mailbox: Mailbox::new().or_raise(py)?, waiting, serial })
+        Ok(Bridge { mailbox: Mailbox::new().or_raise(py)?, waiting: Table::default() })
     }
 
     /// Whether it was inherited through a fork: its loop needs another one here.
@@ -106,14 +68,14 @@ impl Bridge {
         if self.is_inherited() {
             return;
         }
-        let waiting = self.waiting().remove(&address_of(future.as_ptr() as u64));
+        let waiting = self.waiting.remove_future(future);
         let Some(Waiting { stop, answers, .. }) = waiting else { return };
         match stop {
             Stop::Call(handle) => handle.cancel(),
             Stop::Task(Some(task)) => task.abort(),
             Stop::Task(None) => {}
         }
-        call_off(future.py(), answers);
+        cancel_questions(future.py(), answers);
     }
 }
 
@@ -139,14 +101,13 @@ impl Bridge {
 
     pub(crate) fn listen(&self, key: u64, asking: Asking) -> Answers {
         let mailbox = self.mailbox.clone();
-        let tell = move |question| mailbox.post(key, Letter::Question(question));
-        let listening = asking.listen(tell);
+        let listening =
+            asking.listen(move |question| mailbox.post(key, Letter::Question(question)));
         Answers { asking, tasks: vec![], about_the_call: vec![], _listening: listening }
     }
 
     pub(crate) fn key_of(&self, future: &Bound<'_, PyAny>) -> u64 {
-        let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        serial << ADDRESS_BITS | address_of(future.as_ptr() as u64)
+        self.waiting.new_key(future)
     }
 
     pub(crate) fn remember(
@@ -157,8 +118,8 @@ impl Bridge {
         stop: Stop,
         answers: Option<Answers>,
     ) {
-        let waiting = Waiting { key, future: future.clone().unbind(), on_progress, stop, answers };
-        self.waiting().insert(address_of(key), waiting);
+        let future = future.clone().unbind();
+        self.waiting.insert(Waiting { key, future, on_progress, stop, answers });
     }
 
     fn answer(&self, py: Python<'_>, key: u64, question: &Question) -> PyResult<()> {
@@ -176,21 +137,18 @@ impl Bridge {
     }
 
     fn answers_of<T>(&self, key: u64, look: impl FnOnce(&mut Answers) -> T) -> Option<T> {
-        let mut all = self.waiting();
-        let waiting = all.get_mut(&address_of(key)).filter(|waiting| waiting.key == key)?;
-        waiting.answers.as_mut().map(look)
+        self.waiting.with(key, |waiting| waiting.answers.as_mut().map(look)).flatten()
     }
 
     fn deliver(&self, py: Python<'_>, key: u64, letter: Letter) -> PyResult<()> {
         if let Letter::Progress(progress) = &letter {
-            let told = match self.waiting().get(&address_of(key)) {
-                Some(waiting) if waiting.key == key => {
-                    waiting.on_progress.as_ref().map(|told| told.clone_ref(py))
-                }
-                _ => None,
-            };
+            let on_progress = self.waiting.with(key, |waiting| {
+                waiting.on_progress.as_ref().map(|function| function.clone_ref(py))
+            });
             // A callback that raises must not fail the call.
-            if let Some(Err(error)) = told.map(|told| tell(py, &told, progress)) {
+            if let Some(function) = on_progress.flatten()
+                && let Err(error) = report_progress(py, &function, progress)
+            {
                 error.write_unraisable(py, None);
             }
             return Ok(());
@@ -198,12 +156,10 @@ impl Bridge {
         if let Letter::Question(question) = &letter {
             return self.answer(py, key, question);
         }
-        let waiting = match self.waiting().entry(address_of(key)) {
-            Entry::Occupied(waiting) if waiting.get().key == key => waiting.remove(),
-            _ => return Ok(()),
+        let Some(Waiting { future, answers, .. }) = self.waiting.remove(key) else {
+            return Ok(());
         };
-        let Waiting { future, answers, .. } = waiting;
-        call_off(py, answers);
+        cancel_questions(py, answers);
         let future = future.bind(py);
         let answer = match letter {
             Letter::Result(result) => Bound::new(py, ToolResult::new(result)).map(Bound::into_any),
@@ -211,24 +167,20 @@ impl Bridge {
             Letter::Failed(error) => Err(restore(py, &error)),
             Letter::Progress(_) | Letter::Question(_) => return Ok(()),
         };
-        let told = match answer {
+        let settled = match answer {
             Ok(value) => future.call_method1(intern!(py, "set_result"), (value,)),
             Err(error) => future.call_method1(intern!(py, "set_exception"), (error,)),
         };
-        match told {
+        match settled {
             // Cancelled in the same iteration of the loop.
             Err(_) if future.call_method0(intern!(py, "done"))?.is_truthy()? => Ok(()),
-            told => told.map(drop),
+            settled => settled.map(drop),
         }
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Cancels the open questions about a call.
-fn call_off(py: Python<'_>, answers: Option<Answers>) {
+fn cancel_questions(py: Python<'_>, answers: Option<Answers>) {
     for task in answers.into_iter().flat_map(|answers| answers.about_the_call) {
         // Has no effect on a finished task.
         if let Err(error) = task.call_method0(py, intern!(py, "cancel")) {
@@ -237,11 +189,11 @@ fn call_off(py: Python<'_>, answers: Option<Answers>) {
     }
 }
 
-fn tell(py: Python<'_>, told: &Py<PyAny>, progress: &Progress) -> PyResult<()> {
+fn report_progress(py: Python<'_>, function: &Py<PyAny>, progress: &Progress) -> PyResult<()> {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = CLASS.import(py, "mcpool._calls", "Progress")?;
     let progress = class.call1((progress.progress, progress.total, progress.message.as_deref()))?;
-    told.call1(py, (progress,)).map(drop)
+    function.call1(py, (progress,)).map(drop)
 }
 
 /// The running loop and its bridge, cached per thread.
@@ -260,7 +212,7 @@ pub(crate) fn running(py: Python<'_>) -> PyResult<(Bound<'_, PyAny>, Bound<'_, B
         Some(bridge) => bridge,
         None => {
             let bridge = py
-                .import("mcpool._loop")?
+                .import("mcpool._bridge")?
                 .call_method1("bridge_of", (&event_loop,))?
                 .cast_into::<Bridge>()?
                 .unbind();

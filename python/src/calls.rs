@@ -4,76 +4,47 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcpool::ToolRef;
-use mcpool::host::{Address, Letter};
-use mcpool::{Arguments, CallOptions, ErrorKind, Manager, Retry};
+use mcpool::host::{Address, Given, Language, Letter, OptionInfo};
+use mcpool::{Arguments, CallOptions, ErrorKind, Manager};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 
-use crate::bridge::{Stop, running};
+use crate::bridge::running;
 use crate::errors::OrRaise;
 use crate::json;
 use crate::manager::NativeManager;
+use crate::options::find_option;
 use crate::question::Asking;
 use crate::tool::Tool;
+use crate::waiting::Stop;
 
 /// Calls a tool for the running loop and returns the future of its result; if `server` is None, `tool` is a name in the
 /// catalog.
 #[pyfunction]
-#[pyo3(signature = (manager, server, tool, arguments, timeout, max_total_timeout, retry, on_progress, meta))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "Python calls it by position, which is the cheapest way"
-)]
+#[pyo3(signature = (manager, server, tool, arguments, options))]
 pub(crate) fn call<'py>(
     manager: &Bound<'py, NativeManager>,
     server: Option<&str>,
     tool: &str,
     arguments: Option<&Bound<'py, PyAny>>,
-    timeout: Option<f64>,
-    max_total_timeout: Option<f64>,
-    retry: Option<&str>,
-    on_progress: Option<Py<PyAny>>,
-    meta: Option<&Bound<'py, PyAny>>,
+    options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let of = reference(server, tool);
-    let limits = Limits { timeout, max_total_timeout, retry };
     let native = manager.get();
-    submit(
-        manager.py(),
-        &native.core,
-        native.asking(manager.py()),
-        of,
-        arguments,
-        limits,
-        on_progress,
-        meta,
-    )
+    let asking = native.asking(manager.py());
+    submit(&native.core, asking, reference(server, tool), arguments, options)
 }
 
 /// Calls a tool of any manager for the running loop, as `call` does.
 #[pyfunction]
-#[pyo3(signature = (tool, arguments, timeout, max_total_timeout, retry, on_progress, meta))]
+#[pyo3(signature = (tool, arguments, options))]
 pub(crate) fn call_for<'py>(
     tool: &Bound<'py, Tool>,
     arguments: Option<&Bound<'py, PyAny>>,
-    timeout: Option<f64>,
-    max_total_timeout: Option<f64>,
-    retry: Option<&str>,
-    on_progress: Option<Py<PyAny>>,
-    meta: Option<&Bound<'py, PyAny>>,
+    options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let limits = Limits { timeout, max_total_timeout, retry };
     let (py, tool) = (tool.py(), tool.get());
-    submit(
-        py,
-        tool.manager(),
-        tool.asking(py),
-        tool.reference(),
-        arguments,
-        limits,
-        on_progress,
-        meta,
-    )
+    submit(tool.manager(), tool.asking(py), tool.reference(), arguments, options)
 }
 
 /// Without a server, `tool` is a name in the catalog.
@@ -84,32 +55,21 @@ pub(crate) fn reference<'a>(server: Option<&'a str>, tool: &'a str) -> ToolRef<'
     }
 }
 
-/// The timeouts and the retry option of a call.
-#[derive(Clone, Copy)]
-pub(crate) struct Limits<'a> {
-    pub(crate) timeout: Option<f64>,
-    pub(crate) max_total_timeout: Option<f64>,
-    pub(crate) retry: Option<&'a str>,
-}
-
-#[expect(clippy::too_many_arguments, reason = "all that a caller can say, and whom it is said to")]
 fn submit<'py>(
-    py: Python<'py>,
     manager: &Manager,
     asking: Option<Asking>,
     tool: ToolRef<'_>,
     arguments: Option<&Bound<'py, PyAny>>,
-    limits: Limits<'_>,
-    on_progress: Option<Py<PyAny>>,
-    meta: Option<&Bound<'py, PyAny>>,
+    options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let py = options.py();
     let (event_loop, bridge) = running(py)?;
     let waiting = bridge.get();
     let future = event_loop.call_method0(intern!(py, "create_future"))?;
     let address = Address { mailbox: waiting.mailbox.clone(), key: waiting.key_of(&future) };
     let key = address.key;
     let arguments = read_arguments(py, arguments)?;
-    let mut options = read_options(py, limits, meta)?;
+    let (mut options, on_progress) = read_options(options)?;
     if on_progress.is_some() {
         let Address { mailbox, key } = address.clone();
         options.on_progress =
@@ -138,25 +98,59 @@ pub(crate) fn read_arguments(
     }
 }
 
-pub(crate) fn read_options(
-    py: Python<'_>,
-    Limits { timeout, max_total_timeout, retry }: Limits<'_>,
-    meta: Option<&Bound<'_, PyAny>>,
-) -> PyResult<CallOptions> {
-    let meta = match meta {
-        None => None,
-        Some(meta) => {
-            let json = json::write(meta, ErrorKind::InvalidArguments)?;
-            Some(CallOptions::read_meta(json).or_raise(py)?)
+/// The options of a call, and its function for progress.
+fn read_options(options: &Bound<'_, PyDict>) -> PyResult<(CallOptions, Option<Py<PyAny>>)> {
+    let (mut read, mut on_progress) = (CallOptions::default(), None);
+    for (name, value) in options.iter() {
+        let option = find_option(&name, CallOptions::OPTIONS.iter())?;
+        if option.name == "on_progress" && value.is_callable() {
+            on_progress = Some(value.unbind());
+        } else {
+            set_option(&mut read, option, &value)?;
         }
-    };
-    Ok(CallOptions::default()
-        .timeout(read_timeout(py, timeout)?)
-        .max_total_timeout(read_timeout(py, max_total_timeout)?)
-        .retry(retry.map(|name| Retry::from_name(name).or_raise(py)).transpose()?)
-        .meta(meta))
+    }
+    Ok((read, on_progress))
 }
 
-pub(crate) fn read_timeout(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
-    seconds.map(|seconds| CallOptions::read_timeout(seconds).or_raise(py)).transpose()
+/// The options of a call that blocks, which has no functions.
+pub(crate) fn read_blocking_options(options: &Bound<'_, PyDict>) -> PyResult<CallOptions> {
+    let mut read = CallOptions::default();
+    let known = CallOptions::OPTIONS.iter().filter(|option| !(option.kind)().takes_function());
+    for (name, value) in options.iter() {
+        set_option(&mut read, find_option(&name, known.clone())?, &value)?;
+    }
+    Ok(read)
+}
+
+fn set_option(
+    options: &mut CallOptions,
+    option: &OptionInfo,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    if value.is_none() {
+        return Ok(());
+    }
+    let given = match number(value).filter(|_| (option.kind)().is_time()) {
+        Some(seconds) => Given::Value(seconds.into()),
+        None => Given::Json(json::write_option(option.name, value, ErrorKind::InvalidArguments)?),
+    };
+    options.set_given(option, given, Language::Python).or_raise(value.py())
+}
+
+/// A timeout in seconds; None for no limit.
+pub(crate) fn read_timeout(timeout: &Bound<'_, PyAny>) -> PyResult<Option<Duration>> {
+    if timeout.is_none() {
+        return Ok(None);
+    }
+    let seconds = number(timeout).unwrap_or(f64::NAN);
+    CallOptions::read_timeout(seconds).or_raise(timeout.py()).map(Some)
+}
+
+/// The number, if it is one that JSON has: not a boolean, and nothing that only converts to a number.
+fn number(value: &Bound<'_, PyAny>) -> Option<f64> {
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Some(number.value());
+    }
+    let is_whole = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
+    value.extract().ok().filter(|_| is_whole)
 }

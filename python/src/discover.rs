@@ -11,12 +11,13 @@ use crate::blocking::wait;
 use crate::errors::OrRaise;
 use crate::json;
 use crate::manager::NativeManager;
-use crate::options::{json_text, read_discovery};
+use crate::options::read_discovery;
 use crate::question::Asking;
 use crate::verbs::start;
 
 fn read(options: &Bound<'_, PyDict>) -> PyResult<DiscoverOptions> {
-    DiscoverOptions::from_json(&json_text(options)?, Language::Python).or_raise(options.py())
+    DiscoverOptions::from_json(&json::write_options(options)?, Language::Python)
+        .or_raise(options.py())
 }
 
 #[pyfunction]

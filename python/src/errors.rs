@@ -9,7 +9,7 @@ use crate::json;
 pub(crate) fn restore(py: Python<'_>, error: &mcpool::Error) -> PyErr {
     static RESTORE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let exception = || -> PyResult<Bound<'_, PyAny>> {
-        let restore = RESTORE.import(py, "mcpool._errors", "restore")?;
+        let restore = RESTORE.import(py, "mcpool._errors", "restore_raised")?;
         restore.call1((json::from_serialize(py, error)?,))
     };
     exception().map_or_else(|failure| failure, PyErr::from_value)

@@ -2,50 +2,55 @@
 
 use std::future::Future;
 
-use mcpool::config::{self, EditRequest, Edited};
+use mcpool::config::{self, EditRequest, EditTarget, Edited};
+use mcpool::host::Language;
 use mcpool::{TrustRequest, Trusted};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::blocking::wait;
 use crate::errors::OrRaise;
-use crate::json;
-use crate::options::json_text;
-use crate::verbs::{start, to_json};
+use crate::json::{self, to_json};
+use crate::options::{check_keywords, json_text};
+use crate::verbs::start;
 
 #[pyfunction]
-#[pyo3(signature = (verb, place, name, definition))]
+#[pyo3(signature = (verb, options, name, definition))]
 pub(crate) fn edit<'py>(
     verb: &str,
-    place: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyDict>,
     name: &str,
     definition: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let editing = editing(verb, place, name, definition)?;
-    start(place.py(), async move { editing.await.map(|edited| to_json(&edited)) })
+    let editing = editing(verb, options, name, definition)?;
+    start(options.py(), async move { editing.await.map(|edited| to_json(&edited)) })
 }
 
 #[pyfunction]
-#[pyo3(signature = (verb, place, name, definition))]
+#[pyo3(signature = (verb, options, name, definition))]
 pub(crate) fn block_edit<'py>(
     verb: &str,
-    place: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyDict>,
     name: &str,
     definition: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (py, editing) = (place.py(), editing(verb, place, name, definition)?);
+    let (py, editing) = (options.py(), editing(verb, options, name, definition)?);
     let edited = wait(py, editing)?.or_raise(py)?;
     json::from_serialize(py, &edited)
 }
 
 fn editing(
     verb: &str,
-    place: &Bound<'_, PyAny>,
+    options: &Bound<'_, PyDict>,
     name: &str,
     definition: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<impl Future<Output = mcpool::Result<Edited>> + Send + 'static> {
     let definition = definition.map(json_text).transpose()?;
-    let request = EditRequest::from_json(verb, &json_text(place)?, name, definition.as_deref());
-    let request = request.or_raise(place.py())?;
+    check_keywords(options, EditTarget::OPTIONS)?;
+    let place = json::write_options(options)?;
+    let (definition, language) = (definition.as_deref(), Language::Python);
+    let request = EditRequest::from_json(verb, &place, name, definition, language);
+    let request = request.or_raise(options.py())?;
     Ok(mcpool::host::runtime::unblock(move || request.run()))
 }
 
@@ -56,7 +61,7 @@ pub(crate) fn schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 }
 
 #[pyfunction]
-pub(crate) fn trust<'py>(verb: &str, request: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn trust<'py>(verb: &str, request: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let trusting = trusting(verb, request)?;
     start(request.py(), async move { trusting.await.map(|rows| to_json(&rows)) })
 }
@@ -64,7 +69,7 @@ pub(crate) fn trust<'py>(verb: &str, request: &Bound<'py, PyAny>) -> PyResult<Bo
 #[pyfunction]
 pub(crate) fn block_trust<'py>(
     verb: &str,
-    request: &Bound<'py, PyAny>,
+    request: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, trusting) = (request.py(), trusting(verb, request)?);
     let rows = wait(py, trusting)?.or_raise(py)?;
@@ -73,8 +78,9 @@ pub(crate) fn block_trust<'py>(
 
 fn trusting(
     verb: &str,
-    request: &Bound<'_, PyAny>,
+    request: &Bound<'_, PyDict>,
 ) -> PyResult<impl Future<Output = mcpool::Result<Vec<Trusted>>> + Send + 'static> {
-    let request = TrustRequest::from_json(verb, &json_text(request)?).or_raise(request.py())?;
+    let request =
+        TrustRequest::from_json(verb, &json::write_options(request)?).or_raise(request.py())?;
     Ok(mcpool::host::runtime::unblock(move || request.run()))
 }

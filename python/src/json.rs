@@ -48,20 +48,64 @@ pub(crate) fn from_serialize<'py>(
     parse(py, &text)
 }
 
+/// The JSON of one of the core's own types, all of which have one.
+pub(crate) fn to_json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+}
+
 /// Compact JSON of a Python object made of plain JSON types; anything else is an error of `kind`.
 pub(crate) fn write(value: &Bound<'_, PyAny>, kind: ErrorKind) -> PyResult<Vec<u8>> {
-    let mut out = Vec::with_capacity(128);
-    match write_value(value, &mut out, 0) {
-        Ok(()) => Ok(out),
-        Err(Refused::Because(why)) => Err(refused(kind, why)).or_raise(value.py()),
-        Err(Refused::Raised(error)) if !error.is_instance_of::<PyException>(value.py()) => {
-            Err(error)
+    let mut writer = Writer::new(false);
+    let written = writer.value(value, 0);
+    or_refused(value.py(), written, |why| refused(kind, why))?;
+    Ok(writer.out)
+}
+
+/// The same for the value of an option; the error names the option.
+pub(crate) fn write_option(
+    name: &str,
+    value: &Bound<'_, PyAny>,
+    kind: ErrorKind,
+) -> PyResult<Vec<u8>> {
+    let mut writer = Writer::new(false);
+    let written = writer.value(value, 0);
+    or_refused(value.py(), written, |why| refused(kind, unusable(name, &why)))?;
+    Ok(writer.out)
+}
+
+/// JSON text of options, in which a path is its text.
+pub(crate) fn write_options(options: &Bound<'_, PyDict>) -> PyResult<String> {
+    let mut writer = Writer::new(true);
+    writer.out.push(b'{');
+    for (at, (name, value)) in options.iter().enumerate() {
+        let written = writer.entry(at, &name, &value, 0);
+        let unusable = |why: String| unusable(&name.to_string(), &why);
+        or_refused(options.py(), written, |why| refused(ErrorKind::ConfigInvalid, unusable(why)))?;
+    }
+    writer.out.push(b'}');
+    Ok(String::from_utf8_lossy(&writer.out).into_owned())
+}
+
+fn unusable(name: &str, why: &str) -> String {
+    format!("The option \"{name}\" cannot be used. {why}")
+}
+
+fn or_refused(
+    py: Python<'_>,
+    written: Result<(), Refused>,
+    refused: impl FnOnce(String) -> Error,
+) -> PyResult<()> {
+    let why = match written {
+        Ok(()) => return Ok(()),
+        Err(Refused::Because(why)) => why,
+        Err(Refused::Raised(error)) if !error.is_instance_of::<PyException>(py) => {
+            return Err(error);
         }
         Err(Refused::Raised(error)) => {
-            let why = format!("A value cannot become JSON: {}", error.value(value.py()));
-            Err(refused(kind, why)).or_raise(value.py())
+            format!("A value cannot become JSON: {}", error.value(py))
         }
-    }
+    };
+    Err(refused(why)).or_raise(py)
 }
 
 /// If the arguments cannot be sent, the tool did not run.
@@ -84,96 +128,116 @@ impl From<PyErr> for Refused {
     }
 }
 
-fn write_value(value: &Bound<'_, PyAny>, out: &mut Vec<u8>, depth: usize) -> Result<(), Refused> {
-    if depth > DEPTH_LIMIT {
-        return refuse(value, &format!("it is nested deeper than {DEPTH_LIMIT}"));
-    }
-    if let Ok(text) = value.cast::<PyString>() {
-        write_string(text, out)
-    } else if let Ok(entries) = value.cast::<PyDict>() {
-        write_entries(entries, out, depth)
-    } else if value.is_none() {
-        out.extend_from_slice(b"null");
-        Ok(())
-    } else if let Ok(truth) = value.cast::<PyBool>() {
-        out.extend_from_slice(if truth.is_true() { b"true" } else { b"false" });
-        Ok(())
-    } else if value.cast::<PyInt>().is_ok() {
-        match value.extract::<i64>() {
-            Ok(number) => push(out, &number),
-            Err(_) => {
-                let digits = value.call_method0("__int__")?.str()?;
-                out.extend_from_slice(digits.to_str()?.as_bytes());
-            }
-        }
-        Ok(())
-    } else if let Ok(number) = value.cast::<PyFloat>() {
-        if !number.value().is_finite() {
-            return refuse(value, "it is not a finite number");
-        }
-        push(out, &number.value());
-        Ok(())
-    } else if let Ok(items) = value.cast::<PyList>() {
-        write_items(items.iter(), out, depth)
-    } else if let Ok(items) = value.cast::<PyTuple>() {
-        write_items(items.iter(), out, depth)
-    } else if let Ok(mapping) = value.cast::<PyMapping>() {
-        let entries = PyDict::new(value.py());
-        entries.update(mapping)?;
-        write_entries(&entries, out, depth)
-    } else {
-        refuse(value, "JSON has no such type")
-    }
+struct Writer {
+    out: Vec<u8>,
+    /// Whether an `os.PathLike` is written as its path.
+    takes_paths: bool,
 }
 
-fn write_entries(
-    entries: &Bound<'_, PyDict>,
-    out: &mut Vec<u8>,
-    depth: usize,
-) -> Result<(), Refused> {
-    out.push(b'{');
-    for (at, (key, entry)) in entries.iter().enumerate() {
+impl Writer {
+    fn new(takes_paths: bool) -> Writer {
+        Writer { out: Vec::with_capacity(128), takes_paths }
+    }
+
+    fn value(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> Result<(), Refused> {
+        if depth > DEPTH_LIMIT {
+            return refuse(value, &format!("it is nested deeper than {DEPTH_LIMIT}"));
+        }
+        if let Ok(text) = value.cast::<PyString>() {
+            self.string(text)
+        } else if let Ok(entries) = value.cast::<PyDict>() {
+            self.entries(entries, depth)
+        } else if value.is_none() {
+            self.out.extend_from_slice(b"null");
+            Ok(())
+        } else if let Ok(truth) = value.cast::<PyBool>() {
+            self.out.extend_from_slice(if truth.is_true() { b"true" } else { b"false" });
+            Ok(())
+        } else if value.cast::<PyInt>().is_ok() {
+            match value.extract::<i64>() {
+                Ok(number) => self.push(&number),
+                Err(_) => {
+                    let digits = value.call_method0("__int__")?.str()?;
+                    self.out.extend_from_slice(digits.to_str()?.as_bytes());
+                }
+            }
+            Ok(())
+        } else if let Ok(number) = value.cast::<PyFloat>() {
+            if !number.value().is_finite() {
+                return refuse(value, "it is not a finite number");
+            }
+            self.push(&number.value());
+            Ok(())
+        } else if let Ok(items) = value.cast::<PyList>() {
+            self.items(items.iter(), depth)
+        } else if let Ok(items) = value.cast::<PyTuple>() {
+            self.items(items.iter(), depth)
+        } else if let Ok(mapping) = value.cast::<PyMapping>() {
+            let entries = PyDict::new(value.py());
+            entries.update(mapping)?;
+            self.entries(&entries, depth)
+        } else if self.takes_paths && value.hasattr("__fspath__")? {
+            self.value(&value.call_method0("__fspath__")?, depth + 1)
+        } else {
+            refuse(value, "JSON has no such type")
+        }
+    }
+
+    fn entries(&mut self, entries: &Bound<'_, PyDict>, depth: usize) -> Result<(), Refused> {
+        self.out.push(b'{');
+        for (at, (key, value)) in entries.iter().enumerate() {
+            self.entry(at, &key, &value, depth)?;
+        }
+        self.out.push(b'}');
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        at: usize,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        depth: usize,
+    ) -> Result<(), Refused> {
         if at > 0 {
-            out.push(b',');
+            self.out.push(b',');
         }
         match key.cast::<PyString>() {
-            Ok(key) => write_string(key, out)?,
-            Err(_) => return refuse(&key, "keys must be strings"),
+            Ok(key) => self.string(key)?,
+            Err(_) => return refuse(key, "keys must be strings"),
         }
-        out.push(b':');
-        write_value(&entry, out, depth + 1)?;
+        self.out.push(b':');
+        self.value(value, depth + 1)
     }
-    out.push(b'}');
-    Ok(())
-}
 
-fn write_items<'py>(
-    items: impl Iterator<Item = Bound<'py, PyAny>>,
-    out: &mut Vec<u8>,
-    depth: usize,
-) -> Result<(), Refused> {
-    out.push(b'[');
-    for (at, item) in items.enumerate() {
-        if at > 0 {
-            out.push(b',');
+    fn items<'py>(
+        &mut self,
+        items: impl Iterator<Item = Bound<'py, PyAny>>,
+        depth: usize,
+    ) -> Result<(), Refused> {
+        self.out.push(b'[');
+        for (at, item) in items.enumerate() {
+            if at > 0 {
+                self.out.push(b',');
+            }
+            self.value(&item, depth + 1)?;
         }
-        write_value(&item, out, depth + 1)?;
+        self.out.push(b']');
+        Ok(())
     }
-    out.push(b']');
-    Ok(())
-}
 
-fn write_string(text: &Bound<'_, PyString>, out: &mut Vec<u8>) -> Result<(), Refused> {
-    match text.to_str() {
-        Ok(text) => push(out, &text),
-        Err(_) => return refuse(text, "it holds half of a surrogate pair"),
+    fn string(&mut self, text: &Bound<'_, PyString>) -> Result<(), Refused> {
+        match text.to_str() {
+            Ok(text) => self.push(&text),
+            Err(_) => return refuse(text, "it holds half of a surrogate pair"),
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-fn push(out: &mut Vec<u8>, value: &impl Serialize) {
-    // Strings and finite numbers always serialise, and a Vec takes every write.
-    let _ = serde_json::to_writer(out, value);
+    fn push(&mut self, value: &impl Serialize) {
+        // Strings and finite numbers always serialise, and a Vec takes every write.
+        let _ = serde_json::to_writer(&mut self.out, value);
+    }
 }
 
 fn refuse<T>(value: &Bound<'_, PyAny>, why: &str) -> Result<T, Refused> {

@@ -8,10 +8,12 @@ mod bridge;
 mod calls;
 mod discover;
 mod errors;
+mod events;
 mod files;
 mod json;
 mod logs;
 mod manager;
+mod naming;
 mod options;
 mod pool;
 mod question;
@@ -19,6 +21,7 @@ mod result;
 mod telemetry;
 mod tool;
 mod verbs;
+mod waiting;
 
 /// Runs the command line; `restart` is the command that starts it again.
 #[pyfunction]
@@ -47,7 +50,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<bridge::Bridge>()?;
     module.add_class::<logs::LogReader>()?;
     module.add_class::<manager::NativeManager>()?;
-    module.add_class::<manager::NativeEvents>()?;
+    module.add_class::<events::NativeEvents>()?;
     module.add_class::<discover::NativeFound>()?;
     module.add_class::<question::NativeQuestion>()?;
     module.add_class::<pool::Pool>()?;
@@ -77,16 +80,16 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(files::schema, module)?)?;
     module.add_function(wrap_pyfunction!(files::trust, module)?)?;
     module.add_function(wrap_pyfunction!(files::block_trust, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_connect_all, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_connect, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_wait_for, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_call, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_call_for, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_reload, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_accept_drift, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_disconnect, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_disconnect_all, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_close, module)?)?;
-    module.add_function(wrap_pyfunction!(blocking::block_events_ready, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_connect_all, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_connect, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_wait_for, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_call, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_call_for, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_reload, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_accept_drift, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_disconnect, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_disconnect_all, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_close, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_events_ready, module)?)?;
     Ok(())
 }

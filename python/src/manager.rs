@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use mcpool::host::Failure;
-use mcpool::{Catalog, Events, Manager, ManagerOptions};
+use mcpool::host::CallFailure;
+use mcpool::{Catalog, Manager, ManagerOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::calls::reference;
 use crate::errors::OrRaise;
+use crate::events::NativeEvents;
 use crate::json;
 use crate::options::{read_config, read_options};
 use crate::question::{Asking, Kept};
@@ -30,8 +31,11 @@ impl NativeManager {
         NativeManager { core, tools: Mutex::default(), asking: Kept::new(asking) }
     }
 
-    /// The catalog and its list, which is made once.
-    fn listed<'py>(&self, py: Python<'py>) -> PyResult<(Arc<Catalog>, Bound<'py, PyList>)> {
+    /// The catalog and its list, which is made once for each catalog.
+    fn catalog_and_list<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Arc<Catalog>, Bound<'py, PyList>)> {
         self.core.check_process().or_raise(py)?;
         if self.core.has_announced_tools() {
             py.detach(|| self.core.await_announced_tools());
@@ -63,7 +67,7 @@ impl NativeManager {
 #[pymethods]
 impl NativeManager {
     #[new]
-    fn of(config: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+    fn from_config(config: &Bound<'_, PyAny>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         crate::logs::follow(config.py())?;
         let (options, asking) = read_options(options, ManagerOptions::from_json)?;
         Ok(NativeManager::new(Manager::new(read_config(config)?, options), asking))
@@ -109,7 +113,7 @@ impl NativeManager {
 
     /// The cached list itself: callers copy it before they return it.
     fn get_tools<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.listed(py).map(|(_, list)| list)
+        self.catalog_and_list(py).map(|(_, list)| list)
     }
 
     fn search_tools<'py>(
@@ -118,7 +122,7 @@ impl NativeManager {
         query: &str,
         k: i64,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (catalog, list) = self.listed(py)?;
+        let (catalog, list) = self.catalog_and_list(py)?;
         let k = usize::try_from(k).unwrap_or_default();
         let found = py.detach(|| catalog.search(query, k));
         let found: Vec<_> =
@@ -126,7 +130,7 @@ impl NativeManager {
         PyList::new(py, found)
     }
 
-    /// What telemetry says of a call; None when it is switched off.
+    /// The attributes of a call for telemetry; None when it is switched off.
     #[pyo3(signature = (server, tool))]
     fn telemetry<'py>(
         &self,
@@ -150,7 +154,7 @@ impl NativeManager {
         executed: Option<&str>,
         by_server: bool,
     ) -> PyResult<(String, Bound<'py, PyAny>)> {
-        let failure = Failure::from_words(code, message, hint, executed, by_server);
+        let failure = CallFailure::from_words(code, message, hint, executed, by_server);
         tool::failure_for_model(py, &self.core, ("", tool), &failure)
     }
 
@@ -167,47 +171,12 @@ impl NativeManager {
     fn events(&self, py: Python<'_>) -> PyResult<NativeEvents> {
         self.core.check_process().or_raise(py)?;
         let asking = self.asking(py).map(|asking| Asking { watches: true, ..asking });
-        let stream = Arc::new(self.core.events());
-        Ok(NativeEvents { stream, asking: Kept::new(asking) })
+        Ok(NativeEvents::new(self.core.events(), asking))
     }
 
     /// Events for an observer: reading them answers no question.
     fn observe(&self, py: Python<'_>) -> PyResult<NativeEvents> {
         self.core.check_process().or_raise(py)?;
-        Ok(NativeEvents { stream: Arc::new(self.core.events()), asking: Kept::default() })
-    }
-}
-
-#[pyclass(frozen, module = "mcpool._native")]
-pub(crate) struct NativeEvents {
-    pub(crate) stream: Arc<Events>,
-    asking: Kept,
-}
-
-impl NativeEvents {
-    /// Reading the events answers the manager's questions while no verb is running.
-    pub(crate) fn asking(&self, py: Python<'_>) -> Option<Asking> {
-        self.asking.get(py)
-    }
-}
-
-#[pymethods]
-impl NativeEvents {
-    /// The events since the last call, as dicts; empty when all are read.
-    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        crate::json::from_serialize(py, &self.stream.take())
-    }
-
-    /// How many events this reader has missed because it was too slow.
-    fn lost(&self) -> u64 {
-        self.stream.lost()
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.asking.traverse(&visit)
-    }
-
-    fn __clear__(&self) {
-        self.asking.clear();
+        Ok(NativeEvents::new(self.core.events(), None))
     }
 }

@@ -1,15 +1,17 @@
 //! Owns reading a manager's options. The core reads them as JSON; functions and pools are taken out before and set
 //! afterwards.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 
-use mcpool::host::{Language, Questions};
-use mcpool::{Config, DiscoverOptions, ErrorKind, ManagerOptions, Naming, OnApproval};
+use mcpool::host::{Language, OptionInfo, OptionKind, Questions, suggest_option};
+use mcpool::{Config, DiscoverOptions, ErrorKind, ManagerOptions, OnApproval};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::errors::OrRaise;
 use crate::json;
+use crate::naming;
 use crate::pool::Pool;
 use crate::question::Asking;
 
@@ -26,85 +28,87 @@ pub(crate) fn read_options(
     options: &Bound<'_, PyDict>,
     read: fn(&str, Language) -> mcpool::Result<ManagerOptions>,
 ) -> PyResult<(ManagerOptions, Option<Asking>)> {
-    let taken = Taken::from(options)?;
-    let read = read(&json_text(options)?, Language::Python).or_raise(options.py())?;
-    Ok(taken.put_into(read))
+    let beyond_json = BeyondJson::take_from(options)?;
+    let read = read(&json::write_options(options)?, Language::Python).or_raise(options.py())?;
+    Ok(beyond_json.complete(read))
 }
 
 /// Same, for a manager created by discovery.
 pub(crate) fn read_discovery(
     options: &Bound<'_, PyDict>,
 ) -> PyResult<(DiscoverOptions, ManagerOptions, Option<Asking>)> {
-    let taken = Taken::from(options)?;
-    let read = ManagerOptions::for_discovery(&json_text(options)?, Language::Python);
+    let beyond_json = BeyondJson::take_from(options)?;
+    let read = ManagerOptions::for_discovery(&json::write_options(options)?, Language::Python);
     let (discover, read) = read.or_raise(options.py())?;
-    let (read, asking) = taken.put_into(read);
+    let (read, asking) = beyond_json.complete(read);
     Ok((discover, read, asking))
 }
 
 /// The values that JSON cannot represent.
-struct Taken {
-    naming: Option<Naming>,
-    trust: Option<(Questions, Py<PyAny>)>,
-    approval: Option<Py<PyAny>>,
+#[derive(Default)]
+struct BeyondJson {
+    /// By the names of their options.
+    functions: HashMap<&'static str, Py<PyAny>>,
     pool: Option<mcpool::Pool>,
 }
 
-impl Taken {
+impl BeyondJson {
     /// Takes functions and the pool out of the options; the core refuses anything else.
-    fn from(options: &Bound<'_, PyDict>) -> PyResult<Taken> {
-        let function = |name| take(options, name, |value| value.is_callable());
-        let pool = take(options, "pool", |value| value.is_instance_of::<Pool>())?;
-        Ok(Taken {
-            naming: function("naming")?.map(|function| naming_by(function.unbind())),
-            trust: function("trust")?.map(|function| (Questions::default(), function.unbind())),
-            approval: function("on_approval")?.map(Bound::unbind),
-            pool: match pool {
-                Some(pool) => Some(pool.cast::<Pool>()?.get().0.clone()),
-                None => None,
-            },
-        })
+    fn take_from(options: &Bound<'_, PyDict>) -> PyResult<BeyondJson> {
+        let mut taken = BeyondJson::default();
+        for option in ManagerOptions::OPTIONS {
+            let Some(value) = options.get_item(option.name)? else { continue };
+            let kind = (option.kind)();
+            if kind.takes_function() && value.is_callable() {
+                taken.functions.insert(option.name, value.unbind());
+            } else if let (OptionKind::Pool, Ok(pool)) = (kind, value.cast::<Pool>()) {
+                taken.pool = Some(pool.get().0.clone());
+            } else {
+                continue;
+            }
+            options.del_item(option.name)?;
+        }
+        Ok(taken)
     }
 
-    fn put_into(self, mut options: ManagerOptions) -> (ManagerOptions, Option<Asking>) {
-        if let Some(naming) = self.naming {
-            options = options.naming(naming);
+    fn complete(mut self, mut options: ManagerOptions) -> (ManagerOptions, Option<Asking>) {
+        if let Some(function) = self.functions.remove("naming") {
+            options = options.naming(naming::by_function(function));
         }
-        if let Some((questions, _)) = &self.trust {
+        let trust = self.functions.remove("trust").map(|function| (Questions::default(), function));
+        if let Some((questions, _)) = &trust {
             options = options.trust(questions.trust());
         }
-        let on_approval = self.approval.as_ref().map(|_| OnApproval::of_caller());
-        let asks = self.trust.is_some() || self.approval.is_some();
-        let asking =
-            asks.then_some(Asking { trust: self.trust, approval: self.approval, watches: false });
+        let approval = self.functions.remove("on_approval");
+        let on_approval = approval.as_ref().map(|_| OnApproval::of_caller());
+        let asks = trust.is_some() || approval.is_some();
+        let asking = asks.then_some(Asking { trust, approval, watches: false });
         (options.on_approval(on_approval).pool(self.pool), asking)
     }
 }
 
-/// Takes a value out of the options if it has the expected type.
-fn take<'py>(
-    options: &Bound<'py, PyDict>,
-    name: &str,
-    is_meant: impl Fn(&Bound<'py, PyAny>) -> bool,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let value = options.get_item(name)?.filter(is_meant);
-    if value.is_some() {
-        options.del_item(name)?;
-    }
-    Ok(value)
+/// The declaration of a keyword; a name that is not known is a `TypeError`, as for any function.
+pub(crate) fn find_option(
+    name: &Bound<'_, PyAny>,
+    mut known: impl Iterator<Item = &'static OptionInfo> + Clone,
+) -> PyResult<&'static OptionInfo> {
+    let (name, all) = (name.cast::<PyString>()?.to_str()?, known.clone());
+    known.find(|option| option.name == name).ok_or_else(|| {
+        let hint = suggest_option(name, all, Language::Python);
+        PyTypeError::new_err(format!("got an unexpected keyword argument '{name}'; {hint}"))
+    })
 }
 
-/// JSON of an option or a config; a value without JSON is not usable.
+/// Refuses names that the table does not have.
+pub(crate) fn check_keywords(
+    options: &Bound<'_, PyDict>,
+    table: &'static [OptionInfo],
+) -> PyResult<()> {
+    options.keys().iter().try_for_each(|name| find_option(&name, table.iter()).map(drop))
+}
+
+/// JSON of a config; a value without JSON is not usable.
 pub(crate) fn json_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let written = json::write(value, ErrorKind::ConfigInvalid)?;
     Ok(String::from_utf8_lossy(&written).into_owned())
-}
-
-fn naming_by(function: Py<PyAny>) -> Naming {
-    Naming::Function(Arc::new(move |server, tool| {
-        Python::attach(|py| {
-            // A failing function must not lose the tool.
-            function.call1(py, (server, tool)).and_then(|name| name.extract(py)).ok()
-        })
-    }))
 }

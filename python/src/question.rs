@@ -21,9 +21,16 @@ pub(crate) struct Asking {
 
 impl Asking {
     /// Listens for questions to any listener, until the guard is dropped.
-    pub(crate) fn listen(&self, tell: impl Fn(Question) + Send + 'static) -> Option<Listening> {
+    pub(crate) fn listen(
+        &self,
+        on_question: impl Fn(Question) + Send + 'static,
+    ) -> Option<Listening> {
         let (questions, _) = self.trust.as_ref()?;
-        Some(if self.watches { questions.listen_if_alone(tell) } else { questions.listen(tell) })
+        Some(if self.watches {
+            questions.listen_if_alone(on_question)
+        } else {
+            questions.listen(on_question)
+        })
     }
 
     fn callback(&self, question: &Question) -> Option<&Py<PyAny>> {
@@ -82,7 +89,7 @@ pub(crate) struct NativeQuestion(Mutex<Option<Taken>>);
 impl NativeQuestion {
     /// What is asked: a `kind`, and what belongs to it.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let text = self.held().as_ref().map(|taken| taken.text().to_owned());
+        let text = self.lock().as_ref().map(|taken| taken.text().to_owned());
         text.map(|text| json::parse(py, &text)).transpose()
     }
 
@@ -98,19 +105,19 @@ impl NativeQuestion {
 
     /// Whether the answer is still awaited.
     fn is_wanted(&self) -> bool {
-        self.held().as_ref().is_some_and(Taken::is_wanted)
+        self.lock().as_ref().is_some_and(Taken::is_wanted)
     }
 }
 
 impl NativeQuestion {
     fn reply(&self, json: &str) {
-        let taken = self.held().take();
+        let taken = self.lock().take();
         if let Some(taken) = taken {
             taken.answer(json);
         }
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Option<Taken>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Taken>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! Owns the Python view of a tool: parts are read on first use.
 
 use mcpool::ToolRef;
-use mcpool::host::Failure;
+use mcpool::host::CallFailure;
 use mcpool::{Manager, ServerTool};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
@@ -24,7 +24,7 @@ impl Tool {
         Tool { core, manager, asking: Kept::new(asking) }
     }
 
-    pub(crate) fn of(&self) -> &ServerTool {
+    pub(crate) fn definition(&self) -> &ServerTool {
         &self.core.definition
     }
 
@@ -34,7 +34,7 @@ impl Tool {
 
     /// The tool by its raw name, which does not depend on the catalog.
     pub(crate) fn reference(&self) -> ToolRef<'_> {
-        ToolRef::Of { server: self.of().server(), tool: self.of().raw_name() }
+        ToolRef::Of { server: self.definition().server(), tool: self.definition().raw_name() }
     }
 
     /// The functions that answer its manager's questions.
@@ -48,10 +48,10 @@ pub(crate) fn failure_for_model<'py>(
     py: Python<'py>,
     manager: &Manager,
     (server, tool): (&str, &str),
-    failure: &Failure<'_>,
+    failure: &CallFailure<'_>,
 ) -> PyResult<(String, Bound<'py, PyAny>)> {
-    let told = manager.failure_for_model(server, tool, *failure);
-    Ok((told.text, signals(py, &told.signals)?))
+    let for_model = manager.failure_for_model(server, tool, *failure);
+    Ok((for_model.text, signals(py, &for_model.signals)?))
 }
 
 fn parsed<'py>(py: Python<'py>, text: Option<&str>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -68,52 +68,52 @@ impl Tool {
     /// The server it belongs to.
     #[getter]
     fn server(&self) -> &str {
-        self.of().server()
+        self.definition().server()
     }
     /// The server's name for it.
     #[getter]
     fn raw_name(&self) -> &str {
-        self.of().raw_name()
+        self.definition().raw_name()
     }
     /// Its title for people, or None.
     #[getter]
     fn title(&self) -> Option<String> {
-        self.of().title()
+        self.definition().title()
     }
     /// Its description for the model.
     #[getter]
     fn description(&self) -> String {
-        self.of().description()
+        self.definition().description()
     }
     /// The JSON Schema of its arguments.
     #[getter]
     fn input_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::parse(py, &self.of().input_schema())
+        json::parse(py, &self.definition().input_schema())
     }
-    /// The same as every provider takes it: of an object, with an object of properties.
+    /// The same in the form that every provider accepts: an object schema with `properties`.
     #[getter]
     fn object_schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::parse(py, &self.of().object_schema())
+        json::parse(py, &self.definition().object_schema())
     }
     /// The JSON Schema of its structured results, or None.
     #[getter]
     fn output_schema<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        parsed(py, self.of().output_schema())
+        parsed(py, self.definition().output_schema())
     }
     /// The server's hints about it, or None.
     #[getter]
     fn annotations<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        parsed(py, self.of().annotations())
+        parsed(py, self.definition().annotations())
     }
     /// Its icons, or None.
     #[getter]
     fn icons<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        parsed(py, self.of().icons())
+        parsed(py, self.definition().icons())
     }
     /// The whole entry as the server sent it, parsed.
     #[getter]
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        json::parse(py, self.of().json())
+        json::parse(py, self.definition().json())
     }
     /// Whether a person should approve its calls.
     #[getter]
@@ -128,12 +128,12 @@ impl Tool {
     /// Changes when name, description, schema or annotations change.
     #[getter]
     fn fingerprint(&self) -> String {
-        self.of().fingerprint()
+        self.definition().fingerprint()
     }
-    /// What in its texts looks as if it were written to give orders to a model.
+    /// What in its texts and schemas looks like instructions to a model.
     #[getter]
     fn signals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        signals(py, self.of().signals())
+        signals(py, self.definition().signals())
     }
     /// `live`: its server is connected; `deferred`: known from before, a call waits for the server.
     #[getter]
@@ -157,9 +157,9 @@ impl Tool {
         executed: Option<&str>,
         by_server: bool,
     ) -> PyResult<(String, Bound<'py, PyAny>)> {
-        let of = (self.of().server(), self.of().raw_name());
-        let failure = Failure::from_words(code, message, hint, executed, by_server);
-        failure_for_model(py, &self.manager, of, &failure)
+        let names = (self.definition().server(), self.definition().raw_name());
+        let failure = CallFailure::from_words(code, message, hint, executed, by_server);
+        failure_for_model(py, &self.manager, names, &failure)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -7,7 +7,9 @@ use pyo3::prelude::*;
 
 use crate::bridge::running;
 use crate::calls::read_timeout;
-use crate::manager::{NativeEvents, NativeManager};
+use crate::events::NativeEvents;
+use crate::json::to_json;
+use crate::manager::NativeManager;
 use crate::options::read_config;
 
 /// Starts a verb without questions.
@@ -47,11 +49,6 @@ async fn reported<T: serde::Serialize>(
     verb.await.map(|report| to_json(&report))
 }
 
-pub(crate) fn to_json(value: &impl serde::Serialize) -> String {
-    // The core's own types always serialise; anything else would be a bug.
-    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
-}
-
 #[pyfunction]
 pub(crate) fn connect_all<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<Bound<'py, PyAny>> {
     crate::logs::follow(manager.py())?;
@@ -71,9 +68,9 @@ pub(crate) fn connect<'py>(
 pub(crate) fn wait_for<'py>(
     manager: &Bound<'py, NativeManager>,
     server: &str,
-    timeout: Option<f64>,
+    timeout: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let limit = read_timeout(manager.py(), timeout)?;
+    let limit = read_timeout(timeout)?;
     start_on(manager, |core| done(core.wait_for(server, limit)))
 }
 

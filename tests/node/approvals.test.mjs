@@ -19,6 +19,13 @@ async function asking(test, onApproval, options) {
   return { manager, ran };
 }
 
+function unreadable() {
+  const get = () => {
+    throw new Error('not readable');
+  };
+  return Object.defineProperty(new Error('no idea'), 'stack', { get });
+}
+
 const never = () => new Promise(() => {});
 
 test('a question tells all', async (t) => {
@@ -58,6 +65,13 @@ test('a function of ours names the tool that is asked about', async (t) => {
 for (const [name, onApproval] of [
   ['throws', () => assert.fail('no idea')],
   ['rejects', () => Promise.reject(new Error('no idea'))],
+  [
+    'throws what cannot become text',
+    () => {
+      throw Object.create(null);
+    },
+  ],
+  ['rejects with an error that cannot be read', () => Promise.reject(unreadable())],
   ['gives something else', () => 'yes'],
   ['gives nothing', () => undefined],
 ]) {

@@ -49,6 +49,12 @@ test('mistakes are errors of their kind', async (t) => {
   await assert.rejects(config.add('a b', { command: 'x' }, where), ConfigInvalidError);
   await assert.rejects(config.add('a', { command: 1n }, where), ConfigInvalidError);
   await assert.rejects(config.add('a', { command: 'x' }, { ...where, scope: 'galaxy' }), ConfigInvalidError);
+  for (const file of [() => '/x', Symbol('/x')]) {
+    const named = (error) => error instanceof ConfigInvalidError && error.message.includes('"file"');
+    await assert.rejects(config.add('a', { command: 'x' }, { ...where, file }), named);
+  }
+  await assert.rejects(discover({ ...where, exclude: () => ['a'] }), /"exclude"/);
+  await assert.rejects(trust('/x', { ...where, servers: () => ['a'] }), /"servers"/);
   await assert.rejects(config.remove('a', where), ServerNotFoundError);
   assert.ok(!existsSync(join(home, '.config/mcpool/mcp.json')));
 });

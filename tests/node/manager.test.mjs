@@ -51,6 +51,19 @@ test('a config that is none throws, and says so as an error of ours', () => {
   }
 });
 
+test('an error of others stays what it is, whatever its message says', () => {
+  const forged = new Error('{"code":"CLOSED","message":"forged"}');
+  const path = {
+    toString() {
+      throw forged;
+    },
+  };
+  assert.throws(
+    () => Manager.fromFile(path),
+    (error) => error === forged,
+  );
+});
+
 test('options that cannot be used throw, and name what is wrong', () => {
   const refused = [
     { naming: 'camel' },
@@ -64,6 +77,13 @@ test('options that cannot be used throw, and name what is wrong', () => {
     { pool: {} },
     { watch: true },
     { colour: 'blue' },
+    { enabledTools: () => ['add'] },
+    { drift: Symbol('block') },
+    { gateMs: 1n },
+    { wrap: () => false },
+    { naming: Symbol('plain') },
+    { onAproval: () => false },
+    { hostEnv: () => ({}) },
   ];
   for (const options of refused) {
     const [name] = Object.keys(options);
@@ -80,7 +100,15 @@ test('options that cannot be used throw, and name what is wrong', () => {
     hinted('did you mean "gateMs", in milliseconds?'),
   );
   assert.throws(() => new Pool({ keepAlive: 1 }), hinted('did you mean "keepAliveMs", in milliseconds?'));
-  new Manager({ mcpServers: {} }, { gateMs: undefined, cacheDir: true, retry: 'safe' });
+  assert.throws(
+    () => new Manager({ mcpServers: {} }, { onAproval: () => false }),
+    hinted('did you mean "onApproval"?'),
+  );
+  const nested = { hostEnv: { home: () => '/home/me' } };
+  assert.throws(() => new Manager({ mcpServers: {} }, nested), /"home" is a function/);
+  const lost = { mcpServers: { a: { command: 'x', env: { TOKEN: Symbol('x') } } } };
+  assert.throws(() => new Manager(lost), /"TOKEN" is a symbol/);
+  new Manager({ mcpServers: {} }, { gateMs: undefined, cacheDir: false, retry: 'safe' });
 });
 
 test('a config may be JSON, and its oddities are warnings', async (t) => {
@@ -236,9 +264,51 @@ test('arguments that are no plain object are refused and not sent', async (t) =>
       await assert.rejects(manager.callTool('a', 'echo', { text: '' }, options), InvalidArgumentsError);
     }
   }
-  await assert.rejects(manager.callTool('a', 'echo', { text: '' }, { retry: 'always' }), ConfigInvalidError);
+  await assert.rejects(
+    manager.callTool('a', 'echo', { text: '' }, { retry: 'always' }),
+    InvalidArgumentsError,
+  );
   const sent = journal(path).filter(({ method }) => method === 'tools/call');
   assert.deepEqual(sent, []);
+});
+
+test('options of a call that cannot be used are refused by name and not sent', async (t) => {
+  const path = join(directory(t), 'journal');
+  const manager = await connected(t, '--journal', path);
+  const [echo] = manager.getTools().filter(({ rawName }) => rawName === 'echo');
+  const refused = (said) => (error) => {
+    assert.ok(error instanceof InvalidArgumentsError, String(error));
+    assert.equal(error.executed, 'no');
+    assert.ok(`${error.message}, ${error.hint}`.includes(said), `${error.message}, ${error.hint}`);
+    return true;
+  };
+  const check = async (options, said) => {
+    const args = { text: '' };
+    await assert.rejects(manager.callTool('a', 'echo', args, options), refused(said));
+    await assert.rejects(manager.call(echo.name, args, options), refused(said));
+    const { isError, error } = await echo.execute(args, options);
+    assert.ok(isError && refused(said)(error));
+  };
+  await check({ timeout: 5 }, 'did you mean "timeoutMs", in milliseconds?');
+  await check({ timeout_ms: 5 }, 'did you mean "timeoutMs", in milliseconds?');
+  await check({ onprogress: () => {} }, 'did you mean "onProgress"?');
+  await check({ Signal: undefined, signals: 1 }, 'did you mean "signal"?');
+  await check({ bogus: () => {} }, 'no option "bogus" of a call');
+  for (const options of [3, 'x', [], true, () => {}]) await check(options, 'must be an object');
+  for (const limit of ['5000', true, false, '', [], [5000], 5000n, new Date(), Symbol('x'), () => 5, {}]) {
+    await check({ timeoutMs: limit }, 'timeoutMs');
+    await check({ maxTotalTimeoutMs: limit }, 'maxTotalTimeoutMs');
+  }
+  for (const value of [5, Symbol('x'), () => {}]) {
+    await check({ meta: value }, '"meta"');
+    if (typeof value !== 'function') await check({ onProgress: value }, '"onProgress"');
+  }
+  const sent = journal(path).filter(({ method }) => method === 'tools/call');
+  assert.deepEqual(sent, []);
+  const none = { timeoutMs: undefined, maxTotalTimeoutMs: null, bogus: undefined };
+  for (const options of [none, null, {}]) {
+    assert.equal((await manager.callTool('a', 'echo', { text: 'x' }, options)).text, 'x');
+  }
 });
 
 test('errors are instances of their classes and carry what the core knows', async (t) => {
@@ -405,6 +475,21 @@ test('a stream that is returned ends at once, also while it is waited on', async
 test('waitFor starts nothing, and tells when it is up or too late', async (t) => {
   const manager = manage(t, { a: server('--slow', 'initialize=30') });
   await assert.rejects(manager.waitFor('a', { timeoutMs: 20 }), ConnectTimeoutError);
+  for (const [options, said] of [
+    [{ timeout: 50 }, 'did you mean "timeoutMs", in milliseconds?'],
+    [{ signal: null }, 'no option "signal"'],
+    [{ timeoutMs: '50' }, '"timeoutMs"'],
+    [{ timeoutMs: Symbol('x') }, '"timeoutMs"'],
+    [{ timeoutMs: -1 }, '"timeoutMs"'],
+    [{ timeoutMs: 0 }, 'above 0'],
+    [3, 'must be an object'],
+  ]) {
+    await assert.rejects(manager.waitFor('a', options), (error) => {
+      assert.ok(error instanceof InvalidArgumentsError, String(error));
+      assert.ok(`${error.message}, ${error.hint}`.includes(said), `${error.message}, ${error.hint}`);
+      return true;
+    });
+  }
   assert.equal(manager.status()[0].state, 'idle');
   const [, report] = await Promise.all([manager.waitFor('a'), manager.connectAll()]);
   assert.deepEqual(report.connected, ['a']);
@@ -429,7 +514,7 @@ test('status speaks JavaScript', async (t) => {
   const { pid, connectedSinceMs, calls, ...rest } = status;
   assert.ok(alive(pid));
   assert.ok(Math.abs(connectedSinceMs - Date.now()) < 60_000);
-  assert.deepEqual(Object.keys(calls), ['ok', 'error', 'timeout', 'inFlight', 'p50Ms', 'p99Ms']);
+  assert.deepEqual(Object.keys(calls), ['ok', 'error', 'timeout', 'inFlight', 'queued', 'p50Ms', 'p99Ms']);
   assert.deepEqual(rest, {
     name: 'a',
     state: 'connected',
@@ -460,6 +545,14 @@ test('close is idempotent and final; every verb then rejects', async () => {
   await assert.rejects(manager.call('mcp_a_echo', { text: '' }), ClosedError);
   assert.deepEqual(manager.getTools(), []);
   assert.deepEqual(await manager.events().next(), { done: true, value: undefined });
+});
+
+test('hints have the names of JavaScript', async (t) => {
+  const manager = manage(t, { a: server() });
+  await assert.rejects(manager.callTool('a', 'echo', { text: '' }), (error) => {
+    assert.ok(error instanceof ToolUnavailableError);
+    return error.hint === 'connect it with connectAll()';
+  });
 });
 
 test('a disconnected server connects again', async (t) => {

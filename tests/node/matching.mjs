@@ -48,25 +48,39 @@ export function isSubsequence(expected, actual) {
   });
 }
 
-/** `value` with `${name}` replaced in every string. */
+/**
+ * `value` with `${name}` replaced: a text in every string, anything else where it is the whole string. A member `...` is
+ * replaced by the members of its value.
+ */
 export function fill(value, names) {
-  if (typeof value === 'string') {
-    return Object.entries(names).reduce(
-      (text, [name, with_]) => text.replaceAll(`\${${name}}`, with_),
-      value,
-    );
-  }
+  if (typeof value === 'string') return fillText(value, names);
   if (Array.isArray(value)) return value.map((item) => fill(item, names));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, fill(entry, names)]));
+  const filled = Object.entries(value).map(([key, entry]) => [key, fill(entry, names)]);
+  const { '...': spread, ...own } = Object.fromEntries(filled);
+  return { ...spread, ...own };
+}
+
+function fillText(text, names) {
+  let filled = text;
+  for (const [name, replacement] of Object.entries(names)) {
+    const pattern = `\${${name}}`;
+    if (typeof replacement === 'string') filled = filled.replaceAll(pattern, replacement);
+    else if (filled === pattern) return replacement;
+  }
+  return filled;
 }
 
 /** The members of an object under their names in snake case; what they hold stays as it is. */
 export function snake(value) {
   if (value === undefined) return undefined;
-  const name = (key) => key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [name(key), entry]));
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [snakeName(key), entry]));
 }
+
+const snakeName = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** A hint with our verbs in snake case, as the scenarios have them. */
+const snakeHint = (hint) => hint?.replace(/\b[a-z]+[A-Za-z]*(?=\()/g, snakeName);
 
 /** The other way round, for options. */
 export function camel(value) {
@@ -77,8 +91,9 @@ export function camel(value) {
 /** Errors as plain objects, wherever they are. */
 export function plain(value) {
   if (value instanceof McpoolError) {
-    const { message, restart, cause } = value;
-    return { ...snake(value), message, restart: plain(snake(restart)), cause: plain(cause) };
+    const { message, hint, restart, cause } = value;
+    const own = { message, hint: snakeHint(hint), restart: plain(snake(restart)), cause: plain(cause) };
+    return { ...snake(value), ...own };
   }
   // Node's own system errors have negative numbers.
   if (value instanceof Error) return { message: value.message, errno: value.errno && -value.errno };

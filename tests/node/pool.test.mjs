@@ -130,8 +130,23 @@ test('a pool says what is wrong with its options', () => {
   ]) {
     assert.throws(() => new Pool(options), ConfigInvalidError, Object.keys(options)[0]);
   }
-  for (const ms of [-1, Number.NaN, 'soon']) {
-    assert.throws(() => new Pool({ clock: 'manual' }).advanceMs(ms), InvalidArgumentsError);
+  for (const ms of [
+    -1,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    1e23,
+    'soon',
+    '5',
+    [5],
+    5n,
+    Symbol('x'),
+    undefined,
+  ]) {
+    assert.throws(
+      () => new Pool({ clock: 'manual' }).advanceMs(ms),
+      (error) => error instanceof InvalidArgumentsError && error.message.startsWith('advanceMs takes'),
+      String(ms),
+    );
   }
 });
 

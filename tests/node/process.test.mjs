@@ -46,3 +46,8 @@ test('a process without descriptors is told so by its first verbs, and the next 
   const short = 'LIMIT_EXCEEDED';
   assert.deepEqual(JSON.parse(stdout), [short, short, 'fine', 'fine', 'fine', 'fine', 'fine']);
 });
+
+test('a package that is loaded twice works in both copies', async (t) => {
+  const { said } = await run(t, 'loads-twice.mjs');
+  assert.deepEqual(JSON.parse(said), { refused: 'ConfigInvalidError', text: 'hello', servers: 0 });
+});

@@ -1,13 +1,12 @@
 // Servers that others wrote, from npm and PyPI: listed, called, and refused what they refuse.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
-import { createServer, connect as dial } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { ToolRejectedError } from 'mcpool';
-import { directory, manage, root, until } from './support.mjs';
+import { everything, RealServer } from './real-server.mjs';
+import { directory, manage, root } from './support.mjs';
 
 const installed = join(root, 'tests/servers/node_modules/@modelcontextprotocol');
 const python = join(root, '.venv/bin/python');
@@ -31,38 +30,20 @@ async function connected(t, definition) {
 
 const names = (manager) => new Set(manager.getTools().map((tool) => tool.rawName));
 
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-const listens = (port) =>
-  new Promise((resolve) => {
-    const socket = dial(port, '127.0.0.1', () => resolve(true) ?? socket.destroy());
-    socket.on('error', () => resolve(false));
-  });
-
-async function everythingOverHttp(t) {
-  const port = await freePort();
-  const { command, args } = node('server-everything', 'streamableHttp');
-  const child = spawn(command, args, { env: { ...process.env, PORT: String(port) }, stdio: 'ignore' });
-  t.after(async () => {
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-  });
-  await until(() => listens(port), 'the everything server listens');
-  return { url: `http://127.0.0.1:${port}/mcp` };
-}
+// By `type: "http"` it is found to speak only the older transport.
+const overANetwork = {
+  http: everything('streamableHttp', '/mcp', 'http'),
+  sse: everything('sse', '/sse', 'sse'),
+  fallback: everything('sse', '/sse', 'http'),
+};
 
 describe('real servers', () => {
-  for (const transport of ['stdio', 'http']) {
+  for (const transport of ['stdio', ...Object.keys(overANetwork)]) {
     test(`everything answers over ${transport}`, async (t) => {
       const definition =
-        transport === 'stdio' ? node('server-everything', 'stdio') : await everythingOverHttp(t);
+        transport === 'stdio'
+          ? node('server-everything', 'stdio')
+          : (await RealServer.start(t, overANetwork[transport])).definition;
       const manager = await connected(t, definition);
       assert.ok(names(manager).has('get-sum'));
       assert.equal((await manager.callTool('s', 'echo', { message: 'héllo' })).text, 'Echo: héllo');

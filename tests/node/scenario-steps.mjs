@@ -9,8 +9,17 @@ const table = JSON.parse(readFileSync(join(root, 'tests/scenario-steps.json'), '
 export function checkScenario(scenario) {
   const { required, optional } = table.scenario;
   checkKeys('the scenario', scenario, required, optional);
+  for (const variant of scenario.transports ?? []) {
+    if (!isTransport(variant.split(' ')[0])) throw new Error(`there is no transport ${variant}`);
+  }
+  if (scenario.transports?.length === 0) throw new Error('transports is empty');
   for (const step of scenario.steps) checkStep(step);
 }
+
+/** The transports of a scenario; `undefined` stands for a scenario without them. */
+export const variants = ({ transports = [] }) => (transports.length > 0 ? transports : [undefined]);
+
+export const isTransport = (name) => table.transports.includes(name);
 
 /** Whether a step is about no manager. */
 export const isWithoutManager = (step) => table.steps[step.do].without_manager === true;

@@ -1,37 +1,39 @@
 // Runs one file of `tests/scenarios`, whose words are explained there, against the Node manager.
 import { readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Manager, McpoolError, Pool } from 'mcpool';
 import { camel, check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
+import { Fixtures } from './scenario-fixtures.mjs';
 import { approving, described, holds, Place, scripted, textOf } from './scenario-place.mjs';
 import { checkScenario, isWithoutManager } from './scenario-steps.mjs';
 import { fixture, journal, until } from './support.mjs';
-import { Web } from './web.mjs';
 
 const MAIN = 'main';
 process.env.MCPOOL_SCENARIO = 'outside';
 
-/** Runs a file; the error says which step failed and how. */
-export async function run(file, directory) {
+/** Runs a file, over one of its transports if it has some; the error says which step failed and how. */
+export async function run(file, directory, variant) {
   const scenario = JSON.parse(readFileSync(file, 'utf8'));
   checkScenario(scenario);
-  const names = { fixture, dir: directory };
-  const web = new Map();
+  const names = { fixture, dir: directory, tests: fileURLToPath(new URL('..', import.meta.url)) };
+  const fixtures = new Fixtures();
   try {
-    for (const [name, knobs] of Object.entries(scenario.fixtures ?? {})) {
-      const server = await Web.start(fill(knobs, names));
-      web.set(name, server);
-      names[name] = server.url;
-    }
+    await fixtures.start(scenario, variant, names);
     const filled = fill(scenario, names);
-    await play(filled, directory, new Place(filled, directory), web);
+    await play(filled, directory, new Place(filled, directory), fixtures);
   } finally {
-    await Promise.all([...web.values()].map((server) => server.end()));
+    await fixtures.endAll();
   }
 }
 
-async function play(scenario, directory, place, web) {
-  const steps = new Steps(new Pool(camel(scenario.pool ?? {})), directory, place, web);
+/** The status of every server. */
+function statusByName(manager) {
+  return Object.fromEntries(manager.status().map((status) => [status.name, statusFields(status)]));
+}
+
+async function play(scenario, directory, place, fixtures) {
+  const steps = new Steps(new Pool(camel(scenario.pool ?? {})), directory, place, fixtures);
   try {
     await steps.open(MAIN, scenario);
     for (const [index, step] of scenario.steps.entries()) {
@@ -50,11 +52,11 @@ async function play(scenario, directory, place, web) {
 }
 
 class Steps {
-  constructor(pool, directory, place, web) {
+  constructor(pool, directory, place, fixtures) {
     this.pool = pool;
     this.directory = directory;
     this.place = place;
-    this.web = web;
+    this.fixtures = fixtures;
     this.managers = new Map();
     this.started = new Map();
   }
@@ -122,6 +124,11 @@ class Steps {
         await until(() => matches(step.expect, questions), 'the questions').catch(() => {});
         return check(step.expect, questions);
       }
+      case 'await_status': {
+        const { manager } = this.on(step);
+        await until(() => matches(step.expect, statusByName(manager)), 'the status').catch(() => {});
+        return check(step.expect, statusByName(manager));
+      }
       case 'journal':
         return readsJournal(step);
       case 'open':
@@ -136,9 +143,9 @@ class Steps {
       case 'file':
         return holds(step.file, step.expect);
       case 'end_fixture':
-        return await this.web.get(step.fixture).end();
+        return await this.fixtures.end(step.fixture);
       case 'start_fixture':
-        return await this.web.get(step.fixture).startAgain();
+        return await this.fixtures.startAgain(step.fixture);
       default:
         judge(step, await settled(this.verb(step)));
     }
@@ -178,7 +185,7 @@ class Steps {
       case 'execute':
         return await execute(manager, step, signal);
       case 'status':
-        return Object.fromEntries(manager.status().map((status) => [status.name, statusFields(status)]));
+        return statusByName(manager);
       case 'warnings':
         return manager.warnings;
       case 'discovery':

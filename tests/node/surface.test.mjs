@@ -1,6 +1,7 @@
 // The surface: what the package exports, in both module systems, with types.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -49,13 +50,16 @@ test('import and require give the same things', () => {
 });
 
 test('there is one error class for each kind of the core', () => {
+  const kinds = native.errorKinds();
   assert.deepEqual(
-    native.errorKinds().map(({ code }) => code),
+    kinds.map(({ code }) => code),
     Object.keys(errors),
   );
-  for (const [code, name] of Object.entries(errors)) {
+  for (const { code, retryable } of kinds) {
+    const name = errors[code];
     const error = new required[name]('what happened');
-    assert.equal(error.code, code);
+    assert.deepEqual([error.code, error.retryable], [code, retryable]);
+    assert.equal(new required[name]('what happened', { retryable: !retryable }).retryable, !retryable);
     assert.ok(error instanceof required.McpoolError);
     assert.equal(error.name, name.includes('Timeout') ? 'TimeoutError' : name);
     assert.deepEqual(Object.keys(error).sort(), ['code', 'retryable']);
@@ -92,6 +96,14 @@ test('the verbs of a manager are the list', () => {
   const edits = ['add', 'remove', 'update', 'enable', 'disable', 'hide', 'unhide', 'schema'];
   assert.deepEqual(Object.keys(required.config), edits);
   assert.deepEqual(Object.getOwnPropertyNames(required.Pool.prototype).sort(), ['advanceMs', 'constructor']);
+});
+
+test('the package has no module without a source', () => {
+  const modules = (folder) =>
+    readdirSync(join(root, 'node', folder))
+      .filter((name) => /\.m?[jt]s$/.test(name) && !/\.d\.m?ts$/.test(name))
+      .map((name) => name.replace(/[jt]s$/, 'js'));
+  assert.deepEqual(modules('dist').sort(), modules('lib').sort());
 });
 
 test('the declarations fit programs that are strict, in both module systems', () => {

@@ -23,7 +23,10 @@ test('drift is told with what changed, blocks, and is accepted', async (t) => {
   await manager.disconnectAll();
   write({ name: 'x', description: 'second' });
   await manager.connectAll();
-  await assert.rejects(manager.callTool('s', 'x'), ToolRejectedError);
+  await assert.rejects(manager.callTool('s', 'x'), (error) => {
+    assert.ok(error instanceof ToolRejectedError);
+    return error.hint.endsWith('acceptDrift(server, tool)');
+  });
   assert.deepEqual(await manager.acceptDrift('s', 'x'), ['x']);
   assert.deepEqual(await manager.acceptDrift('s'), []);
   assert.equal((await manager.callTool('s', 'x')).text, 'x ran');

@@ -1,13 +1,14 @@
-// The fixture over HTTP, which can be ended and started again at the same address.
+// The fixture over a network, which can be ended and started again at the same address.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fixture } from './support.mjs';
 
 export class Web {
-  static async start(knobs) {
+  static async start(knobs, transport = 'http') {
     const web = new Web();
     web.knobs = knobs;
+    web.transport = transport;
     await web.#spawn(knobs);
     return web;
   }
@@ -24,7 +25,7 @@ export class Web {
   }
 
   async #spawn(knobs) {
-    this.child = spawn(fixture, ['http', ...knobs], { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.child = spawn(fixture, [this.transport, ...knobs], { stdio: ['pipe', 'pipe', 'inherit'] });
     const [line] = await once(createInterface(this.child.stdout), 'line');
     this.url = JSON.parse(line).url;
   }

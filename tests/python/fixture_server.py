@@ -28,9 +28,9 @@ def config(**servers: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def web(*knobs: str) -> Iterator[str]:
-    """Runs the fixture over HTTP and gives its URL."""
-    command = [str(PROGRAM), "http", *knobs]
+def web(*knobs: str, transport: str = "http") -> Iterator[str]:
+    """Runs the fixture over a network and gives its URL."""
+    command = [str(PROGRAM), transport, *knobs]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import mcpool
-from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until, web
+from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until
+from scenario_fixtures import Fixture, start_fixtures
 from scenario_place import Place, approving, described, holds, scripted, text_of
 from scenario_steps import check_scenario, is_without_manager
 from scenario_values import check, fill, is_subsequence, matches, plain
@@ -38,16 +38,17 @@ TOOL_FIELDS = (
 )
 
 
-def run(file: Path, directory: Path) -> None:
-    """Runs a file; an assertion says which step failed and how."""
+def run(file: Path, directory: Path, variant: str | None = None) -> None:
+    """Runs a file, over one of its transports if it has some; an assertion says which step failed and how."""
     scenario = json.loads(file.read_text())
     check_scenario(scenario)
-    names = {"fixture": str(PROGRAM), "dir": str(directory.resolve())}
+    names: dict[str, Any] = {
+        "fixture": str(PROGRAM),
+        "dir": str(directory.resolve()),
+        "tests": str(Path(__file__).resolve().parent.parent),
+    }
     with contextlib.ExitStack() as stack:
-        fixtures = {}
-        for name, knobs in scenario.get("fixtures", {}).items():
-            fixtures[name] = stack.enter_context(Fixture(fill(knobs, names)))
-            names[name] = fixtures[name].url
+        fixtures = start_fixtures(scenario, variant, names, stack)
         scenario = fill(scenario, names)
         place = Place(scenario, directory.resolve())
         asyncio.run(asyncio.wait_for(play(scenario, directory, place, fixtures), LIMIT))
@@ -56,20 +57,6 @@ def run(file: Path, directory: Path) -> None:
     for journal in directory.glob("*.jsonl"):
         for pid in processes(journal):
             assert until(lambda pid=pid: not lives(pid)), f"process {pid} of {journal.name} was left behind"  # type: ignore[misc]
-
-
-class Fixture(contextlib.ExitStack):
-    """An HTTP fixture that can be ended and started again at the same address."""
-
-    def __init__(self, knobs: list[str]) -> None:
-        super().__init__()
-        self.knobs = knobs
-        self.url = self.enter_context(web(*knobs))
-
-    def start(self) -> None:
-        """Starts it where it was."""
-        self.close()
-        self.enter_context(web(*self.knobs, "--port", str(urlsplit(self.url).port)))
 
 
 async def play(scenario: dict[str, Any], directory: Path, place: Place, fixtures: dict[str, Fixture]) -> None:
@@ -182,6 +169,10 @@ class Steps:
                 asked = self.on(step).questions
                 await eventually(lambda: matches(step["expect"], asked))
                 check(step["expect"], asked)
+            case "await_status":
+                manager = self.on(step).manager
+                await eventually(lambda: matches(step["expect"], status_by_name(manager)))
+                check(step["expect"], status_by_name(manager))
             case "journal":
                 await journal(step)
             case "open":
@@ -195,7 +186,7 @@ class Steps:
             case "file":
                 holds(Path(step["file"]), step["expect"])
             case "end_fixture":
-                self.fixtures[step["fixture"]].close()
+                self.fixtures[step["fixture"]].end()
             case "start_fixture":
                 self.fixtures[step["fixture"]].start()
             case _:
@@ -235,7 +226,7 @@ class Steps:
                 options, told = call_options(step, limit)
                 return output(await chosen(manager, step).execute(step.get("arguments"), **options), told)
             case "status":
-                return {status.name: plain(status) for status in manager.status()}
+                return status_by_name(manager)
             case "warnings":
                 return manager.warnings
             case "discovery":
@@ -324,6 +315,11 @@ async def judge(step: dict[str, Any], task: asyncio.Task[Any]) -> None:
     assert "error" not in step, f"should have failed, gave {value}"
     if "expect" in step:
         check(step["expect"], value)
+
+
+def status_by_name(manager: mcpool.Manager) -> dict[str, Any]:
+    """The status of every server."""
+    return {status.name: plain(status) for status in manager.status()}
 
 
 async def journal(step: dict[str, Any]) -> None:

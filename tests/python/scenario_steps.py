@@ -8,14 +8,23 @@ from typing import Any
 from fixture_server import ROOT
 
 TABLE = json.loads((ROOT / "tests" / "scenario-steps.json").read_text())
+TRANSPORTS = TABLE["transports"]
 
 
 def check_scenario(scenario: dict[str, Any]) -> None:
     """Refuses unknown steps, unknown keys and missing keys, before the first step runs."""
     rule = TABLE["scenario"]
     check_keys("the scenario", scenario, rule["required"], rule["optional"])
+    for variant in variants(scenario):
+        assert variant is None or variant.split(" ")[0] in TRANSPORTS, f"there is no transport {variant!r}"
+    assert scenario.get("transports") != [], "transports is empty"
     for step in scenario["steps"]:
         check_step(step)
+
+
+def variants(scenario: dict[str, Any]) -> list[str | None]:
+    """The transports of a scenario; None stands for a scenario without them."""
+    return scenario.get("transports") or [None]
 
 
 def is_without_manager(step: dict[str, Any]) -> bool:

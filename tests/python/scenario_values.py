@@ -6,36 +6,16 @@ from typing import Any
 
 import mcpool
 
-ERROR_FIELDS = (
-    "code",
-    "message",
-    "hint",
-    "server",
-    "retryable",
-    "stage",
-    "executed",
-    "exit_code",
-    "signal",
-    "stderr",
-    "stdout",
-    "http_status",
-    "rpc",
-    "restart",
-    "retry_after_ms",
-)
-
 
 def plain(value: Any) -> Any:
     """Records and errors as the JSON that the files are written in."""
     if isinstance(value, mcpool.McpoolError):
-        fields = {name: plain(getattr(value, name)) for name in ERROR_FIELDS}
+        fields = {name: plain(getattr(value, name)) for name in mcpool.McpoolError.__annotations__}
         return {**fields, "cause": plain(value.__cause__)}
     if isinstance(value, Exception):
         return {"message": str(value), "errno": getattr(value, "errno", None)}
     if isinstance(value, mcpool.Secret):
         return value.expose()
-    if isinstance(value, mcpool.RpcError):
-        return {"code": value.code, "message": value.message, "data": value.data}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return plain(value._asdict())
     if isinstance(value, dict):
@@ -80,14 +60,22 @@ def is_subsequence(expected: list[Any], actual: list[Any]) -> bool:
     return all(any(matches(wanted, item) for item in rest) for wanted in expected)
 
 
-def fill(value: Any, names: dict[str, str]) -> Any:
-    """`value` with `${name}` replaced in every string."""
+def fill(value: Any, names: dict[str, Any]) -> Any:
+    """`value` with `${name}` replaced: a text in every string, anything else where it is the whole string.
+
+    A member `...` is replaced by the members of its value.
+    """
     if isinstance(value, str):
         for name, replacement in names.items():
-            value = value.replace(f"${{{name}}}", replacement)
+            pattern = f"${{{name}}}"
+            if isinstance(replacement, str):
+                value = value.replace(pattern, replacement)
+            elif value == pattern:
+                return replacement
         return value
     if isinstance(value, list):
         return [fill(item, names) for item in value]
     if isinstance(value, dict):
-        return {key: fill(entry, names) for key, entry in value.items()}
+        filled = {key: fill(entry, names) for key, entry in value.items()}
+        return {**filled.pop("...", {}), **filled}
     return value

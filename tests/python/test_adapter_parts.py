@@ -14,7 +14,7 @@ import mcpool.blocking
 import pytest
 from fixture_server import config, stdio
 from mcpool.adapters import anthropic, openai
-from mcpool.adapters._parts import parsed
+from mcpool.adapters._parts import parse_arguments
 from mcpool.adapters._schema import inlined, optional_as_null, properties, without_nulls
 
 FRAMEWORKS = {
@@ -207,4 +207,9 @@ def test_every_schema_is_one_of_an_object(tmp_path: Path) -> None:
 
 def test_arguments_that_are_no_json_are_passed_on() -> None:
     deep = "[" * 100_000
-    assert [parsed("{"), parsed(" "), parsed('{"a": 1}'), parsed(deep)] == ["{", None, {"a": 1}, deep]
+    assert [
+        parse_arguments("{"),
+        parse_arguments(" "),
+        parse_arguments('{"a": 1}'),
+        parse_arguments(deep),
+    ] == ["{", None, {"a": 1}, deep]

@@ -153,12 +153,26 @@ async def raises_later(question: mcpool.ApprovalQuestion) -> bool:
     raise ValueError("no idea")
 
 
+class HasNoText(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+def raises_what_has_no_text(question: mcpool.ApprovalQuestion) -> bool:
+    raise HasNoText
+
+
 async def cancelled(question: mcpool.ApprovalQuestion) -> bool:
     raise asyncio.CancelledError
 
 
 @pytest.mark.parametrize("made", [manager, blocking])
-@pytest.mark.parametrize("approve", [raises, raises_later, lambda question: "yes", lambda question: None])
+@pytest.mark.parametrize(
+    "approve",
+    [raises, raises_later, raises_what_has_no_text, lambda question: "yes", lambda question: None],
+)
 def test_a_callback_that_fails_approves_nothing(
     made: Any, approve: Any, servers: dict[str, Any], journal: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -168,6 +182,22 @@ def test_a_callback_that_fails_approves_nothing(
     assert "failed" in caught.value.message
     (record,) = [record for record in caplog.records if "approval" in record.getMessage()]
     assert record.exc_info is not None and record.exc_info[2] is not None
+    assert ran(journal) == 0
+
+
+def test_a_callback_whose_failure_cannot_be_logged_approves_nothing(
+    servers: dict[str, Any], journal: Path
+) -> None:
+    def fails(record: logging.LogRecord) -> bool:
+        raise RuntimeError("a filter of the host")
+
+    logger = logging.getLogger("mcpool")
+    logger.addFilter(fails)
+    try:
+        with pytest.raises(mcpool.NotApprovedError):
+            call(manager(servers, raises))
+    finally:
+        logger.removeFilter(fails)
     assert ran(journal) == 0
 
 

@@ -89,3 +89,11 @@ def test_words_that_are_no_text_are_refused(command: list[str], env: dict[str, s
     line = [*map(os.fsencode, command), b"tools", b"--search", b"\xff"]
     ran = subprocess.run(line, env=env, capture_output=True, text=True, timeout=PATIENCE)
     assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", "error: an argument is not UTF-8\n")
+
+
+@pytest.mark.parametrize("verb", ["add", "discover", "status", "tools", "trust"])
+def test_help_shows_no_escapes(verb: str, env: dict[str, str]) -> None:
+    ran = subprocess.run(
+        [*COMMANDS[0], verb, "--help"], env=env, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert ran.returncode == 0 and "\\" not in ran.stdout, ran.stdout

@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 import pydoc
+import subprocess
+import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,16 @@ def journal(tmp_path: Path) -> Path:
         {"restart_wait": -1},
         {"retry": "always"},
         {"cache_dir": 7.5},
+        {"cache_dir": True},
+        {"cache_dir": b"/x"},
         {"naming": "shouting"},
+        {"gate": float("nan")},
+        {"gate": float("inf")},
+        {"gate": Decimal(5)},
+        {"gate": True},
+        {"gate": 10**400},
+        {"enabled_tools": {"a"}},
+        {"host_env": []},
     ],
 )
 def test_an_option_that_means_nothing_is_refused(options: dict[str, Any], tmp_path: Path) -> None:
@@ -56,27 +68,176 @@ def test_a_name_that_is_none_is_told_the_right_one() -> None:
         mcpool.Manager(config(), **watch)
 
 
-def test_the_keywords_are_shown() -> None:
-    def shown(function: Any) -> dict[str, inspect.Parameter]:
-        return dict(inspect.signature(function).parameters)
+@pytest.mark.parametrize("options", [{"exclude": {"a"}}, {"cwd": b"/x"}, {"host_env": []}])
+def test_an_option_of_discovery_that_means_nothing_is_refused(options: dict[str, Any]) -> None:
+    (name,) = options
+    for discover in (mcpool.blocking.discover, Manager.discover):
+        with pytest.raises(mcpool.ConfigInvalidError, match=f'"{name}"') as caught:
+            discover(**options)
+        assert "struct" not in caught.value.message
 
+
+def keywords(function: Any) -> dict[str, inspect.Parameter]:
+    signature = inspect.signature(function)
+    assert isinstance(signature, inspect.Signature) and str(signature).startswith("(")
+    assert all(one.kind is not inspect.Parameter.VAR_KEYWORD for one in signature.parameters.values())
+    return dict(signature.parameters)
+
+
+def help_text(function: Any) -> str:
+    return pydoc.render_doc(function, renderer=pydoc.plaintext)
+
+
+def test_the_keywords_of_managers_and_discovery_are_shown() -> None:
     for manager in (mcpool.Manager, Manager):
-        own = shown(manager)
+        own = keywords(manager)
         assert list(own)[:2] == ["config", "naming"]
         assert (own["gate"].default, own["gate"].kind) == (0.25, inspect.Parameter.KEYWORD_ONLY)
-        of_file, of_discovery = shown(manager.from_file), shown(manager.discover)
+        assert own["gate"].annotation == "float | None"
+        of_file, of_discovery = keywords(manager.from_file), keywords(manager.discover)
         assert of_file.keys() - own.keys() == {"path", "watch"}
         assert of_discovery.keys() >= (of_file.keys() - {"path"}) | {"cwd", "exclude", "providers"}
-        help_text = pydoc.render_doc(manager, renderer=pydoc.plaintext)
-        assert "= 0.25" in help_text and "`gate`: How long `connect_all` waits" in help_text
+        shown = help_text(manager)
+        assert "= 0.25" in shown and "`gate`: How long `connect_all` waits" in shown
+        assert "watch: 'bool | None' = False" in help_text(manager.from_file)
     for discover in (mcpool.discover, mcpool.blocking.discover):
-        assert list(shown(discover))[:2] == ["cwd", "project_config"]
+        assert list(keywords(discover))[:2] == ["cwd", "project_config"]
+        assert "`project_config`: Whether" in help_text(discover)
 
 
-@pytest.mark.parametrize("options", [{"keep_alive": "sometimes"}, {"keep_alive": -1}, {"clock": "sundial"}])
+def test_the_keywords_of_a_pool_are_shown() -> None:
+    own = keywords(mcpool.Pool)
+    assert list(own) == ["keep_alive", "clock"] and own["clock"].default == "system"
+    assert "`keep_alive`: How long a connection" in help_text(mcpool.Pool)
+    wrong: dict[str, Any] = {"keepalive": 5}
+    with pytest.raises(TypeError, match="keepalive"):
+        mcpool.Pool(**wrong)
+
+
+def test_the_keywords_of_calls_are_shown() -> None:
+    of_blocking = ["timeout", "max_total_timeout", "retry", "meta"]
+    for manager, own in ((mcpool.Manager, [*of_blocking, "on_progress"]), (Manager, of_blocking)):
+        assert list(keywords(manager.call_tool)) == ["self", "server", "tool", "arguments", *own]
+        assert list(keywords(manager.call)) == ["self", "name", "arguments", *own]
+        shown = help_text(manager.call_tool)
+        assert "timeout: 'float | None' = None" in shown and "`timeout`: How long the call may go" in shown
+    assert list(keywords(mcpool.Tool.execute)) == ["self", "arguments", *of_blocking, "on_progress"]
+    assert list(keywords(mcpool.Tool.execute_blocking)) == ["self", "arguments", *of_blocking]
+
+
+@pytest.mark.parametrize("verb", ["add", "remove", "update", "enable", "disable", "hide", "unhide"])
+def test_the_keywords_of_edits_are_shown(verb: str) -> None:
+    for module in (mcpool.config, mcpool.blocking.config):
+        own = keywords(getattr(module, verb))
+        assert list(own)[-4:] == ["scope", "file", "cwd", "host_env"]
+        assert own["scope"].default == "user"
+        assert "`scope`: Whose file" in help_text(getattr(module, verb))
+
+
+def test_showing_the_keywords_leaves_the_function_as_it_is() -> None:
+    source = inspect.getsource(mcpool.Manager.call_tool)
+    assert "async def call_tool(" in source and inspect.unwrap(mcpool.discover) is mcpool.discover
+    assert inspect.iscoroutinefunction(mcpool.Manager.call_tool)
+    # The first look makes the signature; the function keeps it.
+    inspect.signature(mcpool.discover)
+    assert type(inspect.signature(mcpool.discover)) is inspect.Signature
+
+
+def test_a_signature_can_be_copied_and_pickled_before_it_is_read() -> None:
+    script = """
+import copy, inspect, pickle, mcpool
+made = {make.__name__: make(inspect.signature(function)) for make, function in [
+    (copy.copy, mcpool.discover),
+    (copy.deepcopy, mcpool.Manager.call_tool),
+    (lambda it: pickle.loads(pickle.dumps(it)), mcpool.config.add),
+]}
+for signature in made.values():
+    assert type(signature) is inspect.Signature, type(signature)
+assert made["copy"] == inspect.signature(mcpool.discover)
+assert made["deepcopy"] == inspect.signature(mcpool.Manager.call_tool)
+assert made["<lambda>"] == inspect.signature(mcpool.config.add)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_keyword_that_is_none_is_a_type_error(journal: Path) -> None:
+    wrong: dict[str, Any] = {"time_out": 5}
+    progress: dict[str, Any] = {"on_progress": print}
+    with Manager(config(a=stdio(journal=journal)), pool=mcpool.Pool()) as manager:
+        manager.connect_all()
+        (tool,) = [tool for tool in manager.get_tools() if tool.raw_name == "echo"]
+        for options in (wrong, progress):
+            with pytest.raises(TypeError, match=next(iter(options))):
+                manager.call_tool("a", "echo", {"text": "x"}, **options)
+            with pytest.raises(TypeError, match=next(iter(options))):
+                tool.execute_blocking({"text": "x"}, **options)
+    with pytest.raises(TypeError, match="time_out"):
+        mcpool.blocking.config.remove("a", **wrong)
+
+
+def test_a_misspelt_keyword_gets_a_suggestion() -> None:
+    manager = Manager({"mcpServers": {}})
+    for wrong, meant, function in (
+        ("keepalive", '"keep_alive"', mcpool.Pool),
+        ("keep_alive_ms", '"keep_alive", in seconds', mcpool.Pool),
+        ("time_out", '"timeout"', lambda **options: manager.call_tool("a", "echo", **options)),
+        ("timeout_ms", '"timeout", in seconds', lambda **options: manager.call("echo", **options)),
+        ("hostenv", '"host_env"', lambda **options: mcpool.blocking.config.remove("a", **options)),
+    ):
+        options: dict[str, Any] = {wrong: 5}
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{wrong}'.*did you mean {meant}"):
+            function(**options)
+    progress: dict[str, Any] = {"onprogress": print}
+    with pytest.raises(TypeError, match=r"the options are timeout, max_total_timeout, retry, meta$"):
+        manager.call("echo", **progress)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"timeout": "5"},
+        {"timeout": True},
+        {"timeout": Decimal(5)},
+        {"timeout": 10**400},
+        {"timeout": float("nan")},
+        {"max_total_timeout": [5]},
+        {"retry": "always"},
+        {"retry": {"safe"}},
+        {"meta": []},
+        {"meta": {"x": {1}}},
+    ],
+)
+def test_an_option_of_a_call_that_means_nothing_is_refused(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(mcpool.InvalidArgumentsError, match=f'"{name}"') as caught:
+        Manager({"mcpServers": {}}).call_tool("a", "echo", **options)
+    assert caught.value.executed == "no"
+
+
+@pytest.mark.parametrize("timeout", ["5", True, Decimal(5), 10**400, float("nan"), -1])
+def test_a_time_to_wait_is_a_number(timeout: Any) -> None:
+    with pytest.raises(mcpool.InvalidArgumentsError, match="timeout"):
+        Manager({"mcpServers": {}}).wait_for("a", timeout)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"keep_alive": "sometimes"}, {"keep_alive": -1}, {"keep_alive": 10**400}, {"clock": "sundial"}],
+)
 def test_a_pool_that_means_nothing_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(mcpool.ConfigInvalidError):
+    (name,) = options
+    with pytest.raises(mcpool.ConfigInvalidError, match=f'"{name}"'):
         mcpool.Pool(**options)
+
+
+def test_a_clock_goes_forward_and_never_over_its_end() -> None:
+    pool = mcpool.Pool(clock="manual")
+    for seconds in (1e18, 1.84e19):
+        pool.advance(seconds)
+    for mistake in (-1, 1e300, float("nan"), float("inf")):
+        with pytest.raises(mcpool.InvalidArgumentsError, match="a number of seconds, 0 or more"):
+            pool.advance(mistake)
 
 
 @pytest.mark.parametrize("kind", [str, Path])
@@ -121,8 +282,6 @@ def test_a_call_may_be_limited_in_all(journal: Path) -> None:
         for mistake in (0, -1, float("nan")):
             with pytest.raises(mcpool.InvalidArgumentsError):
                 manager.call_tool("a", "echo", {"text": "x"}, max_total_timeout=mistake)
-        with pytest.raises(mcpool.ConfigInvalidError):
-            manager.call_tool("a", "echo", {"text": "x"}, retry="always")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("of_manager", "of_call"), [("safe", None), (None, "safe"), ("never", "safe")])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import mcpool
 import mcpool.blocking
 import pytest
 from fixture_server import ROOT, config, lives, until
+from real_server import everything as web
 
 INSTALLED = ROOT / "tests" / "servers" / "node_modules" / "@modelcontextprotocol"
 Manager = mcpool.blocking.Manager
@@ -50,35 +50,31 @@ def raw_names(manager: Manager) -> set[str]:
     return {tool.raw_name for tool in manager.get_tools()}
 
 
+# By `type: "http"` it is found to speak only the older transport.
+OVER_A_NETWORK = {
+    "http": ("streamableHttp", "/mcp", "http"),
+    "sse": ("sse", "/sse", "sse"),
+    "fallback": ("sse", "/sse", "http"),
+}
+
+
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    """The everything server over Streamable HTTP."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    definition = node("server-everything", "streamableHttp")
-    env = {**os.environ, "PORT": str(port)}
-    command = [definition["command"], *definition["args"]]
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, env=env, stdin=quiet, stdout=quiet, stderr=quiet) as process:
-
-        def listens() -> bool:
-            with socket.socket() as probe:
-                return probe.connect_ex(("127.0.0.1", port)) == 0
-
-        try:
-            assert until(listens, 30)
-            yield f"http://127.0.0.1:{port}/mcp"
-        finally:
-            process.kill()
+def definitions() -> Iterator[dict[str, dict[str, Any]]]:
+    """The everything server over each transport."""
+    with contextlib.ExitStack() as stack:
+        started = {name: stack.enter_context(web(*how)) for name, how in OVER_A_NETWORK.items()}
+        found = {name: server.definition() for name, server in started.items()}
+        yield {"stdio": node("server-everything", "stdio"), **found}
 
 
-@pytest.fixture(params=["stdio", "http"])
-def everything(request: pytest.FixtureRequest) -> Iterator[Manager]:
-    if request.param == "stdio":
-        yield from connect(everything=node("server-everything", "stdio"))
-    else:
-        yield from connect(everything={"url": request.getfixturevalue("url")})
+@pytest.fixture(params=["stdio", *OVER_A_NETWORK])
+def definition(request: pytest.FixtureRequest, definitions: dict[str, Any]) -> dict[str, Any]:
+    return definitions[request.param]
+
+
+@pytest.fixture
+def everything(definition: dict[str, Any]) -> Iterator[Manager]:
+    yield from connect(everything=definition)
 
 
 def test_everything_lists_and_answers(everything: Manager) -> None:
@@ -108,9 +104,7 @@ def test_everything_refuses_what_is_wrong(everything: Manager) -> None:
     assert everything.call_tool("everything", "echo", {"message": "after"}).text == "Echo: after"
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_everything_reports_progress_and_can_be_cancelled(transport: str, url: str) -> None:
-    definition = node("server-everything", "stdio") if transport == "stdio" else {"url": url}
+def test_everything_reports_progress_and_can_be_cancelled(definition: dict[str, Any]) -> None:
     told: list[mcpool.Progress] = []
 
     async def main() -> None:
@@ -222,9 +216,10 @@ def test_git_sees_a_repository(tmp_path: Path) -> None:
             assert wrong.is_error
 
 
-def test_all_of_them_work_in_one_manager(tmp_path: Path, url: str) -> None:
+def test_all_of_them_work_in_one_manager(tmp_path: Path, definitions: dict[str, Any]) -> None:
     servers = {
-        "web": {"url": url},
+        "web": definitions["http"],
+        "sse": definitions["sse"],
         "everything": node("server-everything", "stdio"),
         "files": node("server-filesystem", str(tmp_path)),
         "memory": node("server-memory", env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}),

@@ -10,7 +10,7 @@ from fixture_server import PROGRAM
 
 HOST = """
 import asyncio, os, resource, sys
-import mcpool, mcpool.blocking, mcpool._loop, mcpool._logs
+import mcpool, mcpool.blocking, mcpool._bridge, mcpool._logs
 from mcpool import LimitExceededError
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))

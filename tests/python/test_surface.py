@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import mcpool
 import mcpool.blocking
@@ -264,6 +267,32 @@ def test_an_error_survives_pickling(cls: type[mcpool.McpoolError]) -> None:
     assert copy.retry_after_ms == 7
     assert copy.restart is not None and copy.restart[:2] == (2, 1000)
     assert copy.restart.last_error is not None and copy.restart.last_error.message == "c"
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))]
+)
+def test_a_copy_of_an_error_has_its_cause(copied: Callable[[Any], Any]) -> None:
+    failed = {"code": "CONNECT_FAILED", "message": "c", "cause": {"message": "refused", "errno": 111}}
+    restart = {"attempt": 1, "next_retry_ms": None, "last_error": failed}
+    error = copied(
+        _errors.restore({"code": "mcp_restart_failed", "message": "m", "restart": restart, "cause": failed})
+    )
+    for cause in (error.__cause__, error.restart.last_error):
+        assert type(cause) is mcpool.ConnectFailedError
+        assert isinstance(cause.__cause__, ConnectionRefusedError) and cause.__cause__.errno == 111
+    alone = copied(_errors.restore(failed | {"cause": None}))
+    assert alone.__cause__ is None and not alone.__suppress_context__
+
+
+def test_an_error_shows_the_exception_that_was_being_handled() -> None:
+    with pytest.raises(mcpool.ConfigInvalidError) as caught:
+        try:
+            raise KeyError("being handled")
+        except KeyError:
+            mcpool.Manager({"mcpServers": {}}, gate=-1)
+    assert isinstance(caught.value.__context__, KeyError)
+    assert not caught.value.__suppress_context__
 
 
 def test_the_package_is_typed() -> None:

@@ -22,6 +22,8 @@ use crate::regular_file::{self, Problem};
 use crate::sync::lock;
 
 const VERSION: u32 = 1;
+/// How much of a fingerprint is in the name of its file.
+const HASH_DIGITS: usize = 16;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 const KEPT_MS: u64 = 30 * DAY_MS;
 const LARGEST_FILE: u64 = 64 << 20;
@@ -41,7 +43,10 @@ impl Cache {
     pub(crate) fn at(dir: Option<PathBuf>) -> Self {
         let users = etcetera::base_strategy::choose_native_strategy().ok();
         let users = users.map(|strategy| strategy.cache_dir());
-        Cache { dir: place(dir, std::env::var_os(VARIABLE), users), user: User::current() }
+        Cache {
+            dir: choose_directory(dir, std::env::var_os(VARIABLE), users),
+            user: User::current(),
+        }
     }
 
     /// Caches nothing.
@@ -59,24 +64,19 @@ impl Cache {
     }
 
     /// The cached tools of this definition.
-    pub(crate) fn recall(
-        &self,
-        server: &str,
-        fingerprint: &str,
-        now_ms: u64,
-    ) -> Option<Remembered> {
+    pub(crate) fn load(&self, server: &str, fingerprint: &str, now_ms: u64) -> Option<CachedTools> {
         let path = self.file(server, fingerprint)?;
         match self.read(&path) {
             Ok(found) => {
                 let found = found.filter(|it| it.is_of(server, fingerprint))?;
                 found.is_fresh(now_ms, KEPT_MS).then_some(found)
             }
-            Err(Unread::Directory(error)) => {
+            Err(CacheReadError::Directory(error)) => {
                 warn_of_directory(&path, &error);
                 None
             }
-            Err(Unread::File(error)) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(Unread::File(error)) => {
+            Err(CacheReadError::File(error)) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(CacheReadError::File(error)) => {
                 tracing::warn!(server, file = %path.display(), "cannot read the remembered tools: {error}");
                 None
             }
@@ -96,7 +96,7 @@ impl Cache {
         let _alone = lock(CHANGING.get());
         let old = self.read(&path).ok().flatten();
         let old = old.filter(|old| old.is_of(server, fingerprint));
-        let new = Remembered {
+        let new = CachedTools {
             server: server.to_owned(),
             fingerprint: fingerprint.to_owned(),
             time_ms: now_ms,
@@ -104,23 +104,23 @@ impl Cache {
             tools: tools.to_vec(),
         };
         // Every start of every agent gets here, so unchanged content is not written again.
-        let known = old.is_some_and(|old| old.is_fresh(now_ms, DAY_MS) && old.says(&new));
+        let known = old.is_some_and(|old| old.is_fresh(now_ms, DAY_MS) && old.has_content_of(&new));
         if !known {
             new.save(&path, self.user, now_ms);
         }
     }
 
-    fn read(&self, path: &Path) -> Result<Option<Remembered>, Unread> {
-        Remembered::parse(read_own(path, self.user)?).map_err(Unread::File)
+    fn read(&self, path: &Path) -> Result<Option<CachedTools>, CacheReadError> {
+        CachedTools::parse(read_own(path, self.user)?).map_err(CacheReadError::File)
     }
 
     fn file(&self, server: &str, fingerprint: &str) -> Option<PathBuf> {
-        let short = fingerprint.get(..16).unwrap_or(fingerprint);
+        let short = fingerprint.get(..HASH_DIGITS).unwrap_or(fingerprint);
         Some(self.dir.as_ref()?.join("tools").join(format!("{server}-{short}.json")))
     }
 }
 
-fn place(
+fn choose_directory(
     given: Option<PathBuf>,
     variable: Option<OsString>,
     of_user: Option<PathBuf>,
@@ -136,7 +136,7 @@ fn place(
 static CHANGING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 
 /// The content of a file.
-pub(crate) struct Remembered {
+pub(crate) struct CachedTools {
     server: String,
     fingerprint: String,
     time_ms: u64,
@@ -161,7 +161,7 @@ struct Version {
     version: u32,
 }
 
-impl Remembered {
+impl CachedTools {
     /// `None` if the file is from another version of this library.
     fn parse(bytes: Bytes) -> io::Result<Option<Self>> {
         let content: Content<'_> = match serde_json::from_slice(&bytes) {
@@ -176,7 +176,7 @@ impl Remembered {
             return Ok(None);
         }
         let tools = content.tools.iter().map(|tool| bytes.slice_ref(tool.get().as_bytes()));
-        Ok(Some(Remembered {
+        Ok(Some(CachedTools {
             tools: tools.collect(),
             server: content.server,
             fingerprint: content.fingerprint,
@@ -223,7 +223,7 @@ impl Remembered {
             && self.time_ms.saturating_sub(now_ms) <= DAY_MS
     }
 
-    fn says(&self, other: &Self) -> bool {
+    fn has_content_of(&self, other: &Self) -> bool {
         self.is_of(&other.server, &other.fingerprint)
             && self.protocol_version == other.protocol_version
             && self.tools == other.tools
@@ -231,33 +231,33 @@ impl Remembered {
 }
 
 /// Why nothing was read.
-pub(super) enum Unread {
+pub(super) enum CacheReadError {
     /// Others could have put files there, which affects all of them.
     Directory(io::Error),
     File(io::Error),
 }
 
-impl From<Unread> for io::Error {
-    fn from(unread: Unread) -> Self {
+impl From<CacheReadError> for io::Error {
+    fn from(unread: CacheReadError) -> Self {
         match unread {
-            Unread::Directory(error) | Unread::File(error) => error,
+            CacheReadError::Directory(error) | CacheReadError::File(error) => error,
         }
     }
 }
 
 /// The bytes of a regular file that the user owns.
-pub(super) fn read_own(path: &Path, user: User) -> Result<Bytes, Unread> {
+pub(super) fn read_own(path: &Path, user: User) -> Result<Bytes, CacheReadError> {
     let dir = path.parent().expect("a file below the cache's directory");
     let name = path.file_name().map(Path::new).expect("a file has a name");
     let dir = user.open_directory(dir).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Unread::File(error),
-        _ => Unread::Directory(error),
+        io::ErrorKind::NotFound => CacheReadError::File(error),
+        _ => CacheReadError::Directory(error),
     })?;
-    let (file, about) = user.open_file(&dir, name).map_err(Unread::File)?;
+    let (file, about) = user.open_file(&dir, name).map_err(CacheReadError::File)?;
     match regular_file::read_open(file, about.len(), LARGEST_FILE) {
         Ok(bytes) => Ok(bytes.into()),
-        Err(Problem::Io(error)) => Err(Unread::File(error)),
-        Err(_) => Err(Unread::File(too_large("it is"))),
+        Err(Problem::Io(error)) => Err(CacheReadError::File(error)),
+        Err(_) => Err(CacheReadError::File(too_large("it is"))),
     }
 }
 
@@ -315,7 +315,7 @@ fn prune(written: &Path, now_ms: u64) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
-        let kept_ms = if is_ours(name) {
+        let kept_ms = if has_hashed_name(name, HASH_DIGITS) {
             KEPT_MS
         } else if is_leftover(name) {
             DAY_MS
@@ -328,10 +328,10 @@ fn prune(written: &Path, now_ms: u64) {
     }
 }
 
-/// Whether a file has our naming scheme: server, dash, hash.
-fn is_ours(name: &str) -> bool {
+/// Whether a file is named as we name them: server, dash, hash of so many digits.
+pub(super) fn has_hashed_name(name: &str, digits: usize) -> bool {
     name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-')).is_some_and(|(_, hash)| {
-        hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+        hash.len() == digits && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }
 

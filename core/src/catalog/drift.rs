@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::pin_file::{Earlier, PinKey, Pinned};
+use super::pin_file::{PinKey, Pinned, StoredPins};
 use crate::event::DriftChange;
 use crate::redact::Mask;
 use crate::sync::lock;
@@ -141,15 +141,15 @@ impl Pins {
         &self,
         tools: &Tools,
         mask: &Mask,
-        earlier: impl FnOnce() -> Earlier,
+        earlier: impl FnOnce() -> StoredPins,
     ) -> Vec<Drift> {
         let mut state = lock(&self.0);
         if !state.loaded {
             state.loaded = true;
             match earlier() {
-                Earlier::Nothing => {}
-                Earlier::Pins(pins) => state.take_in(pins),
-                Earlier::Lost(why) => state.lost = Some(why),
+                StoredPins::None => {}
+                StoredPins::Pins(pins) => state.load(pins),
+                StoredPins::Lost(why) => state.lost = Some(why),
             }
         }
         // A server that is down has no tools to compare.
@@ -201,7 +201,7 @@ impl Pins {
 
 impl State {
     /// Uses the pins with the list that was seen last.
-    fn take_in(&mut self, pins: Vec<Pinned>) {
+    fn load(&mut self, pins: Vec<Pinned>) {
         let (said, plain): (Vec<_>, Vec<_>) =
             pins.into_iter().partition(|pin| pin.warned.is_some());
         self.seen = Tools::new(plain.into_iter().map(|pin| pin.tool).collect());
@@ -272,7 +272,7 @@ pub(super) fn difference(
     if old.raw() == new.raw() {
         return None;
     }
-    let (old, new) = (shown(old, old_mask), shown(new, new_mask));
+    let (old, new) = (masked(old, old_mask), masked(new, new_mask));
     let (old, new) = (old.as_ref().ok()?, new.as_ref().ok()?);
     let (pinned, fingerprint) = (old.fingerprint(), new.fingerprint());
     if pinned == fingerprint {
@@ -287,7 +287,7 @@ pub(super) fn difference(
     Some(Drift { tool: new.raw_name().to_owned(), pinned, fingerprint, changes, warned: false })
 }
 
-fn shown(tool: &ServerTool, mask: &Mask) -> Result<ServerTool, (Option<String>, &'static str)> {
+fn masked(tool: &ServerTool, mask: &Mask) -> Result<ServerTool, (Option<String>, &'static str)> {
     ServerTool::read(&tool.server_shared(), mask.raw_json(tool.raw()))
 }
 

@@ -26,7 +26,7 @@ struct Glob {
 
 /// Why a tool is not offered.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refusal<'a> {
+pub(crate) enum FilteredOut<'a> {
     /// This glob disables it.
     Disabled(&'a str),
     /// None of these globs enables it.
@@ -35,7 +35,7 @@ pub(crate) enum Refusal<'a> {
 
 impl Filter {
     /// `None` offers everything.
-    pub(crate) fn of(tools: &ToolFilter) -> Option<Filter> {
+    pub(crate) fn compile(tools: &ToolFilter) -> Option<Filter> {
         if tools.enabled.is_none() && tools.disabled.is_empty() {
             return None;
         }
@@ -47,26 +47,28 @@ impl Filter {
     }
 
     /// Why a tool with these names is not offered, if it is not.
-    pub(crate) fn refusal(&self, names: &[&str]) -> Option<Refusal<'_>> {
+    pub(crate) fn filtered_out(&self, names: &[&str]) -> Option<FilteredOut<'_>> {
         let one_of = |glob: &&Glob| names.iter().any(|name| glob.matches(name));
         if let Some(glob) = self.disabled.iter().find(one_of) {
-            return Some(Refusal::Disabled(&glob.written));
+            return Some(FilteredOut::Disabled(&glob.written));
         }
         let enabled = self.enabled.as_ref()?;
         if enabled.iter().any(|glob| one_of(&glob)) {
             return None;
         }
-        Some(Refusal::NotEnabled(enabled.iter().map(|glob| &*glob.written).collect()))
+        Some(FilteredOut::NotEnabled(enabled.iter().map(|glob| &*glob.written).collect()))
     }
 }
 
-impl Refusal<'_> {
+impl FilteredOut<'_> {
     /// The reason as text, starting with the owner of the setting.
     pub(super) fn hint(&self, whose: &str) -> String {
         match self {
-            Refusal::Disabled(glob) => format!("{whose} disables \"{glob}\""),
-            Refusal::NotEnabled(globs) if globs.is_empty() => format!("{whose} enables no tool"),
-            Refusal::NotEnabled(globs) => {
+            FilteredOut::Disabled(glob) => format!("{whose} disables \"{glob}\""),
+            FilteredOut::NotEnabled(globs) if globs.is_empty() => {
+                format!("{whose} enables no tool")
+            }
+            FilteredOut::NotEnabled(globs) => {
                 let shown: Vec<_> =
                     globs.iter().take(SHOWN).map(|glob| format!("\"{glob}\"")).collect();
                 let more = if globs.len() > SHOWN { ", …" } else { "" };
@@ -95,11 +97,11 @@ mod tests {
     fn filter(enabled: &[&str], disabled: &[&str]) -> Option<Filter> {
         let owned = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect();
         let enabled = (!enabled.is_empty()).then(|| owned(enabled));
-        Filter::of(&ToolFilter { enabled, disabled: owned(disabled) })
+        Filter::compile(&ToolFilter { enabled, disabled: owned(disabled) })
     }
 
     fn offers(enabled: &[&str], disabled: &[&str], name: &str) -> bool {
-        filter(enabled, disabled).is_none_or(|filter| filter.refusal(&[name]).is_none())
+        filter(enabled, disabled).is_none_or(|filter| filter.filtered_out(&[name]).is_none())
     }
 
     #[test]
@@ -109,8 +111,9 @@ mod tests {
 
     #[test]
     fn an_empty_list_of_what_is_enabled_enables_nothing() {
-        let filter = Filter::of(&ToolFilter { enabled: Some(Vec::new()), disabled: Vec::new() });
-        let hint = filter.unwrap().refusal(&["x"]).unwrap().hint("the manager");
+        let filter =
+            Filter::compile(&ToolFilter { enabled: Some(Vec::new()), disabled: Vec::new() });
+        let hint = filter.unwrap().filtered_out(&["x"]).unwrap().hint("the manager");
         assert_eq!(hint, "the manager enables no tool");
     }
 
@@ -138,8 +141,11 @@ mod tests {
     #[test]
     fn any_of_a_tools_names_will_do() {
         let filter = filter(&["mcp_a_*"], &["drop"]).unwrap();
-        assert_eq!(filter.refusal(&["read", "mcp_a_read"]), None);
-        assert_eq!(filter.refusal(&["drop", "mcp_a_drop"]), Some(Refusal::Disabled("drop")));
-        assert_eq!(filter.refusal(&["read"]), Some(Refusal::NotEnabled(vec!["mcp_a_*"])));
+        assert_eq!(filter.filtered_out(&["read", "mcp_a_read"]), None);
+        assert_eq!(
+            filter.filtered_out(&["drop", "mcp_a_drop"]),
+            Some(FilteredOut::Disabled("drop"))
+        );
+        assert_eq!(filter.filtered_out(&["read"]), Some(FilteredOut::NotEnabled(vec!["mcp_a_*"])));
     }
 }

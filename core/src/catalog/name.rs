@@ -90,14 +90,14 @@ impl Naming {
 }
 
 /// The names that a manager gives. A naming function is called once per tool, so that its answer stays the tool's name.
-pub(crate) struct Names {
+pub(crate) struct ToolNames {
     naming: Naming,
     answers: Mutex<HashMap<(String, String), String>>,
 }
 
-impl Names {
+impl ToolNames {
     pub(crate) fn new(naming: Naming) -> Arc<Self> {
-        Arc::new(Names { naming, answers: Mutex::default() })
+        Arc::new(ToolNames { naming, answers: Mutex::default() })
     }
 
     /// A name for each tool, in order: legal and unique. Tools that yield get no name that one of the others wants.
@@ -118,7 +118,7 @@ impl Names {
                 }
             })
             .collect();
-        part_twins(&mut names, tools, gives_way, limit);
+        suffix_duplicates(&mut names, tools, gives_way, limit);
         names
     }
 
@@ -161,18 +161,18 @@ impl Names {
     }
 
     /// Whether a host function decides.
-    pub(super) fn asks(&self) -> bool {
+    pub(super) fn asks_host(&self) -> bool {
         matches!(self.naming, Naming::Function(_))
     }
 
     /// How many tools the function has named.
     pub(super) fn answered_count(&self) -> u64 {
-        if self.asks() { lock(&self.answers).len() as u64 } else { 0 }
+        if self.asks_host() { lock(&self.answers).len() as u64 } else { 0 }
     }
 
     /// Calls the naming function for this tool. Only for host threads.
-    pub(crate) fn settle(&self, server: &str, tool: &str) {
-        if self.asks() {
+    pub(crate) fn ask_host_for(&self, server: &str, tool: &str) {
+        if self.asks_host() {
             self.wanted(server, tool);
         }
     }
@@ -194,7 +194,12 @@ fn shared_names(names: &[String], gives_way: &[bool]) -> Vec<bool> {
 }
 
 /// Suffixes can collide with each other or with a plain name; more of the hash decides then.
-fn part_twins(names: &mut [String], tools: &[Arc<ServerTool>], gives_way: &[bool], limit: usize) {
+fn suffix_duplicates(
+    names: &mut [String],
+    tools: &[Arc<ServerTool>],
+    gives_way: &[bool],
+    limit: usize,
+) {
     for round in 1..8 {
         let shared = shared_names(names, gives_way);
         if !shared.contains(&true) {

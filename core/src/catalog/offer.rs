@@ -11,8 +11,8 @@ use indexmap::IndexSet;
 
 use super::drift::{Drift, DriftPolicy, MOST_KEPT, PinSets, Pins};
 use super::filter::Filter;
-use super::pin_file::{Earlier, PinFile, PinKey};
-use super::{Cache, Names};
+use super::pin_file::{PinFile, PinKey, StoredPins};
+use super::{Cache, ToolNames};
 use crate::approval::ApprovalPolicy;
 use crate::config::{Declared, ServerConfig, ToolFilter};
 use crate::error::{Error, ErrorKind, Executed, Result};
@@ -35,7 +35,7 @@ pub(crate) struct OfferSettings {
     filter: Option<Filter>,
     policy: DriftPolicy,
     approval: ApprovalPolicy,
-    names: Arc<Names>,
+    names: Arc<ToolNames>,
     cache: Cache,
     pins: Arc<PinSets>,
 }
@@ -44,11 +44,18 @@ impl OfferSettings {
     pub(crate) fn new(
         filter: &ToolFilter,
         (policy, approval): (DriftPolicy, ApprovalPolicy),
-        names: Arc<Names>,
+        names: Arc<ToolNames>,
         cache: Cache,
         pins: Arc<PinSets>,
     ) -> Arc<Self> {
-        Arc::new(OfferSettings { filter: Filter::of(filter), policy, approval, names, cache, pins })
+        Arc::new(OfferSettings {
+            filter: Filter::compile(filter),
+            policy,
+            approval,
+            names,
+            cache,
+            pins,
+        })
     }
 
     pub(crate) fn pins(&self) -> &Arc<PinSets> {
@@ -57,10 +64,10 @@ impl OfferSettings {
 
     /// Whether the offer depends on a naming function.
     pub(crate) fn go_by_answers(&self) -> bool {
-        self.filter.is_some() && self.names.asks()
+        self.filter.is_some() && self.names.asks_host()
     }
 
-    pub(crate) fn names(&self) -> &Arc<Names> {
+    pub(crate) fn names(&self) -> &Arc<ToolNames> {
         &self.names
     }
 }
@@ -92,7 +99,7 @@ impl Offer {
         let key = PinKey::new(server, &declared.source);
         Arc::new(Offer {
             server: server.into(),
-            filter: config.and_then(|config| Filter::of(&config.tools)),
+            filter: config.and_then(|config| Filter::compile(&config.tools)),
             pins: settings.pins.get(&key),
             reported: match before {
                 Some(before) if before.key == key => before.reported.clone(),
@@ -115,7 +122,7 @@ impl Offer {
 
     /// Where its pins are stored, if anywhere.
     pub(crate) fn pin_file(&self) -> Option<PinFile> {
-        PinFile::of(&self.settings.cache, &self.key)
+        PinFile::for_key(&self.settings.cache, &self.key)
     }
 
     pub(crate) fn fingerprint(&self) -> &str {
@@ -138,7 +145,7 @@ impl Offer {
     /// Whether a tool with this name passes the filters; the error names the setting that excludes it.
     pub(crate) fn check_name(&self, raw_name: &str) -> Result<()> {
         if self.settings.filter.is_some() {
-            self.settings.names.settle(&self.server, raw_name);
+            self.settings.names.ask_host_for(&self.server, raw_name);
         }
         self.check_settled_name(raw_name)
     }
@@ -148,7 +155,7 @@ impl Offer {
         if !self.filters() {
             return Ok(());
         }
-        match self.refusal(raw_name) {
+        match self.filtered_out(raw_name) {
             None => Ok(()),
             Some(hint) => {
                 let (tool, server) = (quoted(raw_name), &self.server);
@@ -192,18 +199,20 @@ impl Offer {
             .with_hint(hint)
     }
 
-    fn refusal(&self, raw_name: &str) -> Option<String> {
-        if let Some(refusal) = self.filter.as_ref().and_then(|filter| filter.refusal(&[raw_name])) {
+    fn filtered_out(&self, raw_name: &str) -> Option<String> {
+        if let Some(refusal) =
+            self.filter.as_ref().and_then(|filter| filter.filtered_out(&[raw_name]))
+        {
             return Some(refusal.hint(&format!("the definition of server \"{}\"", self.server)));
         }
         let filter = self.settings.filter.as_ref()?;
         let [plain, suffixed] = self.settings.names.possible(&self.server, raw_name);
-        Some(filter.refusal(&[raw_name, &plain, &suffixed])?.hint("the manager"))
+        Some(filter.filtered_out(&[raw_name, &plain, &suffixed])?.hint("the manager"))
     }
 
     /// Whether a tool of a prepared list is offered.
     pub(super) fn has(&self, tool: &ServerTool) -> bool {
-        let let_through = !self.filters() || self.refusal(tool.raw_name()).is_none();
+        let let_through = !self.filters() || self.filtered_out(tool.raw_name()).is_none();
         let_through && !(self.blocks() && self.pins.is_drifted(tool.raw_name()))
     }
 
@@ -253,7 +262,7 @@ impl Offer {
         if lookup == PinLookup::Later && !self.goes_by_pins() && self.wants_pins() {
             return Vec::new();
         }
-        let earlier = || self.pin_file().map_or(Earlier::Nothing, |file| file.read());
+        let earlier = || self.pin_file().map_or(StoredPins::None, |file| file.read());
         self.pins.review(tools, mask, earlier)
     }
 

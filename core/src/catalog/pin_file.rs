@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,10 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::Cache;
-use super::cache::{is_leftover, read_own, replace};
+use super::cache::{has_hashed_name, is_leftover, read_own, replace};
 use super::drift::{MOST_KEPT, difference};
-use crate::config::{Level, Source, physical};
+use crate::config::{Level, Source, absolute_unresolved};
+use crate::directory_lock::DirectoryLock;
 use crate::fork::PerProcess;
 use crate::ownership::User;
 use crate::redact::Mask;
@@ -27,6 +28,8 @@ use crate::sync::lock;
 use crate::tool::{ServerTool, Tools};
 
 const VERSION: u32 = 1;
+/// The length of the hash of a source in the name of a file.
+const HASH_DIGITS: usize = 32;
 /// Per level of sources: a project's definitions never displace the user's.
 const MOST_FILES: usize = 1_000;
 const MOST_BYTES: u64 = 256 << 20;
@@ -34,7 +37,6 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long to wait for another process. After that, a writer may overwrite the other's change, but never corrupts the
 /// file.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// What pins belong to: the name of a server, and where its definition comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,18 +47,10 @@ pub(crate) struct PinKey {
 
 impl PinKey {
     pub(crate) fn new(server: &str, source: &Source) -> Self {
-        let path = source.path.as_ref().map(|path| located(Path::new(path)).display().to_string());
+        // The same file is the same source from any working directory.
+        let absolute = |path: &String| absolute_unresolved(Path::new(path)).display().to_string();
+        let path = source.path.as_ref().map(absolute);
         PinKey { server: server.to_owned(), source: Source { path, ..source.clone() } }
-    }
-}
-
-/// The same file is the same source from any working directory. Links are not resolved: a project that links to another
-/// project's file is a separate source.
-fn located(path: &Path) -> PathBuf {
-    let goes_up = path.components().any(|part| part == std::path::Component::ParentDir);
-    match std::path::absolute(path) {
-        Ok(absolute) if !goes_up => absolute,
-        _ => physical(path),
     }
 }
 
@@ -82,9 +76,9 @@ impl PartialEq for Pinned {
 }
 
 /// What earlier sessions have pinned.
-pub(crate) enum Earlier {
+pub(crate) enum StoredPins {
     /// Nothing: there is no file.
-    Nothing,
+    None,
     Pins(Vec<Pinned>),
     /// Unreadable pins; the text has the file and the reason.
     Lost(String),
@@ -109,7 +103,7 @@ struct WrittenPin<'a> {
 
 impl PinFile {
     /// `None` if nothing is stored.
-    pub(crate) fn of(cache: &Cache, key: &PinKey) -> Option<Self> {
+    pub(crate) fn for_key(cache: &Cache, key: &PinKey) -> Option<Self> {
         let level = match key.source.level {
             Level::Explicit => "explicit",
             Level::User => "user",
@@ -117,7 +111,7 @@ impl PinFile {
         };
         let source = serde_json::to_vec(&key.source).expect("texts are JSON");
         let hash = format!("{:x}", Sha256::digest(source));
-        let name = format!("{}-{}.json", key.server, &hash[..32]);
+        let name = format!("{}-{}.json", key.server, &hash[..HASH_DIGITS]);
         let path = cache.directory()?.join("pins").join(level).join(name);
         Some(PinFile { path, key: key.clone() })
     }
@@ -126,12 +120,12 @@ impl PinFile {
         &self.path
     }
 
-    pub(crate) fn read(&self) -> Earlier {
+    pub(crate) fn read(&self) -> StoredPins {
         match self.content() {
-            Ok(pins) => Earlier::Pins(pins),
+            Ok(pins) => StoredPins::Pins(pins),
             // If no file can be reached, nothing is known to be lost.
-            Err(_) if self.path.symlink_metadata().is_err() => Earlier::Nothing,
-            Err(error) => Earlier::Lost(format!("{}: {error}", self.path.display())),
+            Err(_) if self.path.symlink_metadata().is_err() => StoredPins::None,
+            Err(error) => StoredPins::Lost(format!("{}: {error}", self.path.display())),
         }
     }
 
@@ -163,10 +157,10 @@ impl PinFile {
     pub(crate) fn add(&self, listed: &[Bytes], warned: &HashMap<String, String>) {
         self.change(|earlier| {
             let pins = match earlier {
-                Earlier::Lost(_) => return None,
-                Earlier::Nothing if listed.is_empty() => return None,
-                Earlier::Nothing => Vec::new(),
-                Earlier::Pins(pins) => pins,
+                StoredPins::Lost(_) => return None,
+                StoredPins::None if listed.is_empty() => return None,
+                StoredPins::None => Vec::new(),
+                StoredPins::Pins(pins) => pins,
             };
             let merged = self.merged(&pins, listed, warned);
             if merged == pins {
@@ -181,12 +175,12 @@ impl PinFile {
     pub(crate) fn accept(&self, entries: &[(String, Bytes)], all: bool) {
         self.change(|earlier| {
             let mut pins = match earlier {
-                Earlier::Lost(why) if !all => {
+                StoredPins::Lost(why) if !all => {
                     tracing::warn!(server = self.key.server, "cannot change the pins: {why}");
                     return None;
                 }
-                Earlier::Nothing | Earlier::Lost(_) => Vec::new(),
-                Earlier::Pins(pins) => pins,
+                StoredPins::None | StoredPins::Lost(_) => Vec::new(),
+                StoredPins::Pins(pins) => pins,
             };
             let names = pins.iter().map(|pin| pin.tool.raw_name().to_owned());
             let places: HashMap<String, usize> = names.zip(0..).collect();
@@ -239,10 +233,10 @@ impl PinFile {
     }
 
     /// Serialises changes of a directory over all processes, because a write depends on the preceding read.
-    fn change(&self, change: impl FnOnce(Earlier) -> Option<Vec<Pinned>>) {
+    fn change(&self, change: impl FnOnce(StoredPins) -> Option<Vec<Pinned>>) {
         static CHANGING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
         let _alone = lock(CHANGING.get());
-        let _lock = self.path.parent().and_then(DirectoryLock::take);
+        let _lock = self.path.parent().and_then(lock_directory);
         let Some(pins) = change(self.read()) else { return };
         match self.write(&pins) {
             Ok(()) => self.prune(),
@@ -290,7 +284,10 @@ impl PinFile {
             let Ok(used) = metadata.modified() else { continue };
             if is_leftover(&name) && used.elapsed().is_ok_and(|age| age > DAY) {
                 let _ = std::fs::remove_file(entry.path());
-            } else if is_ours(&name) && metadata.is_file() && entry.path() != self.path {
+            } else if has_hashed_name(&name, HASH_DIGITS)
+                && metadata.is_file()
+                && entry.path() != self.path
+            {
                 files.push((used, metadata.len(), entry.path()));
             }
         }
@@ -314,37 +311,11 @@ fn excess(mut files: Vec<(SystemTime, u64, PathBuf)>, written: u64) -> Vec<PathB
     too_much.map(|(_, _, path)| path).collect()
 }
 
-/// Whether a file has our naming scheme: server, dash, hash.
-fn is_ours(name: &str) -> bool {
-    name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-')).is_some_and(|(_, hash)| {
-        hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
-    })
-}
-
-/// Locks out other processes while it lives. The directory is locked, because the files are replaced.
-struct DirectoryLock(File);
-
-impl DirectoryLock {
-    fn take(directory: &Path) -> Option<Self> {
-        User::current().own_directory(directory.parent()?).ok()?;
-        User::current().own_directory(directory).ok()?;
-        let file = File::open(directory).ok()?;
-        let begun = Instant::now();
-        while let Err(std::fs::TryLockError::WouldBlock) = file.try_lock() {
-            if begun.elapsed() > LONGEST_WAIT {
-                break;
-            }
-            std::thread::sleep(PAUSE);
-        }
-        Some(DirectoryLock(file))
-    }
-}
-
-impl Drop for DirectoryLock {
-    fn drop(&mut self) {
-        // Closing is not enough: a child forked in the meantime has a copy of the descriptor, which keeps the lock.
-        let _ = self.0.unlock();
-    }
+/// Waits for other processes; `None` where the directory cannot be locked.
+fn lock_directory(directory: &Path) -> Option<DirectoryLock> {
+    User::current().own_directory(directory.parent()?).ok()?;
+    User::current().own_directory(directory).ok()?;
+    DirectoryLock::acquire(directory, |waited| waited <= LONGEST_WAIT).ok()?
 }
 
 #[cfg(test)]

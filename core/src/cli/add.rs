@@ -3,11 +3,11 @@
 use clap::{Args, ValueEnum, value_parser};
 use serde_json::{Map, Value, json};
 
-use super::place::PlaceArgs;
+use super::display::{self, quoted_path, short_path};
+use super::edit_target::EditTargetArgs;
 use super::screen::Screen;
-use super::shown::{self, quoted, short};
 use super::terminal::Tint;
-use super::{Ended, OK, usage_error};
+use super::{CommandResult, OK, usage_error};
 use crate::config::{self, Config, EditScope};
 use crate::redact;
 use crate::shell;
@@ -55,7 +55,7 @@ pub(super) struct Add {
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
     #[command(flatten)]
-    place: PlaceArgs,
+    target: EditTargetArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -68,10 +68,10 @@ enum TransportArg {
 }
 
 impl Add {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let definition = self.definition().map_err(|problem| usage_error("add", &problem))?;
-        let place = self.place.selected_or_user_file()?;
-        let edited = config::add(&place, &self.name, definition.clone())?;
+        let target = self.target.selected_or_user_file()?;
+        let edited = config::add(&target, &self.name, definition.clone())?;
         let (name, path) = (&self.name, edited.path.display().to_string());
         let shown = canonical(name, definition);
         screen.document(&json!({
@@ -80,16 +80,20 @@ impl Add {
             "definition": shown,
             "warnings": edited.warnings,
         }));
-        screen.say(format!("Added \"{name}\" to {}: {}", short(&path), shown::reach(&shown)));
+        screen.say(format!(
+            "Added \"{name}\" to {}: {}",
+            short_path(&path),
+            display::command_or_url(&shown)
+        ));
         for warning in &edited.warnings {
             screen.note(Tint::Yellow, "Warning:", warning);
         }
-        let project = place.file.is_none() && place.scope == EditScope::Project;
+        let project = target.file.is_none() && target.scope == EditScope::Project;
         let next = match self.url {
-            None if project => format!("mcpool trust {}", quoted(&path)),
-            _ => match &place.file {
+            None if project => format!("mcpool trust {}", quoted_path(&path)),
+            _ => match &target.file {
                 // Discovery does not read a file that was named explicitly.
-                Some(_) => shell::mcpool("test", name, &format!("--config {}", quoted(&path))),
+                Some(_) => shell::mcpool("test", name, &format!("--config {}", quoted_path(&path))),
                 None => shell::mcpool("test", name, ""),
             },
         };

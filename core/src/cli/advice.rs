@@ -1,17 +1,17 @@
-//! Owns what to do about an error of a server, in one plain line. Errors bring their own hints; here are those that
-//! need to know the definition, or the commands of this command line.
+//! Owns hints for errors of a server that need the definition, or that name commands of this command line. Other hints
+//! come with the errors.
 
 use std::path::Path;
 
 use indexmap::IndexMap;
 
-use super::shown::quoted;
-use crate::config::{Declared, Transport};
+use super::display::quoted_path;
+use crate::config::{Declared, TransportConfig};
 use crate::error::{Error, ErrorKind};
 use crate::shell;
 use crate::similar::did_you_mean;
 
-/// Programs that servers are started with, and what brings them.
+/// Programs that servers are started with, and how to install them.
 const INSTALLERS: &[(&[&str], &str)] = &[
     (&["npx", "node", "npm"], "install Node.js: https://nodejs.org"),
     (&["uvx", "uv"], "install uv: https://docs.astral.sh/uv"),
@@ -23,7 +23,7 @@ const INSTALLERS: &[(&[&str], &str)] = &[
     (&["dnx", "dotnet"], "install .NET: https://dotnet.microsoft.com"),
 ];
 
-/// The same error with the best advice there is.
+/// The error with a better hint, if there is one.
 pub(super) fn advised(name: &str, declared: Option<&Declared>, error: Error) -> Error {
     match advice(name, declared, &error) {
         Some(advice) => error.with_hint(advice),
@@ -31,7 +31,7 @@ pub(super) fn advised(name: &str, declared: Option<&Declared>, error: Error) -> 
     }
 }
 
-/// A name that nobody has, and the one that was meant.
+/// The error for an unknown server, with the most similar name.
 pub(super) fn no_such_server(name: &str, servers: &IndexMap<String, Declared>) -> Error {
     let error = Error::no_such_server(ErrorKind::ServerNotFound, name);
     match did_you_mean(name, servers.keys().map(String::as_str)) {
@@ -54,10 +54,10 @@ fn advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<Stri
         }
         ErrorKind::Untrusted => {
             let path = declared?.source.path.as_deref()?;
-            Some(format!("if you trust that file: mcpool trust {}", quoted(path)))
+            Some(format!("if you trust that file: mcpool trust {}", quoted_path(path)))
         }
         ErrorKind::ConnectFailed | ErrorKind::HandshakeFailed => {
-            let Transport::Stdio { command, .. } = &config?.transport else { return None };
+            let TransportConfig::Stdio { command, .. } = &config?.transport else { return None };
             if error.is_program_missing() {
                 return installer(command);
             }
@@ -67,14 +67,14 @@ fn advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<Stri
     }
 }
 
-/// Whether the program said that Docker is not running. Its exit code is the same for many failures, so its own words
-/// are all there is to go by.
+/// Whether the program reported that Docker is not running. Its exit code is the same for many failures, so only its
+/// output tells.
 fn misses_docker(error: &Error) -> bool {
     let stderr = error.stderr().unwrap_or_default();
     stderr.contains("docker daemon") || stderr.contains("Docker daemon")
 }
 
-/// How to get a program that is missing.
+/// How to install a missing program.
 pub(super) fn installer(command: &str) -> Option<String> {
     let program = Path::new(command).file_name()?.to_str()?;
     let known = INSTALLERS.iter().find(|(programs, _)| programs.contains(&program));

@@ -13,7 +13,7 @@ use super::pairs::{Pair, build_object};
 use super::screen::Screen;
 use super::sources::Sources;
 use super::work::with_manager;
-use super::{Ended, FAILED, Failure, OK, usage_error};
+use super::{CliError, CommandResult, FAILED, OK, usage_error};
 use crate::call::{Arguments, CallOptions};
 use crate::manager::{Manager, ManagerOptions};
 
@@ -39,7 +39,7 @@ pub(super) struct Call {
     tool: String,
     /// Arguments of the tool, or all of them as one JSON object
     #[arg(value_name = "KEY=VALUE", conflicts_with = "args")]
-    words: Vec<Word>,
+    words: Vec<CallArgument>,
     /// All arguments as one JSON object; "-" reads it from stdin
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
@@ -51,19 +51,19 @@ pub(super) struct Call {
 }
 
 #[derive(Clone)]
-enum Word {
+enum CallArgument {
     Pair(Pair),
     Object(String),
 }
 
-impl FromStr for Word {
+impl FromStr for CallArgument {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
         if word.trim_start().starts_with('{') {
-            return Ok(Word::Object(word.to_owned()));
+            return Ok(CallArgument::Object(word.to_owned()));
         }
-        word.parse().map(Word::Pair)
+        word.parse().map(CallArgument::Pair)
     }
 }
 
@@ -74,7 +74,7 @@ enum ToolArguments {
 }
 
 impl Call {
-    pub(super) fn run(mut self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(mut self, screen: &mut Screen) -> CommandResult {
         let given = self.parse_arguments()?;
         let found = self.sources.find()?;
         let (config, options) = (found.config.clone(), ManagerOptions::default());
@@ -96,7 +96,7 @@ impl Call {
         })
     }
 
-    fn parse_arguments(&mut self) -> Result<ToolArguments, Failure> {
+    fn parse_arguments(&mut self) -> Result<ToolArguments, CliError> {
         if let Some(text) = &self.args {
             return read_args_option(text).map(ToolArguments::Whole);
         }
@@ -104,11 +104,11 @@ impl Call {
         let alone = self.words.len() == 1;
         for word in self.words.drain(..) {
             match word {
-                Word::Pair(pair) => pairs.push(pair),
-                Word::Object(text) if alone => {
+                CallArgument::Pair(pair) => pairs.push(pair),
+                CallArgument::Object(text) if alone => {
                     return parse_object(text, "the arguments").map(ToolArguments::Whole);
                 }
-                Word::Object(_) => {
+                CallArgument::Object(_) => {
                     let problem = "a JSON object has all arguments: nothing may stand beside it";
                     return Err(usage_error("call", problem));
                 }
@@ -117,7 +117,7 @@ impl Call {
         Ok(ToolArguments::Pairs(pairs))
     }
 
-    fn typed_arguments(&self, pairs: &[Pair], manager: &Manager) -> Result<Arguments, Failure> {
+    fn typed_arguments(&self, pairs: &[Pair], manager: &Manager) -> Result<Arguments, CliError> {
         let catalog = manager.get_tools();
         let mut tools = catalog.tools().iter().map(|tool| &tool.definition);
         let tool = tools.find(|of| of.server() == self.server && of.raw_name() == self.tool);
@@ -130,7 +130,7 @@ impl Call {
 }
 
 /// Reads the value of `--args`.
-fn read_args_option(text: &str) -> Result<Arguments, Failure> {
+fn read_args_option(text: &str) -> Result<Arguments, CliError> {
     let mut json = text.as_bytes().to_vec();
     if text == "-" {
         json.clear();
@@ -141,7 +141,7 @@ fn read_args_option(text: &str) -> Result<Arguments, Failure> {
     parse_object(json, "--args")
 }
 
-fn parse_object(json: impl Into<Vec<u8>>, named: &str) -> Result<Arguments, Failure> {
+fn parse_object(json: impl Into<Vec<u8>>, named: &str) -> Result<Arguments, CliError> {
     Arguments::from_json(json.into())
         .map_err(|error| usage_error("call", &format!("{named}: {}", error.message())))
 }

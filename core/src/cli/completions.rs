@@ -5,7 +5,7 @@ use clap_complete::Shell;
 use serde_json::json;
 
 use super::screen::Screen;
-use super::{CommandLine, Ended, OK};
+use super::{CommandLine, CommandResult, OK};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +21,7 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut CommandLine::command(), "mcpool", &mut script);
         let script = String::from_utf8_lossy(&script);

@@ -5,9 +5,9 @@ use indexmap::IndexMap;
 use super::advice::advised;
 use super::progress::with_progress;
 use super::screen::Screen;
-use super::sources::Found;
+use super::sources::FoundServers;
 use super::terminal::Tint;
-use super::{Ended, FAILED, Failure};
+use super::{CliError, CommandResult, FAILED};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::manager::{ConnectReport, Manager};
@@ -33,10 +33,10 @@ impl Connected {
 
 pub(super) async fn connect(
     manager: &Manager,
-    found: &Found,
+    found: &FoundServers,
     only: Option<&str>,
     screen: &Screen,
-) -> Result<Connected, Failure> {
+) -> Result<Connected, CliError> {
     found.print_warnings(screen);
     let config = &found.config;
     let outcome = match only {
@@ -118,7 +118,7 @@ async fn connect_one(
 }
 
 /// Ends a command that needs the server. An unknown name is a usage error, not a failure of the server.
-pub(super) fn not_connected(server: &str, error: Error, screen: &mut Screen) -> Ended {
+pub(super) fn not_connected(server: &str, error: Error, screen: &mut Screen) -> CommandResult {
     if error.kind() == ErrorKind::ServerNotFound {
         return Err(error.into());
     }

@@ -11,7 +11,7 @@ use super::table::Cell;
 use super::terminal::Tint;
 use super::tools::ToolJson;
 use super::work::with_manager;
-use super::{Ended, Failure, OK};
+use super::{CliError, CommandResult, OK};
 use crate::call::{Arguments, CallOptions};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind};
@@ -22,7 +22,7 @@ use crate::status::State;
 const SERVER: &str = "demo";
 const INDENT: &str = "   ";
 
-pub(super) fn run(relaunch: &[String], screen: &mut Screen) -> Ended {
+pub(super) fn run(relaunch: &[String], screen: &mut Screen) -> CommandResult {
     let mut words = relaunch.iter().map(String::as_str).chain(["demo-server"]);
     let (command, args) = (words.next(), words.collect::<Vec<_>>());
     // The child is this same program, so it needs the same environment, such as PYTHONPATH.
@@ -30,10 +30,10 @@ pub(super) fn run(relaunch: &[String], screen: &mut Screen) -> Ended {
     let config = Config::from_value(json!({"mcpServers": {SERVER: definition}}))?;
     // The demo leaves nothing behind, not even in the cache.
     let options = ManagerOptions { cache_dir: CacheDir::Off, ..ManagerOptions::default() };
-    with_manager(config, options, screen, tour)
+    with_manager(config, options, screen, call_each_tool)
 }
 
-async fn tour(manager: &Manager, screen: &mut Screen) -> Ended {
+async fn call_each_tool(manager: &Manager, screen: &mut Screen) -> CommandResult {
     screen.say("A small MCP server that ships with mcpool, from its start to its end.");
     let connect = connect(manager, screen).await?;
     let tools = tools(manager, screen);
@@ -43,7 +43,7 @@ async fn tour(manager: &Manager, screen: &mut Screen) -> Ended {
     ];
     heading(screen, "Status");
     let statuses = manager.status();
-    status::show(screen, INDENT, &statuses);
+    status::print_statuses(screen, INDENT, &statuses);
     let recovery = recover(manager, screen).await?;
     let disconnect = disconnect(manager, screen).await?;
     let next = screen.paint(Tint::Bold, "mcpool tools");
@@ -59,7 +59,7 @@ async fn tour(manager: &Manager, screen: &mut Screen) -> Ended {
     Ok(OK)
 }
 
-async fn connect(manager: &Manager, screen: &mut Screen) -> Result<Value, Failure> {
+async fn connect(manager: &Manager, screen: &mut Screen) -> Result<Value, CliError> {
     heading(screen, "Connect");
     let started = Instant::now();
     manager.connect(SERVER).await?;
@@ -84,7 +84,7 @@ async fn call(
     screen: &mut Screen,
     tool: &str,
     arguments: Value,
-) -> Result<Value, Failure> {
+) -> Result<Value, CliError> {
     heading(screen, &format!("Call {tool} {arguments}"));
     let started = Instant::now();
     let sent = Arguments::new(&arguments)?;
@@ -110,7 +110,7 @@ async fn call(
 }
 
 /// Kills the server and calls it at once: the call waits for the restart.
-async fn recover(manager: &Manager, screen: &mut Screen) -> Result<Value, Failure> {
+async fn recover(manager: &Manager, screen: &mut Screen) -> Result<Value, CliError> {
     heading(screen, "Kill the server, and call it at once");
     let killed = manager.status().first().and_then(|status| status.pid);
     let started = Instant::now();
@@ -138,7 +138,7 @@ async fn wait_until_lost(events: &mut Events) {
     }
 }
 
-async fn disconnect(manager: &Manager, screen: &mut Screen) -> Result<Value, Failure> {
+async fn disconnect(manager: &Manager, screen: &mut Screen) -> Result<Value, CliError> {
     heading(screen, "Disconnect");
     let started = Instant::now();
     manager.disconnect(SERVER).await?;

@@ -15,7 +15,7 @@ const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
-type Answer = Result<Value, (i64, String)>;
+type RpcResult = Result<Value, (i64, String)>;
 
 /// Serves until the input ends; returns the exit code.
 pub(super) fn serve() -> i32 {
@@ -42,7 +42,7 @@ fn reply(line: &[u8]) -> Option<Value> {
         }
         Ok(message) => {
             let (id, method) = (message.get("id")?.clone(), message["method"].as_str()?);
-            (id, answer(method, &message["params"]))
+            (id, dispatch(method, &message["params"]))
         }
     };
     Some(match answer {
@@ -53,7 +53,7 @@ fn reply(line: &[u8]) -> Option<Value> {
     })
 }
 
-fn answer(method: &str, params: &Value) -> Answer {
+fn dispatch(method: &str, params: &Value) -> RpcResult {
     match method {
         "initialize" => Ok(initialize(&params["protocolVersion"])),
         "ping" => Ok(json!({})),
@@ -98,24 +98,24 @@ fn tools() -> Value {
     ])
 }
 
-fn call(tool: &str, arguments: &Value) -> Answer {
+fn call(tool: &str, arguments: &Value) -> RpcResult {
     Ok(match tool {
         "greet" => match arguments["name"].as_str() {
             Some(name) => text(format!("Hello, {name}!")),
-            None => mistake("name must be a string"),
+            None => tool_error("name must be a string"),
         },
         "add" => match sum(&arguments["a"], &arguments["b"]) {
             Some(sum) => {
                 let sum = json!({"sum": sum});
                 json!({"content": [{"type": "text", "text": sum.to_string()}], "structuredContent": sum})
             }
-            None => mistake("a and b must be numbers"),
+            None => tool_error("a and b must be numbers"),
         },
         "now" => text(time::rfc3339(now_ms())),
         "roll" => match arguments.get("sides").map_or(Some(6), Value::as_u64) {
             // Each `RandomState` has random keys, so hashing nothing gives a random number.
             Some(sides @ 2..) => text((RandomState::new().hash_one(()) % sides + 1).to_string()),
-            _ => mistake("sides must be a whole number above 1"),
+            _ => tool_error("sides must be a whole number above 1"),
         },
         _ => return Err((INVALID_PARAMS, format!("Unknown tool: {tool}"))),
     })
@@ -131,6 +131,6 @@ fn text(text: String) -> Value {
 }
 
 /// A mistake that a model can correct is a result, not a protocol error.
-fn mistake(what: &str) -> Value {
+fn tool_error(what: &str) -> Value {
     json!({"content": [{"type": "text", "text": what}], "isError": true})
 }

@@ -2,12 +2,12 @@
 
 use clap::Args;
 
+use super::display::{ServerRow, command_or_url, short_path, source_text, without_path};
 use super::screen::Screen;
-use super::shown::{Row, origin, reach, short, without_place};
 use super::sources::DiscoveryArgs;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::{Ended, FAILED, OK};
+use super::{CommandResult, FAILED, OK};
 use crate::config::{Level, Source};
 use crate::discover::Discovery;
 use crate::redact;
@@ -30,7 +30,7 @@ pub(super) struct Discover {
 }
 
 impl Discover {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let found = self.discovery_args.discover()?;
         screen.document(&found.report());
         if found.files.is_empty() {
@@ -56,14 +56,14 @@ fn files(found: &Discovery, screen: &mut Screen) {
     heading(screen, "Files, the first one wins");
     let rows = found.files.iter().map(|file| {
         let (tint, note) = match &file.problem {
-            Some(problem) => (Tint::Red, without_place(problem, &file.path).to_owned()),
+            Some(problem) => (Tint::Red, without_path(problem, &file.path).to_owned()),
             None => (Tint::Plain, String::new()),
         };
         vec![
             Cell::plain(&file.provider),
             Cell::plain(level(file.level)),
             Cell::plain(file.servers),
-            Cell::plain(short(&file.path)),
+            Cell::plain(short_path(&file.path)),
             Cell::new(tint, note),
         ]
     });
@@ -75,13 +75,13 @@ fn servers(found: &Discovery, screen: &mut Screen) {
         return;
     }
     heading(screen, "Servers");
-    let rows = Row::all(&found.config).into_iter().map(|row| {
+    let rows = ServerRow::all(&found.config).into_iter().map(|row| {
         vec![
             Cell::new(Tint::Bold, row.name),
             row.state.cell(),
             Cell::maybe(row.transport),
-            Cell::plain(origin(row.source)),
-            Cell::plain(row.reach()),
+            Cell::plain(source_text(row.source)),
+            Cell::plain(row.command_or_url()),
         ]
     });
     let heads = ["SERVER", "STATE", "VIA", "SOURCE", "COMMAND OR URL"];
@@ -93,7 +93,7 @@ fn shadowed(found: &Discovery, screen: &mut Screen) {
         declared.shadows.iter().map(move |loser| {
             vec![
                 Cell::new(Tint::Bold, name),
-                Cell::plain(origin(loser)),
+                Cell::plain(source_text(loser)),
                 Cell::plain(why(&declared.source, loser)),
             ]
         })
@@ -102,7 +102,7 @@ fn shadowed(found: &Discovery, screen: &mut Screen) {
 }
 
 fn why(winner: &Source, loser: &Source) -> String {
-    let place = winner.path.as_deref().map_or_else(|| winner.provider.clone(), short);
+    let place = winner.path.as_deref().map_or_else(|| winner.provider.clone(), short_path);
     if winner.provider != loser.provider {
         return format!("{} comes before {}: {place}", winner.provider, loser.provider);
     }
@@ -116,7 +116,7 @@ fn left_out(found: &Discovery, screen: &mut Screen) {
     let rows = found.left_out.iter().map(|left_out| {
         vec![
             Cell::new(Tint::Bold, &left_out.name),
-            Cell::plain(origin(&left_out.source)),
+            Cell::plain(source_text(&left_out.source)),
             Cell::plain(&left_out.why),
         ]
     });
@@ -126,7 +126,7 @@ fn left_out(found: &Discovery, screen: &mut Screen) {
 fn bridges(found: &Discovery, screen: &mut Screen) {
     let rows = found.config.servers.iter().filter_map(|(name, declared)| {
         let direct = redact::definition(declared.direct.as_ref()?.to_value());
-        Some(vec![Cell::new(Tint::Bold, name), Cell::plain(reach(&direct))])
+        Some(vec![Cell::new(Tint::Bold, name), Cell::plain(command_or_url(&direct))])
     });
     let title = "Bridged by mcp-remote, though mcpool can connect directly";
     section(screen, title, &["SERVER", "URL"], rows.collect());

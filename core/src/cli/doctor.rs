@@ -1,5 +1,5 @@
-//! Owns `mcpool doctor`: every check there is, in one go, each with what to do about it. `files` looks at files and
-//! directories, `server` at one server, `network` at the way to it.
+//! Owns `mcpool doctor`: all checks in one run, each with advice. `files` checks files and directories, `server` one
+//! server, `network` the network to it.
 //! Invariant: it changes nothing, and leaves no process.
 
 use clap::Args;
@@ -9,13 +9,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::advice::no_such_server;
+use super::display::short_path;
 use super::progress::with_progress;
 use super::screen::Screen;
-use super::shown::short;
-use super::sources::{Found, Sources};
+use super::sources::{FoundServers, Sources};
 use super::terminal::{Tint, tame, width};
 use super::work::{with_manager, without_restarts};
-use super::{Ended, FAILED, OK};
+use super::{CommandResult, FAILED, OK};
 use crate::error::Result;
 use crate::manager::ManagerOptions;
 
@@ -27,7 +27,7 @@ mod server;
 
 use finding::{Finding, Verdict};
 
-/// How many servers are looked at together.
+/// How many servers are checked at the same time.
 const TOGETHER: usize = 8;
 
 const EXAMPLES: &str = "\
@@ -49,7 +49,7 @@ pub(super) struct Doctor {
     sources: Sources,
 }
 
-/// Everything about one thing that was looked at.
+/// The findings about one file or server.
 #[derive(Serialize)]
 struct Examined {
     name: String,
@@ -65,7 +65,7 @@ impl Examined {
 }
 
 impl Doctor {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let found = self.sources.find()?;
         self.check_names(&found)?;
         let files = if self.servers.is_empty() { files::examine(&found) } else { Vec::new() };
@@ -81,11 +81,11 @@ impl Doctor {
             let mut servers = with_progress(manager, &names, screen, examined).await;
             let project = found.config.project.iter().filter(|entry| wanted(&entry.name));
             servers.extend(project.filter_map(server::examine_held_back));
-            Ok(tell(&found, &files, &servers, screen))
+            Ok(print_report(&found, &files, &servers, screen))
         })
     }
 
-    fn check_names(&self, found: &Found) -> Result<()> {
+    fn check_names(&self, found: &FoundServers) -> Result<()> {
         let servers = &found.config.servers;
         let Some(unknown) = self.servers.iter().find(|name| !servers.contains_key(*name)) else {
             return Ok(());
@@ -94,7 +94,12 @@ impl Doctor {
     }
 }
 
-fn tell(found: &Found, files: &[Examined], servers: &[Examined], screen: &mut Screen) -> i32 {
+fn print_report(
+    found: &FoundServers,
+    files: &[Examined],
+    servers: &[Examined],
+    screen: &mut Screen,
+) -> i32 {
     let all = || files.iter().chain(servers);
     let count = |verdict| all().filter(|examined| examined.verdict == verdict).count();
     let (broken, warnings) = (count(Verdict::Broken), count(Verdict::Warning));
@@ -132,7 +137,7 @@ fn section(title: &str, all: &[Examined], screen: &mut Screen) {
     screen.say(format!("\n{title}"));
     for examined in all {
         let word = screen.paint(examined.verdict.tint(), format!("{:<8}", examined.verdict.word()));
-        let name = tame(&short(&examined.name));
+        let name = tame(&short_path(&examined.name));
         let room = 11 + width(&name) + 2;
         let name = screen.paint(Tint::Bold, name);
         let fine = examined.findings.iter().filter(|finding| finding.verdict == Verdict::Ok);

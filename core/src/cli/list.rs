@@ -3,12 +3,12 @@
 use clap::Args;
 use serde_json::json;
 
+use super::display::{ServerRow, source_text};
 use super::screen::Screen;
-use super::shown::{Row, origin};
 use super::sources::Sources;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::{Ended, OK};
+use super::{CommandResult, OK};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,9 +26,9 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let found = self.sources.find()?;
-        let rows = Row::all(&found.config);
+        let rows = ServerRow::all(&found.config);
         screen.document(&json!({"servers": rows, "warnings": found.config.warnings}));
         found.print_warnings(screen);
         if rows.is_empty() {
@@ -36,14 +36,15 @@ impl List {
             return Ok(OK);
         }
         // With a named file, every server has the same source.
-        let source = |row: &Row<'_>| found.discovery.as_ref().map(|_| origin(row.source));
-        let cells = |row: &Row<'_>| {
+        let source =
+            |row: &ServerRow<'_>| found.discovery.as_ref().map(|_| source_text(row.source));
+        let cells = |row: &ServerRow<'_>| {
             vec![
                 Cell::new(Tint::Bold, row.name),
                 row.state.cell(),
                 Cell::maybe(row.transport),
                 Cell::maybe(source(row)),
-                Cell::plain(row.reach()),
+                Cell::plain(row.command_or_url()),
             ]
         };
         let heads = ["SERVER", "STATE", "VIA", "SOURCE", "COMMAND OR URL"];

@@ -3,10 +3,10 @@
 use clap::Args;
 use serde_json::json;
 
-use super::place::{DeclaringFile, PlaceArgs, foreign_file_error};
+use super::display::short_path;
+use super::edit_target::{DeclaringFile, EditTargetArgs, foreign_file_error};
 use super::screen::Screen;
-use super::shown::short;
-use super::{Ended, OK};
+use super::{CommandResult, OK};
 use crate::config;
 
 const EXAMPLES: &str = "\
@@ -24,22 +24,22 @@ pub(super) struct Remove {
     /// The server
     name: String,
     #[command(flatten)]
-    place: PlaceArgs,
+    target: EditTargetArgs,
 }
 
 impl Remove {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let name = &self.name;
-        let place = match self.place.declaring_file(name)? {
-            DeclaringFile::Own(place) => place,
+        let target = match self.target.declaring_file(name)? {
+            DeclaringFile::Own(target) => target,
             DeclaringFile::Foreign(declared) => {
                 return Err(foreign_file_error(name, &declared, "remove").into());
             }
         };
-        let edited = config::remove(&place, name)?;
+        let edited = config::remove(&target, name)?;
         let path = edited.path.display().to_string();
         screen.document(&json!({"removed": name, "path": path, "warnings": edited.warnings}));
-        screen.say(format!("Removed \"{name}\" from {}", short(&path)));
+        screen.say(format!("Removed \"{name}\" from {}", short_path(&path)));
         Ok(OK)
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::screen::Screen;
-use super::{Ended, OK};
+use super::{CommandResult, OK};
 use crate::config::schema;
 
 const EXAMPLES: &str = "\
@@ -19,7 +19,7 @@ An editor checks a config file against it when the file says
 pub(super) struct Schema {}
 
 impl Schema {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         screen.data(&schema());
         Ok(OK)
     }

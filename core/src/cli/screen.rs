@@ -116,10 +116,8 @@ impl Screen {
     }
 
     /// Wrong usage, for programs.
-    pub(super) fn misuse(&mut self, rendered: &str) {
-        let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
-        let (message, usage) = text.split_once("\n\n").unwrap_or((text, ""));
-        let error = json!({"code": "USAGE", "message": message.trim(), "hint": usage.trim()});
+    pub(super) fn misuse(&mut self, message: &str, usage: &str) {
+        let error = json!({"code": "USAGE", "message": message, "hint": usage});
         self.document(&json!({ "error": error }));
     }
 

@@ -55,20 +55,20 @@ pub(super) struct DiscoveryArgs {
 }
 
 /// The servers to work with.
-pub(super) struct Found {
+pub(super) struct FoundServers {
     pub(super) config: Config,
     /// `None` when a file was named.
     pub(super) discovery: Option<Discovery>,
 }
 
 impl Sources {
-    pub(super) fn find(&self) -> Result<Found> {
+    pub(super) fn find(&self) -> Result<FoundServers> {
         let named = || named_file().filter(|_| !self.discovery_args.is_narrowed());
         if let Some(file) = self.config.clone().or_else(named) {
-            return Ok(Found { config: Config::from_file(file)?, discovery: None });
+            return Ok(FoundServers { config: Config::from_file(file)?, discovery: None });
         }
         let discovery = self.discovery_args.discover()?;
-        Ok(Found { config: discovery.config.clone(), discovery: Some(discovery) })
+        Ok(FoundServers { config: discovery.config.clone(), discovery: Some(discovery) })
     }
 }
 
@@ -87,7 +87,7 @@ impl DiscoveryArgs {
     }
 }
 
-impl Found {
+impl FoundServers {
     /// Prints the warnings and errors about the config files.
     pub(super) fn print_warnings(&self, screen: &Screen) {
         let warnings = &self.config.warnings;

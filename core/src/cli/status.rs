@@ -11,7 +11,7 @@ use super::sources::Sources;
 use super::table::Cell;
 use super::terminal::Tint;
 use super::work::{with_manager, without_restarts};
-use super::{Ended, FAILED, OK};
+use super::{CommandResult, FAILED, OK};
 use crate::manager::ManagerOptions;
 use crate::status::{ServerStatus, State};
 
@@ -34,7 +34,7 @@ pub(super) struct Status {
 }
 
 impl Status {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let found = self.sources.find()?;
         let config = without_restarts(found.config.clone());
         let options = ManagerOptions { gate: NO_GATE, ..ManagerOptions::default() };
@@ -47,7 +47,7 @@ impl Status {
             if connected.statuses.is_empty() {
                 found.print_no_servers(screen);
             } else {
-                show(screen, "", &connected.statuses);
+                print_statuses(screen, "", &connected.statuses);
             }
             Ok(if connected.failed.is_empty() { OK } else { FAILED })
         })
@@ -55,7 +55,7 @@ impl Status {
 }
 
 /// Prints the table of servers; empty columns are left out.
-pub(super) fn show(screen: &mut Screen, indent: &str, statuses: &[ServerStatus]) {
+pub(super) fn print_statuses(screen: &mut Screen, indent: &str, statuses: &[ServerStatus]) {
     let heads = ["SERVER", "STATE", "VIA", "PID", "TOOLS", "CALLS OK", "P50", "SOFTWARE"];
     let row = |status: &ServerStatus| {
         let calls = &status.calls;

@@ -4,10 +4,10 @@
 use clap::Args;
 use serde_json::json;
 
-use super::place::{DeclaringFile, PlaceArgs};
+use super::display::short_path;
+use super::edit_target::{DeclaringFile, EditTargetArgs};
 use super::screen::Screen;
-use super::shown::short;
-use super::{Ended, OK};
+use super::{CommandResult, OK};
 use crate::config;
 
 const ENABLE_EXAMPLES: &str = "\
@@ -45,42 +45,42 @@ struct ServerArgs {
     /// The server
     name: String,
     #[command(flatten)]
-    place: PlaceArgs,
+    target: EditTargetArgs,
 }
 
 impl Enable {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
-        let ServerArgs { name, place } = &self.server;
-        let mut edited = match place.declaring_file(name)? {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
+        let ServerArgs { name, target } = &self.server;
+        let mut edited = match target.declaring_file(name)? {
             DeclaringFile::Own(file) => config::enable(&file, name)?,
-            DeclaringFile::Foreign(_) => config::unhide(&place.user_file()?, name)?,
+            DeclaringFile::Foreign(_) => config::unhide(&target.user_file()?, name)?,
         };
-        if place.selected()?.is_none() && place.is_disabled(name)? {
+        if target.selected()?.is_none() && target.is_disabled(name)? {
             // Our own file may disable a server that a project's file declares.
-            edited = config::unhide(&place.user_file()?, name)?;
-            if place.is_disabled(name)? {
-                return Err(place.disabled_elsewhere(name)?.into());
+            edited = config::unhide(&target.user_file()?, name)?;
+            if target.is_disabled(name)? {
+                return Err(target.disabled_elsewhere(name)?.into());
             }
         }
         let path = edited.path.display().to_string();
         screen.document(&json!({"enabled": name, "path": path, "warnings": edited.warnings}));
-        screen.say(format!("Enabled \"{name}\" in {}", short(&path)));
+        screen.say(format!("Enabled \"{name}\" in {}", short_path(&path)));
         Ok(OK)
     }
 }
 
 impl Disable {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
-        let ServerArgs { name, place } = &self.server;
-        let (edited, how) = match place.declaring_file(name)? {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
+        let ServerArgs { name, target } = &self.server;
+        let (edited, how) = match target.declaring_file(name)? {
             DeclaringFile::Own(file) => (config::disable(&file, name)?, ""),
             DeclaringFile::Foreign(_) => {
-                (config::hide(&place.user_file()?, name)?, ", under \"disabledServers\"")
+                (config::hide(&target.user_file()?, name)?, ", under \"disabledServers\"")
             }
         };
         let path = edited.path.display().to_string();
         screen.document(&json!({"disabled": name, "path": path, "warnings": edited.warnings}));
-        screen.say(format!("Disabled \"{name}\" in {}{how}", short(&path)));
+        screen.say(format!("Disabled \"{name}\" in {}{how}", short_path(&path)));
         Ok(OK)
     }
 }

@@ -11,7 +11,7 @@ use super::sources::Sources;
 use super::status::in_ms;
 use super::terminal::Tint;
 use super::work::{with_manager, without_restarts};
-use super::{Ended, FAILED, OK};
+use super::{CommandResult, FAILED, OK};
 use crate::error::ErrorKind;
 use crate::manager::ManagerOptions;
 
@@ -32,7 +32,7 @@ pub(super) struct Test {
 }
 
 impl Test {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let (found, name) = (self.sources.find()?, self.name.as_str());
         let config = without_restarts(found.config.clone());
         with_manager(config, ManagerOptions::default(), screen, async |manager, screen| {

@@ -14,7 +14,7 @@ use super::status::NO_GATE;
 use super::table::Cell;
 use super::terminal::Tint;
 use super::work::{with_manager, without_restarts};
-use super::{Ended, FAILED, OK};
+use super::{CommandResult, FAILED, OK};
 use crate::catalog::{Catalog, Tool, ToolState};
 use crate::error::Error;
 use crate::manager::ManagerOptions;
@@ -60,7 +60,7 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let found = self.sources.find()?;
         let config = without_restarts(found.config.clone());
         let default = ManagerOptions::default();
@@ -83,7 +83,12 @@ impl Tools {
                 if found.config.servers.is_empty() {
                     found.print_no_servers(screen);
                 } else {
-                    show(&self.sorted_for_people(tools), self.empty_note(), &connected, screen);
+                    print_tools(
+                        &self.sorted_for_people(tools),
+                        self.empty_note(),
+                        &connected,
+                        screen,
+                    );
                 }
             }
             let none_connected = !connected.failed.is_empty() && !connected.has_any();
@@ -118,7 +123,7 @@ impl Tools {
     }
 }
 
-fn show(tools: &[&Tool], empty_note: &str, connected: &Connected, screen: &mut Screen) {
+fn print_tools(tools: &[&Tool], empty_note: &str, connected: &Connected, screen: &mut Screen) {
     let rows = tools.iter().map(|tool| {
         let server = Cell::plain(tool.definition.server());
         let name = Cell::new(Tint::Bold, tool.definition.raw_name());

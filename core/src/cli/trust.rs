@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
+use super::display::short_path;
 use super::screen::Screen;
-use super::shown::short;
 use super::table::Cell;
 use super::terminal::Tint;
-use super::{Ended, FAILED, Failure, OK, usage_error};
+use super::{CliError, CommandResult, FAILED, OK, usage_error};
 use crate::config::Level;
 use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
@@ -45,7 +45,7 @@ pub(super) struct Trust {
     /// Only this server; may be repeated
     #[arg(long = "server", value_name = "NAME")]
     servers: Vec<String>,
-    /// Only what has this fingerprint, as \"mcpool trust\" showed it; may be repeated
+    /// Only what has this fingerprint, as "mcpool trust" showed it; may be repeated
     #[arg(long = "fingerprint", value_name = "HEX", conflicts_with = "revoke")]
     fingerprints: Vec<String>,
     /// Do not ask; without a terminal nobody is asked
@@ -63,36 +63,36 @@ pub(super) struct Trust {
 }
 
 impl Trust {
-    pub(super) fn run(self, screen: &mut Screen) -> Ended {
+    pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let host_env = HostEnv::process();
         if self.list {
-            show(screen, "trusted", &trusted(&host_env)?, "nothing is trusted");
+            print_changes(screen, "trusted", &trusted(&host_env)?, "nothing is trusted");
             return Ok(OK);
         }
         if self.path.is_none() && !self.all {
             if self.revoke || !self.servers.is_empty() || !self.fingerprints.is_empty() {
                 return Err(usage_error("trust", "name the file, or say --all."));
             }
-            show_untrusted(screen);
+            print_untrusted(screen);
             return Ok(OK);
         }
         let place = self.target_path()?;
         let only = (!self.servers.is_empty()).then_some(&*self.servers);
         if self.revoke {
             let revoked = untrust(&place, only, &host_env)?;
-            show(screen, "revoked", &revoked, "nothing of it was trusted");
+            print_changes(screen, "revoked", &revoked, "nothing of it was trusted");
             return Ok(OK);
         }
         let asked = select_questions(&place, questions(&place, &host_env)?, only)?;
         let asked = self.with_fingerprint(asked)?;
         let open: Vec<&TrustQuestion> = asked.iter().filter(|it| !it.trusted).collect();
-        open.iter().for_each(|question| question::show(question, screen));
+        open.iter().for_each(|question| question::print_question(question, screen));
         if !open.is_empty() && !self.is_confirmed(screen)? {
             screen.note(Tint::Dim, "Note:", "nothing was trusted");
             return Ok(FAILED);
         }
         let trusted = trust_these(&asked, &host_env)?;
-        show(screen, "trusted", &trusted, "there is nothing that needs trust");
+        print_changes(screen, "trusted", &trusted, "there is nothing that needs trust");
         Ok(OK)
     }
 
@@ -113,7 +113,7 @@ impl Trust {
     }
 
     /// Whether the user agrees after seeing the questions. Without a terminal, running the command is the agreement.
-    fn is_confirmed(&self, screen: &Screen) -> std::result::Result<bool, Failure> {
+    fn is_confirmed(&self, screen: &Screen) -> std::result::Result<bool, CliError> {
         let (input, mut output) = (io::stdin(), io::stderr());
         if self.yes || !input.is_terminal() || !self.fingerprints.is_empty() {
             return Ok(true);
@@ -143,10 +143,10 @@ impl Trust {
 }
 
 /// Shows what is not trusted yet.
-fn show_untrusted(screen: &mut Screen) {
+fn print_untrusted(screen: &mut Screen) {
     let found = discover(&DiscoverOptions::default());
     let entries = found.config.project.iter().filter(|entry| !entry.trusted);
-    let open: Vec<TrustQuestion> = entries.map(TrustQuestion::of).collect();
+    let open: Vec<TrustQuestion> = entries.map(TrustQuestion::from_entry).collect();
     screen.document(&json!({ "untrusted": open }));
     for file in found.files.iter().filter(|file| file.level == Level::Project) {
         if let Some(problem) = &file.problem {
@@ -157,11 +157,11 @@ fn show_untrusted(screen: &mut Screen) {
         screen.note(Tint::Dim, "Note:", "nothing here waits for your trust");
         return;
     }
-    open.iter().for_each(|question| question::show(question, screen));
+    open.iter().for_each(|question| question::print_question(question, screen));
     screen.note(Tint::Dim, "Next:", "mcpool trust FILE");
 }
 
-fn show(screen: &mut Screen, verb: &str, changed: &[Trusted], nothing: &str) {
+fn print_changes(screen: &mut Screen, verb: &str, changed: &[Trusted], nothing: &str) {
     screen.document(&json!({ verb: changed }));
     if changed.is_empty() {
         screen.note(Tint::Dim, "Note:", nothing);
@@ -169,7 +169,11 @@ fn show(screen: &mut Screen, verb: &str, changed: &[Trusted], nothing: &str) {
     }
     let rows = changed.iter().map(|trusted| {
         let server = if trusted.server.is_empty() { "(lists)" } else { &trusted.server };
-        vec![Cell::plain(verb), Cell::new(Tint::Bold, server), Cell::plain(short(&trusted.path))]
+        vec![
+            Cell::plain(verb),
+            Cell::new(Tint::Bold, server),
+            Cell::plain(short_path(&trusted.path)),
+        ]
     });
     screen.table("", &["", "SERVER", "FILE"], rows.collect());
 }

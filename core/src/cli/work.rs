@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::interrupt::Interrupt;
 use super::screen::Screen;
-use super::{Ended, Failure};
+use super::{CliError, CommandResult};
 use crate::config::{Config, RestartPolicy};
 use crate::manager::{Manager, ManagerOptions};
 use crate::runtime;
@@ -22,24 +22,24 @@ pub(super) fn with_manager(
     config: Config,
     options: ManagerOptions,
     screen: &mut Screen,
-    work: impl AsyncFnOnce(&Manager, &mut Screen) -> Ended,
-) -> Ended {
+    work: impl AsyncFnOnce(&Manager, &mut Screen) -> CommandResult,
+) -> CommandResult {
     runtime::start()?;
     let interrupt = Interrupt::listen();
     let manager = Manager::new(config, options);
     runtime::block_on(async {
         let ended = tokio::select! {
             ended = work(&manager, screen) => ended,
-            signal = interrupt.received() => Err(Failure::Interrupted(signal)),
+            signal = interrupt.received() => Err(CliError::Interrupted(signal)),
         };
         screen.waiting_for("");
-        if let Err(Failure::Interrupted(_)) = ended {
+        if let Err(CliError::Interrupted(_)) = ended {
             let _ = timeout(GRACE, manager.close()).await;
             return ended;
         }
         tokio::select! {
             () = close(&manager) => ended,
-            signal = interrupt.received() => Err(Failure::Interrupted(signal)),
+            signal = interrupt.received() => Err(CliError::Interrupted(signal)),
         }
     })
 }

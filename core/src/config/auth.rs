@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::field::{Codec, Field, Row};
-use super::reader::Reader;
-use super::shape::{Object, Shape};
+use super::field::{Codec, Field, FieldRow};
+use super::reader::FieldReader;
+use super::shape::{Object, ValueShape};
 use crate::error::Result;
 use crate::redact::Secret;
 
@@ -13,20 +13,28 @@ pub(super) struct Auth;
 
 impl Codec for Auth {
     type Value = Option<Secret>;
-    const SHAPE: Shape = Shape::Object(&Object {
+    const SHAPE: ValueShape = ValueShape::Object(&Object {
         name: "ServerAuth",
         about: "How we show a server who we are.",
-        rows: &[Row::of(&[
-            Field::new("type", Shape::Words(&["oauth", "bearer"]), "The kind of sign-in.")
+        rows: &[FieldRow::unclassed(&[
+            Field::new("type", ValueShape::Words(&["oauth", "bearer"]), "The kind of sign-in.")
                 .required(),
-            Field::new("credentialId", Shape::TEXT, "Which credentials, for `oauth`."),
-            Field::new("token", Shape::TEXT, "The token, for `bearer`."),
-            Field::new("tokenEnv", Shape::TEXT, "The variable that holds the token, for `bearer`."),
+            Field::new("credentialId", ValueShape::TEXT, "Which credentials, for `oauth`."),
+            Field::new("token", ValueShape::TEXT, "The token, for `bearer`."),
+            Field::new(
+                "tokenEnv",
+                ValueShape::TEXT,
+                "The variable that holds the token, for `bearer`.",
+            ),
         ])],
         is_open: true,
     });
 
-    fn read(reader: &mut Reader<'_>, key: &str, default: Option<Secret>) -> Result<Option<Secret>> {
+    fn read(
+        reader: &mut FieldReader<'_>,
+        key: &str,
+        default: Option<Secret>,
+    ) -> Result<Option<Secret>> {
         match reader.take(key) {
             None => Ok(default),
             Some(Value::Object(auth)) => Ok(Some(Secret::new(Value::Object(auth).to_string()))),

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde_json::json;
 
-use super::{Config, Remote, ServerConfig, Transport};
+use super::{Config, Remote, ServerConfig, TransportConfig};
 use crate::error::Result;
 use crate::redact::Secret;
 
@@ -28,7 +28,7 @@ impl ServerConfig {
         args: impl IntoIterator<Item = impl Into<String>>,
     ) -> ServerConfig {
         let args = args.into_iter().map(Into::into).collect();
-        ServerConfig::reached_by(Transport::Stdio {
+        ServerConfig::with_defaults(TransportConfig::Stdio {
             command: command.into(),
             args,
             env: IndexMap::new(),
@@ -40,7 +40,7 @@ impl ServerConfig {
     /// A Streamable HTTP server; all else is the default.
     pub fn http(url: impl Into<String>) -> ServerConfig {
         let (headers, env) = (IndexMap::new(), IndexMap::new());
-        ServerConfig::reached_by(Transport::Http(Remote { url: url.into(), headers, env }))
+        ServerConfig::with_defaults(TransportConfig::Http(Remote { url: url.into(), headers, env }))
     }
 
     /// Adds a variable to its `env`.
@@ -57,13 +57,6 @@ impl ServerConfig {
             remote.headers.insert(name.into(), Secret::new(value.into()));
         }
         self
-    }
-
-    fn reached_by(transport: Transport) -> ServerConfig {
-        let default = Config::from_value(json!({"mcpServers": {"default": {"command": "-"}}}));
-        let default = default.ok().and_then(|mut config| config.servers.swap_remove("default"));
-        let default = default.and_then(|declared| declared.config.ok());
-        default.expect("a definition with only a command is valid").transport(transport)
     }
 }
 
@@ -100,6 +93,14 @@ mod tests {
         assert_eq!(remote.to_value(), json!({"url": "https://h/mcp", "headers": {"A": "1"}}));
         let config = Config::default().server("a", server).unwrap().server("b", remote).unwrap();
         assert_eq!(config.servers.keys().collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_definition_built_in_code_has_the_defaults_of_a_file() {
+        let mut file = Config::from_value(json!({"mcpServers": {"a": {"command": "x"}}})).unwrap();
+        let read = file.servers.swap_remove("a").unwrap().config.unwrap();
+        let built = ServerConfig::stdio("x", [""; 0]);
+        assert_eq!(format!("{built:?}"), format!("{read:?}"));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::field::Codec;
-use super::reader::Reader;
-use super::shape::Shape;
+use super::reader::FieldReader;
+use super::shape::ValueShape;
 use crate::error::Result;
 
 /// True or false.
@@ -15,9 +15,9 @@ pub(super) struct Switch;
 
 impl Codec for Switch {
     type Value = bool;
-    const SHAPE: Shape = Shape::Switch;
+    const SHAPE: ValueShape = ValueShape::Switch;
 
-    fn read(reader: &mut Reader<'_>, key: &str, default: bool) -> Result<bool> {
+    fn read(reader: &mut FieldReader<'_>, key: &str, default: bool) -> Result<bool> {
         Ok(reader.switch(key, default))
     }
 
@@ -31,9 +31,9 @@ pub(super) struct Count;
 
 impl Codec for Count {
     type Value = usize;
-    const SHAPE: Shape = Shape::Integer { least: 1 };
+    const SHAPE: ValueShape = ValueShape::Integer { least: 1 };
 
-    fn read(reader: &mut Reader<'_>, key: &str, default: usize) -> Result<usize> {
+    fn read(reader: &mut FieldReader<'_>, key: &str, default: usize) -> Result<usize> {
         Ok(reader.count(key, &format!("{default} is used")).unwrap_or(default))
     }
 
@@ -47,9 +47,13 @@ pub(super) struct Bound;
 
 impl Codec for Bound {
     type Value = Option<usize>;
-    const SHAPE: Shape = Count::SHAPE;
+    const SHAPE: ValueShape = Count::SHAPE;
 
-    fn read(reader: &mut Reader<'_>, key: &str, default: Option<usize>) -> Result<Option<usize>> {
+    fn read(
+        reader: &mut FieldReader<'_>,
+        key: &str,
+        default: Option<usize>,
+    ) -> Result<Option<usize>> {
         Ok(reader.count(key, "there is no bound").or(default))
     }
 
@@ -63,9 +67,9 @@ pub(super) struct Millis;
 
 impl Codec for Millis {
     type Value = Duration;
-    const SHAPE: Shape = Shape::Integer { least: 1 };
+    const SHAPE: ValueShape = ValueShape::Integer { least: 1 };
 
-    fn read(reader: &mut Reader<'_>, key: &str, default: Duration) -> Result<Duration> {
+    fn read(reader: &mut FieldReader<'_>, key: &str, default: Duration) -> Result<Duration> {
         let otherwise = format!("{} is used", millis(default));
         Ok(reader.millis(key, &otherwise).unwrap_or(default))
     }
@@ -80,10 +84,10 @@ pub(super) struct Interval;
 
 impl Codec for Interval {
     type Value = Option<Duration>;
-    const SHAPE: Shape = Millis::SHAPE;
+    const SHAPE: ValueShape = Millis::SHAPE;
 
     fn read(
-        reader: &mut Reader<'_>,
+        reader: &mut FieldReader<'_>,
         key: &str,
         default: Option<Duration>,
     ) -> Result<Option<Duration>> {
@@ -99,8 +103,28 @@ pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A choice that is written as a word; `words!` declares one.
-pub(super) trait Word: Copy + PartialEq + 'static {
+/// A text; absent when not written.
+pub(super) struct Text;
+
+impl Codec for Text {
+    type Value = Option<String>;
+    const SHAPE: ValueShape = ValueShape::TEXT;
+
+    fn read(
+        reader: &mut FieldReader<'_>,
+        key: &str,
+        default: Option<String>,
+    ) -> Result<Option<String>> {
+        Ok(reader.string(key)?.filter(|text| !text.is_empty()).or(default))
+    }
+
+    fn write(value: &Option<String>) -> Value {
+        value.as_deref().map(Value::from).unwrap_or_default()
+    }
+}
+
+/// A choice that is written as a word; `keywords!` declares one.
+pub(super) trait Keyword: Copy + PartialEq + 'static {
     const NAMES: &'static [&'static str];
     const ALL: &'static [Self];
 
@@ -110,11 +134,11 @@ pub(super) trait Word: Copy + PartialEq + 'static {
 /// One of the words of a choice.
 pub(super) struct OneOf<T>(PhantomData<T>);
 
-impl<T: Word> Codec for OneOf<T> {
+impl<T: Keyword> Codec for OneOf<T> {
     type Value = T;
-    const SHAPE: Shape = Shape::Words(T::NAMES);
+    const SHAPE: ValueShape = ValueShape::Words(T::NAMES);
 
-    fn read(reader: &mut Reader<'_>, key: &str, default: T) -> Result<T> {
+    fn read(reader: &mut FieldReader<'_>, key: &str, default: T) -> Result<T> {
         let Some(written) = reader.take(key) else { return Ok(default) };
         let choice = T::ALL.iter().find(|choice| written == choice.word());
         if choice.is_none() {
@@ -130,7 +154,7 @@ impl<T: Word> Codec for OneOf<T> {
 }
 
 /// Declares an enum whose variants are written as words.
-macro_rules! words {
+macro_rules! keywords {
     ($(#[$about:meta])* pub enum $Enum:ident { $($(#[$each:meta])* $Variant:ident $word:literal,)* }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +169,7 @@ macro_rules! words {
             }
         }
 
-        impl $crate::config::codec::Word for $Enum {
+        impl $crate::config::codec::Keyword for $Enum {
             const NAMES: &'static [&'static str] = &[$($word,)*];
             const ALL: &'static [Self] = &[$($Enum::$Variant,)*];
 
@@ -156,4 +180,4 @@ macro_rules! words {
     };
 }
 
-pub(super) use words;
+pub(super) use keywords;

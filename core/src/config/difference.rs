@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::field::Class;
 use super::server::identity_fields;
-use super::{InheritEnv, Level, Scope, ScopeTrust, ServerConfig, Transport};
+use super::{InheritEnv, Level, Scope, ScopeTrust, ServerConfig, TransportConfig};
 use crate::host_env::HostEnv;
 use crate::redact::Secret;
 
@@ -54,8 +54,13 @@ impl ServerConfig {
     /// much rather than too little.
     fn scope_in_use(&self) -> Scope {
         let scope = &self.scope;
-        let is_stdio = self.transport.is_stdio();
-        let plain = self.transport.plain_texts();
+        let is_stdio = self.transport.starts_program();
+        let tls_paths: Vec<&str> = match &self.tls {
+            Some(tls) if !is_stdio => tls.paths().collect(),
+            _ => Vec::new(),
+        };
+        let mut plain = self.transport.plain_texts();
+        plain.extend(&tls_paths);
         let entries: Vec<&str> = self.transport.secrets().map(Secret::expose).collect();
         let any = |text: &str| plain.iter().chain(&entries).any(|value| value.contains(text));
         let refers = any("${");
@@ -63,22 +68,25 @@ impl ServerConfig {
         let has_names = scope.bare_env_names && entries.iter().any(|value| is_bare(value));
         let is_project = scope.level == Level::Project;
         let has_relative_paths = match &self.transport {
-            Transport::Stdio { command, env_file, cwd, .. } => {
+            TransportConfig::Stdio { command, env_file, cwd, .. } => {
                 (command.contains('/') && is_relative(command))
                     || env_file.iter().chain(cwd).any(|path| is_relative(path))
                     || (is_project && cwd.is_none())
             }
             _ => false,
         };
+        let has_relative_tls = tls_paths.iter().any(|path| is_relative(path));
         let by_directory = has_relative_paths || has_commands || any("${file:");
         let by_host_env = refers
             || has_commands
             || has_names
+            || plain.iter().any(|path| path.starts_with('~'))
             || (is_stdio && self.inherit_env != InheritEnv::None);
         // A project's remote server may read less, and without trust it may also reach less.
         let by_level = !is_stdio && (refers || has_commands || has_names || scope.is_restricted());
-        let has_env_file = matches!(&self.transport, Transport::Stdio { env_file: Some(_), .. });
-        let brings_files = has_env_file || is_stdio && refers;
+        let has_env_file =
+            matches!(&self.transport, TransportConfig::Stdio { env_file: Some(_), .. });
+        let brings_files = has_env_file || !tls_paths.is_empty() || is_stdio && refers;
         let directory = scope.directory.clone().or_else(|| std::env::current_dir().ok());
         Scope {
             level: if is_project && by_level { Level::Project } else { Level::Explicit },
@@ -87,6 +95,11 @@ impl ServerConfig {
                 .clone()
                 .or_else(|| directory.clone())
                 .filter(|_| any("${workspaceFolder")),
+            file_directory: scope
+                .file_directory
+                .clone()
+                .or_else(|| directory.clone())
+                .filter(|_| has_relative_tls),
             directory: directory.filter(|_| by_directory),
             variables: scope.variables.clone().filter(|_| refers || has_names),
             bare_env_names: has_names,
@@ -224,7 +237,6 @@ mod tests {
             ("enabled", json!(false)),
             ("requestTimeout", json!(100_000)),
             ("auth", json!({"type": "oauth"})),
-            ("maxConcurrency", json!(1)),
             ("maxResultChars", json!(1)),
             ("protocol", json!("2025-11-25")),
             ("tools", json!({"a": {"enabled": false}})),
@@ -274,16 +286,17 @@ mod tests {
 
     #[test]
     fn another_scope_is_another_server_only_where_a_value_depends_on_it() {
-        type Change = fn(&mut Scope);
-        let elsewhere: Change = |scope| scope.directory = Some("/elsewhere".into());
-        let variables: Change = |scope| scope.variables = Some("/v.env".into());
-        let host_env: Change = |scope| {
+        type ScopeChange = fn(&mut Scope);
+        let elsewhere: ScopeChange = |scope| scope.directory = Some("/elsewhere".into());
+        let file: ScopeChange = |scope| scope.file_directory = Some("/elsewhere".into());
+        let variables: ScopeChange = |scope| scope.variables = Some("/v.env".into());
+        let host_env: ScopeChange = |scope| {
             scope.host_env = HostEnv::new(Some(BTreeMap::new()), None, None);
         };
-        let project: Change = |scope| scope.level = crate::config::Level::Project;
-        let trusted: Change =
+        let project: ScopeChange = |scope| scope.level = crate::config::Level::Project;
+        let trusted: ScopeChange =
             |scope| (scope.level, scope.trusted) = (Level::Project, ScopeTrust::Always);
-        let bare: Change = |scope| scope.bare_env_names = true;
+        let bare: ScopeChange = |scope| scope.bare_env_names = true;
         let stdio = json!({"command": "x"});
         let alone = json!({"command": "x", "inheritEnv": "none"});
         let refers = json!({"command": "x", "args": ["${A}"]});
@@ -291,7 +304,22 @@ mod tests {
         let header = json!({"url": "http://h/", "headers": {"A": "${A}"}});
         let command = json!({"url": "http://h/", "headers": {"A": "!id"}});
         let name = json!({"url": "http://h/", "headers": {"A": "TOKEN"}});
+        let tls = |key: &str| json!({"url": "https://h/", "tls": {"cert": "/me.pem", "key": key}});
         let cases = [
+            (&tls("me.key"), elsewhere, true),
+            (&tls("me.key"), file, true),
+            (&tls("/me.key"), elsewhere, false),
+            (&tls("/me.key"), file, false),
+            (&json!({"command": "./x"}), file, false),
+            (&tls("/me.key"), host_env, false),
+            (&tls("/me.key"), project, true),
+            (&tls("/me.key"), trusted, true),
+            (&tls("/${ME}.key"), host_env, true),
+            (&tls("/${ME}.key"), variables, true),
+            (&tls("${workspaceFolder}/me.key"), elsewhere, true),
+            (&tls("~/me.key"), elsewhere, false),
+            (&tls("~/me.key"), host_env, true),
+            (&json!({"command": "x", "cwd": "~/sub", "inheritEnv": "none"}), host_env, true),
             (&stdio, elsewhere, false),
             (&stdio, variables, false),
             (&stdio, host_env, true),

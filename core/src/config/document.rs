@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::field::{Fallback, Field, Row};
+use super::field::{Field, FieldDefault, FieldRow};
 use super::server::DEFINITION;
-use super::shape::{Object, Shape};
+use super::shape::{Object, ValueShape};
 use super::syntax::{Syntax, translate_definition};
 use super::{Config, Declared, Scope, Source, parse};
 use crate::error::{Error, ErrorKind, Result};
@@ -22,30 +22,30 @@ pub(super) const BARE_ENV_NAMES: &str = "bareEnvNames";
 pub(super) const DOCUMENT: Object = Object {
     name: "Config",
     about: "MCP servers, and which of them are on.",
-    rows: &[Row::of(FIELDS)],
+    rows: &[FieldRow::unclassed(FIELDS)],
     is_open: true,
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("$schema", Shape::TEXT, "The place of this schema, for editors."),
-    Field::new(SERVERS, Shape::ByName(&Shape::Object(&DEFINITION)), "The servers by name.")
+    Field::new("$schema", ValueShape::TEXT, "The place of this schema, for editors."),
+    Field::new(SERVERS, ValueShape::ByName(&ValueShape::Object(&DEFINITION)), "The servers by name.")
         .required(),
     Field::new(
         DISABLED,
-        Shape::List(&Shape::TEXT),
+        ValueShape::List(&ValueShape::TEXT),
         "Names of servers that are off, whatever their definition says.",
     ),
     Field::new(
         ENABLED,
-        Shape::List(&Shape::TEXT),
+        ValueShape::List(&ValueShape::TEXT),
         "Names of the only servers that are on; without it, all are.",
     ),
     Field::new(
         BARE_ENV_NAMES,
-        Shape::Switch,
+        ValueShape::Switch,
         "Whether a header or variable whose value is the name of a set variable gets that variable's value.",
     )
-    .or(Fallback::Value(|| false.into())),
+    .or(FieldDefault::Value(|| false.into())),
 ];
 
 impl Config {

@@ -14,19 +14,19 @@ use super::parse::{self, Format};
 use super::{check_name, container, validate};
 use crate::error::{Error, ErrorKind, Result};
 use crate::similar::did_you_mean;
-use change::{Change, Refusal};
+use change::{DocumentChange, EditRefusal};
 
 mod change;
 mod confine;
 mod disk;
 mod json;
-mod place;
 mod request;
+mod target;
 mod toml;
 mod yaml;
 
-pub use place::{EditScope, Place};
 pub use request::EditRequest;
+pub use target::{EditScope, EditTarget};
 
 /// The outcome of a change.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -39,48 +39,48 @@ pub struct Edited {
 }
 
 /// Adds a server; the name must be new. Fields that are null are left out.
-pub fn add(place: &Place, name: &str, definition: Value) -> Result<Edited> {
+pub fn add(target: &EditTarget, name: &str, definition: Value) -> Result<Edited> {
     let definition = without_nulls(definition);
     check_name(name)?;
     let warnings = check(name, &definition)?;
-    edit(place, warnings, |file| {
+    edit(target, warnings, |file| {
         if file.entry(name).is_some() {
             return Err(file
-                .problem(&format!("Server \"{name}\" already exists in {}", file.shown()))
+                .problem(&format!("Server \"{name}\" already exists in {}", file.display_path()))
                 .with_server(name)
                 .with_hint("update or remove it first"));
         }
-        Ok(vec![Change::set([file.container, name], definition.clone())])
+        Ok(vec![DocumentChange::set([file.container, name], definition.clone())])
     })
 }
 
 /// Removes a server.
-pub fn remove(place: &Place, name: &str) -> Result<Edited> {
-    edit(place, Vec::new(), |file| {
+pub fn remove(target: &EditTarget, name: &str) -> Result<Edited> {
+    edit(target, Vec::new(), |file| {
         file.existing(name)?;
-        Ok(vec![Change::remove([file.container, name])])
+        Ok(vec![DocumentChange::remove([file.container, name])])
     })
 }
 
 /// Changes fields of a server; null removes a field.
-pub fn update(place: &Place, name: &str, changes: Value) -> Result<Edited> {
+pub fn update(target: &EditTarget, name: &str, changes: Value) -> Result<Edited> {
     let Value::Object(changes) = changes else {
         return Err(invalid("the changes must be an object"));
     };
     let mut warnings = Vec::new();
-    let path = edit(place, Vec::new(), |file| {
+    let path = edit(target, Vec::new(), |file| {
         let mut definition = file.existing(name)?.clone();
         let mut steps = Vec::new();
         for (field, value) in &changes {
             match value {
                 Value::Null if definition.contains_key(field) => {
-                    steps.push(Change::remove([file.container, name, field]));
+                    steps.push(DocumentChange::remove([file.container, name, field]));
                     definition.shift_remove(field);
                 }
                 Value::Null => {}
                 _ if definition.get(field) == Some(value) => {}
                 _ => {
-                    steps.push(Change::set([file.container, name, field], value.clone()));
+                    steps.push(DocumentChange::set([file.container, name, field], value.clone()));
                     definition.insert(field.clone(), value.clone());
                 }
             }
@@ -93,62 +93,68 @@ pub fn update(place: &Place, name: &str, changes: Value) -> Result<Edited> {
 }
 
 /// Enables a server: in its definition, and in the lists of the same file.
-pub fn enable(place: &Place, name: &str) -> Result<Edited> {
-    edit(place, Vec::new(), |file| {
+pub fn enable(target: &EditTarget, name: &str) -> Result<Edited> {
+    edit(target, Vec::new(), |file| {
         let definition = file.existing(name)?;
         let mut steps = Vec::new();
         if definition.get("disabled").is_some_and(|disabled| disabled != false) {
-            steps.push(Change::set([file.container, name, "disabled"], false.into()));
+            steps.push(DocumentChange::set([file.container, name, "disabled"], false.into()));
         }
         if definition.get("enabled").is_some_and(|enabled| enabled != true) {
-            steps.push(Change::remove([file.container, name, "enabled"]));
+            steps.push(DocumentChange::remove([file.container, name, "enabled"]));
         }
         if file.lists(DISABLED, name) {
-            steps.push(Change::pull([DISABLED], name));
+            steps.push(DocumentChange::pull([DISABLED], name));
         }
         if file.document[ENABLED].is_array() && !file.lists(ENABLED, name) {
-            steps.push(Change::push([ENABLED], name));
+            steps.push(DocumentChange::push([ENABLED], name));
         }
         Ok(steps)
     })
 }
 
 /// Disables a server.
-pub fn disable(place: &Place, name: &str) -> Result<Edited> {
-    edit(place, Vec::new(), |file| {
+pub fn disable(target: &EditTarget, name: &str) -> Result<Edited> {
+    edit(target, Vec::new(), |file| {
         let definition = file.existing(name)?;
         let (field, off) = match definition.contains_key("disabled") {
             true => ("disabled", Value::Bool(true)),
             false => ("enabled", Value::Bool(false)),
         };
         let is_off = definition.get(field) == Some(&off);
-        Ok(if is_off { Vec::new() } else { vec![Change::set([file.container, name, field], off)] })
+        Ok(if is_off {
+            Vec::new()
+        } else {
+            vec![DocumentChange::set([file.container, name, field], off)]
+        })
     })
 }
 
 /// Disables a server that another file defines: adds its name to `disabledServers` of this file.
-pub fn hide(place: &Place, name: &str) -> Result<Edited> {
+pub fn hide(target: &EditTarget, name: &str) -> Result<Edited> {
     check_name(name)?;
-    edit(place, Vec::new(), |file| {
+    edit(target, Vec::new(), |file| {
         let mut steps = Vec::new();
         if !file.document[DISABLED].is_array() && !file.document[DISABLED].is_null() {
-            return Err(file.problem(&format!("{}: \"{DISABLED}\" is not a list", file.shown())));
+            return Err(
+                file.problem(&format!("{}: \"{DISABLED}\" is not a list", file.display_path()))
+            );
         }
         if file.document.get(file.container).is_none_or(Value::is_null) {
-            steps.push(Change::set([file.container], Value::Object(Map::new())));
+            steps.push(DocumentChange::set([file.container], Value::Object(Map::new())));
         }
         if !file.lists(DISABLED, name) {
-            steps.push(Change::push([DISABLED], name));
+            steps.push(DocumentChange::push([DISABLED], name));
         }
         Ok(steps)
     })
 }
 
 /// Removes a name from `disabledServers`.
-pub fn unhide(place: &Place, name: &str) -> Result<Edited> {
-    edit(place, Vec::new(), |file| {
+pub fn unhide(target: &EditTarget, name: &str) -> Result<Edited> {
+    edit(target, Vec::new(), |file| {
         let listed = file.lists(DISABLED, name);
-        Ok(if listed { vec![Change::pull([DISABLED], name)] } else { Vec::new() })
+        Ok(if listed { vec![DocumentChange::pull([DISABLED], name)] } else { Vec::new() })
     })
 }
 
@@ -160,7 +166,7 @@ struct FileToEdit<'a> {
 }
 
 impl FileToEdit<'_> {
-    fn shown(&self) -> std::path::Display<'_> {
+    fn display_path(&self) -> std::path::Display<'_> {
         self.path.display()
     }
 
@@ -176,12 +182,14 @@ impl FileToEdit<'_> {
         match self.entry(name) {
             Some(Value::Object(definition)) => Ok(definition),
             Some(_) => {
-                let text =
-                    format!("{}: the definition of \"{name}\" is not an object", self.shown());
+                let text = format!(
+                    "{}: the definition of \"{name}\" is not an object",
+                    self.display_path()
+                );
                 Err(self.problem(&text).with_server(name))
             }
             None => {
-                let text = format!("Server \"{name}\" not found in {}", self.shown());
+                let text = format!("Server \"{name}\" not found in {}", self.display_path());
                 let missing = Error::new(ErrorKind::ServerNotFound, text).with_server(name);
                 let servers = self.document.get(self.container).and_then(Value::as_object);
                 let names = servers.into_iter().flat_map(Map::keys).map(String::as_str);
@@ -199,12 +207,12 @@ impl FileToEdit<'_> {
 }
 
 fn edit(
-    place: &Place,
+    target: &EditTarget,
     warnings: Vec<String>,
-    mut steps: impl FnMut(&FileToEdit<'_>) -> Result<Vec<Change>>,
+    mut steps: impl FnMut(&FileToEdit<'_>) -> Result<Vec<DocumentChange>>,
 ) -> Result<Edited> {
-    let path = place.path()?;
-    disk::change(&path, place.confines(), |old| {
+    let path = target.path()?;
+    disk::change(&path, target.confines(), |old| {
         let text = old.unwrap_or_default();
         let document = parse_document(&path, text)?.value;
         let container = container_of(&path, &document)?;
@@ -212,7 +220,7 @@ fn edit(
         if steps.is_empty() {
             return Ok(None);
         }
-        rewritten(text, Format::of(&path), document, &steps).map(Some).map_err(|refusal| {
+        rewritten(text, Format::from_path(&path), document, &steps).map(Some).map_err(|refusal| {
             let text =
                 format!("The config file {} cannot be changed: {}", path.display(), refusal.0);
             Error::new(ErrorKind::ConfigInvalid, text).with_hint("change it by hand")
@@ -226,8 +234,8 @@ fn rewritten(
     text: &str,
     format: Format,
     document: Value,
-    changes: &[Change],
-) -> Result<String, Refusal> {
+    changes: &[DocumentChange],
+) -> Result<String, EditRefusal> {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
     let newlines = bare.matches('\n').count();
     let is_crlf = newlines > 0 && bare.matches("\r\n").count() == newlines;
@@ -250,7 +258,7 @@ fn rewritten(
     changes.iter().for_each(|change| change.apply(&mut intended));
     match parse::parse(&new, format) {
         Ok(parsed) if parsed.value == intended => Ok(new),
-        _ => Err(Refusal::ODD),
+        _ => Err(EditRefusal::NOT_IN_PLACE),
     }
 }
 
@@ -309,8 +317,8 @@ pub(crate) fn edited(
     let document = parse::parse(text, format).ok()?.value;
     let container = container_of(Path::new("x"), &document).ok()?;
     let change = match definition {
-        Some(definition) => Change::set([container, name], definition),
-        None => Change::remove([container, name]),
+        Some(definition) => DocumentChange::set([container, name], definition),
+        None => DocumentChange::remove([container, name]),
     };
     rewritten(text, format, document, &[change]).ok()
 }

@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use super::field::{Fallback, Field, FieldGroup};
-use super::reader::Reader;
-use super::shape::Shape;
+use super::field::{Field, FieldDefault, FieldGroup};
+use super::reader::FieldReader;
+use super::shape::ValueShape;
 use crate::error::Result;
 
 pub(super) const REQUIRED: &str = "required";
@@ -16,19 +16,19 @@ pub(super) struct EnabledFields;
 impl FieldGroup for EnabledFields {
     type Value = bool;
     const FIELDS: &'static [Field] = &[
-        Field::new("enabled", Shape::Switch, "Off means: listed, never started.")
-            .or(Fallback::Value(|| true.into())),
-        Field::new("disabled", Shape::Switch, "The opposite of `enabled`.")
-            .or(Fallback::Value(|| false.into())),
+        Field::new("enabled", ValueShape::Switch, "Off means: listed, never started.")
+            .or(FieldDefault::Value(|| true.into())),
+        Field::new("disabled", ValueShape::Switch, "The opposite of `enabled`.")
+            .or(FieldDefault::Value(|| false.into())),
         Field::new(
             REQUIRED,
-            Shape::Switch,
+            ValueShape::Switch,
             "Whether its failure makes connecting all servers an error.",
         )
-        .or(Fallback::Value(|| false.into())),
+        .or(FieldDefault::Value(|| false.into())),
     ];
 
-    fn read(reader: &mut Reader<'_>) -> Result<bool> {
+    fn read(reader: &mut FieldReader<'_>) -> Result<bool> {
         let (enabled, disabled) =
             (reader.switch("enabled", true), reader.switch("disabled", false));
         reader.switch(REQUIRED, false);

@@ -7,8 +7,8 @@
 
 use serde_json::{Map, Value};
 
-use super::reader::Reader;
-use super::shape::Shape;
+use super::reader::FieldReader;
+use super::shape::ValueShape;
 use crate::error::Result;
 
 /// What a change of the field means for a connection that is up.
@@ -26,8 +26,8 @@ pub(super) enum Class {
 pub(super) struct Field {
     pub(super) name: &'static str,
     about: &'static str,
-    pub(super) shape: Shape,
-    pub(super) default: Fallback,
+    pub(super) shape: ValueShape,
+    pub(super) default: FieldDefault,
     /// Whether the object is incomplete without it.
     pub(super) is_required: bool,
     /// Another spelling, which is read but never written.
@@ -39,7 +39,7 @@ pub(super) struct Field {
 /// What an absent field means.
 #[cfg_attr(not(test), expect(dead_code, reason = "`generated` uses the words"))]
 #[derive(Clone, Copy)]
-pub(super) enum Fallback {
+pub(super) enum FieldDefault {
     /// Nothing.
     Absent,
     /// This value.
@@ -49,19 +49,19 @@ pub(super) enum Fallback {
 }
 
 impl Field {
-    pub(super) const fn new(name: &'static str, shape: Shape, about: &'static str) -> Self {
+    pub(super) const fn new(name: &'static str, shape: ValueShape, about: &'static str) -> Self {
         Field {
             name,
             about,
             shape,
-            default: Fallback::Absent,
+            default: FieldDefault::Absent,
             is_required: false,
             is_deprecated: false,
             is_planned: false,
         }
     }
 
-    pub(super) const fn or(mut self, default: Fallback) -> Self {
+    pub(super) const fn or(mut self, default: FieldDefault) -> Self {
         self.default = default;
         self
     }
@@ -89,37 +89,37 @@ impl Field {
     /// The value of an absent field, if the default is one.
     pub(super) fn default_value(&self) -> Option<Value> {
         match self.default {
-            Fallback::Value(value) => Some(value()).filter(|value| !value.is_null()),
-            Fallback::Absent | Fallback::Words(_) => None,
+            FieldDefault::Value(value) => Some(value()).filter(|value| !value.is_null()),
+            FieldDefault::Absent | FieldDefault::Words(_) => None,
         }
     }
 }
 
 /// The fields of a file that one row of a table defines.
-pub(super) struct Row {
+pub(super) struct FieldRow {
     pub(super) class: Option<Class>,
     pub(super) fields: &'static [Field],
 }
 
-impl Row {
+impl FieldRow {
     /// Fields of an object that is compared as a whole.
-    pub(super) const fn of(fields: &'static [Field]) -> Self {
-        Row { class: None, fields }
+    pub(super) const fn unclassed(fields: &'static [Field]) -> Self {
+        FieldRow { class: None, fields }
     }
 }
 
 /// All fields of a table, in the order in which they are written.
-pub(super) fn fields_of(rows: &'static [Row]) -> impl Iterator<Item = &'static Field> + Clone {
+pub(super) fn fields_of(rows: &'static [FieldRow]) -> impl Iterator<Item = &'static Field> + Clone {
     rows.iter().flat_map(|row| row.fields)
 }
 
 /// How a value of one field is read (leniently) and written.
 pub(super) trait Codec {
     type Value: PartialEq;
-    const SHAPE: Shape;
+    const SHAPE: ValueShape;
 
     /// Takes the field `key`. An unusable value is a warning and the default, or the server's error.
-    fn read(reader: &mut Reader<'_>, key: &str, default: Self::Value) -> Result<Self::Value>;
+    fn read(reader: &mut FieldReader<'_>, key: &str, default: Self::Value) -> Result<Self::Value>;
 
     fn write(value: &Self::Value) -> Value;
 }
@@ -129,7 +129,7 @@ pub(super) trait FieldGroup {
     type Value;
     const FIELDS: &'static [Field];
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self::Value>;
+    fn read(reader: &mut FieldReader<'_>) -> Result<Self::Value>;
 
     /// Adds the values that are not defaults.
     fn write(value: &Self::Value, object: &mut Map<String, Value>);
@@ -156,12 +156,12 @@ pub(super) fn write_field<C: Codec>(
 ///
 /// that is: the field of the struct, its name in a file, its type, its codec, its default and its class. A default may use
 /// the fields above it; then words for people follow the class. `planned` behind the class says that the field has no
-/// effect in this version. A row without a name in a file has a [`FieldGroup`] in place of the codec. `: Default` behind
-/// the name of the struct implements that trait, where every row has a default.
+/// effect in this version. A row without a name in a file has a [`FieldGroup`] in place of the codec. The arguments of
+/// `with_defaults` are the fields without a default.
 macro_rules! config_fields {
     (
         $(#[$attribute:meta])*
-        pub struct $Struct:ident $(: $Default:ident)? {
+        pub struct $Struct:ident: with_defaults($($required:ident: $Required:ty)?) {
             $(
                 $(#[doc = $about:literal])+
                 $name:ident $($key:literal)? : $Type:ty as $Codec:ty $(= $default:expr)?
@@ -190,8 +190,8 @@ macro_rules! config_fields {
             )*
 
             /// Every field of a file, in the order in which they are written.
-            pub(super) const ROWS: &'static [$crate::config::field::Row] = &[$(
-                $crate::config::field::Row {
+            pub(super) const ROWS: &'static [$crate::config::field::FieldRow] = &[$(
+                $crate::config::field::FieldRow {
                     class: config_fields!(@class $($class)?),
                     fields: config_fields!(
                         @fields [$($key)?] $Codec, concat!($($about),+), [$($default)?] [$($words)?]
@@ -200,9 +200,15 @@ macro_rules! config_fields {
                 },
             )*];
 
+            /// Every field with a default has it.
+            pub(super) fn with_defaults($($required: $Required)?) -> Self {
+                $(let $name = config_fields!(@default $name [$($default)?]);)*
+                $Struct { $($name,)* $($($beside: Default::default(),)*)? }
+            }
+
             /// Takes all fields.
             pub(super) fn read(
-                reader: &mut $crate::config::reader::Reader<'_>,
+                reader: &mut $crate::config::reader::FieldReader<'_>,
             ) -> $crate::error::Result<Self> {
                 $(let $name = config_fields!(@read reader, [$($key)?] $Codec, [$($default)?]);)*
                 Ok($Struct { $($name,)* $($($beside: Default::default(),)*)? })
@@ -218,14 +224,12 @@ macro_rules! config_fields {
 
             config_fields! { @differences [$($($class)?)*] $([$($class)?] $name [$($key)?];)* }
         }
-
-        config_fields! { @default [$($Default)?] $Struct $($name [$($default)?])* }
     };
 
     (@class) => { None };
     (@class $class:ident) => { Some($crate::config::field::Class::$class) };
 
-    (@fields [] $Group:ty, $about:expr, [] []) => {
+    (@fields [] $Group:ty, $about:expr, [$($default:expr)?] []) => {
         <$Group as $crate::config::field::FieldGroup>::FIELDS
     };
     (@fields [$key:literal] $Codec:ty, $about:expr, [$default:expr] [$($words:literal)?] $($planned:tt)*) => {
@@ -239,22 +243,22 @@ macro_rules! config_fields {
     };
 
     (@fallback $Codec:ty, [$default:expr]) => {
-        $crate::config::field::Fallback::Value(|| {
+        $crate::config::field::FieldDefault::Value(|| {
             <$Codec as $crate::config::field::Codec>::write(&$default)
         })
     };
     (@fallback $Codec:ty, [$default:expr] $words:literal) => {
-        $crate::config::field::Fallback::Words($words)
+        $crate::config::field::FieldDefault::Words($words)
     };
 
-    (@read $reader:ident, [] $Group:ty, []) => {
+    (@read $reader:ident, [] $Group:ty, [$($default:expr)?]) => {
         <$Group as $crate::config::field::FieldGroup>::read($reader)?
     };
     (@read $reader:ident, [$key:literal] $Codec:ty, [$default:expr]) => {
         <$Codec as $crate::config::field::Codec>::read($reader, $key, $default)?
     };
 
-    (@write $object:ident, $name:ident, [] $Group:ty, []) => {
+    (@write $object:ident, $name:ident, [] $Group:ty, [$($default:expr)?]) => {
         <$Group as $crate::config::field::FieldGroup>::write(&$name, &mut $object)
     };
     (@write $object:ident, $name:ident, [$key:literal] $Codec:ty, [$default:expr]) => {
@@ -281,15 +285,8 @@ macro_rules! config_fields {
         }
     };
 
-    (@default [] $($rest:tt)*) => {};
-    (@default [Default] $Struct:ident $($name:ident [$default:expr])*) => {
-        impl Default for $Struct {
-            fn default() -> Self {
-                $(let $name = $default;)*
-                $Struct { $($name,)* }
-            }
-        }
-    };
+    (@default $name:ident []) => { $name };
+    (@default $name:ident [$default:expr]) => { $default };
 
     (@name $name:ident) => { stringify!($name) };
     (@name $name:ident $key:literal) => { $key };

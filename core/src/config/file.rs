@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind as Io};
 use std::path::Path;
 
 use super::parse::{self, Format, Parsed, SyntaxError};
-use super::{Config, Source};
+use super::{Config, Source, physical};
 use crate::error::{Error, ErrorKind, Result};
 use crate::regular_file::{self, Problem};
 
@@ -19,6 +19,12 @@ impl Config {
         let mut warnings = parsed.warnings(path);
         let mut config = Config::from_document(parsed.value, &Source::file(path))
             .map_err(|error| in_file(path, &error))?;
+        let directory = physical(path).parent().map(Path::to_owned);
+        for declared in config.servers.values_mut() {
+            if let Ok(server) = &mut declared.config {
+                server.scope.file_directory = directory.clone();
+            }
+        }
         let shown = path.display();
         warnings.extend(config.warnings.iter().map(|warning| format!("{shown}: {warning}")));
         config.warnings = warnings;
@@ -35,7 +41,7 @@ impl Parsed {
 
 /// Parses the text of a config file of any product.
 pub(crate) fn parse_document(path: &Path, text: &str) -> Result<Parsed> {
-    parse::parse(text, Format::of(path)).map_err(|error: SyntaxError| {
+    parse::parse(text, Format::from_path(path)).map_err(|error: SyntaxError| {
         Error::new(ErrorKind::ConfigInvalid, format!("{}:{error}", path.display()))
     })
 }

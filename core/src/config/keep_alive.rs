@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::codec::millis;
 use super::field::Codec;
-use super::reader::Reader;
-use super::shape::Shape;
+use super::reader::FieldReader;
+use super::shape::ValueShape;
 use crate::error::Result;
 
 const ALWAYS: &str = "always";
@@ -26,10 +26,11 @@ pub(super) struct KeepAliveTime;
 
 impl Codec for KeepAliveTime {
     type Value = Option<KeepAlive>;
-    const SHAPE: Shape = Shape::Either(&[Shape::Integer { least: 0 }, Shape::Words(&[ALWAYS])]);
+    const SHAPE: ValueShape =
+        ValueShape::Either(&[ValueShape::Integer { least: 0 }, ValueShape::Words(&[ALWAYS])]);
 
     fn read(
-        reader: &mut Reader<'_>,
+        reader: &mut FieldReader<'_>,
         key: &str,
         default: Option<KeepAlive>,
     ) -> Result<Option<KeepAlive>> {

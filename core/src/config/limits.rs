@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::codec::Count;
 use super::field::{Codec, config_fields};
-use super::reader::Reader;
-use super::shape::{Object, Shape};
+use super::reader::FieldReader;
+use super::shape::{Object, ValueShape};
 use crate::error::Result;
 
 config_fields! {
     /// The bounds on one connection; beyond one, the call concerned fails with `LIMIT_EXCEEDED`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Limits: Default {
+    pub struct Limits: with_defaults() {
         /// The longest line or body, in bytes.
         message_bytes "messageBytes": usize as Count = 32 << 20;
         /// The deepest nesting of JSON.
@@ -29,19 +29,25 @@ config_fields! {
     }
 }
 
+impl Default for Limits {
+    fn default() -> Self {
+        Limits::with_defaults()
+    }
+}
+
 /// The object `limits`.
 pub(super) struct LimitsObject;
 
 impl Codec for LimitsObject {
     type Value = Limits;
-    const SHAPE: Shape = Shape::Object(&Object {
+    const SHAPE: ValueShape = ValueShape::Object(&Object {
         name: "Limits",
         about: "The bounds on what a server may cost us.",
         rows: Limits::ROWS,
         is_open: false,
     });
 
-    fn read(reader: &mut Reader<'_>, key: &str, default: Limits) -> Result<Limits> {
+    fn read(reader: &mut FieldReader<'_>, key: &str, default: Limits) -> Result<Limits> {
         let Some(object) = reader.object(key) else { return Ok(default) };
         let mut reader = reader.nested(key, object);
         let limits = Limits::read(&mut reader)?;

@@ -29,7 +29,7 @@ pub(crate) enum Format {
 
 impl Format {
     /// By the file's extension; JSON if that is unknown.
-    pub(crate) fn of(path: &Path) -> Format {
+    pub(crate) fn from_path(path: &Path) -> Format {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         match ending.to_ascii_lowercase().as_str() {
             "yaml" | "yml" => Format::Yaml,

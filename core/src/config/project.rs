@@ -58,7 +58,7 @@ impl fmt::Debug for ProjectEntry {
 #[non_exhaustive]
 pub struct HeldBack {
     /// The kind of effect.
-    pub effect: Effect,
+    pub effect: HeldBackEffect,
     /// The servers, each with its source.
     pub servers: Vec<(String, Source)>,
 }
@@ -66,7 +66,7 @@ pub struct HeldBack {
 /// The kind of an effect on the user's servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum HeldBackEffect {
     /// Another definition would replace them, or take their tools' names.
     Replace,
     /// They would be disabled.

@@ -4,8 +4,8 @@ use rmcp::model::ProtocolVersion;
 use serde_json::Value;
 
 use super::field::Codec;
-use super::reader::Reader;
-use super::shape::Shape;
+use super::reader::FieldReader;
+use super::shape::ValueShape;
 use crate::error::Result;
 
 const AUTO: &str = "auto";
@@ -15,9 +15,13 @@ pub(super) struct ProtocolVersionChoice;
 
 impl Codec for ProtocolVersionChoice {
     type Value = Option<String>;
-    const SHAPE: Shape = Shape::TEXT;
+    const SHAPE: ValueShape = ValueShape::TEXT;
 
-    fn read(reader: &mut Reader<'_>, key: &str, default: Option<String>) -> Result<Option<String>> {
+    fn read(
+        reader: &mut FieldReader<'_>,
+        key: &str,
+        default: Option<String>,
+    ) -> Result<Option<String>> {
         let Some(written) = reader.take(key).filter(|written| written != AUTO) else {
             return Ok(default);
         };

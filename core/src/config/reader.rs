@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
 
-pub(super) struct Reader<'a> {
+pub(super) struct FieldReader<'a> {
     pub(super) name: &'a str,
     /// The path of the object inside the definition: empty, or `limits.`.
     path: String,
@@ -18,19 +18,19 @@ pub(super) struct Reader<'a> {
     warnings: &'a mut Vec<String>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FieldReader<'a> {
     pub(super) fn new(
         name: &'a str,
         object: Map<String, Value>,
         warnings: &'a mut Vec<String>,
     ) -> Self {
-        Reader { name, path: String::new(), object, warnings }
+        FieldReader { name, path: String::new(), object, warnings }
     }
 
     /// A reader of the object taken from `key`.
-    pub(super) fn nested(&mut self, key: &str, object: Map<String, Value>) -> Reader<'_> {
+    pub(super) fn nested(&mut self, key: &str, object: Map<String, Value>) -> FieldReader<'_> {
         let path = format!("{}{key}.", self.path);
-        Reader { name: self.name, path, object, warnings: self.warnings }
+        FieldReader { name: self.name, path, object, warnings: self.warnings }
     }
 
     pub(super) fn has(&self, key: &str) -> bool {

@@ -1,18 +1,18 @@
-//! Owns restart policies: how long to wait before each try to bring a server back, and when to give up.
-//! Invariant: a policy never spins; what it repeats for ever comes at least [`SHORTEST_REPEAT`] apart.
+//! Owns restart policies: how long to wait before each restart, and when to give up.
+//! Invariant: a policy never spins; a delay that repeats for ever is at least [`SHORTEST_REPEAT`].
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use super::codec::millis;
-use super::field::{Codec, Fallback, Field, Row};
-use super::reader::Reader;
-use super::shape::{Object, Shape};
+use super::field::{Codec, Field, FieldDefault, FieldRow};
+use super::reader::FieldReader;
+use super::shape::{Object, ValueShape};
 use crate::error::Result;
 
 const SHORTEST_REPEAT: Duration = Duration::from_millis(100);
-/// Beyond it the author most likely meant another unit.
+/// A longer delay is most likely in another unit.
 const LONGEST_DELAY_MS: u64 = 24 * 60 * 60 * 1000;
 const MOST_DELAYS: usize = 64;
 
@@ -80,34 +80,38 @@ impl RestartPolicy {
 const PRESETS: &[&str] = &["relentless", "bounded", "once", "never"];
 
 /// The name of a preset, or the delays written out.
-pub(super) struct Restart;
+pub(super) struct RestartCodec;
 
-impl Codec for Restart {
+impl Codec for RestartCodec {
     type Value = RestartPolicy;
-    const SHAPE: Shape = Shape::Either(&[
-        Shape::Words(PRESETS),
-        Shape::Object(&Object {
+    const SHAPE: ValueShape = ValueShape::Either(&[
+        ValueShape::Words(PRESETS),
+        ValueShape::Object(&Object {
             name: "RestartDelays",
             about: "When a server is tried again: after these milliseconds; `forever` repeats the last of them.",
-            rows: &[Row::of(&[
+            rows: &[FieldRow::unclassed(&[
                 Field::new(
                     "delays",
-                    Shape::List(&Shape::Integer { least: 0 }),
+                    ValueShape::List(&ValueShape::Integer { least: 0 }),
                     "The wait in milliseconds before each restart, in order.",
                 )
                 .required(),
                 Field::new(
                     "forever",
-                    Shape::Switch,
+                    ValueShape::Switch,
                     "Whether the last delay repeats for ever; else the server has failed once all are used up.",
                 )
-                .or(Fallback::Value(|| false.into())),
+                .or(FieldDefault::Value(|| false.into())),
             ])],
             is_open: false,
         }),
     ]);
 
-    fn read(reader: &mut Reader<'_>, key: &str, default: RestartPolicy) -> Result<RestartPolicy> {
+    fn read(
+        reader: &mut FieldReader<'_>,
+        key: &str,
+        default: RestartPolicy,
+    ) -> Result<RestartPolicy> {
         let otherwise = format!("{} is used", default.preset_name().unwrap_or("the default"));
         let read = match reader.take(key) {
             None => None,
@@ -137,7 +141,7 @@ impl Codec for Restart {
     }
 }
 
-fn custom(mut reader: Reader<'_>, otherwise: &str) -> Option<RestartPolicy> {
+fn custom(mut reader: FieldReader<'_>, otherwise: &str) -> Option<RestartPolicy> {
     let forever = reader.switch("forever", false);
     let delays = reader.take("delays").as_ref().and_then(read_delays);
     let repeated = delays.as_ref().map(|delays| delays.last());

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::document::{DOCUMENT, SERVERS};
 use super::field::{Field, fields_of};
 use super::server::DEFINITION;
-use super::shape::{Object, Shape};
+use super::shape::{Object, ValueShape};
 use super::validate::NAME_LIMIT;
 
 const ID: &str = "urn:mcpool:schema:mcp";
@@ -83,24 +83,24 @@ fn or_null(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-fn shape_schema(shape: &Shape) -> Map<String, Value> {
+fn shape_schema(shape: &ValueShape) -> Map<String, Value> {
     let schema = match shape {
-        Shape::Switch => json!({"type": "boolean"}),
-        Shape::Text { least: 0 } => json!({"type": "string"}),
-        Shape::Text { least } => json!({"type": "string", "minLength": least}),
-        Shape::LooseText => json!({"type": ["string", "number", "boolean"]}),
-        Shape::Words(words) => json!({"type": "string", "enum": words}),
-        Shape::Spellings { all, .. } => json!({"type": "string", "enum": all()}),
-        Shape::Integer { least } => json!({"type": "integer", "minimum": least}),
-        Shape::List(item) => json!({"type": "array", "items": shape_schema(item)}),
-        Shape::ByName(value) => {
+        ValueShape::Switch => json!({"type": "boolean"}),
+        ValueShape::Text { least: 0 } => json!({"type": "string"}),
+        ValueShape::Text { least } => json!({"type": "string", "minLength": least}),
+        ValueShape::LooseText => json!({"type": ["string", "number", "boolean"]}),
+        ValueShape::Words(words) => json!({"type": "string", "enum": words}),
+        ValueShape::Spellings { all, .. } => json!({"type": "string", "enum": all()}),
+        ValueShape::Integer { least } => json!({"type": "integer", "minimum": least}),
+        ValueShape::List(item) => json!({"type": "array", "items": shape_schema(item)}),
+        ValueShape::ByName(value) => {
             json!({"type": "object", "additionalProperties": shape_schema(value)})
         }
-        Shape::Object(Object { is_open: true, .. }) => {
+        ValueShape::Object(Object { is_open: true, .. }) => {
             json!({"type": "object", "additionalProperties": true})
         }
-        Shape::Object(closed) => object(fields_of(closed.rows)).into(),
-        Shape::Either(shapes) => {
+        ValueShape::Object(closed) => object(fields_of(closed.rows)).into(),
+        ValueShape::Either(shapes) => {
             let shapes: Vec<_> = shapes.iter().map(shape_schema).collect();
             json!({"anyOf": shapes})
         }
@@ -128,28 +128,28 @@ mod tests {
         }
     }
 
-    fn sample_of(shape: &Shape) -> Value {
+    fn sample_of(shape: &ValueShape) -> Value {
         match shape {
-            Shape::Switch => json!(true),
-            Shape::Text { .. } | Shape::LooseText => json!("x"),
-            Shape::Words(words) => json!(words[0]),
-            Shape::Spellings { usual, .. } => json!(usual[0]),
+            ValueShape::Switch => json!(true),
+            ValueShape::Text { .. } | ValueShape::LooseText => json!("x"),
+            ValueShape::Words(words) => json!(words[0]),
+            ValueShape::Spellings { usual, .. } => json!(usual[0]),
             // The least time for a request is long.
-            Shape::Integer { .. } => json!(1_000_000),
-            Shape::List(item) => json!([sample_of(item)]),
-            Shape::ByName(value) => json!({"a": sample_of(value)}),
-            Shape::Object(object) => fields_of(object.rows)
+            ValueShape::Integer { .. } => json!(1_000_000),
+            ValueShape::List(item) => json!([sample_of(item)]),
+            ValueShape::ByName(value) => json!({"a": sample_of(value)}),
+            ValueShape::Object(object) => fields_of(object.rows)
                 .map(|field| (field.name.to_owned(), sample(field)))
                 .collect::<Map<_, _>>()
                 .into(),
-            Shape::Either(shapes) => sample_of(&shapes[shapes.len() - 1]),
+            ValueShape::Either(shapes) => sample_of(&shapes[shapes.len() - 1]),
         }
     }
 
     fn base(field: &str) -> Value {
         match field {
             "command" | "url" => json!({}),
-            "headers" => json!({"url": "http://h/"}),
+            "headers" | "tls" => json!({"url": "https://h/"}),
             _ => json!({"command": "x"}),
         }
     }

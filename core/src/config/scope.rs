@@ -12,6 +12,8 @@ pub struct Scope {
     pub level: Level,
     /// The base of relative paths; the working directory of the process if absent.
     pub directory: Option<PathBuf>,
+    /// The directory of a file that was opened by name, the base of relative `tls` paths; `directory` if absent.
+    pub file_directory: Option<PathBuf>,
     /// `${workspaceFolder}`; the working directory of the process when absent.
     pub workspace: Option<PathBuf>,
     /// A file of `NAME=value` lines, read before the environment.
@@ -30,7 +32,7 @@ pub enum ScopeTrust {
     /// It is not.
     #[default]
     No,
-    /// While it, and the files that it brings, have this fingerprint.
+    /// While the definition and its files have this fingerprint.
     As(String),
     /// Whatever it contains.
     Always,

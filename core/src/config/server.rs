@@ -1,6 +1,6 @@
-//! Declares what the definition of a server may say: one row a field, from which its reading, its writing, its comparison,
-//! the schema, the types of Python and TypeScript and the table in the docs are made.
-//! What a field decides is for the stage that uses it.
+//! Declares the fields of a server's definition, one row for each. Reading, writing, comparison, the schema, the types of
+//! Python and TypeScript and the table in the docs are derived from the rows.
+//! The stage that uses a field implements its meaning.
 
 use std::time::Duration;
 
@@ -8,17 +8,18 @@ use serde_json::Value;
 
 use super::Scope;
 use super::auth::Auth;
-use super::codec::{Bound, Count, Interval, Millis, OneOf, Switch, millis, words};
+use super::codec::{Bound, Count, Interval, Millis, OneOf, Switch, keywords, millis};
 use super::enabled::EnabledFields;
 use super::field::{Class, Codec, Field, config_fields, fields_of};
 use super::keep_alive::{KeepAlive, KeepAliveTime};
 use super::limits::{Limits, LimitsObject};
 use super::protocol::ProtocolVersionChoice;
-use super::reader::Reader;
-use super::restart::{Restart, RestartPolicy};
-use super::shape::{Object, Shape};
+use super::reader::FieldReader;
+use super::restart::{RestartCodec, RestartPolicy};
+use super::shape::{Object, ValueShape};
+use super::tls::{TlsConfig, TlsObject};
 use super::tools::{ToolFields, ToolFilter};
-use super::transport::{Transport, TransportFields};
+use super::transport::{TransportConfig, TransportFields};
 use crate::error::Result;
 use crate::redact::Secret;
 
@@ -29,13 +30,15 @@ pub(crate) const MAX_RESULT_CHARS: usize = 50_000;
 config_fields! {
     /// One server's definition. Its fields are described as they are written in a file.
     #[derive(Clone, Debug)]
-    pub struct ServerConfig {
+    pub struct ServerConfig: with_defaults(transport: TransportConfig) {
         /// How to reach it.
-        transport: Transport as TransportFields, Identity;
+        transport: TransportConfig as TransportFields, Identity;
+        /// Its own TLS settings, for a server on the network.
+        tls "tls": Option<TlsConfig> as TlsObject = None, Identity, "the system's certificates";
         /// How to sign in.
         auth "auth": Option<Secret> as Auth = None, View planned;
         /// Off means: listed, never started.
-        enabled: bool as EnabledFields, View;
+        enabled: bool as EnabledFields = true, View;
         /// Milliseconds for connect, handshake and the first tool list together.
         timeout "timeout": Duration as Millis = CONNECT_TIMEOUT, Setting;
         /// Milliseconds for one call.
@@ -56,7 +59,7 @@ config_fields! {
         isolate "isolate": Isolate as OneOf<Isolate> = Isolate::None, Setting;
         /// When it is tried again after a failure: relentless (the default of shared servers), bounded, once (the default
         /// of private ones), never, or the delays written out.
-        restart "restart": RestartPolicy as Restart = RestartPolicy::default_of(shared),
+        restart "restart": RestartPolicy as RestartCodec = RestartPolicy::default_of(shared),
             Setting, "`relentless`; `once` without `shared`";
         /// How it is asked whether it is alive.
         health_probe "healthProbe": HealthProbe as OneOf<HealthProbe> = HealthProbe::Auto, Setting;
@@ -66,14 +69,15 @@ config_fields! {
         keep_alive "keepAlive": Option<KeepAlive> as KeepAliveTime = None, Setting, "the pool's";
         /// Milliseconds without a call until it is stopped; the next call starts it again. Off without it.
         idle_shutdown "idleShutdown": Option<Duration> as Interval = None, Setting, "off";
-        /// How many calls may be under way at once; no bound without it.
-        max_concurrency "maxConcurrency": Option<usize> as Bound = None, View planned, "no bound";
+        /// How many calls may be under way at once, of all managers that share the connection; the others wait for their
+        /// turn. No bound without it.
+        max_concurrency "maxConcurrency": Option<usize> as Bound = None, Setting, "no bound";
         /// How many characters of a result a model gets to see.
         max_result_chars "maxResultChars": usize as Count = MAX_RESULT_CHARS, View;
         /// The version of the protocol to speak; `auto` agrees on one with the server.
         protocol "protocol": Option<String> as ProtocolVersionChoice = None, View planned;
         /// Which of its tools are offered.
-        tools: ToolFilter as ToolFields, View;
+        tools: ToolFilter as ToolFields = ToolFilter::default(), View;
         /// Bounds on what it may cost; beyond one, the call concerned fails.
         limits "limits": Limits as LimitsObject = Limits::default(), Setting, "each as below";
     }
@@ -83,7 +87,7 @@ config_fields! {
     }
 }
 
-/// The object of which each server has one.
+/// The object of one server.
 pub(super) const DEFINITION: Object = Object {
     name: "ServerConfig",
     about: "One server: either a program (`command`) or an address (`url`).",
@@ -101,10 +105,10 @@ pub(super) fn identity_fields() -> impl Iterator<Item = &'static Field> {
 pub(super) fn fields_with_references() -> impl Iterator<Item = &'static Field> {
     identity_fields().filter(|field| {
         let text = match field.shape {
-            Shape::List(inner) | Shape::ByName(inner) => *inner,
+            ValueShape::List(inner) | ValueShape::ByName(inner) => *inner,
             shape => shape,
         };
-        matches!(text, Shape::Text { .. } | Shape::LooseText)
+        matches!(text, ValueShape::Text { .. } | ValueShape::LooseText)
     })
 }
 
@@ -113,7 +117,7 @@ pub(crate) fn field_names() -> impl Iterator<Item = &'static str> {
     fields_of(ServerConfig::ROWS).filter(|field| !field.is_deprecated).map(|field| field.name)
 }
 
-words! {
+keywords! {
     /// What of our environment a child process inherits, besides its own `env`.
     pub enum InheritEnv {
         /// A short list that programs need and that holds no secrets.
@@ -125,7 +129,7 @@ words! {
     }
 }
 
-words! {
+keywords! {
     /// Which managers get a connection of their own to a shared server.
     pub enum Isolate {
         /// None: they share one.
@@ -135,7 +139,7 @@ words! {
     }
 }
 
-words! {
+keywords! {
     /// How a server is asked whether it is alive.
     pub enum HealthProbe {
         /// By `ping`, then by its tool list; by the list alone where the protocol has no ping.
@@ -158,9 +162,9 @@ struct RequestTimeout;
 
 impl Codec for RequestTimeout {
     type Value = Duration;
-    const SHAPE: Shape = Millis::SHAPE;
+    const SHAPE: ValueShape = Millis::SHAPE;
 
-    fn read(reader: &mut Reader<'_>, key: &str, least: Duration) -> Result<Duration> {
+    fn read(reader: &mut FieldReader<'_>, key: &str, least: Duration) -> Result<Duration> {
         let otherwise = format!("{} is used", least.as_millis());
         let written = reader.millis(key, &otherwise).unwrap_or(least);
         if written < least {

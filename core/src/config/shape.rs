@@ -1,12 +1,12 @@
 //! Describes the allowed values of a field. `schema` makes JSON Schema from it, `generated` makes TypeScript, Python
 //! and text for the docs.
 
-use super::field::Row;
+use super::field::FieldRow;
 
 /// The allowed values.
 #[cfg_attr(not(test), expect(dead_code, reason = "`generated` uses the usual words"))]
 #[derive(Clone, Copy)]
-pub(super) enum Shape {
+pub(super) enum ValueShape {
     /// True or false.
     Switch,
     /// A text of at least this many characters.
@@ -26,17 +26,17 @@ pub(super) enum Shape {
     Integer {
         least: u64,
     },
-    List(&'static Shape),
+    List(&'static ValueShape),
     /// An object with such values by name.
-    ByName(&'static Shape),
+    ByName(&'static ValueShape),
     /// An object of fields.
     Object(&'static Object),
-    Either(&'static [Shape]),
+    Either(&'static [ValueShape]),
 }
 
-impl Shape {
+impl ValueShape {
     /// Any text.
-    pub(super) const TEXT: Shape = Shape::Text { least: 0 };
+    pub(super) const TEXT: ValueShape = ValueShape::Text { least: 0 };
 }
 
 /// An object with its own fields, which has a name as a type.
@@ -44,7 +44,7 @@ impl Shape {
 pub(super) struct Object {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    pub(super) rows: &'static [Row],
+    pub(super) rows: &'static [FieldRow],
     /// Whether fields that are not listed are allowed.
     pub(super) is_open: bool,
 }

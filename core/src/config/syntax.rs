@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::server::fields_with_references;
-use super::shape::Shape;
+use super::shape::ValueShape;
 use crate::variable_name::name_length;
 
 #[cfg(test)]
@@ -19,74 +19,62 @@ mod tests;
 const DEEPEST: usize = 16;
 const FOLDERS: &[&str] = &["workspaceFolder", "workspaceFolderBasename", "userHome"];
 
-/// The references that a product supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Syntax(u32);
+bitflags::bitflags! {
+    /// The references that a product supports.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) struct Syntax: u32 {
+        /// `${NAME}`
+        const BRACES = 1 << 0;
+        /// `${NAME}`, which is an error if the variable is not set.
+        const STRICT_BRACES = 1 << 1;
+        /// `${NAME:-default}`
+        const DEFAULTS = 1 << 2;
+        /// `${NAME:?message}`
+        const MESSAGES = 1 << 3;
+        /// `${env:NAME}`
+        const ENV = 1 << 4;
+        /// `${workspaceFolder}` and its relatives.
+        const WORKSPACE = 1 << 5;
+        /// `${file:path}`
+        const FILES = 1 << 6;
+        /// `${input:id}`
+        const INPUTS = 1 << 7;
+        /// `$NAME`
+        const DOLLAR = 1 << 8;
+        /// `%NAME%`
+        const PERCENT = 1 << 9;
+        /// `{env:NAME}`
+        const CURLY_ENV = 1 << 10;
+        /// `{file:path}`
+        const CURLY_FILE = 1 << 11;
+        /// `${{ secrets.NAME }}`
+        const SECRETS = 1 << 12;
+        /// `!command` as the whole value of a variable or header.
+        const COMMANDS = 1 << 13;
+        /// `$(command)`, which we do not run.
+        const SUBSTITUTION = 1 << 14;
+        /// References are allowed in headers only; everything else is literal.
+        const HEADERS_ONLY = 1 << 15;
+        /// The text is in our syntax already: what is not a reference stays unchanged.
+        const CANONICAL = 1 << 16;
+    }
+}
 
 impl Syntax {
     /// Every text is literal.
-    pub(crate) const LITERAL: Syntax = Syntax(0);
-    /// `${NAME}`
-    pub(crate) const BRACES: Syntax = Syntax(1);
-    /// `${NAME}`, which is an error if the variable is not set.
-    pub(crate) const STRICT_BRACES: Syntax = Syntax(1 << 1);
-    /// `${NAME:-default}`
-    pub(crate) const DEFAULTS: Syntax = Syntax(1 << 2);
-    /// `${NAME:?message}`
-    pub(crate) const MESSAGES: Syntax = Syntax(1 << 3);
-    /// `${env:NAME}`
-    pub(crate) const ENV: Syntax = Syntax(1 << 4);
-    /// `${workspaceFolder}` and its relatives.
-    pub(crate) const WORKSPACE: Syntax = Syntax(1 << 5);
-    /// `${file:path}`
-    pub(crate) const FILES: Syntax = Syntax(1 << 6);
-    /// `${input:id}`
-    pub(crate) const INPUTS: Syntax = Syntax(1 << 7);
-    /// `$NAME`
-    pub(crate) const DOLLAR: Syntax = Syntax(1 << 8);
-    /// `%NAME%`
-    pub(crate) const PERCENT: Syntax = Syntax(1 << 9);
-    /// `{env:NAME}`
-    pub(crate) const CURLY_ENV: Syntax = Syntax(1 << 10);
-    /// `{file:path}`
-    pub(crate) const CURLY_FILE: Syntax = Syntax(1 << 11);
-    /// `${{ secrets.NAME }}`
-    pub(crate) const SECRETS: Syntax = Syntax(1 << 12);
-    /// `!command` as the whole value of a variable or header.
-    pub(crate) const COMMANDS: Syntax = Syntax(1 << 13);
-    /// `$(command)`, which we do not run.
-    pub(crate) const SUBSTITUTION: Syntax = Syntax(1 << 14);
-    /// References are allowed in headers only; everything else is literal.
-    pub(crate) const HEADERS_ONLY: Syntax = Syntax(1 << 15);
-    /// The text is in our syntax already: what is not a reference stays unchanged.
-    const CANONICAL: Syntax = Syntax(1 << 16);
+    pub(crate) const LITERAL: Syntax = Syntax::empty();
 
     /// The syntax of our own documents.
     pub(crate) const OURS: Syntax = Syntax::CANONICAL
-        .and(Syntax::BRACES)
-        .and(Syntax::DEFAULTS)
-        .and(Syntax::MESSAGES)
-        .and(Syntax::ENV)
-        .and(Syntax::WORKSPACE)
-        .and(Syntax::FILES)
-        .and(Syntax::INPUTS)
-        .and(Syntax::CURLY_ENV)
-        .and(Syntax::COMMANDS);
-
-    /// All syntaxes, for an unknown product.
-    #[cfg(any(test, fuzzing))]
-    pub(crate) fn of_bits(bits: u32) -> Syntax {
-        Syntax(bits)
-    }
-
-    /// Both.
-    pub(crate) const fn and(self, other: Syntax) -> Syntax {
-        Syntax(self.0 | other.0)
-    }
-
-    const fn has(self, part: Syntax) -> bool {
-        self.0 & part.0 != 0
-    }
+        .union(Syntax::BRACES)
+        .union(Syntax::DEFAULTS)
+        .union(Syntax::MESSAGES)
+        .union(Syntax::ENV)
+        .union(Syntax::WORKSPACE)
+        .union(Syntax::FILES)
+        .union(Syntax::INPUTS)
+        .union(Syntax::CURLY_ENV)
+        .union(Syntax::COMMANDS);
 }
 
 /// A text in our syntax.
@@ -101,8 +89,8 @@ pub(crate) struct Translated<'t> {
 pub(crate) fn translate(text: &str, syntax: Syntax) -> Translated<'_> {
     let marks = [
         (true, b'$'),
-        (syntax.has(Syntax::CURLY_ENV.and(Syntax::CURLY_FILE)), b'{'),
-        (syntax.has(Syntax::PERCENT), b'%'),
+        (syntax.intersects(Syntax::CURLY_ENV.union(Syntax::CURLY_FILE)), b'{'),
+        (syntax.contains(Syntax::PERCENT), b'%'),
     ];
     if !marks
         .iter()
@@ -111,7 +99,7 @@ pub(crate) fn translate(text: &str, syntax: Syntax) -> Translated<'_> {
         return Translated { text: Cow::Borrowed(text), not_run: false };
     }
     let out = String::with_capacity(text.len() + 8);
-    let braces = Braces::of(text);
+    let braces = Braces::find(text);
     let mut walk = Walk { text, syntax, braces, out, not_run: false, unclosed: false };
     walk.span(0, text.len(), 0);
     Translated { text: Cow::Owned(walk.out), not_run: walk.not_run }
@@ -120,10 +108,10 @@ pub(crate) fn translate(text: &str, syntax: Syntax) -> Translated<'_> {
 /// Translates the value of a variable or header to ours.
 pub(crate) fn translate_value(text: &str, syntax: Syntax) -> Translated<'_> {
     // The shell interprets the command.
-    if text.starts_with('!') && syntax.has(Syntax::COMMANDS) {
+    if text.starts_with('!') && syntax.contains(Syntax::COMMANDS) {
         return Translated { text: Cow::Borrowed(text), not_run: false };
     }
-    if !is_like_a_command(text) || syntax.has(Syntax::CANONICAL) {
+    if !is_like_a_command(text) || syntax.contains(Syntax::CANONICAL) {
         return translate(text, syntax);
     }
     let literal = translate(text, syntax);
@@ -144,7 +132,7 @@ pub(crate) fn translate_definition(
     definition: &mut Map<String, Value>,
     syntax: Syntax,
 ) -> Vec<&'static str> {
-    let elsewhere = if syntax.has(Syntax::HEADERS_ONLY) { Syntax::LITERAL } else { syntax };
+    let elsewhere = if syntax.contains(Syntax::HEADERS_ONLY) { Syntax::LITERAL } else { syntax };
     let mut not_run = Vec::new();
     for field in fields_with_references() {
         let syntax = if field.name == "headers" { syntax } else { elsewhere };
@@ -155,7 +143,7 @@ pub(crate) fn translate_definition(
             None => continue,
         };
         let mut hit = false;
-        let is_by_name = matches!(field.shape, Shape::ByName(_));
+        let is_by_name = matches!(field.shape, ValueShape::ByName(_));
         let translate = if is_by_name { translate_value } else { translate };
         texts.for_each(|text| hit |= replace(text, syntax, translate));
         not_run.extend(hit.then_some(field.name));
@@ -183,7 +171,7 @@ struct Braces {
 }
 
 impl Braces {
-    fn of(text: &str) -> Self {
+    fn find(text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut braces = Braces { starts: Vec::new(), ends: Vec::new() };
         let mut open = Vec::new();
@@ -251,16 +239,16 @@ impl Walk<'_> {
         if rest.starts_with("${") {
             let taken = self.secret(at, rest).or_else(|| self.braced(at, to, depth));
             return taken.or_else(|| {
-                let literal = if self.syntax.has(Syntax::CANONICAL) { "${" } else { "$${" };
+                let literal = if self.syntax.contains(Syntax::CANONICAL) { "${" } else { "$${" };
                 self.out.push_str(literal);
                 Some(at + 2)
             });
         }
-        if self.syntax.has(Syntax::SUBSTITUTION) && rest.starts_with("$(") {
+        if self.syntax.contains(Syntax::SUBSTITUTION) && rest.starts_with("$(") {
             return self.substitution(at, to);
         }
         let length = name_length(&rest[1..]);
-        if self.syntax.has(Syntax::DOLLAR) && length > 0 {
+        if self.syntax.contains(Syntax::DOLLAR) && length > 0 {
             return Some(self.variable(&rest[1..=length], at + 1 + length));
         }
         None
@@ -290,7 +278,7 @@ impl Walk<'_> {
 
     /// `${{ secrets.NAME }}`
     fn secret(&mut self, at: usize, rest: &str) -> Option<usize> {
-        let inner = rest.strip_prefix("${{").filter(|_| self.syntax.has(Syntax::SECRETS))?;
+        let inner = rest.strip_prefix("${{").filter(|_| self.syntax.contains(Syntax::SECRETS))?;
         let spaces = |text: &str| text.bytes().take_while(|byte| *byte == b' ').count();
         let mut length = spaces(inner);
         let name = inner[length..].strip_prefix("secrets.")?;
@@ -306,7 +294,7 @@ impl Walk<'_> {
     fn braced(&mut self, at: usize, to: usize, depth: usize) -> Option<usize> {
         let end = self.braces.end(at).filter(|&end| end < to && depth < DEEPEST)?;
         let body = &self.text[at + 2..end];
-        let has = |part| self.syntax.has(part);
+        let has = |part| self.syntax.contains(part);
         let folder = has(Syntax::WORKSPACE) && FOLDERS.contains(&body);
         let file = has(Syntax::FILES) && body.len() > 5 && body.starts_with("file:");
         let input = has(Syntax::INPUTS) && body.len() > 6 && body.starts_with("input:");
@@ -347,13 +335,14 @@ impl Walk<'_> {
     fn curly(&mut self, at: usize, to: usize) -> Option<usize> {
         let rest = &self.text[at..to];
         if let Some(named) = rest.strip_prefix("{env:")
-            && self.syntax.has(Syntax::CURLY_ENV)
+            && self.syntax.contains(Syntax::CURLY_ENV)
         {
             let length = name_length(named);
             let closed = length > 0 && named[length..].starts_with('}');
             return closed.then(|| self.variable(&named[..length], at + 5 + length + 1));
         }
-        let path = rest.strip_prefix("{file:").filter(|_| self.syntax.has(Syntax::CURLY_FILE))?;
+        let path =
+            rest.strip_prefix("{file:").filter(|_| self.syntax.contains(Syntax::CURLY_FILE))?;
         let length = path.bytes().take_while(|byte| !matches!(byte, b'{' | b'}' | b'\n')).count();
         if length == 0 || !path[length..].starts_with('}') {
             return None;
@@ -368,7 +357,7 @@ impl Walk<'_> {
         let named = &self.text[at + 1..to];
         let length = name_length(named);
         let closed =
-            self.syntax.has(Syntax::PERCENT) && length > 0 && named[length..].starts_with('%');
+            self.syntax.contains(Syntax::PERCENT) && length > 0 && named[length..].starts_with('%');
         closed.then(|| self.variable(&named[..length], at + 1 + length + 1))
     }
 }

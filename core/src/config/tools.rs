@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::field::{Fallback, Field, FieldGroup, Row};
-use super::reader::Reader;
-use super::shape::{Object, Shape};
+use super::field::{Field, FieldDefault, FieldGroup, FieldRow};
+use super::reader::FieldReader;
+use super::shape::{Object, ValueShape};
 use crate::error::Result;
 
 /// Which tools of a server are offered: globs, where `disabled` wins.
@@ -17,7 +17,7 @@ pub struct ToolFilter {
 }
 
 /// A warning about a glob, if there is one; it is matched as written anyway.
-fn oddity(glob: &str) -> Option<&'static str> {
+fn glob_warning(glob: &str) -> Option<&'static str> {
     if glob.trim().is_empty() {
         Some("is empty and matches no tool")
     } else if glob.contains(['[', ']', '{', '}']) {
@@ -39,8 +39,8 @@ impl ToolFilter {
     }
 
     /// Warnings about the globs of a manager.
-    pub(crate) fn oddities(&self) -> Vec<String> {
-        let odd = self.globs().filter_map(|glob| Some((glob, oddity(glob)?)));
+    pub(crate) fn glob_warnings(&self) -> Vec<String> {
+        let odd = self.globs().filter_map(|glob| Some((glob, glob_warning(glob)?)));
         let odd =
             odd.map(|(glob, what)| format!("The tool filter \"{glob}\" of the manager {what}"));
         let none = self.enables_none().then(|| format!("\"enabled_tools\" {ENABLES_NONE}"));
@@ -48,7 +48,7 @@ impl ToolFilter {
     }
 }
 
-const GLOBS: Shape = Shape::List(&Shape::TEXT);
+const GLOBS: ValueShape = ValueShape::List(&ValueShape::TEXT);
 
 /// The lists of globs, in either spelling, and `tools`, which switches single tools or is a list of globs itself.
 pub(super) struct ToolFields;
@@ -70,16 +70,16 @@ impl FieldGroup for ToolFields {
         Field::new("disabled_tools", GLOBS, "Another spelling of `disabledTools`.").deprecated(),
         Field::new(
             "tools",
-            Shape::Either(&[
-                Shape::ByName(&Shape::Object(&Object {
+            ValueShape::Either(&[
+                ValueShape::ByName(&ValueShape::Object(&Object {
                     name: "ToolSwitch",
                     about: "What is said of one tool of a server.",
-                    rows: &[Row::of(&[Field::new(
+                    rows: &[FieldRow::unclassed(&[Field::new(
                         "enabled",
-                        Shape::Switch,
+                        ValueShape::Switch,
                         "Whether the tool is offered.",
                     )
-                    .or(Fallback::Value(|| true.into()))])],
+                    .or(FieldDefault::Value(|| true.into()))])],
                     is_open: false,
                 })),
                 GLOBS,
@@ -88,7 +88,7 @@ impl FieldGroup for ToolFields {
         ),
     ];
 
-    fn read(reader: &mut Reader<'_>) -> Result<ToolFilter> {
+    fn read(reader: &mut FieldReader<'_>) -> Result<ToolFilter> {
         let mut filter = ToolFilter::default();
         for key in ["enabledTools", "enabled_tools"] {
             if reader.has(key) {
@@ -129,7 +129,7 @@ impl FieldGroup for ToolFields {
             reader.warn_of("enabledTools", ENABLES_NONE);
         }
         for glob in filter.globs() {
-            if let Some(what) = oddity(glob) {
+            if let Some(what) = glob_warning(glob) {
                 reader.warn_of_value("the tool filter", glob, what);
             }
         }

@@ -1,6 +1,6 @@
 //! Declares, reads and writes how a server is reached: a program that is started, or an address that is dialled.
 //! Finding the program and looking up the address is `resolve`'s work.
-//! Invariant: printed, it shows nothing that may be secret.
+//! Invariant: `Debug` shows nothing that may be secret.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::field::{Field, FieldGroup};
-use super::reader::Reader;
-use super::shape::Shape;
+use super::reader::FieldReader;
+use super::shape::ValueShape;
 use crate::error::Result;
 use crate::redact::{self, Secret};
 
 /// How a server is reached. Printed without what may be secret.
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Transport {
+pub enum TransportConfig {
     /// A child process that speaks over its standard input and output.
     Stdio {
         /// The program, looked up on `PATH`.
@@ -47,61 +47,61 @@ pub struct Remote {
     pub url: String,
     /// Headers sent with each request.
     pub headers: IndexMap<String, Secret>,
-    /// What the references in its address and headers may name, before anything else is asked.
+    /// Variables for the references in its address and headers; they win over all others.
     pub env: IndexMap<String, Secret>,
 }
 
-impl Transport {
+impl TransportConfig {
     /// The name used in configs and in status.
     pub fn name(&self) -> &'static str {
         match self {
-            Transport::Stdio { .. } => STDIO,
-            Transport::Http(_) => HTTP,
-            Transport::Sse(_) => SSE,
-            Transport::WebSocket(_) => WEBSOCKET,
+            TransportConfig::Stdio { .. } => STDIO,
+            TransportConfig::Http(_) => HTTP,
+            TransportConfig::Sse(_) => SSE,
+            TransportConfig::WebSocket(_) => WEBSOCKET,
         }
     }
 
     /// Whether a program is started.
-    pub(crate) fn is_stdio(&self) -> bool {
-        matches!(self, Transport::Stdio { .. })
+    pub(crate) fn starts_program(&self) -> bool {
+        matches!(self, TransportConfig::Stdio { .. })
     }
 
     /// Address and headers of a server on the network.
     pub(crate) fn remote(&self) -> Option<&Remote> {
         match self {
-            Transport::Stdio { .. } => None,
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                Some(remote)
-            }
+            TransportConfig::Stdio { .. } => None,
+            TransportConfig::Http(remote)
+            | TransportConfig::Sse(remote)
+            | TransportConfig::WebSocket(remote) => Some(remote),
         }
     }
 
     pub(super) fn remote_mut(&mut self) -> Option<&mut Remote> {
         match self {
-            Transport::Stdio { .. } => None,
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                Some(remote)
-            }
+            TransportConfig::Stdio { .. } => None,
+            TransportConfig::Http(remote)
+            | TransportConfig::Sse(remote)
+            | TransportConfig::WebSocket(remote) => Some(remote),
         }
     }
 
     /// The server's own variables.
     pub(crate) fn env(&self) -> &IndexMap<String, Secret> {
         match self {
-            Transport::Stdio { env, .. } => env,
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                &remote.env
-            }
+            TransportConfig::Stdio { env, .. } => env,
+            TransportConfig::Http(remote)
+            | TransportConfig::Sse(remote)
+            | TransportConfig::WebSocket(remote) => &remote.env,
         }
     }
 
     pub(super) fn env_mut(&mut self) -> &mut IndexMap<String, Secret> {
         match self {
-            Transport::Stdio { env, .. } => env,
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
-                &mut remote.env
-            }
+            TransportConfig::Stdio { env, .. } => env,
+            TransportConfig::Http(remote)
+            | TransportConfig::Sse(remote)
+            | TransportConfig::WebSocket(remote) => &mut remote.env,
         }
     }
 
@@ -114,11 +114,13 @@ impl Transport {
     /// All other texts that may contain references.
     pub(crate) fn plain_texts(&self) -> Vec<&str> {
         match self {
-            Transport::Stdio { command, args, env: _, env_file, cwd } => {
+            TransportConfig::Stdio { command, args, env: _, env_file, cwd } => {
                 let texts = std::iter::once(command).chain(args).chain(env_file).chain(cwd);
                 texts.map(String::as_str).collect()
             }
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+            TransportConfig::Http(remote)
+            | TransportConfig::Sse(remote)
+            | TransportConfig::WebSocket(remote) => {
                 vec![&remote.url]
             }
         }
@@ -149,11 +151,11 @@ const TYPES: &[(&str, &str)] = &[
 pub(super) struct TransportFields;
 
 impl FieldGroup for TransportFields {
-    type Value = Transport;
+    type Value = TransportConfig;
     const FIELDS: &'static [Field] = &[
         Field::new(
             "type",
-            Shape::Spellings {
+            ValueShape::Spellings {
                 usual: &[STDIO, HTTP, SSE, WEBSOCKET],
                 all: || TYPES.iter().map(|(spelling, _)| *spelling).collect(),
             },
@@ -162,22 +164,30 @@ impl FieldGroup for TransportFields {
         ),
         Field::new(
             "command",
-            Shape::Text { least: 1 },
+            ValueShape::Text { least: 1 },
             "The program to start, looked up on `PATH`.",
         ),
-        Field::new("args", Shape::List(&Shape::LooseText), "Its arguments."),
-        Field::new("env", Shape::ByName(&Shape::LooseText), "Variables set for it alone."),
+        Field::new("args", ValueShape::List(&ValueShape::LooseText), "Its arguments."),
+        Field::new(
+            "env",
+            ValueShape::ByName(&ValueShape::LooseText),
+            "Variables set for it alone.",
+        ),
         Field::new(
             "envFile",
-            Shape::TEXT,
+            ValueShape::TEXT,
             "A file of further `NAME=value` lines; `env` wins over it.",
         ),
-        Field::new("cwd", Shape::TEXT, "Its working directory."),
-        Field::new("url", Shape::Text { least: 1 }, "Its address."),
-        Field::new("headers", Shape::ByName(&Shape::LooseText), "Headers sent with each request."),
+        Field::new("cwd", ValueShape::TEXT, "Its working directory."),
+        Field::new("url", ValueShape::Text { least: 1 }, "Its address."),
+        Field::new(
+            "headers",
+            ValueShape::ByName(&ValueShape::LooseText),
+            "Headers sent with each request.",
+        ),
     ];
 
-    fn read(reader: &mut Reader<'_>) -> Result<Transport> {
+    fn read(reader: &mut FieldReader<'_>) -> Result<TransportConfig> {
         if reader.has("command") && reader.has("url") {
             return Err(reader.error(
                 "both \"command\" and \"url\" are set - server should be either stdio (command) OR http/sse (url), not both",
@@ -192,19 +202,19 @@ impl FieldGroup for TransportFields {
             None => HTTP,
         };
         match name {
-            HTTP => Ok(Transport::Http(remote(reader, name, &["http", "https"])?)),
-            SSE => Ok(Transport::Sse(remote(reader, name, &["http", "https"])?)),
-            WEBSOCKET => Ok(Transport::WebSocket(remote(reader, name, &["ws", "wss"])?)),
+            HTTP => Ok(TransportConfig::Http(remote(reader, name, &["http", "https"])?)),
+            SSE => Ok(TransportConfig::Sse(remote(reader, name, &["http", "https"])?)),
+            WEBSOCKET => Ok(TransportConfig::WebSocket(remote(reader, name, &["ws", "wss"])?)),
             _ => stdio(reader),
         }
     }
 
-    fn write(transport: &Transport, object: &mut Map<String, Value>) {
+    fn write(transport: &TransportConfig, object: &mut Map<String, Value>) {
         let mut put = |key: &str, value: Value| {
             object.insert(key.to_owned(), value);
         };
         match transport {
-            Transport::Stdio { command, args, env, env_file, cwd } => {
+            TransportConfig::Stdio { command, args, env, env_file, cwd } => {
                 put("command", command.as_str().into());
                 if !args.is_empty() {
                     put("args", args.as_slice().into());
@@ -214,7 +224,9 @@ impl FieldGroup for TransportFields {
                     path.iter().for_each(|path| put(key, path.as_str().into()));
                 }
             }
-            Transport::Http(remote) | Transport::Sse(remote) | Transport::WebSocket(remote) => {
+            TransportConfig::Http(remote)
+            | TransportConfig::Sse(remote)
+            | TransportConfig::WebSocket(remote) => {
                 if transport.name() != HTTP {
                     put("type", transport.name().into());
                 }
@@ -233,11 +245,11 @@ fn put_secrets(put: &mut impl FnMut(&str, Value), key: &str, secrets: &IndexMap<
     }
 }
 
-fn stdio(reader: &mut Reader<'_>) -> Result<Transport> {
+fn stdio(reader: &mut FieldReader<'_>) -> Result<TransportConfig> {
     let Some(command) = reader.string("command")?.filter(|command| !command.is_empty()) else {
         return Err(reader.error("stdio server requires \"command\" field"));
     };
-    Ok(Transport::Stdio {
+    Ok(TransportConfig::Stdio {
         command,
         args: reader.strings("args")?,
         env: reader.secrets("env")?,
@@ -246,7 +258,7 @@ fn stdio(reader: &mut Reader<'_>) -> Result<Transport> {
     })
 }
 
-fn remote(reader: &mut Reader<'_>, kind: &str, schemes: &[&str]) -> Result<Remote> {
+fn remote(reader: &mut FieldReader<'_>, kind: &str, schemes: &[&str]) -> Result<Remote> {
     let Some(url) = reader.string("url")?.filter(|url| !url.is_empty()) else {
         return Err(reader.error(&format!("{kind} server requires \"url\" field")));
     };
@@ -260,10 +272,10 @@ fn remote(reader: &mut Reader<'_>, kind: &str, schemes: &[&str]) -> Result<Remot
     Ok(Remote { url, headers: reader.secrets("headers")?, env: reader.secrets("env")? })
 }
 
-impl fmt::Debug for Transport {
+impl fmt::Debug for TransportConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Transport::Stdio { command, args, env, env_file, cwd } => f
+            TransportConfig::Stdio { command, args, env, env_file, cwd } => f
                 .debug_struct("Stdio")
                 .field("command", &redact::text(command))
                 .field("args", &redact::args(args))
@@ -271,9 +283,9 @@ impl fmt::Debug for Transport {
                 .field("env_file", env_file)
                 .field("cwd", cwd)
                 .finish(),
-            Transport::Http(remote) => f.debug_tuple("Http").field(remote).finish(),
-            Transport::Sse(remote) => f.debug_tuple("Sse").field(remote).finish(),
-            Transport::WebSocket(remote) => f.debug_tuple("WebSocket").field(remote).finish(),
+            TransportConfig::Http(remote) => f.debug_tuple("Http").field(remote).finish(),
+            TransportConfig::Sse(remote) => f.debug_tuple("Sse").field(remote).finish(),
+            TransportConfig::WebSocket(remote) => f.debug_tuple("WebSocket").field(remote).finish(),
         }
     }
 }

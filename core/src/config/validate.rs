@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::ServerConfig;
 use super::field::fields_of;
-use super::reader::Reader;
+use super::reader::FieldReader;
+use super::{ServerConfig, TransportConfig};
 use crate::error::{Error, ErrorKind, Result};
 
 pub(super) const NAME_LIMIT: usize = 100;
@@ -35,13 +35,29 @@ pub(super) fn server(
         let problem = format!("Server \"{name}\": the definition must be an object");
         return Err(Error::new(ErrorKind::ConfigInvalid, problem).with_server(name));
     };
-    let mut reader = Reader::new(name, object, warnings);
+    let mut reader = FieldReader::new(name, object, warnings);
     for field in fields_of(ServerConfig::ROWS).filter(|field| field.is_planned) {
         reader.warn_of_no_effect(field.name);
     }
     let config = ServerConfig::read(&mut reader)?;
+    if config.tls.is_some()
+        && let Some(without) = transport_without_tls(&config.transport)
+    {
+        reader.warn_of("tls", &format!("has no effect on {without}"));
+    }
     reader.finish();
     Ok(config)
+}
+
+/// What TLS settings have no effect on, as far as it is visible in the definition.
+fn transport_without_tls(transport: &TransportConfig) -> Option<&'static str> {
+    let Some(remote) = transport.remote() else { return Some("a program") };
+    let scheme = remote.url.split_once("://")?.0.to_ascii_lowercase();
+    match scheme.as_str() {
+        "http" => Some("an http:// address"),
+        "ws" => Some("a ws:// address"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::config::field::Field;
     use crate::config::server::field_names;
-    use crate::config::shape::Shape;
+    use crate::config::shape::ValueShape;
 
     fn read(definition: &Value) -> (ServerConfig, bool) {
         let config = Config::from_value(json!({"mcpServers": {"n": definition}})).unwrap();
@@ -143,33 +143,33 @@ mod tests {
     }
 
     /// A value of the shape. Wrong ones are only among switches, numbers and words, where they are warnings.
-    fn any_value(rng: &mut Rng, shape: &Shape) -> Value {
+    fn any_value(rng: &mut Rng, shape: &ValueShape) -> Value {
         match shape {
-            Shape::Switch => one_of(rng, &[json!(true), json!(false), json!("x")]),
-            Shape::Text { least: 0 } => any_text(rng).into(),
-            Shape::Text { .. } => format!("x{}", any_text(rng)).into(),
-            Shape::LooseText => {
+            ValueShape::Switch => one_of(rng, &[json!(true), json!(false), json!("x")]),
+            ValueShape::Text { least: 0 } => any_text(rng).into(),
+            ValueShape::Text { .. } => format!("x{}", any_text(rng)).into(),
+            ValueShape::LooseText => {
                 let text = any_text(rng).into();
                 one_of(rng, &[text, json!(80), json!(true)])
             }
-            Shape::Words(words) | Shape::Spellings { usual: words, .. } => {
+            ValueShape::Words(words) | ValueShape::Spellings { usual: words, .. } => {
                 words.get(rng.usize(0..=words.len())).map_or(json!(1), |word| json!(word))
             }
-            Shape::Integer { least } => {
+            ValueShape::Integer { least } => {
                 let below = least.saturating_sub(1);
                 let numbers = [below, *least, 7, 30_000, 1 << 20, u64::MAX].map(Value::from);
                 one_of(rng, &[&numbers[..], &[json!(-1), json!("x"), json!(null)]].concat())
             }
-            Shape::List(item) => (0..rng.usize(0..4)).map(|_| any_value(rng, item)).collect(),
-            Shape::ByName(value) => {
+            ValueShape::List(item) => (0..rng.usize(0..4)).map(|_| any_value(rng, item)).collect(),
+            ValueShape::ByName(value) => {
                 (0..rng.usize(0..4)).map(|_| (any_text(rng), any_value(rng, value))).collect()
             }
-            Shape::Object(object) => {
+            ValueShape::Object(object) => {
                 let fields: Vec<_> =
                     fields_of(object.rows).filter(|it| it.is_required || rng.bool()).collect();
                 fields.iter().map(|it| (it.name, any_value(rng, &it.shape))).collect()
             }
-            Shape::Either(shapes) => {
+            ValueShape::Either(shapes) => {
                 let shape = one_of(rng, shapes);
                 any_value(rng, &shape)
             }

@@ -5,13 +5,14 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
 use super::dial::dial;
-use super::link::{Attempt, Link, LinkEvent, PendingStore, Work, finished};
-use super::phase::{Dialed, DownCause, Effect, Event, Phase};
+use super::link::{Attempt, Link, LinkEvent, PendingStore, finished};
+use super::phase::{Dialed, DownCause, Phase, PhaseEffect, PhaseEvent};
 use super::starts::StartRequest;
-use super::{Live, Shared};
+use super::{ConnectionShared, Live};
 use crate::completion::Completion;
 use crate::config::ServerConfig;
 use crate::error::{Error, Result};
@@ -26,7 +27,7 @@ mod ending;
 mod publish;
 mod tools;
 
-use publish::Change;
+use publish::EmittedChange;
 
 pub(super) enum Command {
     Connect(oneshot::Sender<Result<()>>),
@@ -42,8 +43,8 @@ pub(super) enum Command {
 struct PhaseTimer {
     /// By the clock.
     due: Duration,
-    event: Event,
-    alarm: Work<()>,
+    event: PhaseEvent,
+    alarm: BoxFuture<'static, ()>,
 }
 
 pub(super) struct Actor {
@@ -72,14 +73,14 @@ pub(super) struct Actor {
     ending: Completion,
     /// Why it is not up, in the phases that have a reason.
     error: Option<Error>,
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionShared>,
 }
 
 impl Actor {
     pub(super) fn new(
         config: ServerConfig,
         commands: mpsc::UnboundedReceiver<Command>,
-        shared: Arc<Shared>,
+        shared: Arc<ConnectionShared>,
     ) -> Self {
         let (news_sender, news) = mpsc::unbounded_channel();
         Actor {
@@ -111,13 +112,13 @@ impl Actor {
                     Some(command) => self.handle_command(command),
                     None => break,
                 },
-                dialed = finished(self.attempt.as_mut().map(|attempt| &mut attempt.dial)) => self.dialed(dialed),
+                dialed = finished(self.attempt.as_mut().map(|attempt| &mut attempt.dial)) => self.on_dialed(dialed),
                 Some((generation, news)) = self.news.recv() => self.on_session_event(generation, news),
-                () = finished(self.timer.as_mut().map(|timer| &mut timer.alarm)) => self.timer_due(),
-                event = next_of(self.link.as_mut()) => self.on_link_event(event),
+                () = finished(self.timer.as_mut().map(|timer| &mut timer.alarm)) => self.on_timer(),
+                event = next_link_event(self.link.as_mut()) => self.on_link_event(event),
             }
         }
-        self.apply_event(Event::Close, None);
+        self.apply_event(PhaseEvent::Close, None);
         self.ending.await;
     }
 
@@ -125,7 +126,7 @@ impl Actor {
         match command {
             Command::Connect(asker) => {
                 self.connecting.push(asker);
-                self.apply_event(Event::Start, None);
+                self.apply_event(PhaseEvent::Start, None);
                 self.promote();
                 if !matches!(self.phase, Phase::Dialing { .. }) {
                     self.answer_waiters();
@@ -137,7 +138,7 @@ impl Actor {
                 self.answer_waiters();
             }
             Command::Wake => {
-                self.apply_event(Event::Wake, None);
+                self.apply_event(PhaseEvent::Wake, None);
                 self.promote();
             }
             Command::Adopt(tools, asker) => {
@@ -149,7 +150,7 @@ impl Actor {
             Command::Redefine(config) => self.redefine(*config),
             Command::Store(store) => self.store_in(store),
             Command::Disconnect(asker) => {
-                self.apply_event(Event::Stop, None);
+                self.apply_event(PhaseEvent::Stop, None);
                 let ending = self.ending.clone();
                 runtime::spawn(async move {
                     ending.await;
@@ -173,7 +174,7 @@ impl Actor {
     fn redefine(&mut self, config: ServerConfig) {
         let other_server = !self.config.identity_differences(&config).is_empty();
         let settings = self.config.setting_differences(&config);
-        let Shared { subscribers, server, .. } = &*self.shared;
+        let ConnectionShared { subscribers, server, .. } = &*self.shared;
         if !settings.is_empty() && subscribers.len() > 1 {
             let line = format!("one of its managers changed {} for all", settings.join(", "));
             subscribers.log(Severity::Warning, server, &line);
@@ -188,8 +189,8 @@ impl Actor {
         }
         if other_server {
             self.tools = Tools::default();
-            self.publish(Change::Tools);
-            self.apply_event(Event::Replaced, None);
+            self.publish(EmittedChange::Tools);
+            self.apply_event(PhaseEvent::Replaced, None);
         } else if let (Phase::Ready { generation, .. }, Some(link)) = (self.phase, &mut self.link) {
             link.watch_over(generation, &self.config, &self.shared);
         }
@@ -206,15 +207,18 @@ impl Actor {
         }
         match news {
             SessionEvent::Lost(_, Loss::Doubtful) | SessionEvent::Silent => {
-                self.apply_event(Event::Suspect { generation }, None);
+                self.apply_event(PhaseEvent::Suspect { generation }, None);
             }
             SessionEvent::Lost(error, Loss::Expired) => {
                 let served = self.has_served();
-                self.lose(Event::Expired { generation, served }, error);
+                self.lose(PhaseEvent::Expired { generation, served }, error);
             }
             SessionEvent::Lost(error, Loss::Gone) => {
-                let cause = DownCause::of(error.kind());
-                self.lose(Event::Lost { generation, reason: Reason::TransportExit, cause }, error);
+                let cause = DownCause::from_error_kind(error.kind());
+                self.lose(
+                    PhaseEvent::Lost { generation, reason: Reason::TransportExit, cause },
+                    error,
+                );
             }
             SessionEvent::ToolsChanged => {
                 if let Some(link) = &mut self.link {
@@ -224,7 +228,7 @@ impl Actor {
         }
     }
 
-    fn dialed(&mut self, dialed: Result<(Live, Tools)>) {
+    fn on_dialed(&mut self, dialed: Result<(Live, Tools)>) {
         let generation = self.generation;
         let attempt = self.attempt.as_mut();
         let early_news = attempt.map(|attempt| std::mem::take(&mut attempt.early_news));
@@ -238,14 +242,14 @@ impl Actor {
                 self.link = Some(link);
                 self.tools = tools;
                 self.store_soon();
-                self.apply_event(Event::Dialed { generation, outcome: Dialed::Up }, None);
+                self.apply_event(PhaseEvent::Dialed { generation, outcome: Dialed::Up }, None);
             }
             Err(error) => {
                 if let Some(attempt) = &self.attempt {
                     attempt.session.report_auth_required(&error);
                 }
-                let outcome = Dialed::failed(&error);
-                self.apply_event(Event::Dialed { generation, outcome }, Some(error));
+                let outcome = Dialed::from_error(&error);
+                self.apply_event(PhaseEvent::Dialed { generation, outcome }, Some(error));
             }
         }
         for news in early_news.into_iter().flatten() {
@@ -257,11 +261,11 @@ impl Actor {
         let generation = self.generation;
         match event {
             LinkEvent::Probed(Ok(())) => {
-                self.apply_event(Event::Probed { generation, alive: true }, None);
+                self.apply_event(PhaseEvent::Probed { generation, alive: true }, None);
             }
             LinkEvent::Probed(Err(error)) => {
                 let error = error.with_server(&self.shared.server);
-                self.lose(Event::Probed { generation, alive: false }, error);
+                self.lose(PhaseEvent::Probed { generation, alive: false }, error);
             }
             LinkEvent::Watched(event, Some(error)) => {
                 self.lose(event, error.with_server(&self.shared.server));
@@ -272,15 +276,15 @@ impl Actor {
                     link.begin_refresh(&self.config, &self.shared);
                 }
             }
-            LinkEvent::Refreshed(tools) => self.refreshed(tools),
+            LinkEvent::Refreshed(tools) => self.on_refreshed(tools),
             LinkEvent::StoreDue => self.store_now(),
         }
     }
 
-    fn timer_due(&mut self) {
+    fn on_timer(&mut self) {
         match self.timer.take().map(|timer| timer.event) {
-            Some(Event::Held { generation }) if self.has_served() => {
-                self.apply_event(Event::Stable { generation }, None);
+            Some(PhaseEvent::Held { generation }) if self.has_served() => {
+                self.apply_event(PhaseEvent::Stable { generation }, None);
             }
             Some(event) => self.apply_event(event, None),
             None => {}
@@ -292,17 +296,17 @@ impl Actor {
     }
 
     /// Loses the link by this event. A call answered since the timer fired may have made it stable.
-    fn lose(&mut self, event: Event, error: Error) {
+    fn lose(&mut self, event: PhaseEvent, error: Error) {
         if let Phase::Ready { generation, held: true, .. } = self.phase
             && self.has_served()
         {
-            self.apply_event(Event::Stable { generation }, None);
+            self.apply_event(PhaseEvent::Stable { generation }, None);
         }
         self.apply_event(event, Some(error));
     }
 
     /// Applies an event and its error: asks the phase machine, carries out the effects, publishes.
-    fn apply_event(&mut self, event: Event, error: Option<Error>) {
+    fn apply_event(&mut self, event: PhaseEvent, error: Option<Error>) {
         let before = self.phase;
         let (phase, effects) = self.phase.on(event, &self.config.restart, self.generation);
         self.phase = phase;
@@ -313,14 +317,14 @@ impl Actor {
         };
         for effect in effects {
             match effect {
-                Effect::Dial { generation } => self.start_attempt(generation),
-                Effect::Probe { .. } => {
+                PhaseEffect::Dial { generation } => self.start_attempt(generation),
+                PhaseEffect::Probe { .. } => {
                     if let Some(link) = &mut self.link {
                         link.begin_probe(&self.config, &self.shared);
                     }
                 }
-                Effect::LetGo => self.let_go(),
-                Effect::HangUp => self.hang_up(),
+                PhaseEffect::LetGo => self.let_go(),
+                PhaseEffect::HangUp => self.hang_up(),
             }
         }
         if before == phase {
@@ -335,8 +339,8 @@ impl Actor {
         self.set_timer(before);
         self.log_change(before);
         // A reset of the restart ladder shows in the status; it is not an event.
-        let reset_only = matches!(event, Event::Held { .. } | Event::Stable { .. });
-        self.publish(if reset_only { Change::Tools } else { Change::Status });
+        let reset_only = matches!(event, PhaseEvent::Held { .. } | PhaseEvent::Stable { .. });
+        self.publish(if reset_only { EmittedChange::Tools } else { EmittedChange::Status });
         self.answer_waiters();
     }
 
@@ -355,7 +359,7 @@ impl Actor {
         let start_request = StartRequest::new(is_first || self.is_awaited());
         let (config, of, request) = (self.config.clone(), session.clone(), start_request.clone());
         let (last, pins) = (self.ending.clone(), self.load_pins());
-        let dial: Work<_> = Box::pin(async move {
+        let dial: BoxFuture<'static, _> = Box::pin(async move {
             // The previous process of this name must end before the next one starts.
             last.await;
             let dialed = dial(shared, config, of, request).await;
@@ -385,7 +389,7 @@ impl Actor {
 }
 
 /// The next event of the link's work; pending forever without a link.
-async fn next_of(link: Option<&mut Link>) -> LinkEvent {
+async fn next_link_event(link: Option<&mut Link>) -> LinkEvent {
     match link {
         Some(link) => link.next().await,
         None => std::future::pending().await,

@@ -10,13 +10,13 @@ use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
 use super::starts::{StartPermit, StartRequest};
-use super::{Live, Shared, WarningTopic};
+use super::{ConnectionShared, Live, WarningTopic};
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result, Stage};
 use crate::resolve::{Resolved, resolve};
 use crate::runtime;
-use crate::session::{Session, initialize, list_tools};
+use crate::session::{Session, connect_error, initialize, list_tools};
 use crate::sync::lock;
 use crate::time::now_ms;
 use crate::tool::Tools;
@@ -24,12 +24,14 @@ use crate::wire::{Wire, was_stopped};
 
 /// How many times one attempt gets back the time in which this process was suspended.
 const STOPS: u32 = 3;
+/// How many turns the stderr reader gets before a failure is reported.
+const STDERR_TURNS: usize = 3;
 
 /// The current stage of an attempt, for its error.
 type CurrentStage = Mutex<Stage>;
 
 pub(super) async fn dial(
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionShared>,
     config: ServerConfig,
     session: Arc<Session>,
     request: Arc<StartRequest>,
@@ -80,23 +82,16 @@ pub(super) async fn dial(
     if let Some(Ok(connected)) = outcome {
         return Ok(connected);
     }
-    let_stderr_be_read().await;
+    // What the server wrote to stderr before the failure is in the pipe by now.
+    runtime::yield_turns(STDERR_TURNS).await;
     Err(match outcome {
         Some(Err(error)) => failed(error),
         _ => late(),
     })
 }
 
-/// Lets the stderr reader run: what the server wrote before the failure is in the pipe by now. A task that yields runs
-/// again after the runtime has polled for readable descriptors.
-async fn let_stderr_be_read() {
-    for _ in 0..3 {
-        tokio::task::yield_now().await;
-    }
-}
-
 async fn attempt(
-    shared: &Shared,
+    shared: &ConnectionShared,
     config: &ServerConfig,
     session: &Arc<Session>,
     stage: &CurrentStage,
@@ -104,7 +99,7 @@ async fn attempt(
     permit: Option<StartPermit>,
 ) -> Result<(Live, Tools)> {
     *lock(stage) = Wire::opening_stage(&resolved);
-    let wire = Wire::open(resolved, &config.limits)?;
+    let wire = Wire::open(resolved, &config.limits).await.map_err(connect_error)?;
     if let (Some(permit), Some(pid)) = (&permit, wire.pid()) {
         permit.started(pid);
     }
@@ -123,7 +118,11 @@ async fn attempt(
 }
 
 /// Reads a tool list and reports warnings about it.
-pub(super) async fn read_tools(shared: &Shared, listed: Vec<Bytes>, session: &Session) -> Tools {
+pub(super) async fn read_tools(
+    shared: &ConnectionShared,
+    listed: Vec<Bytes>,
+    session: &Session,
+) -> Tools {
     let (server, mask, limits) = (shared.server.clone(), session.mask(), session.limits());
     let bytes = listed.iter().map(Bytes::len).sum();
     let read = move || Tools::read_within(&server, listed, &mask, &limits);

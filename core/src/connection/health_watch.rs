@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use super::phase::{DownCause, Event};
-use super::{Live, Shared};
+use super::phase::{DownCause, PhaseEvent};
+use super::{ConnectionShared, Live};
 use crate::clock::Clock;
 use crate::config::{HealthProbe, ServerConfig};
 use crate::error::{Error, ErrorKind, Result};
@@ -30,11 +30,14 @@ pub(super) fn probe(
     let (first, second) = (clock.now() + SIGN_OF_LIFE, clock.now() + 2 * SIGN_OF_LIFE);
     async move {
         match how {
-            HealthProbe::Ping => until(&clock, first, &session, session.ping()).await,
-            HealthProbe::ListTools => until(&clock, first, &session, session.ask_for_tools()).await,
-            HealthProbe::Auto => match until(&clock, first, &session, session.ping()).await {
+            HealthProbe::Ping => answer_before(&clock, first, &session, session.ping()).await,
+            HealthProbe::ListTools => {
+                answer_before(&clock, first, &session, session.ask_for_tools()).await
+            }
+            HealthProbe::Auto => match answer_before(&clock, first, &session, session.ping()).await
+            {
                 Ok(()) => Ok(()),
-                Err(_) => until(&clock, second, &session, session.ask_for_tools()).await,
+                Err(_) => answer_before(&clock, second, &session, session.ask_for_tools()).await,
             },
         }
     }
@@ -45,28 +48,28 @@ pub(super) fn watch_over(
     live: Arc<Live>,
     generation: u64,
     config: &ServerConfig,
-    shared: Arc<Shared>,
-) -> impl Future<Output = (Event, Option<Error>)> + Send + use<> {
+    shared: Arc<ConnectionShared>,
+) -> impl Future<Output = (PhaseEvent, Option<Error>)> + Send + use<> {
     shared.touch();
     let (began, limit, every) = (shared.clock.now(), config.idle_shutdown, config.ping_interval);
     async move {
         tokio::select! {
-            () = idle(&live.session, limit, &shared) => (Event::Idled { generation }, None),
-            error = unresponsive(&live.session, every, began, &shared.clock) => {
-                let cause = DownCause::of(error.kind());
-                (Event::Lost { generation, reason: Reason::ProbeFailure, cause }, Some(error))
+            () = until_idle(&live.session, limit, &shared) => (PhaseEvent::Idled { generation }, None),
+            error = until_unresponsive(&live.session, every, began, &shared.clock) => {
+                let cause = DownCause::from_error_kind(error.kind());
+                (PhaseEvent::Lost { generation, reason: Reason::ProbeFailure, cause }, Some(error))
             }
         }
     }
 }
 
 /// Ends when there was no call for the limit; from then on the session refuses calls.
-async fn idle(session: &Session, limit: Option<Duration>, shared: &Shared) {
+async fn until_idle(session: &Session, limit: Option<Duration>, shared: &ConnectionShared) {
     let Some(limit) = limit else { return std::future::pending().await };
     loop {
-        let due = shared.called() + limit;
+        let due = shared.last_call_at() + limit;
         shared.clock.sleep_until(due).await;
-        if shared.clock.now() < shared.called() + limit {
+        if shared.clock.now() < shared.last_call_at() + limit {
             continue;
         }
         if session.retire_if_quiet() {
@@ -77,7 +80,7 @@ async fn idle(session: &Session, limit: Option<Duration>, shared: &Shared) {
 }
 
 /// Ends when the server has missed two consecutive pings.
-async fn unresponsive(
+async fn until_unresponsive(
     session: &Session,
     every: Option<Duration>,
     began: Duration,
@@ -89,7 +92,7 @@ async fn unresponsive(
     loop {
         clock.sleep_until(due).await;
         due = clock.now() + every;
-        match until(clock, clock.now() + SIGN_OF_LIFE, session, session.ping()).await {
+        match answer_before(clock, clock.now() + SIGN_OF_LIFE, session, session.ping()).await {
             Ok(()) => missed = 0,
             Err(error) => {
                 missed += 1;
@@ -101,7 +104,7 @@ async fn unresponsive(
     }
 }
 
-async fn until(
+async fn answer_before(
     clock: &Clock,
     at: Duration,
     session: &Session,

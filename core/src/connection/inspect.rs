@@ -1,7 +1,7 @@
 //! Scans what a server says of itself and of its tools for instructions to a model: once per change, off the runtime.
 //! Every manager that holds the connection gets the suspicions, including one that joins later.
 
-use super::Shared;
+use super::ConnectionShared;
 use crate::redact::Mask;
 use crate::scan::{Signal, scan, summary};
 use crate::subscribers::Suspicion;
@@ -11,7 +11,7 @@ use crate::tool::Tools;
 /// How many are reported, so that one server cannot flood the log. Each tool keeps its own signals.
 const MOST: usize = 32;
 
-impl Shared {
+impl ConnectionShared {
     /// Scans everything. Blocks.
     pub(super) fn inspect(&self, tools: &Tools, instructions: Option<&str>, mask: &Mask) {
         let masked = |signals: &[Signal]| signals.iter().map(|it| it.masked(mask)).collect();

@@ -1,18 +1,17 @@
 //! Owns what belongs to one attempt, or to one link that is up: its session and its background work.
 //! Invariant: dropping it drops its work, so nothing outlives it.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::dial::read_tools;
 use super::health_watch::{probe, watch_over};
-use super::phase::Event;
+use super::phase::PhaseEvent;
 use super::starts::StartRequest;
-use super::{Live, Shared};
+use super::{ConnectionShared, Live};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{Session, SessionEvent, list_tools};
@@ -22,13 +21,11 @@ use crate::tool::Tools;
 /// Tool list changes within this time after a refresh are fetched together.
 const COALESCE: Duration = Duration::from_millis(300);
 
-pub(super) type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
 /// An attempt in progress.
 pub(super) struct Attempt {
     pub(super) session: Arc<Session>,
     pub(super) start_request: Arc<StartRequest>,
-    pub(super) dial: Work<Result<(Live, Tools)>>,
+    pub(super) dial: BoxFuture<'static, Result<(Live, Tools)>>,
     /// Session events from before the end of the attempt.
     pub(super) early_news: Vec<SessionEvent>,
 }
@@ -38,8 +35,8 @@ pub(super) struct Link {
     pub(super) live: Arc<Live>,
     /// When it came up, by the clock.
     pub(super) up_at: Duration,
-    probe: Option<Work<Result<()>>>,
-    health_watch: Option<Work<(Event, Option<Error>)>>,
+    probe: Option<BoxFuture<'static, Result<()>>>,
+    health_watch: Option<BoxFuture<'static, (PhaseEvent, Option<Error>)>>,
     refresh: Refresh,
     pub(super) store: Option<PendingStore>,
 }
@@ -48,7 +45,7 @@ pub(super) struct Link {
 #[derive(Default)]
 struct Refresh {
     due: Option<Instant>,
-    work: Option<Work<Result<Tools>>>,
+    work: Option<BoxFuture<'static, Result<Tools>>>,
     began: Option<Instant>,
 }
 
@@ -61,7 +58,7 @@ pub(super) struct PendingStore {
 /// The outcome of a link's work.
 pub(super) enum LinkEvent {
     Probed(Result<()>),
-    Watched(Event, Option<Error>),
+    Watched(PhaseEvent, Option<Error>),
     RefreshDue,
     Refreshed(Result<Tools>),
     StoreDue,
@@ -103,7 +100,7 @@ impl Link {
         &mut self,
         generation: u64,
         config: &ServerConfig,
-        shared: &Arc<Shared>,
+        shared: &Arc<ConnectionShared>,
     ) {
         self.health_watch = None;
         if config.idle_shutdown.is_some() || config.ping_interval.is_some() {
@@ -112,7 +109,7 @@ impl Link {
         }
     }
 
-    pub(super) fn begin_probe(&mut self, config: &ServerConfig, shared: &Shared) {
+    pub(super) fn begin_probe(&mut self, config: &ServerConfig, shared: &ConnectionShared) {
         let session = self.live.session.clone();
         self.probe = Some(Box::pin(probe(session, config.health_probe, shared.clock.clone())));
     }
@@ -126,10 +123,10 @@ impl Link {
         }
     }
 
-    pub(super) fn begin_refresh(&mut self, config: &ServerConfig, shared: &Arc<Shared>) {
+    pub(super) fn begin_refresh(&mut self, config: &ServerConfig, shared: &Arc<ConnectionShared>) {
         let (live, shared, limit) = (self.live.clone(), shared.clone(), config.timeout);
         live.session.announcements().mark_requested();
-        let work: Work<_> = Box::pin(async move {
+        let work: BoxFuture<'static, _> = Box::pin(async move {
             let listed = timeout(limit, list_tools(&live.session, &live.greeting)).await;
             match listed {
                 Ok(listed) => Ok(read_tools(&shared, listed?, &live.session).await),
@@ -141,7 +138,7 @@ impl Link {
 }
 
 /// The end of the work; pending forever without any.
-pub(super) async fn finished<T>(work: Option<&mut Work<T>>) -> T {
+pub(super) async fn finished<T>(work: Option<&mut BoxFuture<'static, T>>) -> T {
     match work {
         Some(work) => work.await,
         None => std::future::pending().await,

@@ -1,11 +1,11 @@
-//! Owns where a connection stands and what moves it on: a pure function, so that every order of events can be tried.
+//! Owns the phases of a connection and their transitions: a pure function, so that every order of events can be tested.
 //!
 //! ```text
 //! Idle ──Start, Wake──▶ Dialing ──Dialed(up)──▶ Ready ──Lost, Expired, Probed(dead)──▶ Waiting ──RetryDue──▶ Dialing
 //!                          │                      │ ▲                           ▲  │
 //!                          └──Dialed(failed)──────┼─┼───────────────────────────┘  └──Start──▶ Dialing
 //!                                                 │ └ Probed(alive), Held, Stable
-//!      policy at its end, Dialed(hopeless) ──▶ Down ──Start──▶ Dialing, from the foot of the ladder
+//!      policy at its end, Dialed(hopeless) ──▶ Down ──Start──▶ Dialing, with the ladder reset
 //!                          Down is failed, needs_auth or blocked, by the cause of the last loss or attempt
 //! Ready ──Idled──▶ Idle          any ──Stop──▶ Stopped ──Start──▶ Dialing
 //! any but Idle, Stopped ──Replaced──▶ Dialing          any ──Close──▶ Closed, for good
@@ -81,7 +81,7 @@ pub(super) enum Health {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum PhaseEvent {
     /// A connection is requested.
     Start,
     /// A call needs a connection; what is down for a reason stays down.
@@ -126,7 +126,7 @@ pub(super) enum Event {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum PhaseEffect {
     /// Start this attempt.
     Dial { generation: u64 },
     /// Probe whether the server is alive.
@@ -137,12 +137,12 @@ pub(super) enum Effect {
     HangUp,
 }
 
-type Step = (Phase, Vec<Effect>);
+type Transition = (Phase, Vec<PhaseEffect>);
 
 impl Phase {
     /// `last` is the newest generation so far.
-    pub(super) fn on(self, event: Event, policy: &RestartPolicy, last: u64) -> Step {
-        use Event::{
+    pub(super) fn on(self, event: PhaseEvent, policy: &RestartPolicy, last: u64) -> Transition {
+        use PhaseEvent::{
             Close, Held, Idled, Lost, Probed, Replaced, RetryDue, Stable, Start, Stop, Suspect,
         };
         match (self, event) {
@@ -150,34 +150,36 @@ impl Phase {
             (_, Close) => (Phase::Closed, self.hang_up()),
             (_, Stop) => (Phase::Stopped, self.hang_up()),
 
-            (Phase::Idle, Start | Event::Wake) => dial(Ladder::default(), Reason::Startup, last),
+            (Phase::Idle, Start | PhaseEvent::Wake) => {
+                dial(Ladder::default(), Reason::Startup, last)
+            }
             (Phase::Stopped | Phase::Down { .. }, Start) => {
                 dial(Ladder::default(), Reason::Manual, last)
             }
             (Phase::Waiting { ladder, .. }, Start) => dial(ladder, Reason::Manual, last),
             // A request joins the attempt in progress.
             (Phase::Dialing { .. } | Phase::Ready { .. }, Start) => (self, vec![]),
-            (_, Event::Wake) => (self, vec![]),
+            (_, PhaseEvent::Wake) => (self, vec![]),
 
             (
                 Phase::Dialing { generation, ladder, reason },
-                Event::Dialed { generation: of, outcome },
+                PhaseEvent::Dialed { generation: of, outcome },
             ) if of == generation => match outcome {
                 Dialed::Up => {
                     let ladder = Ladder { incurable: 0, ..ladder };
                     let health = Health::Sound;
                     (Phase::Ready { generation, ladder, health, held: false }, vec![])
                 }
-                Dialed::Failed => (restart(ladder, reason, policy), vec![Effect::LetGo]),
+                Dialed::Failed => (restart(ladder, reason, policy), vec![PhaseEffect::LetGo]),
                 Dialed::Busy { wait } => {
                     let most = policy.delays.iter().fold(LONGEST_ASKED, |most, at| most.max(*at));
                     let phase = restart(ladder, reason, policy).no_sooner_than(wait.min(most));
-                    (phase, vec![Effect::LetGo])
+                    (phase, vec![PhaseEffect::LetGo])
                 }
                 Dialed::Refused => {
                     let soonest = REFUSED[usize::from(ladder.restarts > 0)];
                     let phase = restart(ladder, reason, policy).no_sooner_than(soonest);
-                    (phase, vec![Effect::LetGo])
+                    (phase, vec![PhaseEffect::LetGo])
                 }
                 Dialed::Incurable => {
                     let ladder = Ladder { incurable: ladder.incurable + 1, ..ladder };
@@ -187,21 +189,21 @@ impl Phase {
                         }
                         _ => restart(ladder, reason, policy),
                     };
-                    (phase, vec![Effect::LetGo])
+                    (phase, vec![PhaseEffect::LetGo])
                 }
                 Dialed::Hopeless { cause } => {
-                    (Phase::Down { ladder, reason, cause }, vec![Effect::LetGo])
+                    (Phase::Down { ladder, reason, cause }, vec![PhaseEffect::LetGo])
                 }
             },
             (Phase::Ready { generation, ladder, .. }, Lost { generation: of, reason, cause })
                 if of == generation =>
             {
-                (restart_after(cause, ladder, reason, policy), vec![Effect::LetGo])
+                (restart_after(cause, ladder, reason, policy), vec![PhaseEffect::LetGo])
             }
             (
                 Phase::Ready { generation, ladder, .. },
-                Event::Expired { generation: of, served },
-            ) if of == generation => (renew(ladder, served, policy), vec![Effect::LetGo]),
+                PhaseEvent::Expired { generation: of, served },
+            ) if of == generation => (renew(ladder, served, policy), vec![PhaseEffect::LetGo]),
             (Phase::Waiting { ladder, reason, .. }, RetryDue) => dial(ladder, reason, last),
             (Phase::Ready { generation, ladder, health, .. }, Held { generation: of })
                 if of == generation =>
@@ -218,7 +220,7 @@ impl Phase {
                 Suspect { generation: of },
             ) if of == generation => (
                 Phase::Ready { generation, ladder, health: Health::Doubtful, held },
-                vec![Effect::Probe { generation }],
+                vec![PhaseEffect::Probe { generation }],
             ),
             (
                 Phase::Ready { generation, ladder, health: Health::Doubtful, held },
@@ -227,11 +229,11 @@ impl Phase {
                 if alive {
                     (Phase::Ready { generation, ladder, health: Health::Sound, held }, vec![])
                 } else {
-                    (restart(ladder, Reason::ProbeFailure, policy), vec![Effect::LetGo])
+                    (restart(ladder, Reason::ProbeFailure, policy), vec![PhaseEffect::LetGo])
                 }
             }
             (Phase::Ready { generation, .. }, Idled { generation: of }) if of == generation => {
-                (Phase::Idle, vec![Effect::LetGo])
+                (Phase::Idle, vec![PhaseEffect::LetGo])
             }
             (Phase::Idle | Phase::Stopped, Replaced) => (self, vec![]),
             (_, Replaced) => {
@@ -243,8 +245,8 @@ impl Phase {
             // Events of a finished attempt, of a stopped timer, or of a suspicion that is already known.
             (
                 _,
-                Event::Dialed { .. }
-                | Event::Expired { .. }
+                PhaseEvent::Dialed { .. }
+                | PhaseEvent::Expired { .. }
                 | Lost { .. }
                 | RetryDue
                 | Held { .. }
@@ -265,23 +267,23 @@ impl Phase {
         }
     }
 
-    fn hang_up(self) -> Vec<Effect> {
+    fn hang_up(self) -> Vec<PhaseEffect> {
         match self {
-            Phase::Dialing { .. } | Phase::Ready { .. } => vec![Effect::HangUp],
+            Phase::Dialing { .. } | Phase::Ready { .. } => vec![PhaseEffect::HangUp],
             _ => vec![],
         }
     }
 
     /// The timer of this phase: its delay after the phase began or the link came up, and its event.
-    pub(super) fn timer(self) -> Option<(Duration, Event)> {
+    pub(super) fn timer(self) -> Option<(Duration, PhaseEvent)> {
         match self {
-            Phase::Waiting { delay, .. } => Some((delay, Event::RetryDue)),
+            Phase::Waiting { delay, .. } => Some((delay, PhaseEvent::RetryDue)),
             Phase::Ready { ladder, .. } if ladder == Ladder::default() => None,
             Phase::Ready { generation, held: false, .. } => {
-                Some((STABLE_IN_USE, Event::Held { generation }))
+                Some((STABLE_IN_USE, PhaseEvent::Held { generation }))
             }
             Phase::Ready { generation, held: true, .. } => {
-                Some((STABLE, Event::Stable { generation }))
+                Some((STABLE, PhaseEvent::Stable { generation }))
             }
             _ => None,
         }
@@ -335,10 +337,10 @@ impl Phase {
     }
 }
 
-fn dial(ladder: Ladder, reason: Reason, last: u64) -> Step {
+fn dial(ladder: Ladder, reason: Reason, last: u64) -> Transition {
     let generation = last + 1;
     let ladder = Ladder { attempts: ladder.attempts.saturating_add(1), ..ladder };
-    (Phase::Dialing { generation, ladder, reason }, vec![Effect::Dial { generation }])
+    (Phase::Dialing { generation, ladder, reason }, vec![PhaseEffect::Dial { generation }])
 }
 
 /// A server that answers but forgets its sessions is healthy. A session that has answered calls is renewed at once,

@@ -29,10 +29,10 @@ const IDLE_SAMPLES: u32 = 2;
 
 static STARTS: PerProcess<StartLimiter> = PerProcess::new(|| {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    StartLimiter(Mutex::new(Queue::new(cores)))
+    StartLimiter(Mutex::new(StartQueue::new(cores)))
 });
 
-struct StartLimiter(Mutex<Queue>);
+struct StartLimiter(Mutex<StartQueue>);
 
 /// One attempt's request for a permit.
 pub(super) struct StartRequest {
@@ -101,7 +101,7 @@ impl StartLimiter {
                 let mut queue = lock(&self.0);
                 queue.note_programs(activities);
                 queue.note_machine(running);
-                queue.fill();
+                queue.grant_permits();
                 if queue.waiting.is_empty() {
                     queue.is_watched = false;
                     return;
@@ -112,35 +112,35 @@ impl StartLimiter {
 }
 
 /// The bookkeeping, without waiting.
-struct Queue {
+struct StartQueue {
     cores: usize,
     permits: usize,
     /// How many samples in a row found idle cores while others queued.
     idle_samples: u32,
     last: u64,
     /// The holders of a permit.
-    starting: HashMap<u64, Option<Program>>,
+    starting: HashMap<u64, Option<StartedProgram>>,
     /// The queue, in order of arrival.
-    waiting: Vec<Waiting>,
+    waiting: Vec<QueuedStart>,
     is_watched: bool,
 }
 
-struct Waiting {
+struct QueuedStart {
     number: u64,
     request: Arc<StartRequest>,
     turn: oneshot::Sender<()>,
 }
 
-struct Program {
+struct StartedProgram {
     pid: u32,
     since: Instant,
     activity: Option<Activity>,
     silent_samples: u32,
 }
 
-impl Queue {
-    fn new(cores: usize) -> Queue {
-        Queue {
+impl StartQueue {
+    fn new(cores: usize) -> StartQueue {
+        StartQueue {
             cores,
             permits: PERMITS * cores,
             idle_samples: 0,
@@ -160,7 +160,7 @@ impl Queue {
             return (number, None);
         }
         let (turn, told) = oneshot::channel();
-        self.waiting.push(Waiting { number, request, turn });
+        self.waiting.push(QueuedStart { number, request, turn });
         (number, Some(told))
     }
 
@@ -170,18 +170,18 @@ impl Queue {
         if self.waiting.is_empty() {
             (self.permits, self.idle_samples) = (PERMITS * self.cores, 0);
         }
-        self.fill();
+        self.grant_permits();
     }
 
     fn started(&mut self, number: u64, pid: u32) {
         if let Some(program) = self.starting.get_mut(&number) {
             let since = Instant::now();
-            *program = Some(Program { pid, since, activity: None, silent_samples: 0 });
+            *program = Some(StartedProgram { pid, since, activity: None, silent_samples: 0 });
         }
     }
 
     fn programs(&self) -> Vec<(u64, u32)> {
-        let program = |(&number, program): (&u64, &Option<Program>)| {
+        let program = |(&number, program): (&u64, &Option<StartedProgram>)| {
             program.as_ref().map(|program| (number, program.pid))
         };
         self.starting.iter().filter_map(program).collect()
@@ -215,11 +215,12 @@ impl Queue {
         }
     }
 
-    fn fill(&mut self) {
+    fn grant_permits(&mut self) {
         while !self.waiting.is_empty() && self.starting.len() < self.permits {
-            let is_awaited = |waiting: &Waiting| waiting.request.awaited.load(Ordering::Relaxed);
+            let is_awaited =
+                |waiting: &QueuedStart| waiting.request.awaited.load(Ordering::Relaxed);
             let next = self.waiting.iter().position(is_awaited).unwrap_or(0);
-            let Waiting { number, turn, .. } = self.waiting.remove(next);
+            let QueuedStart { number, turn, .. } = self.waiting.remove(next);
             self.starting.insert(number, None);
             // A start that is gone in the meantime leaves through its `StartPermit`.
             let _ = turn.send(());
@@ -238,11 +239,11 @@ mod tests {
     use super::*;
 
     /// A queue with two permits.
-    fn queue() -> Queue {
-        Queue { permits: 2, ..Queue::new(0) }
+    fn queue() -> StartQueue {
+        StartQueue { permits: 2, ..StartQueue::new(0) }
     }
 
-    fn enter(queue: &mut Queue, awaited: bool) -> (u64, Option<oneshot::Receiver<()>>) {
+    fn enter(queue: &mut StartQueue, awaited: bool) -> (u64, Option<oneshot::Receiver<()>>) {
         queue.enter(StartRequest::new(awaited))
     }
 
@@ -251,12 +252,12 @@ mod tests {
     }
 
     /// The numbers of the queued requests.
-    fn waiting(queue: &Queue) -> Vec<u64> {
+    fn waiting(queue: &StartQueue) -> Vec<u64> {
         queue.waiting.iter().map(|waiting| waiting.number).collect()
     }
 
     #[test]
-    fn those_who_find_no_permit_come_in_turn() {
+    fn starts_without_a_permit_queue_in_order() {
         let mut queue = queue();
         assert!((0..2).all(|_| enter(&mut queue, true).1.is_none()));
         let turns: Vec<_> = (0..2).map(|_| enter(&mut queue, true).1.unwrap()).collect();
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_are_awaited_come_first() {
+    fn awaited_starts_come_first() {
         let mut queue = queue();
         (0..2).for_each(|_| drop(enter(&mut queue, true)));
         let background = StartRequest::new(false);
@@ -297,7 +298,7 @@ mod tests {
             assert_eq!(waiting(&queue), [3]);
             queue.note_programs(vec![(1, activity(7)), (2, activity(sample))]);
         }
-        queue.fill();
+        queue.grant_permits();
         assert!(waiting(&queue).is_empty());
         assert_eq!(queue.programs(), [(2, 22)], "the one that works has kept its permit");
         queue.leave(1);
@@ -306,11 +307,11 @@ mod tests {
 
     #[test]
     fn there_are_more_permits_only_while_cores_are_idle() {
-        let mut queue = Queue { permits: 2, ..Queue::new(4) };
+        let mut queue = StartQueue { permits: 2, ..StartQueue::new(4) };
         let _turns: Vec<_> = (0..20).map(|_| enter(&mut queue, true)).collect();
         let mut look = |running| {
             queue.note_machine(running);
-            queue.fill();
+            queue.grant_permits();
             queue.starting.len()
         };
         assert_eq!([Some(9), None, Some(2), Some(9), Some(2)].map(&mut look), [2; 5]);

@@ -5,6 +5,7 @@ use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
 use super::providers::{Base, FileLocation};
+use crate::config::own_file;
 use crate::host_env::{HostEnv, Platform};
 
 const EXTENSIONS: &[&str] = &["json", "jsonc", "yaml", "yml", "toml"];
@@ -72,7 +73,11 @@ impl SearchRoots<'_> {
             Base::Env(variable) => vec![self.variable_directory(variable)],
             Base::System if platform == Platform::Windows => Vec::new(),
             Base::System => vec![Some(Candidate::at(self.system.to_owned()))],
-            Base::Own => vec![self.host_env.config_dir().map(|own| match own.parent() {
+            Base::OwnProject => {
+                let project = Candidate::at(self.project.to_owned());
+                vec![Some(self.join_all(project, &[own_file::PROJECT_DIRECTORY]))]
+            }
+            Base::OwnUser => vec![self.host_env.config_dir().map(|own| match own.parent() {
                 Some(parent) => {
                     let name = own.file_name().unwrap_or_default().to_string_lossy().into_owned();
                     self.join_all(Candidate::at(parent.to_owned()), &[&name])

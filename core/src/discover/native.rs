@@ -1,6 +1,6 @@
 //! Owns the services that a host may integrate itself: how to recognise their servers, and where the key is.
 
-use crate::config::{Level, ServerConfig, Transport};
+use crate::config::{Level, ServerConfig, TransportConfig};
 use crate::redact::Secret;
 use crate::variable_name::name_length;
 
@@ -56,7 +56,7 @@ fn unescaped(value: &str) -> String {
 /// The texts of a definition that may contain a URL.
 fn url_texts(config: &ServerConfig) -> Vec<&String> {
     match &config.transport {
-        Transport::Stdio { args, .. } => args.iter().collect(),
+        TransportConfig::Stdio { args, .. } => args.iter().collect(),
         transport => transport.remote().into_iter().map(|remote| &remote.url).collect(),
     }
 }

@@ -11,6 +11,7 @@ use crate::options::{Language, Options, options, word_options};
 options! {
     /// Where to look, and what to leave out.
     #[derive(Clone, Debug)]
+    #[non_exhaustive]
     pub struct DiscoverOptions of "discovery" {
         /// The project's directory. The default is the process's working directory.
         cwd: Option<PathBuf> = None,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::FoundFile;
 use super::locations::{Candidate, SearchRoots};
 use super::names::legal_names;
-use super::providers::{BuiltIn, List, PROVIDERS, Provider, Step};
+use super::providers::{BuiltIn, NameList, PROVIDERS, Provider, Step};
 use crate::config::{
     Level, Scope, ScopeTrust, Source, parse_document, read_text, warn_of_misspelt,
 };
@@ -29,7 +29,7 @@ pub(super) struct Document {
     pub(super) servers: Vec<WrittenServer>,
     /// Names of entries that are part of the product.
     pub(super) built_in: Vec<String>,
-    pub(super) lists: Vec<(List, HashSet<String>)>,
+    pub(super) lists: Vec<(NameList, HashSet<String>)>,
 }
 
 impl Document {
@@ -50,7 +50,7 @@ pub(super) struct WrittenServer {
 }
 
 /// Reads the files of the requested providers, in order.
-pub(super) struct Reader<'a> {
+pub(super) struct DocumentReader<'a> {
     pub(super) roots: &'a SearchRoots<'a>,
     /// Whether the project's files are read.
     pub(super) project_files: bool,
@@ -64,9 +64,9 @@ pub(super) struct Reader<'a> {
     users: OnceCell<HashSet<PathBuf>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DocumentReader<'a> {
     pub(super) fn new(roots: &'a SearchRoots<'a>, project_files: bool) -> Self {
-        Reader {
+        DocumentReader {
             roots,
             project_files,
             documents: Vec::new(),
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
                     // The read reports the error.
                     Err(_) => candidate.path.clone(),
                 };
-                // A user's file stays the user's, whoever links to it: it is read at its own path.
+                // A user's file that a project links to stays the user's: it is read at its own path.
                 let skipped = location.level == Level::Project
                     && (!self.project_files || self.is_users(&physical));
                 if skipped || !self.seen.insert((physical.clone(), provider.name)) {
@@ -199,6 +199,7 @@ impl<'a> Reader<'a> {
         let scope = Scope {
             level: source.level,
             directory: None,
+            file_directory: None,
             workspace: Some(project.to_owned()),
             variables: provider
                 .variables
@@ -221,7 +222,7 @@ impl<'a> Reader<'a> {
             built_in.extend(parts.into_iter().map(|(name, _)| name));
             let of_project = steps.iter().any(|step| matches!(step, Step::ProjectPath));
             let directory = if of_project { project } else { own_directory };
-            servers.extend(self.named(provider, entries, display, directory));
+            servers.extend(self.name_servers(provider, entries, display, directory));
         }
         if read_before && servers.is_empty() {
             return Ok(None);
@@ -289,7 +290,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn named(
+    fn name_servers(
         &mut self,
         provider: &Provider,
         entries: Vec<(String, Value)>,
@@ -320,7 +321,7 @@ impl<'a> Reader<'a> {
         provider: &Provider,
         document: &mut Value,
         display: &str,
-    ) -> Vec<(List, HashSet<String>)> {
+    ) -> Vec<(NameList, HashSet<String>)> {
         let mut lists = Vec::new();
         for list in provider.lists {
             let Some((path, found)) = self.walk(document, list.path) else { continue };

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::Effect;
+use crate::config::HeldBackEffect;
 use crate::host_env::{HostEnv, Platform};
 
 struct Machine {
@@ -358,7 +358,7 @@ fn what_nobody_trusts_takes_no_place_of_the_users() {
         found.config.project.iter().filter(|entry| entry.held_back.is_some()).collect();
     let names: Vec<_> = held_back.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["one", "GitHub"]);
-    assert_eq!(held_back[0].held_back.as_ref().unwrap().effect, Effect::Replace);
+    assert_eq!(held_back[0].held_back.as_ref().unwrap().effect, HeldBackEffect::Replace);
     assert_eq!(found.config.warnings.len(), 2, "{:?}", found.config.warnings);
     assert_eq!(found.report()["blocked"][1]["servers"][0]["name"], "github");
 
@@ -379,14 +379,14 @@ fn what_nobody_trusts_switches_nothing_of_the_users() {
         let on = on(&found);
         assert!(on.contains(&"one") && on.contains(&"two"), "{theirs}: {on:?}");
         let lists = found.config.project.iter().find(|entry| entry.name.is_empty()).unwrap();
-        assert_eq!(lists.held_back.as_ref().unwrap().effect, Effect::SwitchOff);
+        assert_eq!(lists.held_back.as_ref().unwrap().effect, HeldBackEffect::SwitchOff);
         let trusted = Machine::new(&files).discover();
         assert!(!self::on(&trusted).contains(&"two"), "{theirs}");
     }
     let files = [("project/.mcpool/mcp.json", off), ("home/.cursor/mcp.json", yours)];
     let found = Machine::untrusting(&files).discover();
     let one = found.config.project.iter().find(|entry| entry.name == "one").unwrap();
-    assert_eq!(one.held_back.as_ref().unwrap().effect, Effect::SwitchOff);
+    assert_eq!(one.held_back.as_ref().unwrap().effect, HeldBackEffect::SwitchOff);
 }
 
 #[test]

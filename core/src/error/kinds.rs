@@ -66,15 +66,6 @@ kinds! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generated_file::assert_part;
-
-    #[test]
-    fn the_generated_table_of_codes_is_committed() {
-        let rows =
-            ErrorKind::ALL.iter().map(|kind| format!("| `{}` | {} |\n", kind.code(), kind.about()));
-        let table = "| code | meaning |\n|---|---|\n".to_owned() + &rows.collect::<String>();
-        assert_part("docs/errors.md", "codes", &table);
-    }
 
     #[test]
     fn codes_are_unique() {

@@ -16,12 +16,12 @@ pub(super) const MAX_BYTES: usize = 32 << 20;
 const KEPT_CAPACITY: usize = 256;
 
 #[derive(Default)]
-pub(super) struct Queue {
+pub(super) struct EventQueue {
     events: VecDeque<QueuedEvent>,
     bytes: usize,
     /// The number of the last event.
     last: u64,
-    readers: Vec<Reader>,
+    readers: Vec<ReaderPosition>,
     next_reader: u64,
     closed: bool,
 }
@@ -31,13 +31,13 @@ struct QueuedEvent {
     size: usize,
 }
 
-struct Reader {
+struct ReaderPosition {
     id: u64,
     /// The number of the event that it reads next.
     next: u64,
 }
 
-impl Queue {
+impl EventQueue {
     /// Adds an event; without a reader it is only counted.
     pub(super) fn push(&mut self, server: &str, kind: EventKind) {
         if self.closed {
@@ -59,7 +59,7 @@ impl Queue {
     /// Adds a reader of events from now on; returns its id.
     pub(super) fn join(&mut self) -> u64 {
         self.next_reader += 1;
-        self.readers.push(Reader { id: self.next_reader, next: self.last + 1 });
+        self.readers.push(ReaderPosition { id: self.next_reader, next: self.last + 1 });
         self.next_reader
     }
 
@@ -150,14 +150,14 @@ fn size(event: &Event) -> usize {
 mod tests {
     use super::*;
 
-    fn push(queue: &mut Queue, count: usize) {
+    fn push(queue: &mut EventQueue, count: usize) {
         for _ in 0..count {
             queue.push("s", EventKind::ToolsChanged { tool_count: 0 });
         }
     }
 
     /// The numbers of the events that were read, and how many were reported lost.
-    fn read(queue: &mut Queue, id: u64, limit: usize) -> (Vec<u64>, u64) {
+    fn read(queue: &mut EventQueue, id: u64, limit: usize) -> (Vec<u64>, u64) {
         let (lost, events) = queue.take(id, limit);
         let count = lost.map_or(0, |event| match event.kind {
             EventKind::Lost { count } => count,
@@ -167,8 +167,8 @@ mod tests {
     }
 
     #[test]
-    fn every_reader_gets_all_from_its_beginning_on_in_batches() {
-        let mut queue = Queue::default();
+    fn every_reader_gets_all_events_since_it_joined_in_batches() {
+        let mut queue = EventQueue::default();
         push(&mut queue, 2);
         let early = queue.join();
         push(&mut queue, 3);
@@ -182,8 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_with_a_reader_that_lags_and_shrinks_again() {
-        let mut queue = Queue::default();
+    fn the_queue_grows_with_a_slow_reader_and_shrinks_again() {
+        let mut queue = EventQueue::default();
         let reader = queue.join();
         push(&mut queue, MAX_EVENTS);
         let (read, lost) = read(&mut queue, reader, usize::MAX);
@@ -193,8 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn beyond_its_bound_the_oldest_are_lost_to_whoever_lags_and_told_before_the_next() {
-        let mut queue = Queue::default();
+    fn over_the_bound_a_slow_reader_loses_the_oldest_and_gets_a_lost_event_first() {
+        let mut queue = EventQueue::default();
         let (slow, quick) = (queue.join(), queue.join());
         push(&mut queue, MAX_EVENTS);
         assert_eq!(read(&mut queue, quick, usize::MAX).0.len(), MAX_EVENTS);
@@ -210,8 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_big_counts_for_what_it_weighs() {
-        let mut queue = Queue::default();
+    fn large_events_count_by_their_size() {
+        let mut queue = EventQueue::default();
         let reader = queue.join();
         let log = |data: serde_json::Value| EventKind::Log {
             origin: crate::event::LogOrigin::Server,
@@ -230,8 +230,8 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_goes_holds_nothing_back() {
-        let mut queue = Queue::default();
+    fn a_reader_that_left_keeps_no_events() {
+        let mut queue = EventQueue::default();
         let (gone, stays) = (queue.join(), queue.join());
         push(&mut queue, 100);
         assert_eq!(read(&mut queue, stays, 100).0.len(), 100);

@@ -118,6 +118,10 @@ fn any_definition_is_accepted_or_refused() {
         let definition =
             json!({"command": text, "args": [text], "env": {"A": text}, "timeout": text});
         validate(definition.to_string().as_bytes());
+        let with_planned_fields = json!({
+            "url": "https://h/", "auth": {"type": text}, "protocol": text, "maxConcurrency": text.len(),
+        });
+        validate(with_planned_fields.to_string().as_bytes());
         validate(
             json!({"url": format!("https://h/{text}"), "headers": {"A": text}})
                 .to_string()

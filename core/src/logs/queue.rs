@@ -15,24 +15,24 @@ use crate::sync::lock;
 
 const CAPACITY: usize = 1024;
 
-pub(super) struct Queue {
+pub(super) struct LogQueue {
     owner: u32,
     level: ArcSwap<LevelFilter>,
-    state: Mutex<State>,
+    state: Mutex<LogQueueState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct LogQueueState {
     records: VecDeque<LogRecord>,
     lost: u64,
     closed: bool,
 }
 
-impl Queue {
+impl LogQueue {
     pub(super) fn new(owner: u32) -> Self {
         let level = ArcSwap::from_pointee(LevelFilter::OFF);
-        Queue { owner, level, state: Mutex::default(), changed: Condvar::new() }
+        LogQueue { owner, level, state: Mutex::default(), changed: Condvar::new() }
     }
 
     pub(super) fn level(&self) -> LevelFilter {
@@ -66,7 +66,7 @@ impl Queue {
     }
 
     pub(super) fn take(&self, limit: Duration) -> Option<Vec<LogRecord>> {
-        let nothing = |state: &mut State| state.records.is_empty() && !state.closed;
+        let nothing = |state: &mut LogQueueState| state.records.is_empty() && !state.closed;
         let (mut state, _) = self
             .changed
             .wait_timeout_while(lock(&self.state), limit, nothing)
@@ -110,8 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_loses_the_oldest_and_is_told() {
-        let queue = Queue::new(process::id());
+    fn a_slow_reader_loses_the_oldest_and_gets_their_number() {
+        let queue = LogQueue::new(process::id());
         (0..CAPACITY + 7).for_each(|number| queue.push(record(number)));
         let batch = texts(queue.take(Duration::ZERO));
         assert_eq!(batch.len(), 1 + CAPACITY);
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_closed_queue_is_read_to_its_end() {
-        let queue = Queue::new(process::id());
+        let queue = LogQueue::new(process::id());
         queue.push(record(1));
         queue.close();
         queue.push(record(2));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_waiting_reader_is_woken() {
-        let queue = Queue::new(process::id());
+        let queue = LogQueue::new(process::id());
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| texts(queue.take(Duration::from_secs(60))));
             queue.push(record(1));
@@ -146,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn a_level_shuts_out_what_is_above_it_and_another_process() {
-        let queue = Queue::new(process::id());
+    fn records_above_the_level_or_of_another_process_are_not_wanted() {
+        let queue = LogQueue::new(process::id());
         assert!(!queue.wants(Level::ERROR));
         assert!(queue.set_level(LevelFilter::INFO) && !queue.set_level(LevelFilter::INFO));
         assert!(queue.wants(Level::INFO) && !queue.wants(Level::DEBUG));
-        let foreign = Queue::new(process::id() + 1);
+        let foreign = LogQueue::new(process::id() + 1);
         foreign.level.store(LevelFilter::TRACE.into());
         assert!(!foreign.wants(Level::ERROR));
     }

@@ -8,13 +8,13 @@ use tracing::level_filters::LevelFilter;
 use tracing::subscriber::Interest;
 use tracing::{Event, Metadata, Subscriber, span};
 
-use super::queue::Queue;
+use super::queue::LogQueue;
 use super::record::LogRecord;
 use super::stderr;
 
 pub(super) struct Sinks {
     stderr: LevelFilter,
-    reader: ArcSwapOption<Queue>,
+    reader: ArcSwapOption<LogQueue>,
 }
 
 impl Sinks {
@@ -23,7 +23,7 @@ impl Sinks {
     }
 
     /// Replaces the reader; one from before a fork receives nothing more.
-    pub(super) fn read_by(&self, queue: Arc<Queue>) {
+    pub(super) fn read_by(&self, queue: Arc<LogQueue>) {
         self.reader.store(Some(queue));
     }
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn records_of(level: LevelFilter, work: impl FnOnce()) -> Vec<LogRecord> {
-        let queue = Arc::new(Queue::new(std::process::id()));
+        let queue = Arc::new(LogQueue::new(std::process::id()));
         queue.set_level(level);
         let sinks = Sinks::new(LevelFilter::OFF);
         sinks.read_by(queue.clone());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_has_its_server_apart_and_its_fields_behind_the_message() {
+    fn a_record_has_its_server_as_a_field_and_the_other_fields_after_the_message() {
         let records = records_of(LevelFilter::TRACE, || {
             tracing::warn!(server = "time", id = 7, method = "a\nb", "an answer to {}", "nobody");
         });

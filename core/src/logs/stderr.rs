@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_are_five() {
+    fn there_are_five_level_names() {
         assert_eq!(level_of("Debug"), Some(LevelFilter::DEBUG));
         assert_eq!(level_of("verbose"), None);
     }

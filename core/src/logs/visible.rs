@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_is_written_out() {
+    fn control_characters_are_escaped() {
         assert_eq!(visible("grün\t✓"), "grün\t✓");
         assert_eq!(visible("a\r\n\u{1b}[2J\u{202e}"), "a\\r\\n\\u{1b}[2J\\u{202e}");
     }

@@ -4,16 +4,16 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 #[cfg(target_os = "linux")]
-pub(super) struct Wake {
+pub(super) struct WakeDescriptor {
     epoll: OwnedFd,
     eventfd: OwnedFd,
 }
 
 #[cfg(target_os = "linux")]
-impl Wake {
-    pub(super) fn new() -> std::io::Result<Wake> {
+impl WakeDescriptor {
+    pub(super) fn new() -> std::io::Result<WakeDescriptor> {
         use rustix::event::{EventfdFlags, epoll, eventfd};
-        let wake = Wake {
+        let wake = WakeDescriptor {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         };
@@ -45,20 +45,20 @@ impl Wake {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) struct Wake {
+pub(super) struct WakeDescriptor {
     read: OwnedFd,
     write: OwnedFd,
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Wake {
-    pub(super) fn new() -> std::io::Result<Wake> {
+impl WakeDescriptor {
+    pub(super) fn new() -> std::io::Result<WakeDescriptor> {
         let (read, write) = rustix::pipe::pipe()?;
         for fd in [&read, &write] {
             rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
             rustix::io::ioctl_fionbio(fd, true)?;
         }
-        Ok(Wake { read, write })
+        Ok(WakeDescriptor { read, write })
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {

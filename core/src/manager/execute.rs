@@ -11,7 +11,7 @@ use crate::error::{Error, Executed, Result};
 use crate::fork::ProcessLocal;
 use crate::redact::Mask;
 use crate::result::ToolOutput;
-use crate::result::{Failure, ForModel, Origin};
+use crate::result::{CallFailure, ForModel, Origin};
 
 /// A weak reference from a tool to its manager.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ impl WeakManager {
     fn origin(&self, server: &str, tool: &str) -> Origin {
         match self.manager() {
             Ok(manager) => manager.origin(server, tool),
-            Err(_) => Origin::of(server, tool),
+            Err(_) => Origin::detached(server, tool),
         }
     }
 }
@@ -71,7 +71,12 @@ impl Manager {
 
     /// The text for the model when a call has no result, for hosts with their own errors.
     #[doc(hidden)]
-    pub fn failure_for_model(&self, server: &str, tool: &str, failure: Failure<'_>) -> ForModel {
+    pub fn failure_for_model(
+        &self,
+        server: &str,
+        tool: &str,
+        failure: CallFailure<'_>,
+    ) -> ForModel {
         self.origin(server, tool).present_failure(&failure)
     }
 

@@ -14,7 +14,7 @@ use crate::config::ToolFilter;
 use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::HostEnv;
-use crate::options::{Language, OptionInfo, Options, Written, options};
+use crate::options::{Language, Options, Written, options};
 use crate::pool::Pool;
 use crate::result::Spill;
 use crate::trust::Trust;
@@ -26,6 +26,7 @@ mod values;
 options! {
     /// Options of a manager; the defaults are good.
     #[derive(Clone)]
+    #[non_exhaustive]
     pub struct ManagerOptions of "a manager" {
         /// How tools are named: "plain" gives mcp_server_tool, "letters" the same with digits replaced, "double" gives
         /// mcp__server__tool, "raw" gives server.tool. A function of server and tool gives any other name.
@@ -86,13 +87,13 @@ impl ManagerOptions {
     /// Reads the options of a manager on a config, such as `{"cache_dir": false}`; what is left out or null is the default.
     #[doc(hidden)]
     pub fn from_json(text: &str, language: Language) -> Result<Self> {
-        let written = Written::parse(Self::OWNER, text, language)?;
-        if written.has(WATCH) {
+        let mut written = Written::parse(Self::OWNER, text, language)?;
+        if written.take(WATCH) {
             let text = "The option \"watch\" needs a manager that is made from files";
             return Err(Error::new(ErrorKind::ConfigInvalid, text)
                 .with_hint("open the file, or use discovery"));
         }
-        written.check_names(Self::OPTIONS.iter())?;
+        written.check_names(Self::OPTIONS.iter().filter(|option| option.name != WATCH))?;
         written.options()
     }
 
@@ -106,9 +107,7 @@ impl ManagerOptions {
     #[doc(hidden)]
     pub fn for_discovery(text: &str, language: Language) -> Result<(DiscoverOptions, Self)> {
         let written = Written::parse("discovery and a manager", text, language)?;
-        let known: Vec<&OptionInfo> =
-            DiscoverOptions::OPTIONS.iter().chain(Self::OPTIONS).collect();
-        written.check_names(known.into_iter())?;
+        written.check_names(DiscoverOptions::OPTIONS.iter().chain(Self::OPTIONS))?;
         Ok((written.options()?, written.options()?))
     }
 
@@ -218,7 +217,10 @@ mod tests {
             (r#"{"connect_concurrency": 1.5}"#, "must be a whole number, 0 or more"),
             (r#"{"naming": "shouting"}"#, "must be \"plain\", \"letters\", \"double\", \"raw\""),
             (r#"{"enabled_tools": "a"}"#, "must be a list of texts"),
+            (r#"{"gate": 1e400}"#, "The option \"gate\" of a manager must be a number of seconds"),
+            (r#"{"cache_dir": true}"#, "\"cache_dir\" of a manager must be a path or false"),
             (r#"{"host_env": {"planet": 1}}"#, "unknown field `planet`"),
+            (r#"{"host_env": {"env": {"A": 1}}}"#, "\"env.A\": a number in place of a string"),
             (r#"{"watch": true}"#, "needs a manager that is made from files"),
             ("[]", "must be an object"),
         ] {
@@ -229,10 +231,39 @@ mod tests {
     }
 
     #[test]
+    fn a_host_environment_is_an_object() {
+        for text in [r#"{"host_env": []}"#, r#"{"host_env": [null, "/me", null]}"#] {
+            let error = python(text).err().unwrap();
+            let said =
+                "\"host_env\" of a manager must be an object of env, home and platform: a list";
+            assert!(error.message().contains(said), "{text}: {}", error.message());
+        }
+    }
+
+    fn hint<T>(options: Result<T>) -> String {
+        options.err().and_then(|error| error.hint().map(str::to_owned)).unwrap()
+    }
+
+    #[test]
+    fn only_usable_options_are_suggested_and_each_once() {
+        let unknown = r#"{"zzzzzzzzzzzzzzzz": 1}"#;
+        let count =
+            |hint: String, name: &str| hint.split([' ', ',']).filter(|it| *it == name).count();
+        assert_eq!(count(hint(python(unknown)), "watch"), 0);
+        let of_file = hint(ManagerOptions::for_file(unknown, Language::Python));
+        assert_eq!(count(of_file, "watch"), 1);
+        let of_discovery = hint(ManagerOptions::for_discovery(unknown, Language::Node));
+        assert_eq!(count(of_discovery, "hostEnv"), 1);
+    }
+
+    #[test]
+    fn an_old_name_is_told_the_new_one() {
+        assert_eq!(hint(python(r#"{"surroundings": {}}"#)), "did you mean \"host_env\"?");
+        assert_eq!(hint(node(r#"{"surroundings": {}}"#)), "did you mean \"hostEnv\"?");
+    }
+
+    #[test]
     fn a_wrong_name_is_told_the_right_one() {
-        let hint = |options: Result<ManagerOptions>| {
-            options.err().and_then(|error| error.hint().map(str::to_owned)).unwrap()
-        };
         assert_eq!(hint(python(r#"{"gate_ms": 7}"#)), "did you mean \"gate\", in seconds?");
         assert_eq!(hint(node(r#"{"gate": 7}"#)), "did you mean \"gateMs\", in milliseconds?");
         assert_eq!(hint(python(r#"{"cachedir": "x"}"#)), "did you mean \"cache_dir\"?");

@@ -7,8 +7,9 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use tokio::time::timeout;
 
+use super::close::CLOSE_ONE;
 use super::server::Server;
-use super::{CLOSE_ONE, ConnectReport, Inner, Servers, in_scope, offers_of};
+use super::{ConnectReport, Inner, Servers, in_scope, offers_of};
 use crate::config::{Config, Declared, ServerConfig};
 use crate::error::Result;
 use crate::event::EventKind;
@@ -35,35 +36,35 @@ pub struct ReloadReport {
 }
 
 /// Serialises reloads from the read to the end, so that an older config never overwrites a newer one.
-pub(super) type Turn<'a> = tokio::sync::MutexGuard<'a, ()>;
+pub(super) type ReloadGuard<'a> = tokio::sync::MutexGuard<'a, ()>;
 
 /// How a server that is in both configs has changed.
-enum Change {
+enum ServerChange {
     None,
     Updated,
     Replaced,
 }
 
-fn change(old: &Declared, new: &Declared) -> Change {
+fn compare(old: &Declared, new: &Declared) -> ServerChange {
     let (old_config, new_config) = match (&old.config, &new.config) {
         (Ok(old), Ok(new)) => (old, new),
-        (Err(old), Err(new)) if old == new => return Change::None,
-        _ => return Change::Replaced,
+        (Err(old), Err(new)) if old == new => return ServerChange::None,
+        _ => return ServerChange::Replaced,
     };
     let home = |config: &ServerConfig| (config.enabled, config.shared, config.isolate);
     if !old_config.identity_differences(new_config).is_empty()
         || home(old_config) != home(new_config)
     {
-        Change::Replaced
+        ServerChange::Replaced
     } else if old_config.setting_differences(new_config).is_empty()
         && old_config.view_differences(new_config).is_empty()
         && old.required == new.required
         && old.source == new.source
         && old.subject == new.subject
     {
-        Change::None
+        ServerChange::None
     } else {
-        Change::Updated
+        ServerChange::Updated
     }
 }
 
@@ -73,17 +74,21 @@ fn offers_differ(old: &Declared, new: &Declared) -> bool {
 }
 
 impl Inner {
-    fn change(&self, old: &Server, new: &Declared) -> Change {
-        match change(&old.declared, new) {
-            Change::None | Change::Updated if self.is_trusted_otherwise(old, new) => {
-                Change::Replaced
+    fn change(&self, old: &Server, new: &Declared) -> ServerChange {
+        match compare(&old.declared, new) {
+            ServerChange::None | ServerChange::Updated if self.is_trusted_otherwise(old, new) => {
+                ServerChange::Replaced
             }
             change => change,
         }
     }
 
     /// Applies the difference to this config. The caller holds `_turn` since before it read the config.
-    pub(super) async fn apply(&self, config: Config, _turn: Turn<'_>) -> Result<ReloadReport> {
+    pub(super) async fn apply(
+        &self,
+        config: Config,
+        _turn: ReloadGuard<'_>,
+    ) -> Result<ReloadReport> {
         self.check_open()?;
         let Config { servers, mut warnings, project } = config;
         let servers: Vec<_> = servers
@@ -93,7 +98,7 @@ impl Inner {
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        warnings.extend(self.options.tool_filter().oddities());
+        warnings.extend(self.options.tool_filter().glob_warnings());
         *lock(&self.warnings) = warnings;
         let old = self.servers.load_full();
         let mut report = ReloadReport::default();
@@ -116,14 +121,14 @@ impl Inner {
                     server
                 }
                 Some(old) => match self.change(old, &declared) {
-                    Change::None => {
+                    ServerChange::None => {
                         report.unchanged.push(name.clone());
                         if old.is_blocked() {
                             coming.push(old.clone());
                         }
                         old.clone()
                     }
-                    Change::Updated => {
+                    ServerChange::Updated => {
                         report.updated.push(name.clone());
                         let offer = self.offer(&name, &declared, Some(&old.offer));
                         if offers_differ(&old.declared, &declared) {
@@ -138,7 +143,7 @@ impl Inner {
                         }
                         server
                     }
-                    Change::Replaced => {
+                    ServerChange::Replaced => {
                         report.restarted.push(name.clone());
                         leaving.push(old.clone());
                         let offer = self.offer(&name, &declared, Some(&old.offer));

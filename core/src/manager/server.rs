@@ -267,8 +267,10 @@ impl Server {
             server_version: greeting.as_ref().and_then(|greeting| greeting.server_version.clone()),
             instructions: greeting.and_then(|greeting| greeting.instructions),
             source: self.declared.source.clone(),
-            calls: connection
-                .map_or_else(Calls::default, |connection| connection.call_counters().calls()),
+            calls: connection.map_or_else(Calls::default, |connection| Calls {
+                queued: connection.call_queue().len() as u64,
+                ..connection.call_counters().calls()
+            }),
         }
     }
 }

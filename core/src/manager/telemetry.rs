@@ -80,7 +80,7 @@ impl Manager {
         // Also for a disabled server; only what its definition cannot say is left out.
         if let Some(config) = known.and_then(|server| server.declared.config.as_ref().ok()) {
             shared.insert("mcpool.server.name", server.into());
-            let is_pipe = config.transport.is_stdio();
+            let is_pipe = config.transport.starts_program();
             shared.insert("network.transport", if is_pipe { "pipe" } else { "tcp" }.into());
         }
         let live = published.as_ref().and_then(|published| published.live.as_ref());
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_tool_that_is_not_there_only_the_span_knows_the_name() {
+    fn the_name_of_an_unknown_tool_is_on_the_span_only() {
         let told =
             manager(Telemetry::Codes).telemetry(ToolRef::Named("thought up")).expect("it is on");
         assert_eq!((told.span.as_str(), told.complete), (METHOD, false));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_server_that_is_not_up_its_transport_is_known() {
+    fn the_transport_of_a_server_that_is_not_up_is_known() {
         let network = |server| {
             let told = manager(Telemetry::Codes).telemetry(ToolRef::Of { server, tool: "t" });
             told.expect("it is on").attributes.get("network.transport").cloned()

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 
 use super::server::Server;
 use super::{Inner, Manager, on_runtime};
-use crate::catalog::{Catalog, Names, Tool};
+use crate::catalog::{Catalog, Tool, ToolNames};
 use crate::error::{Error, Result};
 use crate::runtime;
 use crate::session::Announcements;
@@ -112,7 +112,7 @@ impl Manager {
         lock(&self.0.catalog).catalog.clone()
     }
 
-    pub(super) fn build_catalog(&self, names: &Names) -> Catalog {
+    pub(super) fn build_catalog(&self, names: &ToolNames) -> Catalog {
         let (servers, policy) = (self.0.servers.load_full(), self.0.options.approval);
         let slices = servers.values().filter_map(|server| server.slice(policy)).collect();
         Catalog::build(slices, names, &self.executor())
@@ -216,7 +216,7 @@ mod tests {
     use crate::tool::Tools;
 
     #[test]
-    fn names_of_tools_that_are_gone_are_forgotten_in_the_end() {
+    fn the_oldest_names_of_removed_tools_are_dropped() {
         let manager = Manager::new(Config::default(), ManagerOptions::default());
         let declared = Declared::new(Err(Error::closed()), false, Source::code());
         let listing = |round: usize| {

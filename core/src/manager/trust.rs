@@ -1,16 +1,13 @@
 //! Owns whether a manager starts or dials what a project declares: by policy, by the trust that the user has stored, or
-//! by asking.
-//! Invariant: one question per definition, however many callers connect; an open question delays only its own server.
+//! by asking (`policy`).
+//! Invariant: an open question delays only its own server.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
-use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use url::Url;
 
@@ -19,201 +16,29 @@ use super::sources::ConfigOrigin;
 use super::{Inner, Manager};
 use crate::config::{Declared, ProjectEntry, ScopeTrust, ServerConfig, Subject};
 use crate::connection::Connection;
-use crate::discover::TrustView;
 use crate::error::{Error, Result};
 use crate::event::EventKind;
-use crate::host_env::HostEnv;
 use crate::pool::Release;
-use crate::resolve::Addresses;
+use crate::resolve::AllowedAddresses;
 use crate::runtime;
 use crate::status::State;
 use crate::subscribers::{Subscriber, log_event};
 use crate::sync::lock;
-use crate::trust::{Permit, StoredTrust, Trust, TrustCallback, TrustQuestion, permit, untrusted};
+use crate::trust::{Permit, TrustQuestion, untrusted};
+
+mod policy;
+
+pub(super) use policy::TrustPolicy;
+use policy::{MakeQuestion, TrustAnswer, TrustDecision};
 
 /// An untrusted server delays a start for at most this time, whatever its definition says.
 const LONGEST_UNTRUSTED: Duration = Duration::from_secs(30);
-
-/// Decides for a manager and its children.
-pub(super) struct TrustPolicy {
-    policy: Trust,
-    host_env: HostEnv,
-    known: Mutex<HashMap<Arc<Subject>, Known>>,
-}
-
-/// What is known of a subject.
-#[derive(Default)]
-struct Known {
-    /// Whether the user has stored trust in it, as of the last lookup.
-    stored: Option<bool>,
-    question: Option<OpenQuestion>,
-}
-
-impl Known {
-    fn is_trusted(&self) -> bool {
-        let answer = self.question.as_ref().and_then(|question| question.answer.given());
-        self.stored == Some(true) || answer == Some(true)
-    }
-}
-
-/// An open question; asking it again gives the same answer. It ends with the manager.
-struct OpenQuestion {
-    answer: Answer,
-    asking: AbortHandle,
-}
-
-impl Drop for OpenQuestion {
-    fn drop(&mut self) {
-        self.asking.abort();
-    }
-}
-
-#[derive(Clone)]
-pub(super) struct Answer(watch::Receiver<Option<bool>>);
-
-impl Answer {
-    fn given(&self) -> Option<bool> {
-        *self.0.borrow()
-    }
-
-    /// Resolves with the answer; if there is nobody to answer, that is a no.
-    async fn wait(mut self) -> bool {
-        let given = self.0.wait_for(Option::is_some).await;
-        given.is_ok_and(|answer| *answer == Some(true))
-    }
-}
 
 /// How access to a server starts.
 pub(super) enum Access {
     Granted(Arc<Connection>),
     Pending(Pin<Box<dyn Future<Output = Result<Arc<Connection>>> + Send>>),
     Refused(Error),
-}
-
-enum Decision {
-    Trusted,
-    Untrusted,
-    Open(Answer),
-}
-
-/// Makes the question about a subject. Reads files, so it must not run on a runtime worker. If the subject has changed
-/// since it was found, there is no question: a yes would apply to something else.
-type MakeQuestion = Box<dyn FnOnce() -> TrustQuestion + Send>;
-
-impl TrustPolicy {
-    pub(super) fn new(policy: Trust, host_env: HostEnv) -> Arc<TrustPolicy> {
-        Arc::new(TrustPolicy { policy, host_env, known: Mutex::default() })
-    }
-
-    /// The current trust, for discovery. Reads the store, and returns a problem with it.
-    pub(super) fn view(&self) -> (impl TrustView + '_, Option<Error>) {
-        let (stored, problem) = StoredTrust::load(&self.host_env);
-        (PolicyView { policy: self, stored }, problem)
-    }
-
-    /// Reads the stored trust of these subjects again; returns a problem with the store.
-    async fn refresh_stored(&self, subjects: Vec<Arc<Subject>>) -> Option<Error> {
-        if subjects.is_empty() || matches!(self.policy, Trust::All | Trust::None) {
-            return None;
-        }
-        let host_env = self.host_env.clone();
-        let look_up = move || {
-            let (store, problem) = StoredTrust::load(&host_env);
-            let stored = subjects.into_iter().map(|subject| {
-                let trusted = store.trusts(&subject);
-                (subject, trusted)
-            });
-            (stored.collect::<Vec<_>>(), problem)
-        };
-        let (stored, problem) = runtime::handle().spawn_blocking(look_up).await.ok()?;
-        let mut known = lock(&self.known);
-        for (subject, stored) in stored {
-            known.entry(subject).or_default().stored = Some(stored);
-        }
-        problem
-    }
-
-    /// Decides about a subject. `question` makes the question, if something is withheld and the policy is to ask.
-    fn decide(&self, subject: &Arc<Subject>, question: Option<MakeQuestion>) -> Decision {
-        match self.policy {
-            Trust::All => return Decision::Trusted,
-            Trust::None => return Decision::Untrusted,
-            Trust::Stored | Trust::Strict | Trust::Ask(_) => {}
-        }
-        let mut known = lock(&self.known);
-        let known = known.entry(subject.clone()).or_default();
-        // Only a call to a server that was never connected gets here first; the file is small.
-        known.stored.get_or_insert_with(|| StoredTrust::load(&self.host_env).0.trusts(subject));
-        if known.is_trusted() {
-            return Decision::Trusted;
-        }
-        if let (Trust::Ask(callback), None, Some(question)) =
-            (&self.policy, &known.question, question)
-        {
-            known.question = Some(ask(callback, subject, question));
-        }
-        match &known.question {
-            Some(question) if question.answer.given().is_none() => {
-                Decision::Open(question.answer.clone())
-            }
-            _ => Decision::Untrusted,
-        }
-    }
-
-    fn permit(&self, declared: &Declared, decision: &Decision) -> Permit {
-        permit(&self.policy, matches!(decision, Decision::Trusted), declared)
-    }
-
-    /// The trust level of a definition that may do everything.
-    fn scope_trust(&self, subject: &Subject) -> ScopeTrust {
-        match self.policy {
-            Trust::All => ScopeTrust::Always,
-            _ => ScopeTrust::As(subject.fingerprint.clone()),
-        }
-    }
-}
-
-struct PolicyView<'a> {
-    policy: &'a TrustPolicy,
-    stored: StoredTrust,
-}
-
-impl TrustView for PolicyView<'_> {
-    fn fingerprint(&self, config: &ServerConfig) -> String {
-        match self.policy.policy {
-            // Everything in it is trusted.
-            Trust::All => config.fingerprint(),
-            _ => self.stored.fingerprint(config),
-        }
-    }
-
-    fn trusts(&self, subject: &Subject) -> bool {
-        let answered = || lock(&self.policy.known).get(subject).is_some_and(Known::is_trusted);
-        match self.policy.policy {
-            Trust::All => true,
-            Trust::None => false,
-            Trust::Stored | Trust::Strict => self.stored.trusts(subject),
-            Trust::Ask(_) => self.stored.trusts(subject) || answered(),
-        }
-    }
-}
-
-fn ask(callback: &TrustCallback, subject: &Arc<Subject>, question: MakeQuestion) -> OpenQuestion {
-    let (callback, subject) = (callback.clone(), subject.clone());
-    // A task of its own, so that a panic counts as a no.
-    let asking = runtime::spawn(async move {
-        match runtime::handle().spawn_blocking(question).await {
-            Ok(question) if question.fingerprint == subject.fingerprint => callback(question).await,
-            Ok(_) | Err(_) => false,
-        }
-    });
-    let (tell, answer) = watch::channel(None);
-    let abort = asking.abort_handle();
-    runtime::spawn(async move {
-        let yes = asking.await.unwrap_or(false);
-        let _ = tell.send(Some(yes));
-    });
-    OpenQuestion { answer: Answer(answer), asking: abort }
 }
 
 impl Server {
@@ -225,10 +50,9 @@ impl Server {
 /// The question about a definition, if something in it needs trust.
 fn question_about(declared: &Declared) -> Option<MakeQuestion> {
     let (subject, config) = (declared.subject.clone()?, declared.config.clone().ok()?);
-    let is_held_back = config
-        .transport
-        .remote()
-        .is_none_or(|remote| config.has_commands() || !shows_public_address(&remote.url));
+    let is_held_back = config.transport.remote().is_none_or(|remote| {
+        config.has_commands() || config.tls.is_some() || !shows_public_address(&remote.url)
+    });
     is_held_back.then(|| -> MakeQuestion {
         Box::new(move || TrustQuestion::about(&subject, &config.to_value(), Some(&config)))
     })
@@ -236,7 +60,7 @@ fn question_about(declared: &Declared) -> Option<MakeQuestion> {
 
 /// Whether an address, as far as it is visible, may be dialled without trust.
 fn shows_public_address(url: &str) -> bool {
-    Url::parse(url).is_ok_and(|url| Addresses::PublicOnly.check(&url).is_ok())
+    Url::parse(url).is_ok_and(|url| AllowedAddresses::PublicOnly.check(&url).is_ok())
 }
 
 impl Manager {
@@ -272,7 +96,7 @@ impl Inner {
     ) -> Result<Cow<'a, ServerConfig>> {
         let Some(subject) = server.subject() else { return Ok(Cow::Borrowed(config)) };
         let decision = self.trust.decide(subject, question_about(&server.declared));
-        if let Decision::Open(answer) = &decision {
+        if let TrustDecision::Open(answer) = &decision {
             self.connect_after_yes(subject, answer.clone());
         }
         let mut config = config.clone();
@@ -287,7 +111,7 @@ impl Inner {
     /// Whether it comes from a project and is not trusted.
     pub(super) fn is_untrusted(&self, server: &Server) -> bool {
         let decision = server.subject().map(|subject| self.trust.decide(subject, None));
-        matches!(decision, Some(Decision::Untrusted | Decision::Open(_)))
+        matches!(decision, Some(TrustDecision::Untrusted | TrustDecision::Open(_)))
     }
 
     /// Whether this manager holds a connection that the server's new declaration would not allow in this form.
@@ -308,8 +132,9 @@ impl Inner {
         let ConfigOrigin::Discovered(_) = self.origin else { return };
         for entry in self.held_back().iter() {
             let about = entry.clone();
-            let question: MakeQuestion = Box::new(move || TrustQuestion::of(&about));
-            let Decision::Open(answer) = self.trust.decide(&entry.subject, Some(question)) else {
+            let question: MakeQuestion = Box::new(move || TrustQuestion::from_entry(&about));
+            let TrustDecision::Open(answer) = self.trust.decide(&entry.subject, Some(question))
+            else {
                 continue;
             };
             if !lock(&self.questions).insert(entry.subject.clone()) {
@@ -355,7 +180,7 @@ impl Inner {
         let Some((answer, config)) = self.open_question(server) else {
             return self.hold(server).map_or_else(Access::Refused, Access::Granted);
         };
-        if config.transport.is_stdio() {
+        if config.transport.starts_program() {
             // The server is blocked until then; a yes may also come after every waiter has given up.
             let _ = self.hold(server);
         }
@@ -369,14 +194,14 @@ impl Inner {
         }
     }
 
-    fn open_question<'a>(&self, server: &'a Server) -> Option<(Answer, &'a ServerConfig)> {
+    fn open_question<'a>(&self, server: &'a Server) -> Option<(TrustAnswer, &'a ServerConfig)> {
         if server.lease().is_some() {
             return None;
         }
         let (config, subject) = (server.usable().ok()?, server.subject()?);
         match self.trust.decide(subject, question_about(&server.declared)) {
-            Decision::Open(answer) => Some((answer, config)),
-            Decision::Trusted | Decision::Untrusted => None,
+            TrustDecision::Open(answer) => Some((answer, config)),
+            TrustDecision::Trusted | TrustDecision::Untrusted => None,
         }
     }
 
@@ -384,7 +209,7 @@ impl Inner {
     fn hold_once_answered(
         &self,
         server: &Server,
-        answer: Answer,
+        answer: TrustAnswer,
         limit: Duration,
     ) -> impl Future<Output = Result<Arc<Connection>>> + Send + use<> {
         let (me, name, left) = (self.me.clone(), server.name.clone(), server.left());
@@ -412,7 +237,7 @@ impl Inner {
     }
 
     /// A late yes still connects the server, if it is still wanted.
-    fn connect_after_yes(&self, subject: &Arc<Subject>, answer: Answer) {
+    fn connect_after_yes(&self, subject: &Arc<Subject>, answer: TrustAnswer) {
         if !lock(&self.questions).insert(subject.clone()) {
             return;
         }

@@ -156,7 +156,7 @@ async fn follow(
         let seen = file_watcher.clone();
         let only_ours = runtime::handle().spawn_blocking(move || {
             let _ = seen.arm();
-            changed.iter().all(|path| own_writes::is_ours(path))
+            changed.iter().all(|path| own_writes::is_own_write(path))
         });
         if only_ours.await.unwrap_or(false) {
             continue;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_write_ourselves_is_no_change_and_what_others_write_is() {
+    fn our_own_writes_are_ignored_and_those_of_others_are_not() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("mcp.json");
         replace(&file, &text("a"));
@@ -226,7 +226,7 @@ mod tests {
             ManagerOptions { watch: true, cache_dir: CacheDir::Off, ..ManagerOptions::default() };
         let manager = Manager::open(&file, options).unwrap();
         runtime::block_on(async {
-            own_writes::note(&file, text("ours").as_bytes());
+            own_writes::record(&file, text("ours").as_bytes());
             replace(&file, &text("ours"));
             // Long enough for a reload that must not come.
             tokio::time::sleep(3 * super::DEBOUNCE).await;

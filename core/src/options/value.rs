@@ -24,6 +24,8 @@ pub enum OptionKind {
     TimeOrWords(&'static [&'static str]),
     /// A list of texts.
     Texts,
+    /// A JSON object.
+    Object,
     /// One of these words.
     Words(&'static [&'static str]),
     /// True, false, or one of these words.
@@ -32,7 +34,13 @@ pub enum OptionKind {
     Path,
     /// A path, or false for none.
     PathOrFalse,
-    /// A type that every language declares itself, under this name; the text says what its values are.
+    /// A function of the type that every language declares under this name.
+    Function(&'static str),
+    /// A type that every language declares under this name: one of these words, or a function.
+    WordsOrFunction(&'static str, &'static [&'static str]),
+    /// A pool.
+    Pool,
+    /// An object of the type that every language declares under this name; the text says what its values are.
     Declared(&'static str, &'static str),
 }
 
@@ -42,14 +50,22 @@ impl OptionKind {
         matches!(self, OptionKind::Time | OptionKind::TimeOrWords(_))
     }
 
+    /// Whether a value can be a function, which JSON cannot represent.
+    pub fn takes_function(self) -> bool {
+        matches!(self, OptionKind::Function(_) | OptionKind::WordsOrFunction(..))
+    }
+
     /// What a value must be, for errors.
     pub(crate) fn expected(self, language: Language) -> String {
         let time = match language {
             Language::Python => "a number of seconds",
             Language::Node => "a number of milliseconds",
         };
+        let in_quotes = |words: &[&str]| -> Vec<String> {
+            words.iter().map(|word| format!("\"{word}\"")).collect()
+        };
         let quoted = |words: &[&str]| {
-            let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            let words = in_quotes(words);
             match words.as_slice() {
                 [others @ .., last] if !others.is_empty() => {
                     format!("{} or {last}", others.join(", "))
@@ -63,18 +79,43 @@ impl OptionKind {
             OptionKind::Time => time.to_owned(),
             OptionKind::TimeOrWords(words) => format!("{time} or {}", quoted(words)),
             OptionKind::Texts => "a list of texts".to_owned(),
+            OptionKind::Object => "an object".to_owned(),
             OptionKind::Words(words) => quoted(words),
             OptionKind::FlagOrWords(words) => format!("true, false or {}", quoted(words)),
             OptionKind::Path => "a path".to_owned(),
             OptionKind::PathOrFalse => "a path or false".to_owned(),
+            OptionKind::Function(_) => "a function".to_owned(),
+            OptionKind::WordsOrFunction(_, words) => {
+                format!("{} or a function", in_quotes(words).join(", "))
+            }
+            OptionKind::Pool => "a Pool".to_owned(),
             OptionKind::Declared(_, expected) => expected.to_owned(),
         }
     }
 }
 
+/// The value of an option, as another language gives it.
+pub enum Given {
+    /// Parsed.
+    Value(Value),
+    /// Compact JSON text whose writer is trusted to write valid JSON.
+    Json(Vec<u8>),
+}
+
 /// A type that an option can have.
 pub(crate) trait OptionValue: Sized {
     fn kind() -> OptionKind;
+
+    /// The given value; the error says what it must be.
+    fn read_given(given: Given, language: Language) -> Result<Self, String> {
+        match given {
+            Given::Value(value) => Self::read(value, language),
+            Given::Json(json) => match serde_json::from_slice(&json) {
+                Ok(value) => Self::read(value, language),
+                Err(_) => Err(Self::kind().expected(language)),
+            },
+        }
+    }
 
     /// The value of this JSON, which is not null; the error says what it must be.
     fn read(value: Value, language: Language) -> Result<Self, String> {
@@ -159,6 +200,10 @@ impl OptionValue for PathBuf {
 impl<T: OptionValue> OptionValue for Option<T> {
     fn kind() -> OptionKind {
         T::kind()
+    }
+
+    fn read_given(given: Given, language: Language) -> Result<Self, String> {
+        T::read_given(given, language).map(Some)
     }
 
     fn read(value: Value, language: Language) -> Result<Self, String> {

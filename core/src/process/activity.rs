@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_read_whatever_the_program_is_called() {
+    fn a_stat_line_is_parsed_with_any_program_name() {
         let line = "7 (a) R 1 (b) S 1 7 7 0 -1 4194560 2341 0 0 0 11 22 33 44 20 0 1 0 9 0 0";
         assert_eq!(parse_stat(line), Some(Activity { ticks: 110, is_running: false }));
         assert_eq!(parse_stat("7 (x) D 1").map(|seen| seen.is_running), Some(true));

@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 use tokio::sync::oneshot;
 
-use super::signal_group;
+use super::group::signal_group;
 
 /// The stack size of a waiting thread.
 const WAITER_STACK: usize = 64 << 10;
@@ -89,7 +89,7 @@ mod tests {
     use crate::runtime;
 
     #[test]
-    fn every_way_of_waiting_tells_how_it_ended() {
+    fn every_way_of_waiting_returns_the_exit_status() {
         let ways: &[fn(Pid) -> io::Result<Child>] = &[
             Child::watch,
             Child::by_thread,

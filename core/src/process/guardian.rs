@@ -3,15 +3,15 @@
 //! Invariant: a forked child of ours never ends its parent's servers.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
-use std::time::{Duration, Instant};
+use std::sync::{Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
+use super::cloexec_pipe;
+use super::group::signal_group;
 use super::spawn::{Program, null, spawn};
-use super::{cloexec_pipe, signal_group};
-use crate::fork::LocalFd;
-use crate::fork::PerProcess;
+use crate::fork::{LocalFd, PerProcess};
 use crate::sync::lock;
 
 /// Keeps the list of groups, and kills them when its input ends, which happens when we do.
@@ -27,10 +27,10 @@ done
 for group in $groups; do kill -s KILL -- \"-$group\"; done 2>/dev/null";
 
 static EXITING: PerProcess<RwLock<bool>> = PerProcess::new(RwLock::default);
-static REGISTERED: PerProcess<Mutex<HashSet<i32>>> = PerProcess::new(|| {
+static REGISTERED: PerProcess<Groups> = PerProcess::new(|| {
     // SAFETY: the function is `extern "C"`, takes nothing and stays loaded as long as the process.
     unsafe { libc::atexit(end_all_at_exit) };
-    Mutex::default()
+    Groups::default()
 });
 static GUARDIAN: PerProcess<Option<LocalFd>> = PerProcess::new(|| {
     start_guardian()
@@ -39,6 +39,14 @@ static GUARDIAN: PerProcess<Option<LocalFd>> = PerProcess::new(|| {
         })
         .ok()
 });
+
+/// The process groups that live.
+#[derive(Default)]
+struct Groups {
+    ids: Mutex<HashSet<i32>>,
+    /// Notified when a group has ended.
+    ended: Condvar,
+}
 
 /// Starts the shell; returns our end of its input.
 fn start_guardian() -> std::io::Result<LocalFd> {
@@ -58,7 +66,7 @@ fn start_guardian() -> std::io::Result<LocalFd> {
     Ok(ours)
 }
 
-fn tell_guardian(verb: &str, group: Pid) {
+fn send_to_guardian(verb: &str, group: Pid) {
     if let Some(guardian) = GUARDIAN.get() {
         // A write this short is atomic.
         let line = format!("{verb} {group}\n");
@@ -67,13 +75,15 @@ fn tell_guardian(verb: &str, group: Pid) {
 }
 
 pub(super) fn register(group: Pid) {
-    lock(REGISTERED.get()).insert(group.as_raw_nonzero().get());
-    tell_guardian("+", group);
+    lock(&REGISTERED.get().ids).insert(group.as_raw_nonzero().get());
+    send_to_guardian("+", group);
 }
 
 pub(super) fn unregister(group: Pid) {
-    tell_guardian("-", group);
-    lock(REGISTERED.get()).remove(&group.as_raw_nonzero().get());
+    send_to_guardian("-", group);
+    let groups = REGISTERED.get();
+    lock(&groups.ids).remove(&group.as_raw_nonzero().get());
+    groups.ended.notify_one();
 }
 
 /// Permission to start a server, held until its group is registered. `None` once our exit has begun: a server that is
@@ -85,16 +95,15 @@ pub(super) fn permit_to_start() -> Option<RwLockReadGuard<'static, bool>> {
 
 /// Ends all servers at exit, SIGTERM first. A forked child inherits this handler, but not the list.
 extern "C" fn end_all_at_exit() {
-    let Some(registered) = REGISTERED.created() else { return };
+    let Some(groups) = REGISTERED.created() else { return };
     *EXITING.get().write().unwrap_or_else(PoisonError::into_inner) = true;
     for (signal, patience) in [(Signal::TERM, 300), (Signal::KILL, 200)] {
-        let groups: Vec<i32> = lock(registered).iter().copied().collect();
-        for group in groups.into_iter().filter_map(Pid::from_raw) {
+        let ids = lock(&groups.ids);
+        for group in ids.iter().copied().filter_map(Pid::from_raw) {
             signal_group(group, signal);
         }
-        let deadline = Instant::now() + Duration::from_millis(patience);
-        while !lock(registered).is_empty() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        // The runtime's thread still runs: it reaps the servers and unregisters their groups.
+        let limit = Duration::from_millis(patience);
+        let _ = groups.ended.wait_timeout_while(ids, limit, |ids| !ids.is_empty());
     }
 }

@@ -9,9 +9,10 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 use super::child::Child;
+use super::group::signal_group;
 use super::guardian::{permit_to_start, register, unregister};
+use super::receiver;
 use super::spawn::{Program, null, spawn};
-use super::{receiver, signal_group};
 use crate::runtime;
 
 /// How long the output of an exited program is waited for: a process that left its group may keep it open.

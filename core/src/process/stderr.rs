@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_over_lines_and_reads_is_hidden() {
+    fn a_secret_that_spans_lines_and_reads_is_hidden() {
         let secret = "correct-horse-battery";
         for chunks in [
             &[b"it is correct-ho\n".as_slice(), b"rse-battery\nbye\n"][..],
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_secret_is_hidden_where_the_rest_is_forgotten() {
+    fn the_rest_of_a_secret_is_hidden_when_its_beginning_was_dropped() {
         let secret: String =
             (0..4 * MAX_BYTES).map(|at| char::from(b'a' + (at % 23) as u8)).collect();
         let lines = secret.as_bytes().chunks(60).collect::<Vec<_>>().join(&b'\n');

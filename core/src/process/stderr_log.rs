@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_fit_to_be_read() {
+    fn control_characters_in_a_line_are_escaped() {
         assert_eq!(lines_of("", &[b"in ", b"pieces\r\n"]), ["in pieces"]);
         assert_eq!(lines_of("", &[b"\x1b[31mred\xff\n"]), ["\\u{1b}[31mred\u{fffd}"]);
         assert!(lines_of("", &[b"\n"]).is_empty());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_over_lines_and_reads_is_hidden() {
+    fn a_secret_that_spans_lines_and_reads_is_hidden() {
         let secret = "correct-horse-battery";
         for pieces in [
             &[b"it is correct-ho\n".as_slice(), b"rse-battery\nbye\n"][..],
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_waits_only_while_a_secret_may_go_on() {
+    fn a_line_waits_only_while_a_secret_may_continue() {
         let mut values = MaskBuilder::default();
         values.value("correct-horse-battery");
         let mut lines = Lines::new(values.build());

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_over_lines_or_cut_is_hidden() {
+    fn a_secret_that_spans_lines_or_is_cut_is_hidden() {
         let mut values = MaskBuilder::default();
         values.value("correct-horse-battery");
         let mask = values.build();

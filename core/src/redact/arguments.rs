@@ -4,9 +4,9 @@
 use serde_json::{Map, Value};
 
 use super::STARS;
+use super::definition::{starred, text};
 use super::mask::Mask;
 use super::names::is_secret_key;
-use super::shown::{starred, text};
 
 /// A longer text is cut to this many characters.
 const MAX_TEXT: usize = 200;

@@ -223,7 +223,7 @@ fn named_values(text: &str, references: &References, closed: &[Range<usize>], pl
             // A short word after `Bearer` is prose.
             if is_value || until.saturating_sub(from) >= 6 {
                 places.push(from..until);
-                // The next flag may stand where a value is expected.
+                // The next flag may be where a value is expected.
                 let is_flag =
                     text[from..].starts_with('-') && between.ends_with(char::is_whitespace);
                 at = if is_flag { from } else { until.max(end) };
@@ -236,7 +236,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-' || c == '.'
 }
 
-/// Whether the character may stand between a name and its value.
+/// Whether the character may be between a name and its value.
 fn is_between(c: char) -> bool {
     c.is_whitespace() || matches!(c, ':' | '=' | '"' | '\'' | '`' | '\\')
 }

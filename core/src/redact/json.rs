@@ -24,7 +24,7 @@ pub(crate) fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, String>
     T::deserialize(Node(value)).map_err(|mismatch| mismatch.to_string())
 }
 
-/// What is wrong, and the way to where it stands.
+/// What is wrong, and the path to the field.
 #[derive(Debug)]
 struct Mismatch {
     path: Vec<String>,
@@ -138,9 +138,27 @@ impl<'de> Deserializer<'de> for Node {
         }
     }
 
+    /// A list of values without names is not taken for a struct.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Mismatch> {
+        let found = match &self.0 {
+            Value::Object(_) => return self.deserialize_any(visitor),
+            Value::Null => Unexpected::Unit,
+            Value::Bool(value) => Unexpected::Bool(*value),
+            Value::Number(_) => Unexpected::Float(0.0),
+            Value::String(text) => Unexpected::Str(text),
+            Value::Array(_) => Unexpected::Seq,
+        };
+        Err(Mismatch::invalid_type(found, &"an object"))
+    }
+
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier ignored_any
+        unit_struct seq tuple tuple_struct map identifier ignored_any
     }
 }
 
@@ -248,7 +266,8 @@ mod tests {
                 r#""colour.mixed.share": not what belongs there, expected u8"#,
             ),
             ("[", "EOF while parsing a list at line 1 column 1"),
-            (r#""hunter2""#, "a string in place of struct Options"),
+            (r#""hunter2""#, "a string in place of an object"),
+            ("[null, null, null, null, null]", "a list in place of an object"),
         ] {
             assert_eq!(from_json::<Options>(text).unwrap_err(), told, "{text}");
         }

@@ -10,10 +10,13 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::{Shared, WeakShared};
+use futures_util::future::{Shared, WeakShared, join_all};
+use indexmap::IndexMap;
 
 use super::expand::directory;
-use crate::config::{Level, Scope};
+use super::headers::is_framing;
+use super::warnings::Warnings;
+use crate::config::{Level, Scope, ServerConfig};
 use crate::fork::PerProcess;
 use crate::host_env::HostEnv;
 use crate::process::{Program, RunError, run_command};
@@ -30,7 +33,7 @@ static RUNS: PerProcess<Mutex<HashMap<CommandRequest, Run>>> = PerProcess::new(M
 
 /// The key of a run: equal requests share one.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct CommandRequest {
+struct CommandRequest {
     command: String,
     directory: Option<PathBuf>,
     host_env: HostEnv,
@@ -45,7 +48,7 @@ type Work = Pin<Box<dyn Future<Output = Result<Secret, CommandFailure>> + Send>>
 
 /// Why a command gave no value; never contains its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CommandFailure {
+enum CommandFailure {
     Late,
     Failed,
     Empty,
@@ -54,7 +57,7 @@ pub(super) enum CommandFailure {
 }
 
 impl CommandFailure {
-    pub(super) fn text(self) -> &'static str {
+    fn text(self) -> &'static str {
         match self {
             CommandFailure::Late => "its command did not end within 10 s",
             CommandFailure::Failed => "its command failed",
@@ -76,8 +79,49 @@ pub(super) fn without_escape(value: &str) -> &str {
     value.strip_prefix('$').filter(|_| marked).unwrap_or(value)
 }
 
+/// The outputs of commands, by field and entry.
+pub(super) type CommandOutputs = HashMap<(&'static str, String), Secret>;
+
+/// Runs the commands among the values concurrently.
+pub(super) async fn run_commands(config: &ServerConfig, warnings: &mut Warnings) -> CommandOutputs {
+    let entries = |field: &'static str, entries: &'_ IndexMap<String, Secret>| -> Vec<_> {
+        let sent = entries.iter().filter(|(name, _)| field != "headers" || !is_framing(name));
+        sent.filter_map(|(name, value)| {
+            Some(((field, name.clone()), command_of(value.expose())?.to_owned()))
+        })
+        .collect()
+    };
+    let mut commands = entries("env", config.transport.env());
+    if let Some(remote) = config.transport.remote() {
+        commands.extend(entries("headers", &remote.headers));
+    }
+    let scope = &config.scope;
+    if scope.is_restricted() {
+        for ((field, name), _) in commands {
+            warnings.push(&format!(
+                "\"{field}.{name}\" is left out: commands of a project are not run before it is trusted"
+            ));
+        }
+        return CommandOutputs::new();
+    }
+    let runs = commands.into_iter().map(|(entry, command)| {
+        let request = CommandRequest::new(&command, scope);
+        async move { (entry, request.output().await) }
+    });
+    let mut outputs = CommandOutputs::new();
+    for ((field, name), outcome) in join_all(runs).await {
+        match outcome {
+            Ok(value) => drop(outputs.insert((field, name), value)),
+            Err(failure) => {
+                warnings.push(&format!("\"{field}.{name}\" is left out: {}", failure.text()));
+            }
+        }
+    }
+    outputs
+}
+
 impl CommandRequest {
-    pub(super) fn new(command: &str, scope: &Scope) -> Self {
+    fn new(command: &str, scope: &Scope) -> Self {
         // The user's own commands run in the home directory: in a project, `npx` and the like would run the project's
         // code.
         let directory = match scope.level {
@@ -88,7 +132,7 @@ impl CommandRequest {
     }
 
     /// The command's output, from the cache or from a run.
-    pub(super) async fn output(self) -> Result<Secret, CommandFailure> {
+    async fn output(self) -> Result<Secret, CommandFailure> {
         self.output_within(TIME_LIMIT).await
     }
 
@@ -135,8 +179,8 @@ impl CommandRequest {
             env: self.host_env.vars().into_iter().collect(),
             cwd: self.directory.clone(),
         };
-        let heard = tokio::time::timeout(limit, run_command(shell, OUTPUT_LIMIT)).await;
-        let output = heard.map_err(|_| CommandFailure::Late)?.map_err(|unheard| match unheard {
+        let output = tokio::time::timeout(limit, run_command(shell, OUTPUT_LIMIT)).await;
+        let output = output.map_err(|_| CommandFailure::Late)?.map_err(|error| match error {
             RunError::NotStarted | RunError::Failed => CommandFailure::Failed,
             RunError::TooLong => CommandFailure::TooLong,
         })?;

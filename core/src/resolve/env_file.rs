@@ -1,12 +1,12 @@
 //! Owns parsing files of `NAME=value` lines. Values are literal: nothing is expanded.
 
-use super::text_file::Problem;
+use super::text_file::TextFileError;
 
 /// The entries of a file in order, or why it cannot be used.
-pub(super) fn entries(text: &str) -> Result<Vec<(String, String)>, Problem> {
+pub(super) fn entries(text: &str) -> Result<Vec<(String, String)>, TextFileError> {
     parse(text).map_err(|line| {
         // Without the line's text, which may contain a secret.
-        Problem::Odd(format!("line {line} is not NAME=value"))
+        TextFileError::Unusable(format!("line {line} is not NAME=value"))
     })
 }
 

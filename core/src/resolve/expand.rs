@@ -96,9 +96,18 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Reads a file that the definition names.
-    pub(super) fn read_file(&mut self, path: &Path) -> Result<String, text_file::Problem> {
-        self.files.read(path)
+    /// Reads a file that the definition names as `written`.
+    pub(super) fn read_file(
+        &mut self,
+        path: &Path,
+        written: &str,
+    ) -> Result<String, text_file::TextFileError> {
+        self.files.read(path, written)
+    }
+
+    /// Marks a file that was read as one with a private key.
+    pub(super) fn mark_private(&mut self, path: &Path) {
+        self.files.mark_private(path);
     }
 
     /// The files that were read so far.
@@ -294,8 +303,9 @@ impl<'a> Expander<'a> {
         }
         let (field, template) = (expansion.field, expansion.template);
         let mut named = Expansion { field, template, out: String::new() };
+        let written = &template.text[path.clone()];
         self.expand_range(&mut named, path, depth + 1)?;
-        let content = self.read_file(&path_in(self.scope, &named.out));
+        let content = self.read_file(&path_in(self.scope, &named.out), written);
         Ok(match content {
             Ok(content) => Ok(content.trim_end_matches(['\r', '\n']).to_owned()),
             Err(problem) => Err(problem.text().to_owned()),
@@ -366,12 +376,21 @@ pub(super) fn directory(scope: &Scope) -> Option<PathBuf> {
 
 /// Resolves a path in its scope.
 pub(super) fn path_in(scope: &Scope, path: &str) -> PathBuf {
+    path_from(scope, directory(scope), path)
+}
+
+/// Resolves a path that is relative to the file of its definition, where that was opened by name.
+pub(super) fn path_beside_file(scope: &Scope, path: &str) -> PathBuf {
+    path_from(scope, scope.file_directory.clone().or_else(|| directory(scope)), path)
+}
+
+fn path_from(scope: &Scope, base: Option<PathBuf>, path: &str) -> PathBuf {
     let at_home = path.strip_prefix("~/").or((path == "~").then_some(""));
     if let Some((rest, home)) = at_home.zip(scope.host_env.home()) {
         return home.join(rest);
     }
-    match directory(scope) {
-        Some(directory) => directory.join(path),
+    match base {
+        Some(base) => base.join(path),
         None => Path::new(path).to_owned(),
     }
 }

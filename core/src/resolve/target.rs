@@ -5,17 +5,43 @@ use std::sync::Arc;
 use http::HeaderMap;
 use url::Url;
 
-use super::Addresses;
-use crate::redact::Mask;
+use super::AllowedAddresses;
+use crate::redact::{Mask, Secret};
 
 /// A remote server that is ready to be dialled.
 pub(crate) struct Target {
     pub(crate) server: Arc<str>,
     pub(crate) url: Url,
-    pub(crate) addresses: Addresses,
+    pub(crate) dialect: HttpDialect,
+    pub(crate) addresses: AllowedAddresses,
     pub(crate) headers: HeaderMap,
+    pub(crate) tls: Option<TlsFiles>,
     /// The redacted URL.
     pub(crate) shown: String,
     /// Hides the values that the server was given.
     pub(crate) mask: Mask,
+}
+
+/// The HTTP transport of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HttpDialect {
+    /// Streamable HTTP.
+    Streamable,
+    /// HTTP+SSE of protocol 2024-11-05.
+    Legacy,
+}
+
+/// The files of a server's own TLS settings.
+pub(crate) struct TlsFiles {
+    /// The certificates that the server's own must be signed by, in place of the system's.
+    pub(crate) ca: Option<PemFile>,
+    /// Our certificate and its key.
+    pub(crate) client: Option<(PemFile, PemFile)>,
+}
+
+/// A file in PEM form.
+pub(crate) struct PemFile {
+    /// The field that names it.
+    pub(crate) field: &'static str,
+    pub(crate) text: Secret,
 }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::config::Config;
+use crate::config::{Config, Level};
+use crate::error::Stage;
 use crate::host_env::HostEnv;
 
 fn config(definition: Value) -> ServerConfig {
@@ -237,4 +238,43 @@ fn the_default_of_a_secret_reference_is_masked_wherever_it_comes_from() {
     assert_eq!(launch.args[2], "--c=nested-default");
     let text = "first-default unused-default nested-default plain-default";
     assert_eq!(launch.mask.prose(text), "*** *** *** plain-default");
+}
+
+#[test]
+fn a_tls_path_is_shown_as_written() {
+    let server = config(json!({"url": "https://h/", "tls": {"ca": "/nowhere/${TOKEN}"}}));
+    let error = error(&server);
+    assert!(error.message().contains("/nowhere/${TOKEN}"), "{error}");
+    assert!(!format!("{error:?} {error}").contains("marker"), "{error:?}");
+}
+
+#[test]
+fn tls_files_are_beside_the_file_that_names_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("there");
+    std::fs::create_dir(&place).unwrap();
+    std::fs::write(place.join("ca.pem"), "beside").unwrap();
+    let document = json!({"mcpServers": {"s": {"url": "https://h/", "tls": {"ca": "ca.pem"}}}});
+    std::fs::write(place.join("c.json"), document.to_string()).unwrap();
+    std::os::unix::fs::symlink(place.join("c.json"), directory.path().join("link.json")).unwrap();
+    for file in [place.join("c.json"), directory.path().join("link.json")] {
+        let config = Config::from_file(file).unwrap();
+        let (target, _) = target(config.servers["s"].config.as_ref().unwrap());
+        assert_eq!(target.tls.unwrap().ca.unwrap().text.expose(), "beside");
+    }
+    // A project's begin where its `envFile` does.
+    let mut server = project(json!({"url": "https://h/", "tls": {"ca": "ca.pem"}}));
+    server.scope.directory = Some(place);
+    server.scope.trusted = ScopeTrust::Always;
+    assert_eq!(target(&server).0.tls.unwrap().ca.unwrap().text.expose(), "beside");
+}
+
+#[test]
+fn a_tls_file_that_cannot_be_read_is_a_failed_attempt() {
+    let mut server = config(json!({"url": "https://h/", "tls": {"ca": "/nowhere"}}));
+    let missing = error(&server);
+    assert_eq!((missing.code(), missing.stage()), ("CONNECT_FAILED", Some(Stage::Resolve)));
+    // Half a client certificate is an error of the definition.
+    server.tls.as_mut().unwrap().cert = Some("/nowhere".to_owned());
+    assert_eq!(error(&server).code(), "CONFIG_INVALID");
 }

@@ -1,5 +1,5 @@
-//! Owns the images of a result: which blocks are images, and which of them a model is shown.
-//! Invariant: an image is decodable base64 that is not empty; what is none stays the text that `render` gives it.
+//! Owns the images of a result: which blocks are images, and which of them are shown to a model.
+//! Invariant: an image is decodable base64 that is not empty. Everything else is text (`render`).
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use serde_json::value::RawValue;
 use super::render;
 use crate::json_string::unescape;
 
-/// What every provider's API takes; one image of another kind would have it refuse the whole request.
+/// The types that every provider's API accepts. With an image of another type, some refuse the whole request.
 const MODEL_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Servers pad, but not all of them clear the bits that the last character leaves over.
+/// Servers pad, but some do not clear the unused bits of the last character.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),

@@ -1,4 +1,4 @@
-//! Owns what an agent gets of a call: text for its model, whatever happened, and the details behind it.
+//! Owns the outcome of a call for an agent: the text for its model, also of a failure, and the details.
 
 use std::sync::{Arc, OnceLock};
 

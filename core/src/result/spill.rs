@@ -50,7 +50,7 @@ impl SpillDir {
     }
 
     /// Writes the text to a file; returns its path.
-    pub(super) fn keep(&self, server: &str, tool: &str, text: &str) -> Option<String> {
+    pub(super) fn spill(&self, server: &str, tool: &str, text: &str) -> Option<String> {
         match self.write(tool, text) {
             Ok(path) => Some(path.display().to_string()),
             Err(error) => {
@@ -63,7 +63,7 @@ impl SpillDir {
 
     fn write(&self, tool: &str, text: &str) -> io::Result<PathBuf> {
         User::current().own_directory(&self.dir)?;
-        self.sweep();
+        self.remove_old_files();
         let tool: String = reduced(tool).chars().take(40).collect();
         // Created exclusively, private, with an unpredictable name; removed if it cannot be written completely.
         let mut file = tempfile::Builder::new()
@@ -75,7 +75,7 @@ impl SpillDir {
         Ok(file.keep()?.1)
     }
 
-    fn sweep(&self) {
+    fn remove_old_files(&self) {
         {
             let mut swept = lock(&self.swept);
             if swept.is_some_and(|at| at.elapsed() < SWEEP_EVERY) {
@@ -113,12 +113,12 @@ mod tests {
     #[test]
     fn the_whole_is_kept_for_its_owner_only() {
         let (_home, spill_dir) = spill_dir();
-        let path = PathBuf::from(spill_dir.keep("s", "../a b\n", "text").unwrap());
+        let path = PathBuf::from(spill_dir.spill("s", "../a b\n", "text").unwrap());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "text");
         assert_eq!(path.parent().unwrap(), spill_dir.dir);
         let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!((mode(&path), mode(&spill_dir.dir)), (0o600, 0o700));
-        assert_ne!(spill_dir.keep("s", "t", "text"), spill_dir.keep("s", "t", "text"));
+        assert_ne!(spill_dir.spill("s", "t", "text"), spill_dir.spill("s", "t", "text"));
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         let (_home, spill_dir) = spill_dir();
         std::fs::create_dir_all(&spill_dir.dir).unwrap();
         std::fs::set_permissions(&spill_dir.dir, std::fs::Permissions::from_mode(0o755)).unwrap();
-        spill_dir.keep("s", "t", "text").unwrap();
+        spill_dir.spill("s", "t", "text").unwrap();
         assert_eq!(std::fs::metadata(&spill_dir.dir).unwrap().mode() & 0o777, 0o700);
     }
 
@@ -135,26 +135,26 @@ mod tests {
         let (home, spill_dir) = spill_dir();
         std::fs::create_dir_all(spill_dir.dir.parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(home.path(), &spill_dir.dir).unwrap();
-        assert_eq!(spill_dir.keep("s", "t", "text"), None);
+        assert_eq!(spill_dir.spill("s", "t", "text"), None);
         let spill_dir = SpillDir { dir: "/proc/none/x".into(), swept: Mutex::default() };
-        assert_eq!(spill_dir.keep("s", "t", "text"), None);
+        assert_eq!(spill_dir.spill("s", "t", "text"), None);
     }
 
     #[test]
     fn nothing_is_put_where_others_could_change_what_the_path_leads_to() {
         let (_home, spill_dir) = spill_dir();
-        spill_dir.keep("s", "t", "text").unwrap();
+        spill_dir.spill("s", "t", "text").unwrap();
         let above = spill_dir.dir.parent().unwrap();
         std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(spill_dir.keep("s", "t", "text"), None);
+        assert_eq!(spill_dir.spill("s", "t", "text"), None);
         std::fs::set_permissions(above, std::fs::Permissions::from_mode(0o1777)).unwrap();
-        assert!(spill_dir.keep("s", "t", "text").is_some());
+        assert!(spill_dir.spill("s", "t", "text").is_some());
     }
 
     #[test]
     fn old_files_of_ours_go() {
         let (_home, spill_dir) = spill_dir();
-        let old = PathBuf::from(spill_dir.keep("s", "t", "old").unwrap());
+        let old = PathBuf::from(spill_dir.spill("s", "t", "old").unwrap());
         let other = spill_dir.dir.join("other.txt");
         std::fs::write(&other, "").unwrap();
         for path in [&old, &other] {
@@ -162,7 +162,7 @@ mod tests {
             File::options().write(true).open(path).unwrap().set_modified(long_ago).unwrap();
         }
         let again = SpillDir { dir: spill_dir.dir.clone(), swept: Mutex::default() };
-        let fresh = PathBuf::from(again.keep("s", "t", "new").unwrap());
+        let fresh = PathBuf::from(again.spill("s", "t", "new").unwrap());
         assert!(!old.exists() && other.exists() && fresh.exists());
     }
 }

@@ -109,7 +109,7 @@ fn has_business_in_words(c: char) -> bool {
     )
 }
 
-/// Whether it stands between Latin letters or digits, where no script needs it.
+/// Whether it is between Latin letters or digits, where no script needs it.
 fn is_mid_word(text: &str, at: usize) -> bool {
     let is_of_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     is_of_word(text[..at].chars().rev().find(|&c| !is_invisible(c)))

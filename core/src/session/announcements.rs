@@ -12,12 +12,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 pub(crate) struct Announcements {
-    state: Mutex<State>,
+    state: Mutex<AnnouncementState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct AnnouncementState {
     /// How many announcements were recorded; those between two fetches count as one.
     announced: u64,
     /// How many of them the last fetch was for, and the last answer.
@@ -32,7 +32,7 @@ struct State {
     over: bool,
 }
 
-impl State {
+impl AnnouncementState {
     fn is_pending(&self) -> bool {
         self.announced > self.asked
     }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_one_announcement_until_somebody_asks() {
+    fn a_flood_is_one_announcement_until_the_tools_are_requested() {
         let announcements = Announcements::default();
         assert_eq!((0..10_000).filter(|_| announcements.announce()).count(), 1);
         announcements.mark_requested();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_waited_for_where_nothing_was_announced() {
+    fn without_an_announcement_nothing_is_waited_for() {
         let announcements = Announcements::default();
         announcements.wait(later());
         announcements.announce();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_an_earlier_question_does_not_end_the_wait() {
+    fn the_answer_to_an_earlier_request_does_not_end_the_wait() {
         let announcements = Arc::new(Announcements::default());
         announcements.announce();
         announcements.mark_requested();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_is_told_of_the_end() {
+    fn the_end_of_the_session_ends_the_wait() {
         let announcements = Arc::new(Announcements::default());
         announcements.announce();
         lock(&announcements.state).at = Some(later());

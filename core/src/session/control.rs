@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::table::{self, Pending};
+use super::table::{self, PendingRequest};
 use super::{Session, message};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::process::EXIT_REPORT;
@@ -42,7 +42,7 @@ impl Session {
             if table.wants_waking(deadline_us) {
                 self.deadline_moved.notify_one();
             }
-            table.insert(id, Pending::control(sender, deadline_us));
+            table.insert(id, PendingRequest::control(sender, deadline_us));
         }
         let _guard = ControlGuard { session: self, id };
         let wire = self.connected_wire()?;

@@ -49,7 +49,7 @@ impl Session {
     fn timed_out(&self, is_call: bool, left: bool) -> Error {
         let (what, executed) = match (is_call, left) {
             (true, true) => ("the tool did not answer in time", Some(Executed::Unknown)),
-            (true, false) => ("no socket was free in time for the call", Some(Executed::No)),
+            (true, false) => ("the call could not be sent in time", Some(Executed::No)),
             (false, _) => ("a request was not answered in time", None),
         };
         let hint = match is_call {

@@ -41,14 +41,14 @@ pub(crate) async fn initialize(session: &Session) -> Result<Handshake> {
     .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
     let params = serde_json::to_value(params)
         .map_err(|error| refused(&format!("initialize cannot be written: {error}")))?;
-    let answer = session.request("initialize", &params).await.map_err(not_an_mcp_server)?;
+    let answer = session.request("initialize", &params).await.map_err(connect_error)?;
     let texts = session.text_reader();
     let handshake =
         runtime::read_off_worker(answer.len(), move || read_initialize(&answer, &texts)).await?;
     let wire = session.connected_wire()?;
     wire.announce_version(&handshake.protocol_version);
     let initialized = message::notification("notifications/initialized", &json!({}));
-    wire.send_and_confirm(initialized).await.map_err(not_an_mcp_server)?;
+    wire.send_and_confirm(initialized).await.map_err(connect_error)?;
     wire.listen();
     Ok(handshake)
 }
@@ -116,7 +116,7 @@ pub(crate) async fn list_tools(session: &Session, handshake: &Handshake) -> Resu
     let mut params = json!({});
     let mut seen = HashSet::new();
     for _ in 0..PAGE_LIMIT {
-        let answer = session.request("tools/list", &params).await.map_err(not_an_mcp_server)?;
+        let answer = session.request("tools/list", &params).await.map_err(connect_error)?;
         let texts = session.text_reader();
         let page =
             runtime::read_off_worker(answer.len(), move || read_page(answer, &texts, &limits));
@@ -229,8 +229,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
     }
 }
 
-/// A refused control request is a failed handshake, although a refused call has another meaning.
-fn not_an_mcp_server(error: Error) -> Error {
+/// The error of an attempt, from the error of one of its requests: a refused control request is a failed handshake,
+/// although a refused call has another meaning.
+pub(crate) fn connect_error(error: Error) -> Error {
     match error.kind() {
         ErrorKind::ToolFailed | ErrorKind::ProtocolError => {
             error.into_connect(ErrorKind::HandshakeFailed)
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_of_itself_is_read_as_far_as_it_can_be() {
+    fn the_readable_parts_of_a_handshake_are_read() {
         let read = |json: &str| read_initialize(json.as_bytes(), &texts(50));
         let long = "x".repeat(1000);
         let handshake = read(&format!(
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_none_is_told_in_few_words() {
+    fn the_error_of_an_invalid_page_is_short() {
         let long = "x".repeat(10_000);
         for (json, kind) in [
             (format!(r#"{{"tools":"{long}"}}"#), ErrorKind::HandshakeFailed),

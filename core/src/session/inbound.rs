@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 
 use super::message::{self, Envelope};
 use super::server_logs::ServerLog;
-use super::table::Outcome;
+use super::table::RequestOutcome;
 use super::unreadable::{self, UnreadableAnswer};
 use super::{Session, SessionEvent, server_requests};
 use crate::call::Progress;
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::sync::lock;
-use crate::wire::{Inbound, Loss, Unread, our_number, without_bom};
+use crate::wire::{Inbound, Loss, UnreadRequests, our_number, without_bom};
 
 /// The length from which looking for the usual layouts first is faster.
 const LONG_ANSWER: usize = 64 << 10;
@@ -22,19 +22,19 @@ const LONG_ANSWER: usize = 64 << 10;
 impl Session {
     /// An answer that cannot be read fails its own call at once.
     fn unreadable(&self, message: &[u8]) {
-        self.fail_torn(message, || unreadable("cannot be read"));
+        self.fail_unreadable(message, || unreadable("cannot be read"));
     }
 
     fn too_deep(&self, message: &[u8]) {
         let limit = self.limits.json_depth;
-        self.fail_torn(message, || {
+        self.fail_unreadable(message, || {
             over_limit(format!("The server's answer is nested more than {limit} deep"))
         });
     }
 
-    fn fail_torn(&self, message: &[u8], error: impl FnOnce() -> Error) {
+    fn fail_unreadable(&self, message: &[u8], error: impl FnOnce() -> Error) {
         let id = UnreadableAnswer::in_line(message).and_then(|answer| answer.id);
-        match id.filter(|&id| lock(&self.table).knows(id)) {
+        match id.filter(|&id| lock(&self.table).contains(id)) {
             Some(id) => self.answer(id, Err(error())),
             None => self.not_a_message(message),
         }
@@ -55,18 +55,18 @@ impl Session {
     /// A message or a batch that came with the answer to request `asked`, if that is known.
     fn incoming(&self, message: Bytes, asked: Option<u64>) {
         if message.first() == Some(&b'{') {
-            return self.one(message, asked);
+            return self.single_message(message, asked);
         }
         let rest = without_bom(&message).trim_ascii_start();
         match rest.first() {
             Some(b'[') => {}
-            Some(b'{') => return self.one(message.slice_ref(rest), asked),
+            Some(b'{') => return self.single_message(message.slice_ref(rest), asked),
             _ => return self.not_a_message(&message),
         }
         let mut read = 0;
         let one = |item: &RawValue| {
             read += 1;
-            self.one(message.slice_ref(item.get().as_bytes()), asked);
+            self.single_message(message.slice_ref(item.get().as_bytes()), asked);
         };
         if message::each_of_batch(rest, one) {
             return;
@@ -77,23 +77,23 @@ impl Session {
         }
         let messages = elements.into_iter().filter(|element| element.starts_with(b"{"));
         for element in messages.skip(read) {
-            self.one(message.slice_ref(element), asked);
+            self.single_message(message.slice_ref(element), asked);
         }
     }
 
     /// An error without an id belongs to the request `asked`, or to the only pending one.
-    fn nameless(&self, message: &Bytes, asked: Option<u64>) {
-        let Some(error) = message::nameless_error(message) else {
+    fn on_error_without_id(&self, message: &Bytes, asked: Option<u64>) {
+        let Some(error) = message::error_without_id(message) else {
             return self.unreadable(message);
         };
-        let id = asked.or_else(|| lock(&self.table).only_one());
+        let id = asked.or_else(|| lock(&self.table).only_id());
         match id {
-            Some(id) => self.answer(id, Err(self.refusal(error))),
+            Some(id) => self.answer(id, Err(self.rpc_error(error))),
             None => tracing::debug!(server = &*self.server, "an error for nobody in particular"),
         }
     }
 
-    fn one(&self, message: Bytes, asked: Option<u64>) {
+    fn single_message(&self, message: Bytes, asked: Option<u64>) {
         if message::is_deeper_than(&message, self.limits.json_depth) {
             return self.too_deep(&message);
         }
@@ -115,8 +115,8 @@ impl Session {
                     return self.unreadable(&message);
                 };
                 match id {
-                    Some(id) => self.asked(&method, id.get()),
-                    None => self.notified(&method, params),
+                    Some(id) => self.on_request(&method, id.get()),
+                    None => self.on_notification(&method, params),
                 }
             }
             Envelope { method: None, id: Some(id), result, error, .. } => {
@@ -125,18 +125,18 @@ impl Session {
                 };
                 self.answer(id, self.outcome(&message, result, error));
             }
-            Envelope { method: None, id: None, .. } => self.nameless(&message, asked),
+            Envelope { method: None, id: None, .. } => self.on_error_without_id(&message, asked),
         }
     }
 
-    fn asked(&self, method: &str, id: &str) {
+    fn on_request(&self, method: &str, id: &str) {
         if id.len() > self.limits.text_bytes {
             return tracing::debug!(server = &*self.server, "a request with too long an id");
         }
         self.reply(server_requests::reply(method, id));
     }
 
-    fn notified(&self, method: &str, params: Option<&RawValue>) {
+    fn on_notification(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/progress" => {
                 #[derive(Deserialize)]
@@ -154,10 +154,10 @@ impl Session {
                 if let Some(Params { token, progress, total, message }) = params
                     && let Some(token) = our_number(token.get())
                 {
-                    let told = lock(&self.table).progressed(token, self.now_us());
-                    if let Some(told) = told {
+                    let on_progress = lock(&self.table).note_progress(token, self.now_us());
+                    if let Some(on_progress) = on_progress {
                         let message = message.and_then(|text| self.text_reader().text(text));
-                        told(Progress { progress, total, message });
+                        on_progress(Progress { progress, total, message });
                     }
                 }
             }
@@ -187,12 +187,12 @@ impl Session {
         message: &Bytes,
         result: Option<&RawValue>,
         error: Option<&RawValue>,
-    ) -> Outcome {
+    ) -> RequestOutcome {
         match (result, error) {
             (Some(result), None) if result.get().starts_with('{') => {
                 Ok(message.slice_ref(result.get().as_bytes()))
             }
-            (None, Some(error)) => Err(self.refusal(error.get())),
+            (None, Some(error)) => Err(self.rpc_error(error.get())),
             (Some(_), Some(_)) => Err(unreadable("has both a result and an error")),
             (Some(_), None) => Err(unreadable("has a result that is not an object")),
             (None, None) => Err(unreadable("has neither a result nor an error")),
@@ -200,7 +200,7 @@ impl Session {
     }
 
     /// Converts the server's JSON-RPC error to ours.
-    fn refusal(&self, error: &str) -> Error {
+    fn rpc_error(&self, error: &str) -> Error {
         let texts = self.text_reader();
         let shape = serde_json::from_str::<message::RpcErrorShape<'_>>(error).ok();
         let words = |json: Option<&RawValue>| json.map_or(Some(String::new()), |it| texts.text(it));
@@ -243,8 +243,8 @@ impl Inbound for Session {
         let table = lock(&self.table);
         // At the end of the message and without a readable id, the only pending call is unambiguous.
         let id = match answer.id {
-            None if !tail.is_empty() => table.only_one(),
-            id => id.filter(|&id| table.knows(id)),
+            None if !tail.is_empty() => table.only_id(),
+            id => id.filter(|&id| table.contains(id)),
         };
         drop(table);
         if let Some(id) = id {
@@ -255,7 +255,7 @@ impl Inbound for Session {
     }
 
     fn expects(&self, id: u64) -> bool {
-        lock(&self.table).knows(id)
+        lock(&self.table).contains(id)
     }
 
     fn unanswered(&self, id: u64, error: Error) {
@@ -266,7 +266,11 @@ impl Inbound for Session {
         !lock(&self.table).is_empty()
     }
 
-    fn closed(&self, error: Error, unread: Option<&Unread>) {
+    fn only_request(&self) -> Option<u64> {
+        lock(&self.table).only_id()
+    }
+
+    fn closed(&self, error: Error, unread: Option<&UnreadRequests>) {
         let error = error.with_server(&self.server);
         if self.fail_all(error.clone(), unread) {
             self.emit(SessionEvent::Lost(error, Loss::Gone));

@@ -8,6 +8,8 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::wire::OutgoingMessage;
+
 #[derive(Deserialize)]
 pub(super) struct Envelope<'a> {
     #[serde(default)]
@@ -75,7 +77,7 @@ pub(super) fn each_of_batch<'a>(batch: &'a [u8], take: impl FnMut(&'a RawValue))
 }
 
 /// The error of a JSON-RPC answer that names no request.
-pub(super) fn nameless_error(message: &[u8]) -> Option<&str> {
+pub(super) fn error_without_id(message: &[u8]) -> Option<&str> {
     #[derive(Deserialize)]
     struct Answer<'a> {
         #[serde(rename = "jsonrpc")]
@@ -92,9 +94,14 @@ pub(super) fn nameless_error(message: &[u8]) -> Option<&str> {
 /// The size of a `tools/call` line without tool, arguments and meta, at most.
 const FRAME: usize = 150;
 
-/// A `tools/call` line. `tool` is a JSON string and `arguments` a JSON object, both compact. The progress token is the
-/// id.
-pub(super) fn tools_call(id: u64, tool: &str, arguments: &[u8], meta: Option<&[u8]>) -> Vec<u8> {
+/// A `tools/call` request. `tool` is a JSON string and `arguments` a JSON object, both compact. The progress token is
+/// the id.
+pub(super) fn tools_call(
+    id: u64,
+    tool: &str,
+    arguments: &[u8],
+    meta: Option<&[u8]>,
+) -> OutgoingMessage {
     let entries = meta.and_then(|meta| meta.trim_ascii_end().strip_suffix(b"}")).unwrap_or(b"{");
     let mut line = Vec::with_capacity(FRAME + tool.len() + arguments.len() + entries.len());
     line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -110,29 +117,29 @@ pub(super) fn tools_call(id: u64, tool: &str, arguments: &[u8], meta: Option<&[u
     line.extend_from_slice(if first { b"\"progressToken\":" } else { b",\"progressToken\":" });
     push(&mut line, &id);
     line.extend_from_slice(b"}}}\n");
-    line
+    OutgoingMessage::from_line(line)
 }
 
-pub(super) fn request(id: u64, method: &str, params: &serde_json::Value) -> Vec<u8> {
-    line(&serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+pub(super) fn request(id: u64, method: &str, params: &serde_json::Value) -> OutgoingMessage {
+    serialized(&serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
 }
 
-pub(super) fn notification(method: &str, params: &serde_json::Value) -> Vec<u8> {
-    line(&serde_json::json!({"jsonrpc": "2.0", "method": method, "params": params}))
+pub(super) fn notification(method: &str, params: &serde_json::Value) -> OutgoingMessage {
+    serialized(&serde_json::json!({"jsonrpc": "2.0", "method": method, "params": params}))
 }
 
 /// A reply to the server; `id` is the server's id as written, `body` is `"result":…` or `"error":…`.
-pub(super) fn answer(id: &str, body: &str) -> Vec<u8> {
+pub(super) fn answer(id: &str, body: &str) -> OutgoingMessage {
     let mut line = Vec::with_capacity(64 + body.len());
     let _ = writeln!(line, "{{\"jsonrpc\":\"2.0\",\"id\":{id},{body}}}");
-    line
+    OutgoingMessage::from_line(line)
 }
 
-fn line(message: &serde_json::Value) -> Vec<u8> {
+fn serialized(message: &serde_json::Value) -> OutgoingMessage {
     let mut line = Vec::with_capacity(256);
     push(&mut line, message);
     line.push(b'\n');
-    line
+    OutgoingMessage::from_line(line)
 }
 
 fn push(line: &mut Vec<u8>, value: &impl Serialize) {
@@ -222,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_call_is_one_valid_line() {
-        let line = tools_call(7, "\"a\\nb\"", b"{\"x\":1}", None);
+        let line = tools_call(7, "\"a\\nb\"", b"{\"x\":1}", None).into_line();
         assert_eq!(
             String::from_utf8(line).unwrap(),
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"a\\nb\",\"arguments\":{\"x\":1},\"_meta\":{\"progressToken\":7}}}\n"
@@ -232,7 +239,8 @@ mod tests {
     #[test]
     fn meta_is_kept_as_written_and_joined_by_the_token() {
         let text = |meta: &str| {
-            String::from_utf8(tools_call(7, "\"t\"", b"{}", Some(meta.as_bytes()))).unwrap()
+            let call = tools_call(7, "\"t\"", b"{}", Some(meta.as_bytes()));
+            String::from_utf8(call.into_line()).unwrap()
         };
         assert!(
             text(r#"{"n":1180591620717411303424}"#)
@@ -246,7 +254,7 @@ mod tests {
     fn the_longest_call_is_written_without_growing() {
         let meta = b"{\"a\":1}";
         let (tool, arguments) = ("\"t\"", b"{}");
-        let line = tools_call(u64::MAX, tool, arguments, Some(meta));
+        let line = tools_call(u64::MAX, tool, arguments, Some(meta)).into_line();
         assert_eq!(line.capacity(), FRAME + tool.len() + arguments.len() + meta.len() - 1);
     }
 
@@ -268,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_an_id_is_told_from_what_is_no_answer() {
+    fn an_error_without_an_id_is_distinguished_from_other_objects() {
         let error = r#"{"code":1,"message":"m"}"#;
         for answer in [
             format!(r#"{{"jsonrpc":"2.0","id":null,"error":{error}}}"#),
             format!(r#"{{"error":{error},"jsonrpc":"2.0"}}"#),
         ] {
-            assert_eq!(nameless_error(answer.as_bytes()), Some(error), "{answer}");
+            assert_eq!(error_without_id(answer.as_bytes()), Some(error), "{answer}");
         }
         for other in [
             format!(r#"{{"level":50,"error":{error}}}"#),
@@ -282,12 +290,12 @@ mod tests {
             format!(r#"{{"jsonrpc":"2.0","id":null,"result":{{}},"error":{error}}}"#),
             r#"{"jsonrpc":"2.0","id":null,"result":{}}"#.to_owned(),
         ] {
-            assert_eq!(nameless_error(other.as_bytes()), None, "{other}");
+            assert_eq!(error_without_id(other.as_bytes()), None, "{other}");
         }
     }
 
     #[test]
-    fn a_method_is_known_however_it_is_written_and_short_however_long_it_is() {
+    fn a_method_name_is_unescaped_and_cut() {
         let name = |json: &str| {
             let json = RawValue::from_string(json.to_owned()).unwrap();
             method_name(&json).map(Cow::into_owned)
@@ -300,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_read_one_by_one_as_far_as_it_goes() {
+    fn a_broken_batch_is_read_up_to_the_break() {
         let read = |text: &str| {
             let mut seen = Vec::new();
             let whole = each_of_batch(text.as_bytes(), |item| seen.push(item.get().to_owned()));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use super::Session;
-use super::table::Pending;
+use super::table::PendingRequest;
 use crate::call::{Arguments, CallOptions};
 use crate::error::{Error, Executed};
 use crate::mailbox::Waiter;
@@ -41,7 +41,12 @@ pub(crate) struct UnreadCall {
 
 impl Session {
     /// Returns a call that was never read to its sender.
-    pub(super) fn return_unread(&self, pending: Pending, error: &Error, handle: Arc<ResendHandle>) {
+    pub(super) fn return_unread(
+        &self,
+        pending: PendingRequest,
+        error: &Error,
+        handle: Arc<ResendHandle>,
+    ) {
         let error = error.clone().with_executed(Executed::No);
         let began = self.started + Duration::from_micros(pending.started_us());
         let Some((waiter, origin, Some(request))) = pending.into_call() else { return };

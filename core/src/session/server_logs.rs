@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_of_the_protocol_has_its_place() {
+    fn every_level_of_the_protocol_is_mapped() {
         let levels =
             ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency", "?"];
         let names = levels.map(|name| level_of(name).as_str());
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_harmless() {
+    fn control_characters_in_a_log_line_are_escaped() {
         let log = read(&json!({"level": "info", "logger": "db\n", "data": "hunter2 \u{1b}[2J"}));
         assert_eq!(log.line(), "db\\n: *** \\u{1b}[2J");
         let log = read(&json!({"level": "info", "data": {"b": 1, "a": ["hunter2"]}}));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_becomes_its_beginning() {
+    fn a_long_log_message_is_cut() {
         let flood = "x".repeat(1 << 20);
         for data in [json!(flood), json!({ "deep": [flood] })] {
             let log = read(&json!({"level": flood, "logger": flood, "data": data}));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_log_message_is_none() {
+    fn an_invalid_log_message_is_ignored() {
         for params in ["null", "[]", "{}", r#"{"level":1}"#] {
             let texts = TextReader::new(Mask::default(), LIMIT);
             assert!(ServerLog::read(params, &texts).is_none(), "{params}");

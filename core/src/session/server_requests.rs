@@ -4,9 +4,10 @@ use rmcp::model::ErrorCode;
 use serde_json::Value;
 
 use super::message;
+use crate::wire::OutgoingMessage;
 
 /// The reply to a request of the server; `id` is the server's id as written.
-pub(super) fn reply(method: &str, id: &str) -> Vec<u8> {
+pub(super) fn reply(method: &str, id: &str) -> OutgoingMessage {
     match method {
         "ping" => message::answer(id, "\"result\":{}"),
         _ => {

@@ -8,18 +8,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::call_counters::CallCounters;
 use super::resend::{CallRequest, ResendHandle};
 use crate::call::OnProgress;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::mailbox::Waiter;
 use crate::result::{Origin, ToolResult};
+use crate::status::CallCounters;
 
 /// The outcome of a request: the raw result, or an error.
-pub(super) type Outcome = Result<Bytes, Error>;
+pub(super) type RequestOutcome = Result<Bytes, Error>;
 
-pub(super) struct Pending {
-    reply: Reply,
+pub(super) struct PendingRequest {
+    reply_to: ReplyTo,
     started_us: u64,
     deadline_us: u64,
     /// How far progress extends the deadline, and the latest deadline.
@@ -44,13 +44,13 @@ impl CallLimits {
     }
 }
 
-enum Reply {
+enum ReplyTo {
     /// The request is kept if nobody else has it, so that the call can be sent again.
     Call(Waiter, Origin, Option<Box<CallRequest>>),
-    Control(oneshot::Sender<Outcome>),
+    Control(oneshot::Sender<RequestOutcome>),
 }
 
-impl Pending {
+impl PendingRequest {
     pub(super) fn call(
         waiter: Waiter,
         origin: Origin,
@@ -60,8 +60,8 @@ impl Pending {
         on_progress: Option<OnProgress>,
     ) -> Self {
         let wall_us = limits.total.map_or(NEVER - 1, |total| after(started_us, micros(total)));
-        Pending {
-            reply: Reply::Call(waiter, origin, request),
+        PendingRequest {
+            reply_to: ReplyTo::Call(waiter, origin, request),
             started_us,
             deadline_us: after(started_us, micros(limits.idle_left)).min(wall_us),
             patience_us: micros(limits.idle),
@@ -75,9 +75,9 @@ impl Pending {
     }
 
     /// A control request.
-    pub(super) fn control(sender: oneshot::Sender<Outcome>, deadline_us: u64) -> Self {
-        Pending {
-            reply: Reply::Control(sender),
+    pub(super) fn control(sender: oneshot::Sender<RequestOutcome>, deadline_us: u64) -> Self {
+        PendingRequest {
+            reply_to: ReplyTo::Control(sender),
             started_us: 0,
             deadline_us,
             patience_us: 0,
@@ -88,9 +88,9 @@ impl Pending {
 
     /// The parts of a call.
     pub(super) fn into_call(self) -> Option<(Waiter, Origin, Option<Box<CallRequest>>)> {
-        match self.reply {
-            Reply::Call(waiter, origin, request) => Some((waiter, origin, request)),
-            Reply::Control(_) => None,
+        match self.reply_to {
+            ReplyTo::Call(waiter, origin, request) => Some((waiter, origin, request)),
+            ReplyTo::Control(_) => None,
         }
     }
 
@@ -99,12 +99,12 @@ impl Pending {
     }
 
     pub(super) fn is_call(&self) -> bool {
-        matches!(self.reply, Reply::Call(..))
+        matches!(self.reply_to, ReplyTo::Call(..))
     }
 
-    pub(super) fn finish(self, outcome: Outcome) {
-        match self.reply {
-            Reply::Call(waiter, origin, _) => {
+    pub(super) fn finish(self, outcome: RequestOutcome) {
+        match self.reply_to {
+            ReplyTo::Call(waiter, origin, _) => {
                 // SAFETY: a call's outcome is a slice of a `&RawValue`, which is a `str`.
                 let result = |json| unsafe { ToolResult::from_utf8_unchecked(json, origin) };
                 let untold = |error: Error| match error.executed() {
@@ -113,7 +113,7 @@ impl Pending {
                 };
                 waiter.finish(outcome.map(result).map_err(untold));
             }
-            Reply::Control(sender) => drop(sender.send(outcome)),
+            ReplyTo::Control(sender) => drop(sender.send(outcome)),
         }
     }
 }
@@ -137,7 +137,7 @@ pub(super) fn after(now_us: u64, patience_us: u64) -> u64 {
 }
 
 pub(super) struct Table {
-    pending: HashMap<u64, Pending>,
+    pending: HashMap<u64, PendingRequest>,
     /// Calls that were sent again, so that their old id here still cancels them.
     resent: HashMap<u64, Arc<ResendHandle>>,
     closed: Option<Error>,
@@ -163,9 +163,9 @@ impl Table {
         }
     }
 
-    pub(super) fn insert(&mut self, id: u64, pending: Pending) {
+    pub(super) fn insert(&mut self, id: u64, pending: PendingRequest) {
         if pending.is_call() {
-            self.counters.begin();
+            self.counters.count_started();
         }
         self.pending.insert(id, pending);
     }
@@ -175,10 +175,10 @@ impl Table {
     }
 
     /// Removes an entry without an outcome.
-    pub(super) fn remove(&mut self, id: u64) -> Option<Pending> {
+    pub(super) fn remove(&mut self, id: u64) -> Option<PendingRequest> {
         let pending = self.pending.remove(&id)?;
         if pending.is_call() {
-            self.counters.forget();
+            self.counters.count_cancelled();
         }
         Some(pending)
     }
@@ -191,27 +191,32 @@ impl Table {
         self.pending.is_empty()
     }
 
-    pub(super) fn knows(&self, id: u64) -> bool {
+    pub(super) fn contains(&self, id: u64) -> bool {
         self.pending.contains_key(&id)
     }
 
     /// Whether this is a control request, whose asker parses the answer itself.
     pub(super) fn is_control(&self, id: u64) -> bool {
-        matches!(self.pending.get(&id), Some(Pending { reply: Reply::Control(_), .. }))
+        matches!(self.pending.get(&id), Some(PendingRequest { reply_to: ReplyTo::Control(_), .. }))
     }
 
-    pub(super) fn only_one(&self) -> Option<u64> {
+    pub(super) fn only_id(&self) -> Option<u64> {
         let mut ids = self.pending.keys();
         ids.next().copied().filter(|_| ids.next().is_none())
     }
 
     /// Removes an entry with its outcome and counts it.
-    pub(super) fn finish(&mut self, id: u64, outcome: &Outcome, now_us: u64) -> Option<Pending> {
+    pub(super) fn finish(
+        &mut self,
+        id: u64,
+        outcome: &RequestOutcome,
+        now_us: u64,
+    ) -> Option<PendingRequest> {
         let pending = self.pending.remove(&id)?;
         if pending.is_call() {
             self.served |= outcome.is_ok();
             let micros = now_us.saturating_sub(pending.started_us);
-            self.counters.end(outcome.as_ref().err().map(Error::kind), Some(micros));
+            self.counters.count_ended(outcome.as_ref().err().map(Error::kind), Some(micros));
         }
         Some(pending)
     }
@@ -232,22 +237,22 @@ impl Table {
         &mut self,
         error: Error,
         is_unread: impl Fn(u64) -> bool,
-    ) -> Vec<(Pending, AfterClose)> {
+    ) -> Vec<(PendingRequest, AfterClose)> {
         let mut ended = Vec::with_capacity(self.pending.len());
         for (id, pending) in self.pending.drain() {
-            let after = match (is_unread(id), &pending.reply) {
-                (true, Reply::Call(_, _, Some(_))) => {
-                    self.counters.forget();
+            let after = match (is_unread(id), &pending.reply_to) {
+                (true, ReplyTo::Call(_, _, Some(_))) => {
+                    self.counters.count_cancelled();
                     let handle: Arc<ResendHandle> = Arc::default();
                     // Done under the table's lock, so that a cancellation finds it.
                     self.resent.insert(id, handle.clone());
                     AfterClose::Resend(handle)
                 }
-                (unread, Reply::Call(..)) => {
-                    self.counters.end(Some(error.kind()), None);
+                (unread, ReplyTo::Call(..)) => {
+                    self.counters.count_ended(Some(error.kind()), None);
                     AfterClose::Fail(if unread { Executed::No } else { Executed::Unknown })
                 }
-                (_, Reply::Control(_)) => AfterClose::Fail(Executed::Unknown),
+                (_, ReplyTo::Control(_)) => AfterClose::Fail(Executed::Unknown),
             };
             ended.push((pending, after));
         }
@@ -266,9 +271,9 @@ impl Table {
     }
 
     /// Progress extends the deadline; returns who is notified.
-    pub(super) fn progressed(&mut self, id: u64, now_us: u64) -> Option<OnProgress> {
+    pub(super) fn note_progress(&mut self, id: u64, now_us: u64) -> Option<OnProgress> {
         let pending = self.pending.get_mut(&id)?;
-        if let Reply::Call(waiter, ..) = &pending.reply {
+        if let ReplyTo::Call(waiter, ..) = &pending.reply_to {
             waiter.note_progress();
             // The deadline task may therefore wake too early, never too late.
             pending.deadline_us = after(now_us, pending.patience_us).min(pending.wall_us);
@@ -293,11 +298,11 @@ impl Table {
     }
 
     /// Removes the requests that timed out; returns the next deadline.
-    pub(super) fn expire(&mut self, now_us: u64) -> (Vec<(u64, Pending)>, Option<u64>) {
-        let expired: Vec<(u64, Pending)> =
+    pub(super) fn expire(&mut self, now_us: u64) -> (Vec<(u64, PendingRequest)>, Option<u64>) {
+        let expired: Vec<(u64, PendingRequest)> =
             self.pending.extract_if(|_, pending| pending.deadline_us <= now_us).collect();
         for _ in expired.iter().filter(|(_, pending)| pending.is_call()) {
-            self.counters.end(Some(ErrorKind::ToolTimeout), None);
+            self.counters.count_ended(Some(ErrorKind::ToolTimeout), None);
         }
         let next = self.pending.values().map(|pending| pending.deadline_us).min();
         let next = next.filter(|&at| at != NEVER);

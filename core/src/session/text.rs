@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_within_the_limit_is_all_there_but_for_what_the_server_was_given() {
+    fn a_text_within_the_limit_is_kept_except_for_secrets() {
         let text = |json| texts(30).text(&raw(json));
         assert_eq!(text(r#""a \"b\" hunter2-hunter2""#).unwrap(), "a \"b\" ***");
         assert_eq!(text(r#""\ud800""#).unwrap().chars().count(), 3);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_text_is_its_beginning_wherever_it_is_cut() {
+    fn a_longer_text_is_cut_at_any_position() {
         for piece in ["ab", "é", "\\n", "\\u00e9", "\\ud83d\\ude00", "\\\\", "\\\""] {
             let json = raw(&format!("\"x{}\"", piece.repeat(100)));
             let whole: String = serde_json::from_str(json.get()).unwrap();

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_mentions_an_answer_is_none() {
+    fn a_line_that_only_mentions_an_answer_is_not_an_answer() {
         for line in [
             "DEBUG recv {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
             "[info] {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_a_long_line_are_enough() {
+    fn the_beginning_and_the_end_of_a_long_line_are_enough() {
         let find = |head: &str, tail: &str| {
             UnreadableAnswer::find(head.as_bytes(), tail.as_bytes()).map(|answer| answer.id)
         };

@@ -124,7 +124,7 @@ impl Store {
         };
         let text = match text_file::read(file) {
             Ok(text) => text,
-            Err(text_file::Problem::Missing) => return Ok(Store::default()),
+            Err(text_file::TextFileError::Missing) => return Ok(Store::default()),
             Err(problem) => {
                 return Err(StoreError::Other(unusable(ErrorKind::ConfigIo, problem.text())));
             }

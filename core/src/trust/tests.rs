@@ -104,3 +104,58 @@ fn what_is_no_projects_file_cannot_be_trusted() {
     std::fs::write(&file, "{}").unwrap();
     assert_eq!(trust(&file, None, &here).unwrap_err().code(), "CONFIG_INVALID");
 }
+
+/// The question about the only server of a project with these files.
+fn question(
+    server: serde_json::Value,
+    files: &[(&str, &str)],
+) -> (tempfile::TempDir, TrustQuestion) {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("project");
+    std::fs::create_dir_all(project.join(".mcpool")).unwrap();
+    for (name, text) in files {
+        std::fs::write(project.join(name), text).unwrap();
+    }
+    let document = serde_json::json!({"mcpServers": {"s": server}});
+    std::fs::write(project.join(".mcpool/mcp.json"), document.to_string()).unwrap();
+    let env = BTreeMap::from([("TOKEN".to_owned(), "marker-77".to_owned())]);
+    let here = HostEnv::new(Some(env), Some(home.path().into()), None);
+    let question = questions(&project, &here).unwrap().remove(0);
+    (home, question)
+}
+
+#[test]
+fn a_question_shows_no_variable_in_the_path_of_a_file() {
+    let definitions = [
+        serde_json::json!({"url": "https://h/", "tls": {"ca": "${TOKEN}"}}),
+        serde_json::json!({"command": "x", "envFile": "${TOKEN}"}),
+        serde_json::json!({"command": "x", "args": ["${file:${TOKEN}}"]}),
+    ];
+    for definition in definitions {
+        let (_home, question) = question(definition, &[]);
+        let paths: Vec<_> = question.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["${TOKEN}"]);
+        assert!(!serde_json::to_string(&question).unwrap().contains("marker-77"));
+    }
+    let definition = serde_json::json!({"command": "x", "envFile": "${workspaceFolder}/vars"});
+    let (home, question) = question(definition, &[("vars", "A=1")]);
+    let there = physical(&home.path().join("project/vars"));
+    assert_eq!(question.files[0].path, there.display().to_string());
+}
+
+#[test]
+fn a_question_shows_no_private_key() {
+    let key = "-----BEGIN PRIVATE KEY-----\nhidden\n-----END PRIVATE KEY-----\n";
+    let (both, ca) = (format!("certificate\n{key}"), "authority\n");
+    let files = [("me.key", "hidden"), ("me.pem", both.as_str()), ("ca.pem", ca)];
+    let tls = serde_json::json!({"ca": "ca.pem", "cert": "me.pem", "key": "me.key"});
+    let definition = serde_json::json!({"url": "https://h/", "tls": tls});
+    let (_home, question) = question(definition, &files);
+    assert!(!serde_json::to_string(&question).unwrap().contains("hidden"));
+    let shown = question.files.iter().map(|file| (file.text.as_deref(), file.size));
+    let hidden = |text: &str| (None, Some(text.len()));
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        [(Some(ca), Some(ca.len())), hidden("hidden"), hidden(&both)]
+    );
+}

@@ -1,5 +1,6 @@
 //! Owns Streamable HTTP: every message is one POST on a kept-alive connection (`exchange`), answered as JSON or as an
-//! event stream; a standing GET (`listen`) carries the server's own messages.
+//! event stream; a standing GET (`listen`) carries the server's own messages. `legacy` has the older HTTP+SSE transport,
+//! and `upgrade` turns a connection into a WebSocket.
 //! Invariant: a request that cannot be answered fails at once, no credential leaves the configured origin, every
 //! request of a link uses the link's own client, and the client's sockets end with the link.
 
@@ -16,56 +17,59 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
+use super::network::catch_up::let_sockets_be_read;
+use super::network::client::{HttpClient, client};
+use super::network::connector::HttpVersions;
+use super::network::peer::Peer;
 use super::transport::{Endpoint, Transport};
-use super::{Flush, Inbound};
+use super::{Flush, Inbound, OutgoingMessage};
 use crate::config::Limits;
 use crate::error::{ErrorKind, Result, Stage};
 use crate::fork::{ForkGeneration, ProcessLocal};
 use crate::redact::Mask;
-use crate::resolve::Target;
+use crate::resolve::{HttpDialect, Target};
 use crate::runtime;
 use crate::sync::lock;
 
 mod body;
-mod catch_up;
-mod client;
-mod connector;
-mod events;
 mod exchange;
+mod failure;
+mod legacy;
 mod listen;
 mod memory_budget;
 mod reaper;
-mod refusal;
 mod resume;
 mod sockets;
 mod status;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 
-use client::{Dial, client};
-use exchange::{BOTH_KINDS, Outgoing, PROTOCOL_VERSION};
+use exchange::{BOTH_KINDS, OutgoingRequest, PROTOCOL_VERSION};
+use failure::ExchangeFailure;
+use legacy::AnswerStream;
 use memory_budget::MemoryBudget;
-use refusal::Failure;
-use sockets::{Sockets, Withdrawn};
+use sockets::{CALLS, Sockets, Withdrawn};
 
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long a server may take to accept a message without an answer.
 const ASIDE: Duration = Duration::from_secs(10);
 
 pub(crate) struct HttpLink {
-    server: Arc<str>,
-    url: Url,
+    pub(super) peer: Peer,
+    /// Where messages are posted to a server of the older transport.
+    legacy_endpoint: OnceLock<Url>,
+    /// The open event stream of the older transport, until its messages are delivered.
+    answer_stream: Mutex<Option<AnswerStream>>,
     /// Taken when the link is closed: nothing more is dialled, and idle sockets are closed.
-    client: ProcessLocal<Mutex<Option<Arc<dyn Dial>>>>,
-    shown: String,
-    mask: Mask,
+    client: ProcessLocal<Mutex<Option<Arc<dyn HttpClient>>>>,
     /// Sent with each message: the configured headers, and what was negotiated with the server.
     headers: Mutex<HeaderMap>,
     message_limit: usize,
     memory: MemoryBudget,
     inbound: OnceLock<Weak<dyn Inbound>>,
     sockets: Sockets,
-    under_way: Mutex<HashMap<u64, AbortHandle>>,
+    under_way: Mutex<HashMap<u64, Exchange>>,
     is_reaping: AtomicBool,
     replies: Arc<Semaphore>,
     listener: OnceLock<AbortHandle>,
@@ -76,9 +80,16 @@ pub(crate) struct HttpLink {
     me: Weak<HttpLink>,
 }
 
+/// A request whose exchange is under way.
+struct Exchange {
+    task: AbortHandle,
+    /// Whether it may have been sent.
+    is_posted: bool,
+}
+
 /// The kind of request.
 #[derive(Clone, Copy)]
-enum Sending {
+enum RequestKind {
     Call,
     Control,
 }
@@ -91,16 +102,132 @@ impl Transport for HttpLink {
     // Every call is an exchange of its own.
     const CALLS_END_ALONE: bool = true;
 
-    fn open(target: Target, limits: &Limits) -> Result<Arc<HttpLink>> {
-        target.addresses.check(&target.url).map_err(|refused| refused.told(&target.server))?;
-        let client = client(target.addresses)?;
+    async fn open(target: Target, limits: &Limits) -> Result<Arc<HttpLink>> {
+        let dialect = target.dialect;
+        let link = HttpLink::new(target, limits, HttpVersions::All)?;
+        if dialect == HttpDialect::Legacy {
+            link.open_answer_stream().await.map_err(|failure| failure.error)?;
+        }
+        Ok(link)
+    }
+
+    fn deliver_to(&self, inbound: Weak<dyn Inbound>) {
+        let _ = self.inbound.set(inbound);
+        self.deliver_answers();
+    }
+
+    fn send(&self, message: OutgoingMessage, id: Option<u64>, _flush: Flush) -> Result<()> {
+        match (self.me.upgrade(), id) {
+            (Some(link), Some(id)) => {
+                self.spawn_request(link, message.into_json(), id, RequestKind::Call)
+            }
+            (Some(link), None) => send_aside(link, message.into_json(), None),
+            (None, _) => {}
+        }
+        Ok(())
+    }
+
+    fn send_control(&self, message: OutgoingMessage, id: u64) -> Result<()> {
+        if let Some(link) = self.me.upgrade() {
+            self.spawn_request(link, message.into_json(), id, RequestKind::Control);
+        }
+        Ok(())
+    }
+
+    /// Replies are limited; a server that sends requests faster than it accepts our replies loses some of them.
+    fn send_reply(&self, message: OutgoingMessage, _limits: &Limits) -> bool {
+        let permit = self.replies.clone().try_acquire_owned().ok();
+        let link = self.me.upgrade().filter(|_| permit.is_some());
+        let taken = link.is_some();
+        if let Some(link) = link {
+            send_aside(link, message.into_json(), permit);
+        }
+        taken
+    }
+
+    /// A refusal by status does not lose the link: the answer to the next request has the real problem. Only a required
+    /// sign-in is reported at once.
+    async fn send_and_confirm(&self, message: OutgoingMessage) -> Result<()> {
+        match self.exchange(message.into_json(), None).await {
+            Err(ExchangeFailure { error, by_status: true, .. })
+                if error.kind() != ErrorKind::AuthRequired =>
+            {
+                tracing::warn!(server = &*self.peer.server, "a notification was refused: {error}");
+                Ok(())
+            }
+            outcome => outcome.map_err(|failure| self.report(failure)),
+        }
+    }
+
+    fn abandon(&self, id: u64) -> bool {
+        if self.made_in.is_inherited() {
+            return true;
+        }
+        let left = !self.sockets.withdraw(id);
+        if let Some(exchange) = lock(&self.under_way).remove(&id) {
+            exchange.task.abort();
+        }
+        left
+    }
+
+    async fn read_arrived(&self, late: Duration) {
+        let_sockets_be_read(late).await;
+    }
+
+    fn announce_version(&self, version: &str) {
+        if let Ok(version) = HeaderValue::from_str(version) {
+            lock(&self.headers).insert(PROTOCOL_VERSION, version);
+        }
+    }
+
+    fn listen(&self) {
+        if self.is_legacy() {
+            return;
+        }
+        let task = runtime::spawn(listen::keep_listening(self.me.clone(), self.message_limit));
+        let _ = self.listener.set(task.abort_handle());
+    }
+
+    fn mask(&self) -> &Mask {
+        &self.peer.mask
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    fn endpoint(&self) -> Option<Endpoint<'_>> {
+        Some(Endpoint { protocol: "http", url: &self.peer.url })
+    }
+
+    async fn close(&self) {
+        // The session belongs to the parent process.
+        if self.made_in.is_inherited() {
+            return;
+        }
+        self.stop_tasks();
+        let goodbye = self.outgoing(Method::DELETE, BOTH_KINDS);
+        self.closed.send_replace(true);
+        drop(lock(&self.client).take());
+        if self.over.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Ok(OutgoingRequest { request, with_session: true, .. }) = goodbye {
+            let _ = timeout(GOODBYE, request.send()).await;
+        }
+    }
+}
+
+impl HttpLink {
+    fn new(target: Target, limits: &Limits, versions: HttpVersions) -> Result<Arc<HttpLink>> {
+        let client = client(&target, versions, CALLS)?;
+        let Target { server, url, headers, shown, mask, .. } = target;
         Ok(Arc::new_cyclic(|me| HttpLink {
-            server: target.server,
-            url: target.url,
+            peer: Peer { server, url, shown, mask },
+            legacy_endpoint: OnceLock::new(),
+            answer_stream: Mutex::default(),
             client: ProcessLocal::new(Mutex::new(Some(client))),
-            shown: target.shown,
-            mask: target.mask,
-            headers: Mutex::new(target.headers),
+            headers: Mutex::new(headers),
             message_limit: limits.message_bytes,
             memory: MemoryBudget::new(limits.message_bytes),
             inbound: OnceLock::new(),
@@ -116,138 +243,48 @@ impl Transport for HttpLink {
         }))
     }
 
-    fn deliver_to(&self, inbound: Weak<dyn Inbound>) {
-        let _ = self.inbound.set(inbound);
+    /// A link whose connection becomes a WebSocket.
+    pub(super) fn for_upgrade(mut target: Target, limits: &Limits) -> Result<Arc<HttpLink>> {
+        let scheme = if target.url.scheme() == "wss" { "https" } else { "http" };
+        // A change between special schemes does not fail.
+        let _ = target.url.set_scheme(scheme);
+        HttpLink::new(target, limits, HttpVersions::OnlyHttp1)
     }
 
-    fn send(&self, mut message: Vec<u8>, id: Option<u64>, _flush: Flush) -> Result<()> {
-        message.pop();
-        match (self.me.upgrade(), id) {
-            (Some(link), Some(id)) => self.ask(link, message.into(), id, Sending::Call),
-            (Some(link), None) => send_aside(link, message.into(), None),
-            (None, _) => {}
-        }
-        Ok(())
-    }
-
-    fn send_control(&self, mut message: Vec<u8>, id: u64) -> Result<()> {
-        message.pop();
-        if let Some(link) = self.me.upgrade() {
-            self.ask(link, message.into(), id, Sending::Control);
-        }
-        Ok(())
-    }
-
-    /// Replies are limited; a server that sends requests faster than it accepts our replies loses some of them.
-    fn send_reply(&self, mut message: Vec<u8>, _limits: &Limits) -> bool {
-        message.pop();
-        let place = self.replies.clone().try_acquire_owned().ok();
-        let link = self.me.upgrade().filter(|_| place.is_some());
-        let taken = link.is_some();
-        if let Some(link) = link {
-            send_aside(link, message.into(), place);
-        }
-        taken
-    }
-
-    /// A refusal by status does not lose the link: the answer to the next request has the real problem. Only a required
-    /// sign-in is reported at once.
-    async fn send_and_confirm(&self, mut message: Vec<u8>) -> Result<()> {
-        message.pop();
-        match self.exchange(message.into(), None).await {
-            Err(Failure { error, by_status: true, .. })
-                if error.kind() != ErrorKind::AuthRequired =>
-            {
-                tracing::warn!(server = &*self.server, "a notification was refused: {error}");
-                Ok(())
-            }
-            outcome => outcome.map_err(|failure| self.report(failure)),
-        }
-    }
-
-    fn abandon(&self, id: u64) -> bool {
-        if self.made_in.is_inherited() {
-            return true;
-        }
-        let left = !self.sockets.withdraw(id);
-        if let Some(task) = lock(&self.under_way).remove(&id) {
-            task.abort();
-        }
-        left
-    }
-
-    async fn read_arrived(&self, late: Duration) {
-        catch_up::let_sockets_be_read(late).await;
-    }
-
-    fn announce_version(&self, version: &str) {
-        if let Ok(version) = HeaderValue::from_str(version) {
-            lock(&self.headers).insert(PROTOCOL_VERSION, version);
-        }
-    }
-
-    fn listen(&self) {
-        let task = runtime::spawn(listen::stand(self.me.clone(), self.message_limit));
-        let _ = self.listener.set(task.abort_handle());
-    }
-
-    fn mask(&self) -> &Mask {
-        &self.mask
-    }
-
-    fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
-    }
-
-    fn endpoint(&self) -> Option<Endpoint<'_>> {
-        Some(Endpoint { protocol: "http", url: &self.url })
-    }
-
-    async fn close(&self) {
-        // The session belongs to the parent process.
-        if self.made_in.is_inherited() {
-            return;
-        }
-        self.stop_tasks();
-        let goodbye = self.outgoing(Method::DELETE, BOTH_KINDS);
-        self.closed.send_replace(true);
-        drop(lock(&self.client).take());
-        if self.over.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Ok(Outgoing { request, with_session: true, .. }) = goodbye {
-            let _ = timeout(GOODBYE, request.send()).await;
-        }
-    }
-}
-
-impl HttpLink {
-    fn ask(&self, link: Arc<HttpLink>, message: Bytes, id: u64, sending: Sending) {
+    fn spawn_request(&self, link: Arc<HttpLink>, message: Bytes, id: u64, kind: RequestKind) {
         // Locked while spawning, so that a fast answer cannot remove the entry before it is inserted.
         let mut under_way = lock(&self.under_way);
         let task = runtime::spawn(async move {
-            let outcome = link.ask_in_turn(message, id, sending).await;
+            let outcome = link.post_in_turn(message, id, kind).await;
             lock(&link.under_way).remove(&id);
-            // The exchange has ended, so a request that is still pending gets no answer.
-            if let Some(inbound) = link.inbound().filter(|inbound| inbound.expects(id)) {
+            // The exchange has ended, so a request that is still pending gets no answer, unless answers arrive over the
+            // event stream.
+            let has_ended = outcome.is_err() || !link.is_legacy();
+            let inbound = link.inbound().filter(|inbound| has_ended && inbound.expects(id));
+            if let Some(inbound) = inbound {
                 let error =
                     outcome.err().unwrap_or_else(|| link.unexpected("answered some other request"));
                 inbound.unanswered(id, error);
             }
         });
-        under_way.insert(id, task.abort_handle());
+        under_way.insert(id, Exchange { task: task.abort_handle(), is_posted: false });
         self.reap_soon();
     }
 
-    async fn ask_in_turn(&self, message: Bytes, id: u64, sending: Sending) -> Result<()> {
-        let _socket = match sending {
-            Sending::Control => None,
-            Sending::Call => match self.sockets.for_call(id).await {
+    async fn post_in_turn(&self, message: Bytes, id: u64, kind: RequestKind) -> Result<()> {
+        let _socket = match kind {
+            RequestKind::Control => None,
+            RequestKind::Call => match self.sockets.for_call(id).await {
                 Ok(socket) => socket,
                 // The call was cancelled.
                 Err(Withdrawn) => return Ok(()),
             },
         };
+        match lock(&self.under_way).get_mut(&id) {
+            Some(exchange) => exchange.is_posted = true,
+            // It was given up before it was sent.
+            None => return Ok(()),
+        }
         self.post(message, Some(id)).await
     }
 
@@ -271,8 +308,8 @@ impl HttpLink {
         if let Some(listener) = self.listener.get() {
             listener.abort();
         }
-        for (_, task) in lock(&self.under_way).drain() {
-            task.abort();
+        for (_, exchange) in lock(&self.under_way).drain() {
+            exchange.task.abort();
         }
     }
 }
@@ -284,11 +321,11 @@ impl Drop for HttpLink {
 }
 
 /// Sends a message without an answer.
-fn send_aside(link: Arc<HttpLink>, message: Bytes, place: Option<OwnedSemaphorePermit>) {
+fn send_aside(link: Arc<HttpLink>, message: Bytes, permit: Option<OwnedSemaphorePermit>) {
     runtime::spawn(async move {
         let sending = async {
             // Replies are limited by their own permits.
-            let _socket = match place {
+            let _socket = match permit {
                 Some(_) => None,
                 None => link.sockets.for_notification().await,
             };
@@ -298,6 +335,6 @@ fn send_aside(link: Arc<HttpLink>, message: Bytes, place: Option<OwnedSemaphoreP
             _ = timeout(ASIDE, sending) => {}
             () = link.outlived() => {}
         }
-        drop(place);
+        drop(permit);
     });
 }

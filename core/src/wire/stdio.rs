@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::io::{Errno, ioctl_fionread};
 
 use super::transport::Transport;
-use super::{Flush, Inbound};
+use super::{Flush, Inbound, OutgoingMessage, UnreadRequests};
 use crate::config::Limits;
 use crate::error::{Error, Result, Stage};
 use crate::fork::LocalFd;
@@ -29,7 +29,6 @@ mod unread;
 use frame::{Frame, Frames};
 use loan::Loan;
 use outbox::{Outbox, input_closed};
-pub(crate) use unread::Unread;
 
 /// The bytes of one turn of reading; other servers are read in between. Short lines are parsed one by one, so less of
 /// them is read than of a long line.
@@ -38,8 +37,8 @@ const SHORT_LINES_BUDGET: usize = 128 << 10;
 /// The default capacity of a pipe.
 const LARGEST_PIPE: usize = 1 << 20;
 
-pub(crate) struct Pipe {
-    me: Weak<Pipe>,
+pub(crate) struct StdioLink {
+    me: Weak<StdioLink>,
     slot: usize,
     stdout: LocalFd,
     frames: Mutex<Frames>,
@@ -50,7 +49,7 @@ pub(crate) struct Pipe {
     process: Process,
 }
 
-impl Transport for Pipe {
+impl Transport for StdioLink {
     type Target = Launch;
     const STARTS_PROGRAM: bool = true;
     const OPENING: Stage = Stage::Spawn;
@@ -58,12 +57,12 @@ impl Transport for Pipe {
     const REPORTS_UNSENT_LATER: bool = false;
     const CALLS_END_ALONE: bool = false;
 
-    fn open(launch: Launch, limits: &Limits) -> Result<Arc<Pipe>> {
+    async fn open(launch: Launch, limits: &Limits) -> Result<Arc<StdioLink>> {
         let io = io::start()?;
         let (process, stdin, stdout) = Process::start(launch)?;
-        Ok(Arc::new_cyclic(|me: &Weak<Pipe>| {
+        Ok(Arc::new_cyclic(|me: &Weak<StdioLink>| {
             let slot = io.enter(me.clone());
-            Pipe {
+            StdioLink {
                 me: me.clone(),
                 slot,
                 stdout,
@@ -82,34 +81,32 @@ impl Transport for Pipe {
         let _ = self.inbound.set(inbound);
         io::thread().watch_reads(self.slot, self.stdout.as_fd());
         self.outbox().watch();
-        let (pipe, exit) = (self.me.clone(), self.process.exit());
+        let (link, exit) = (self.me.clone(), self.process.exit());
         crate::runtime::spawn(async move {
             exit.wait().await;
-            if let Some(pipe) = pipe.upgrade() {
-                pipe.read_and_end(Closed::Output);
+            if let Some(link) = link.upgrade() {
+                link.read_and_end(Closed::Output);
             }
         });
     }
 
-    fn send(&self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
-        if self.is_inherited() {
-            return Err(input_closed());
-        }
-        self.outbox().send(message, id, flush)
+    fn send(&self, message: OutgoingMessage, id: Option<u64>, flush: Flush) -> Result<()> {
+        self.send_line(message.into_line(), id, flush)
     }
 
-    fn send_control(&self, message: Vec<u8>, id: u64) -> Result<()> {
+    fn send_control(&self, message: OutgoingMessage, id: u64) -> Result<()> {
         self.send(message, Some(id), Flush::Now)
     }
 
     /// Refused while the server has left more than the limit unread.
-    fn send_reply(&self, message: Vec<u8>, limits: &Limits) -> bool {
-        let fits = self.outbox().buffered() + message.len() <= limits.reply_bytes;
-        fits && self.send(message, None, Flush::Now).is_ok()
+    fn send_reply(&self, message: OutgoingMessage, limits: &Limits) -> bool {
+        let line = message.into_line();
+        let fits = self.outbox().buffered() + line.len() <= limits.reply_bytes;
+        fits && self.send_line(line, None, Flush::Now).is_ok()
     }
 
     /// A pipe keeps the order. A broken pipe is reported by its end.
-    async fn send_and_confirm(&self, message: Vec<u8>) -> Result<()> {
+    async fn send_and_confirm(&self, message: OutgoingMessage) -> Result<()> {
         let _ = self.send(message, None, Flush::Now);
         Ok(())
     }
@@ -132,11 +129,11 @@ impl Transport for Pipe {
     }
 
     fn note_stray_line(&self, line: &[u8]) {
-        self.process.printed(line);
+        self.process.note_stray_line(line);
     }
 
     fn forget_stray_lines(&self) {
-        self.process.forget_printed();
+        self.process.forget_stray_lines();
     }
 
     fn with_output(&self, error: Error) -> Error {
@@ -164,7 +161,14 @@ impl Transport for Pipe {
     }
 }
 
-impl Pipe {
+impl StdioLink {
+    fn send_line(&self, line: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()> {
+        if self.is_inherited() {
+            return Err(input_closed());
+        }
+        self.outbox().send(line, id, flush)
+    }
+
     /// The pipe is writable again, or has no reader any more.
     fn write_ready(&self) {
         if !self.is_inherited() {
@@ -186,7 +190,7 @@ impl Pipe {
     }
 
     /// Which requests were never read, if that is known.
-    fn take_unread(&self) -> Option<Unread> {
+    fn take_unread(&self) -> Option<UnreadRequests> {
         if self.is_inherited() { None } else { self.outbox().take_unread() }
     }
 
@@ -252,12 +256,12 @@ impl Pipe {
         io::thread().unwatch(self.stdout.as_fd());
         self.note_prompt();
         let inbound = self.inbound.get().cloned();
-        let (pipe, rest_ended) = (self.me.clone(), self.process.rest_ended());
+        let (link, rest_ended) = (self.me.clone(), self.process.rest_ended());
         let report = self.process.exit_report(closed);
         crate::runtime::spawn(async move {
             let error = report.await;
             let Some(inbound) = inbound.and_then(|inbound| inbound.upgrade()) else { return };
-            let unread = || pipe.upgrade().and_then(|pipe| pipe.take_unread());
+            let unread = || link.upgrade().and_then(|link| link.take_unread());
             let mut proof = unread();
             if proof.is_none() && inbound.awaits_answers() {
                 // Another process of the server's group may still read.
@@ -270,7 +274,7 @@ impl Pipe {
 
     /// Output that is not a message may end without a newline.
     fn note_prompt(&self) {
-        self.process.printed(lock(&self.frames).partial());
+        self.process.note_stray_line(lock(&self.frames).partial());
     }
 
     fn is_inherited(&self) -> bool {
@@ -282,7 +286,7 @@ impl Pipe {
     }
 }
 
-impl Drop for Pipe {
+impl Drop for StdioLink {
     fn drop(&mut self) {
         if self.is_inherited() {
             return;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::{Flush, Inbound};
+use super::{Flush, Inbound, OutgoingMessage};
 use crate::config::Limits;
 use crate::error::{Error, Result, Stage};
 use crate::mailbox::Mailbox;
@@ -26,24 +26,28 @@ pub(super) trait Transport: Send + Sync + Sized {
     /// Calls in flight end by themselves when the link is lost, so the next link need not wait for them.
     const CALLS_END_ALONE: bool;
 
-    /// Starts or dials the server.
-    fn open(target: Self::Target, limits: &Limits) -> Result<Arc<Self>>;
+    /// Starts or dials the server. Dropping the future ends what it has started.
+    fn open(
+        target: Self::Target,
+        limits: &Limits,
+    ) -> impl Future<Output = Result<Arc<Self>>> + Send;
 
-    /// Starts delivering to `inbound`.
+    /// Starts delivering to `inbound`; what arrived before is delivered now.
     fn deliver_to(&self, inbound: Weak<dyn Inbound>);
 
-    /// Sends one message that ends in a newline; `id` is set when an answer is expected.
-    fn send(&self, message: Vec<u8>, id: Option<u64>, flush: Flush) -> Result<()>;
+    /// Sends one message; `id` is set when an answer is expected.
+    fn send(&self, message: OutgoingMessage, id: Option<u64>, flush: Flush) -> Result<()>;
 
     /// Sends a control request, which must get through however many calls are in flight.
-    fn send_control(&self, message: Vec<u8>, id: u64) -> Result<()>;
+    fn send_control(&self, message: OutgoingMessage, id: u64) -> Result<()>;
 
     /// Sends the reply to a request of the server. A server that does not accept our replies loses some of them;
     /// returns whether this one was accepted.
-    fn send_reply(&self, message: Vec<u8>, limits: &Limits) -> bool;
+    fn send_reply(&self, message: OutgoingMessage, limits: &Limits) -> bool;
 
     /// Sends a notification that the server must accept before anything else is sent.
-    fn send_and_confirm(&self, message: Vec<u8>) -> impl Future<Output = Result<()>> + Send;
+    fn send_and_confirm(&self, message: OutgoingMessage)
+    -> impl Future<Output = Result<()>> + Send;
 
     /// Sends the messages held back by [`Flush::Later`].
     fn flush(&self) {}

@@ -1,4 +1,4 @@
-//! What the tests of the command line share: the real binary in a home of its own.
+//! Shared by the tests of the command line: the real binary, with its own home.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ impl Ran {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
     }
 
-    /// Everything that was written, wherever.
+    /// All output, stdout and stderr.
     pub(crate) fn all(&self) -> String {
         format!("{}{}", self.out, self.err)
     }
@@ -35,7 +35,7 @@ impl From<Output> for Ran {
     }
 }
 
-/// A user with a home and a project, both empty; gone with the test.
+/// A user with an empty home and an empty project, removed with the test.
 pub(crate) struct Home(PathBuf);
 
 impl Home {
@@ -55,7 +55,7 @@ impl Home {
         self.0.join("project").join(file)
     }
 
-    /// mcpool's own file of the user.
+    /// The user's own mcpool file.
     pub(crate) fn own(&self) -> PathBuf {
         self.home(".config/mcpool/mcp.json")
     }

@@ -9,7 +9,7 @@ use crate::common::PATIENCE;
 pub(crate) struct Forked(pub(crate) i32);
 
 impl Forked {
-    /// Runs `work` in a child, which leaves with its code.
+    /// Runs `work` in a child, which exits with the returned code.
     pub(crate) fn begin(
         leave: unsafe extern "C" fn(i32) -> !,
         work: impl FnOnce() -> i32,
@@ -52,7 +52,7 @@ impl Drop for Forked {
 
 fn wait_for(child: i32) -> i32 {
     let mut status = -1;
-    // SAFETY: it is a child of ours, which nobody else waits for.
+    // SAFETY: it is our child, and nothing else waits for it.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     status
 }

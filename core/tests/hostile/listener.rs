@@ -1,4 +1,4 @@
-//! Owns a listener on this machine that nobody may dial, and takes down whoever does.
+//! Owns a listener on this machine that must not be dialled, and records each connection.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,7 @@ impl Listener {
         let first = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = first.local_addr().unwrap().port();
         let listener = Listener { port, heard: Arc::default() };
-        // Not every machine has the other kind of addresses.
+        // Not every machine has IPv6.
         let second = TcpListener::bind(("::1", port)).ok();
         for socket in std::iter::once(first).chain(second) {
             let listener = listener.clone();
@@ -36,7 +36,7 @@ impl Listener {
     }
 
     fn take_down(&self, mut stream: TcpStream) {
-        // Dialling alone is too much, so it counts before a byte has come.
+        // A connection counts before its first byte.
         let at = {
             let mut heard = self.heard.lock().unwrap();
             heard.push(String::new());

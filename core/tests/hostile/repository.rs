@@ -1,5 +1,5 @@
-//! Owns building what `tests/hostile/repository.json` describes: a user's home, and a clone of a repository that tries
-//! everything. Its README has the words.
+//! Owns building what `tests/hostile/repository.json` describes: a user's home, and a clone of a hostile repository.
+//! The README there explains the terms.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 use super::listener::Listener;
 use crate::common::fixture;
 
-/// What a repository is made of.
+/// The variant of a repository.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind<'a> {
     /// Every trap in every file.
     Traps,
-    /// Names of the user's servers, in the file at this place of the list.
+    /// Names of the user's servers, in the file with this index.
     Thefts(usize),
     /// Every file is a link.
     Links(&'a str),
@@ -41,7 +41,7 @@ pub(crate) struct World {
     pub(crate) description: Value,
     pub(crate) listener: Listener,
     pub(crate) files: Vec<HostileFile>,
-    /// What should not have happened, by what it is known as.
+    /// The findings, each by a key.
     holes: Mutex<BTreeMap<String, String>>,
 }
 
@@ -110,14 +110,14 @@ impl World {
         texts.map(|text| text_of(text).to_owned()).collect()
     }
 
-    /// The traps of a file by name: those of every file, and those in the words of its product.
+    /// The traps of a file by name: those of every file, and those in the syntax of its product.
     pub(crate) fn traps(&self, file: &HostileFile) -> Vec<(String, Value)> {
         let native = entries(&self.description["native"][&file.provider]);
         let all = entries(&self.description["traps"]).chain(native);
         all.map(|(trap, definition)| (trap.clone(), definition.clone())).collect()
     }
 
-    /// Every trap that went off, by product and trap, as far as that is known.
+    /// Every trap that was triggered, by product and trap, as far as that is known.
     pub(crate) fn sprung(&self) -> Vec<String> {
         let files = std::fs::read_dir(self.root.join("trips")).unwrap();
         let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
@@ -152,7 +152,7 @@ impl World {
         content
     }
 
-    /// Takes down a hole once.
+    /// Records a finding once.
     pub(crate) fn hole(&self, known_as: &str, text: &str) {
         let mut holes = self.holes.lock().unwrap();
         holes.entry(known_as.to_owned()).or_insert_with(|| text.to_owned());
@@ -274,7 +274,7 @@ impl World {
     }
 }
 
-/// The file's servers in its product's shape and words.
+/// The file's servers in its product's format.
 fn document(file: &HostileFile, servers: Vec<(String, Value)>, lists: &Value) -> Value {
     let servers = servers.into_iter().map(|(name, definition)| {
         let fields = entries(&definition).map(|(field, value)| {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+const SPREAD: &str = "...";
+
 /// Says where `actual` differs from what is expected.
 pub(crate) fn check(expected: &Value, actual: &Value) -> Result<(), String> {
     compare(expected, actual, "")
@@ -52,19 +54,32 @@ pub(crate) fn is_subsequence(expected: &[Value], actual: &[Value]) -> bool {
     expected.iter().all(|wanted| rest.any(|item| check(wanted, item).is_ok()))
 }
 
-/// `value` with `${name}` replaced in every string.
-pub(crate) fn fill(value: &Value, names: &[(String, String)]) -> Value {
+/// What `${name}` stands for.
+pub(crate) type Names = Vec<(String, Value)>;
+
+/// `value` with `${name}` replaced: a text in every string, anything else where it is the whole string. A member `...`
+/// is replaced by the members of its value.
+pub(crate) fn fill(value: &Value, names: &Names) -> Value {
     match value {
         Value::String(text) => {
             let mut text = text.clone();
             for (name, replacement) in names {
-                text = text.replace(&format!("${{{name}}}"), replacement);
+                let pattern = format!("${{{name}}}");
+                match replacement {
+                    Value::String(replacement) => text = text.replace(&pattern, replacement),
+                    whole if text == pattern => return whole.clone(),
+                    _ => {}
+                }
             }
             Value::String(text)
         }
         Value::Array(items) => items.iter().map(|item| fill(item, names)).collect(),
         Value::Object(map) => {
-            map.iter().map(|(key, value)| (key.clone(), fill(value, names))).collect()
+            let spread = map.get(SPREAD).map(|value| fill(value, names));
+            let spread = spread.as_ref().and_then(Value::as_object).cloned();
+            let own = map.iter().filter(|(key, _)| *key != SPREAD);
+            let own = own.map(|(key, value)| (key.clone(), fill(value, names)));
+            spread.into_iter().flatten().chain(own).collect()
         }
         plain => plain.clone(),
     }

@@ -1,20 +1,20 @@
-//! Owns where a scenario plays: its files, its home, its environment, and the verbs that have to do with these alone.
+//! Owns the surroundings of a scenario: its files, its home, its environment, and the verbs about these alone.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mcpool::config::{self, Place as EditPlace};
+use mcpool::config::{self, EditTarget};
 use mcpool::host::Language;
 use mcpool::{
     ApprovalQuestion, DiscoverOptions, Discovery, HostEnv, OnApproval, Trust, TrustQuestion,
 };
 use serde_json::{Map, Value, json};
 
-/// The questions that a scripted callback was asked.
+/// The questions that a scripted callback got.
 pub(crate) type Asked = Arc<Mutex<Vec<Value>>>;
 
 pub(crate) struct Place {
-    /// As options take them; null leaves the process's own.
+    /// In the form of the options; null means the process's own.
     pub(crate) host_env: Value,
     project: PathBuf,
 }
@@ -46,7 +46,7 @@ impl Place {
         Ok(Place { host_env, project })
     }
 
-    /// A scenario without a host environment must not find, nor change, what is on this machine.
+    /// A scenario without a host environment must neither find nor change this machine's files.
     fn own(&self) -> &Value {
         assert!(!self.host_env.is_null(), "the scenario needs an env");
         &self.host_env
@@ -59,7 +59,7 @@ impl Place {
         DiscoverOptions::from_json(&camel_case(options), Language::Node)
     }
 
-    /// Executes a verb that is about no manager.
+    /// Executes a verb without a manager.
     pub(crate) fn verb(&self, step: &Value) -> mcpool::Result<Value> {
         let text = |key: &str| step[key].as_str().unwrap_or_default();
         match text("do") {
@@ -72,7 +72,8 @@ impl Place {
                         place[key] = value.clone();
                     }
                 }
-                let (place, name) = (EditPlace::from_json(&place.to_string())?, text("name"));
+                let (place, name) =
+                    (EditTarget::from_json(&place.to_string(), Language::Python)?, text("name"));
                 let definition = step["definition"].clone();
                 let edited = match text("verb") {
                     "add" => config::add(&place, name, definition)?,
@@ -113,7 +114,7 @@ pub(crate) fn camel_case(options: Map<String, Value>) -> String {
     Value::Object(renamed.collect()).to_string()
 }
 
-/// What was found, as the files see it.
+/// The found servers, in the form of the scenario files.
 pub(crate) fn described(found: &Discovery) -> Value {
     let mut report = found.report();
     let rows = report["servers"].as_array().cloned().unwrap_or_default();
@@ -133,7 +134,7 @@ pub(crate) fn described(found: &Discovery) -> Value {
     report
 }
 
-/// A callback that answers by the script: true, false, or `fail`; what the script does not name is refused.
+/// A callback that answers by the script: true, false, or `fail`. Servers that the script does not name are refused.
 pub(crate) fn scripted(answers: &Value, questions: &Asked) -> Trust {
     let (answers, questions) = (answers.clone(), questions.clone());
     Trust::Ask(Arc::new(move |question: TrustQuestion| {
@@ -143,7 +144,7 @@ pub(crate) fn scripted(answers: &Value, questions: &Asked) -> Trust {
     }))
 }
 
-/// A callback about calls that answers by the script: true, false, `fail` or `hang`; what it does not name is refused.
+/// A callback about calls that answers by the script: true, false, `fail` or `hang`. Other tools are refused.
 pub(crate) fn approving(answers: &Value, questions: &Asked) -> OnApproval {
     let (answers, questions) = (answers.clone(), questions.clone());
     OnApproval::new(move |question: ApprovalQuestion| {
@@ -151,7 +152,7 @@ pub(crate) fn approving(answers: &Value, questions: &Asked) -> OnApproval {
         questions.lock().unwrap().push(json!(question));
         async move {
             match answer.as_str() {
-                // Without the noise of a panic that nobody expects.
+                // Fails without printing a panic.
                 Some("fail") => std::panic::resume_unwind(Box::new("the script says so")),
                 Some("hang") => std::future::pending().await,
                 _ => answer == true,

@@ -1,5 +1,5 @@
 //! Owns executing one scenario file: its managers, and the steps that start, wait and compare.
-//! Steps that call a manager are in `verbs`; files and host_env are in `place`.
+//! Steps that call a manager are in `verbs`; files and host_env are in `place`; fixture servers are in `fixtures`.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,10 +13,12 @@ use mcpool::{Config, Manager, ManagerOptions, Pool, PoolOptions};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::common::{PATIENCE, Web, fixture, lives, read_journal};
+use crate::common::{PATIENCE, fixture, lives, read_journal};
+use crate::fixtures::Fixtures;
 use crate::matching::{check, fill, is_subsequence};
 use crate::place::{Asked, Place, approving, camel_case, scripted, text_of};
 use crate::steps::check_scenario;
+use crate::verbs::status_by_name;
 
 pub(crate) type Outcome = Result<Value, mcpool::Error>;
 type Step<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + Send + 'a>>;
@@ -29,7 +31,7 @@ pub(crate) struct Run {
     pub(crate) place: Place,
     managers: Mutex<HashMap<String, Arc<Watched>>>,
     started: Mutex<HashMap<String, JoinHandle<Outcome>>>,
-    web: Mutex<HashMap<String, Fixture>>,
+    fixtures: Mutex<Fixtures>,
 }
 
 /// A manager and what it told so far.
@@ -40,41 +42,31 @@ pub(crate) struct Watched {
     collector: JoinHandle<()>,
 }
 
-/// An HTTP fixture that can be ended and started again at the same address.
-struct Fixture {
-    knobs: Vec<String>,
-    url: String,
-    server: Option<Web>,
-}
-
-/// Runs a file; the error says which step failed and how.
-pub(crate) fn run(root: &Path, file: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
-    let scenario: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    check_scenario(&scenario)?;
-    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+/// Runs a scenario, over one of its transports if it has some; the error says which step failed and how.
+pub(crate) fn run(
+    root: &Path,
+    name: &str,
+    scenario: &Value,
+    variant: Option<&str>,
+) -> Result<(), String> {
+    check_scenario(scenario)?;
+    let name = name.replace(['[', ' '], "-").replace(']', "");
     let dir = root.join("target/scenarios").join(format!("rust-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
 
     let mut names = vec![
-        ("fixture".to_owned(), fixture().display().to_string()),
-        ("dir".to_owned(), dir.display().to_string()),
+        ("fixture".to_owned(), json!(fixture())),
+        ("dir".to_owned(), json!(dir)),
+        ("tests".to_owned(), json!(root.join("tests"))),
     ];
-    let mut web = HashMap::new();
-    for (name, args) in scenario["fixtures"].as_object().into_iter().flatten() {
-        let knobs: Vec<String> = serde_json::from_value(fill(args, &names))
-            .map_err(|error| format!("the knobs of {name}: {error}"))?;
-        let (server, url) = Web::start(knobs.iter().map(String::as_str));
-        names.push((name.clone(), url.clone()));
-        web.insert(name.clone(), Fixture { knobs, url, server: Some(server) });
-    }
-    let scenario = fill(&scenario, &names);
+    let fixtures = Fixtures::start(scenario, variant, &mut names)?;
+    let scenario = fill(scenario, &names);
     let place = Place::prepare(&scenario, &dir).map_err(|error| error.to_string())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    runtime.block_on(play(&scenario, &dir, place, web))?;
+    runtime.block_on(play(&scenario, &dir, place, fixtures))?;
     nothing_left(&dir)?;
     remove(&dir)
 }
@@ -95,7 +87,7 @@ async fn play(
     scenario: &Value,
     dir: &Path,
     place: Place,
-    web: HashMap<String, Fixture>,
+    fixtures: Fixtures,
 ) -> Result<(), String> {
     let pool = camel_case(scenario["pool"].as_object().cloned().unwrap_or_default());
     let pool = PoolOptions::from_json(&pool, Language::Node).map_err(|error| error.to_string())?;
@@ -105,7 +97,7 @@ async fn play(
         place,
         managers: Mutex::default(),
         started: Mutex::default(),
-        web: Mutex::new(web),
+        fixtures: Mutex::new(fixtures),
     });
     run.open(MAIN, scenario).await?;
     let steps = scenario["steps"].as_array().ok_or("a scenario needs steps")?;
@@ -245,6 +237,11 @@ impl Run {
                     let _ = until(|| check(&step["expect"], &asked()).is_ok()).await;
                     check(&step["expect"], &asked())
                 }
+                "await_status" => {
+                    let status = || status_by_name(&self.on(step).manager);
+                    let _ = until(|| check(&step["expect"], &status()).is_ok()).await;
+                    check(&step["expect"], &status())
+                }
                 "journal" => self.journal(step).await,
                 "open" => self.open(step["as"].as_str().ok_or("open needs as")?, step).await,
                 "advance" => {
@@ -275,24 +272,10 @@ impl Run {
                         }
                     }
                 }
-                "end_fixture" | "start_fixture" => self.fixture(step),
+                "end_fixture" | "start_fixture" => self.fixtures.lock().unwrap().step(step),
                 _ => judge(step, self.verb(step).await),
             }
         })
-    }
-
-    fn fixture(&self, step: &Value) -> Result<(), String> {
-        let mut web = self.web.lock().unwrap();
-        let name = step["fixture"].as_str().unwrap_or_default();
-        let fixture = web.get_mut(name).ok_or("there is no such fixture")?;
-        fixture.server = None;
-        if step["do"] == "start_fixture" {
-            let port = fixture.url.split([':', '/']).filter(|part| !part.is_empty()).nth(2);
-            let knobs = fixture.knobs.iter().map(String::as_str);
-            let again = knobs.chain(["--port", port.ok_or("the url has a port")?]);
-            fixture.server = Some(Web::start(again).0);
-        }
-        Ok(())
     }
 
     fn take(&self, step: &Value) -> Result<JoinHandle<Outcome>, String> {

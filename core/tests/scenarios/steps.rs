@@ -14,7 +14,26 @@ static TABLE: LazyLock<Value> = LazyLock::new(|| {
 pub(crate) fn check_scenario(scenario: &Value) -> Result<(), String> {
     let rule = &TABLE["scenario"];
     check_keys(scenario, &[&rule["required"], &rule["optional"]], &rule["required"])?;
+    if scenario.get("transports").is_some() && variants(scenario).next().is_none() {
+        return Err("transports is empty".into());
+    }
+    for variant in variants(scenario) {
+        let name = variant.split(' ').next().unwrap_or_default();
+        if !is_transport(name) {
+            return Err(format!("there is no transport {name:?}"));
+        }
+    }
     scenario["steps"].as_array().ok_or("steps must be a list")?.iter().try_for_each(check_step)
+}
+
+/// The `transports` of a scenario.
+pub(crate) fn variants(scenario: &Value) -> impl Iterator<Item = &str> {
+    let transports = scenario["transports"].as_array().into_iter().flatten();
+    transports.map(|variant| variant.as_str().unwrap_or_default())
+}
+
+pub(crate) fn is_transport(name: &str) -> bool {
+    TABLE["transports"].as_array().is_some_and(|names| names.iter().any(|known| known == name))
 }
 
 /// Whether a step is about no manager.

@@ -1,5 +1,5 @@
-//! Owns the steps that call a manager: one arm a verb, with what it returns as JSON.
-//! The other steps, and comparing with what is expected, are left to `runner`; keys were checked by `steps`.
+//! Owns the steps that call a manager: one arm per verb, with its result as JSON. The other steps and the comparison
+//! are in `runner`; `steps` has checked the keys.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -35,10 +35,7 @@ impl Run {
             "tool" => Ok(manager.get_tools().get(text("name")).map_or(Value::Null, describe)),
             "call_tool" | "call" => self.call(manager, step, limit).await,
             "execute" => self.execute(manager, step, limit).await,
-            "status" => {
-                let all = manager.status();
-                Ok(all.iter().map(|status| (status.name.clone(), json!(status))).collect())
-            }
+            "status" => Ok(status_by_name(manager)),
             "warnings" => Ok(json!(manager.warnings())),
             "discovery" => {
                 Ok(manager.discovery().map_or(Value::Null, |found| place::described(&found)))
@@ -125,7 +122,7 @@ impl Run {
     }
 }
 
-/// What a call told of its progress.
+/// The progress that a call reported.
 type Told = Arc<Mutex<Vec<Value>>>;
 
 fn call_options(
@@ -146,7 +143,7 @@ fn call_options(
     Ok(options)
 }
 
-/// The tool that a step means; it may have been remembered by an earlier one.
+/// The tool of a step, which an earlier step may have stored.
 fn chosen(manager: &Manager, step: &Value) -> mcpool::Tool {
     let catalog = manager.get_tools();
     let is_meant = |tool: &&mcpool::Tool| match step["name"].as_str() {
@@ -168,4 +165,9 @@ fn describe(tool: &mcpool::Tool) -> Value {
         "annotations": parsed(tool.definition.annotations()), "requires_approval": tool.requires_approval,
         "provider": tool.provider(), "state": tool.state, "signals": tool.definition.signals(),
     })
+}
+
+pub(crate) fn status_by_name(manager: &Manager) -> Value {
+    let all = manager.status();
+    all.iter().map(|status| (status.name.clone(), json!(status))).collect()
 }

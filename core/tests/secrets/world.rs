@@ -57,7 +57,7 @@ impl World {
         self.home.join("project")
     }
 
-    /// What the process of a user would have.
+    /// The environment of a user's process.
     pub(crate) fn environment(&self) -> BTreeMap<String, String> {
         let marked = self.description["environment"].as_object().unwrap();
         let mut env: BTreeMap<_, _> = marked
@@ -127,7 +127,7 @@ impl Drop for World {
     }
 }
 
-/// Everything that was said, each with where it was said.
+/// Every text that was shown, with where it was shown.
 #[derive(Default)]
 pub(crate) struct Heard(Vec<(String, String)>);
 
@@ -149,7 +149,7 @@ impl Heard {
         self.0.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n")
     }
 
-    /// The marker is nowhere, not in base64 either.
+    /// The marker is in no text, not even in base64.
     pub(crate) fn check(&self) {
         let mut leaks = Vec::new();
         for (place, text) in &self.0 {

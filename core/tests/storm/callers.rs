@@ -1,5 +1,5 @@
-//! Who calls: tasks that await one call after the other, and event loops with a mailbox and many calls under way, as a
-//! host language has them.
+//! The callers of a storm: tasks that await one call after the other, and event loops with a mailbox and many calls in
+//! flight, like those of a host language.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +16,10 @@ use super::ledger::{Ledger, Task};
 
 /// The longest pause between two calls of one caller.
 const PAUSE_MS: u64 = 30;
-/// How many calls a loop has under way.
+/// How many calls a loop has in flight.
 const ABREAST: usize = 8;
 
-/// How long a task waits for a call that it is not patient with.
+/// How long an impatient task waits for a call.
 const IMPATIENCE: Duration = Duration::from_millis(5);
 
 /// One call: the tool, its arguments, whose key the server's journal notes, and what it has to answer.
@@ -60,7 +60,7 @@ pub(super) async fn call_from_task(
         let patience = if key % 50 == 3 { IMPATIENCE } else { PATIENCE };
         match timeout(patience, call).await {
             Ok(outcome) => ledger.end(key, &outcome, &expected),
-            // Whoever is patient leaves it open, which is noticed.
+            // A patient caller leaves it open in the ledger, which the report finds.
             Err(_) if patience == IMPATIENCE => ledger.give_up(key),
             Err(_) => {}
         }
@@ -82,7 +82,7 @@ pub(super) fn call_from_loop(
     loop {
         if over.load(Ordering::Relaxed) {
             let since = *stopped_at.get_or_insert_with(Instant::now);
-            // A letter too many would come late.
+            // A second letter would come late.
             let done = under_way == 0 && since.elapsed() > Duration::from_millis(300);
             if done || since.elapsed() > PATIENCE {
                 return;
@@ -112,7 +112,7 @@ pub(super) fn call_from_loop(
             ledger.end(key as usize, &outcome, &expected(key as usize));
             under_way -= 1;
         }
-        // As fast as it can, a loop would do nothing but call.
+        // Without a pause, a loop would only call.
         std::thread::sleep(Duration::from_millis(rng.u64(..PAUSE_MS)));
     }
 }

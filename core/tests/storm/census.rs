@@ -11,7 +11,7 @@ pub(super) struct Census {
     pub(super) descriptors: usize,
     pub(super) threads: usize,
     pub(super) tasks: usize,
-    /// The command lines of our children and theirs, but for the guardian, who stays.
+    /// The command lines of our descendants, except for the guardian.
     pub(super) children: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ impl Census {
         }
     }
 
-    /// Waits until nothing is more than it was; gives how it is then, or when patience ends.
+    /// Waits until no count exceeds `before`, within a limit; returns the last counts.
     pub(super) async fn settled_at(before: &Census, patience: Duration) -> Census {
         let deadline = Instant::now() + patience;
         loop {
@@ -64,7 +64,7 @@ pub(super) fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit(')').next()?.split_whitespace();
     let state = fields.next()?;
-    // Whoever only waits to be buried is gone.
+    // A zombie counts as gone.
     fields.next().filter(|_| state != "Z")?.parse().ok()
 }
 
@@ -86,13 +86,13 @@ fn descendants() -> Vec<String> {
     lines.filter(|line| !line.contains("mcpool-guardian")).collect()
 }
 
-/// The processes, whosever children they are now, that carry this mark.
+/// The processes with this mark, including orphans.
 pub(super) fn processes_of(mark: &str) -> Vec<String> {
     let alive = processes().filter(|&pid| parent_of(pid).is_some());
     alive.map(command_line).filter(|line| line.contains(mark)).collect()
 }
 
-/// Servers, by the files of their journals, of which two processes run at the same time.
+/// Servers with two processes at the same time, by the files of their journals.
 pub(super) fn twins(journals: &[String]) -> Vec<String> {
     let running: Vec<(u32, String)> = processes().map(|pid| (pid, command_line(pid))).collect();
     let is_twin = |journal: &&String| {

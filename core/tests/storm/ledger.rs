@@ -1,5 +1,5 @@
-//! The book of calls: each is entered once and has to end once. All room is taken at the start, so that the book itself
-//! is no growth of memory.
+//! The ledger of calls: each is entered once and has to end once. All its memory is allocated at the start, so that the
+//! ledger itself is not taken for a leak.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ pub(super) enum End {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     Echo,
-    /// It is under way for a while, so that something happens to it.
+    /// It is in flight for a while, so that something can happen to it.
     Sleep,
 }
 
@@ -57,7 +57,7 @@ impl Ledger {
         Ledger { entries, next: AtomicUsize::new(0), opened: Instant::now() }
     }
 
-    /// A new call, if there is room for it.
+    /// A new call, unless the ledger is full.
     pub(super) fn begin(&self) -> Option<usize> {
         let key = self.next.fetch_add(1, Ordering::Relaxed);
         let entry = self.entries.get(key)?;
@@ -92,7 +92,7 @@ impl Ledger {
         entry.ends.fetch_add(1, Ordering::Release);
     }
 
-    /// Wraps after an hour; differences do not mind.
+    /// Wraps after an hour; differences stay correct.
     fn now(&self) -> u32 {
         self.opened.elapsed().as_micros() as u32
     }
@@ -101,7 +101,7 @@ impl Ledger {
         self.next.load(Ordering::Relaxed).min(self.entries.len())
     }
 
-    /// How often each call has ended, and how it did last.
+    /// How often each call has ended, and its last outcome.
     pub(super) fn ends(&self) -> impl Iterator<Item = (u8, Option<End>)> {
         self.entries[..self.len()].iter().map(|entry| {
             let end = match entry.how.load(Ordering::Relaxed) {
@@ -118,7 +118,7 @@ impl Ledger {
         })
     }
 
-    /// How many ended in which way; errors by their code and whether the tool ran.
+    /// The number of calls by outcome; errors by their code and whether the tool ran.
     pub(super) fn by_end(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for (_, end) in self.ends() {
@@ -137,7 +137,7 @@ impl Ledger {
         counts
     }
 
-    /// This part of the good answers came within so many milliseconds, of those calls that take no time themselves.
+    /// A quantile of the latency of good answers, in milliseconds, for calls that the server answers at once.
     pub(super) fn quantile(&self, part: f64) -> f64 {
         let prompt = self.entries[..self.len()].iter().enumerate();
         let prompt = prompt.filter(|(key, _)| Task::of(*key) == Task::Echo).map(|(_, entry)| entry);

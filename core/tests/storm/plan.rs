@@ -1,5 +1,5 @@
-//! A storm: many servers, many callers, and everything that can go wrong, for a while. `run` lets it pass and says what
-//! is left of it; the test runs a short one, `make soak` a long one.
+//! A storm: many servers and many callers under all faults, for a while. `run` runs it and returns its report; the test
+//! runs a short one, `make soak` a long one.
 
 mod callers;
 mod census;
@@ -26,7 +26,7 @@ use report::{Journals, Standing};
 use site::Site;
 use weather::Weather;
 
-/// How long anything that has to come true by itself may take.
+/// How long a condition that holds eventually may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Plan {
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
     pub(crate) sites: usize,
     /// Callers that await their calls, one at a time.
     pub(crate) tasks: usize,
-    /// Callers that are event loops with a mailbox and several calls under way.
+    /// Callers that are event loops with a mailbox and several calls in flight.
     pub(crate) loops: usize,
     pub(crate) length: Duration,
     /// At least that many processes are killed.
@@ -45,7 +45,7 @@ pub(crate) struct Plan {
     pub(crate) room: usize,
 }
 
-/// Where the journals of one storm are; gone with it. Also the mark by which its processes are known.
+/// The directory of one storm's journals, removed with it. Its path also marks the storm's processes.
 struct Place(PathBuf);
 
 impl Place {
@@ -70,9 +70,9 @@ impl Drop for Place {
     }
 }
 
-/// Lets the storm pass.
+/// Runs the storm.
 pub(crate) fn run(plan: Plan) -> Report {
-    // Threads that have nothing to do go at once: they are counted at the end.
+    // Idle threads end at once, because threads are counted at the end.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_keep_alive(Duration::from_millis(100))
@@ -134,7 +134,7 @@ async fn pass(plan: Plan) -> Report {
     drop(manager);
     // The stream of events ends with the manager.
     let failed_probes = probed.await.expect("it only counts");
-    // What the servers still keep open goes with them; the rest has to go by itself.
+    // What the servers keep open ends with them; the rest has to end by itself.
     drop(sites);
     let after = Census::settled_at(&before, PATIENCE).await;
     let left_behind = census::processes_of(place.mark());
@@ -181,7 +181,7 @@ fn servers(plan: &Plan, place: &Place, sites: &[Arc<Site>]) -> Map<String, Value
     servers
 }
 
-/// Brings to life whatever stays for the life of the process, so that it is not taken for a leak.
+/// Creates what lives as long as the process, so that it is not taken for a leak.
 async fn warm_up(place: &Place) {
     let site = Site::start(0, &place.journal("warm-site"));
     let mut servers = Map::new();
@@ -207,7 +207,7 @@ async fn fifths(length: Duration) -> Vec<usize> {
     fifths
 }
 
-/// Looks again and again whether a server runs twice; gives those that did.
+/// Checks repeatedly whether a server runs twice; returns those that did.
 async fn watch_for_twins(journals: Vec<String>, over: Arc<AtomicBool>) -> Vec<String> {
     let mut seen = Vec::new();
     while !over.load(Ordering::Relaxed) {
@@ -224,14 +224,14 @@ async fn count_failed_probes(events: Events) -> usize {
         if let EventKind::Status { reason: Some(Reason::ProbeFailure), next_retry_ms, .. } =
             event.kind
         {
-            // The decision says when; the attempt that follows does not.
+            // The event of the decision has the time of the attempt; that of the attempt has none.
             count += usize::from(next_retry_ms.is_some());
         }
     }
     count
 }
 
-/// After the storm every server has to come up again; gives those that do not.
+/// Waits for every server to come up again; returns those that did not.
 async fn recover(manager: &Manager, names: &[String]) -> Vec<String> {
     let mut unwell = Vec::new();
     for name in names {

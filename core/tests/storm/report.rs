@@ -1,4 +1,4 @@
-//! What is left of a storm: figures, and every promise that was not kept.
+//! The report of a storm: figures, and every promise that was broken.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use super::census::Census;
 use super::ledger::{End, Ledger};
 use super::weather::Done;
 
-/// What a call may end with in a storm; anything else is a mistake of ours.
+/// The errors that a call may end with in a storm; any other is a bug.
 const EXPECTED: [ErrorKind; 6] = [
     ErrorKind::ToolFailed,
     ErrorKind::ConnectionLost,
@@ -24,7 +24,7 @@ const EXPECTED: [ErrorKind; 6] = [
 const GROWTH: usize = 8 << 20;
 const CLOSING: Duration = Duration::from_secs(10);
 
-/// How things stood at the end.
+/// The state at the end.
 pub(super) struct Standing {
     pub(super) stuck: usize,
     pub(super) in_flight: u64,
@@ -39,7 +39,7 @@ pub(super) struct Standing {
     pub(super) fifths: Vec<usize>,
 }
 
-/// What the servers have to say.
+/// The journals of the servers.
 pub(super) struct Journals {
     /// How often each call ran.
     runs: Vec<u8>,
@@ -59,7 +59,7 @@ impl Journals {
         for name in names {
             let Ok(file) = std::fs::File::open(file(name)) else { continue };
             for line in BufReader::new(file).lines().map_while(Result::ok) {
-                // A server that was killed may have died within a line.
+                // A killed server may leave an incomplete line.
                 let Ok(entry) = serde_json::from_str::<Entry<'_>>(&line) else { continue };
                 match entry {
                     Entry { event: "start", .. } => journals.started += 1,
@@ -77,7 +77,7 @@ impl Journals {
 
 pub(crate) struct Report {
     rows: Vec<(String, String)>,
-    /// What was promised and not kept.
+    /// The broken promises.
     pub(crate) broken: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ impl Report {
         }
     }
 
-    /// A promise about single calls, of which some break it.
+    /// A promise about single calls that some calls broke.
     fn promise_of_calls(&mut self, promise: &str, broken_by: &[usize]) {
         self.row(promise, if broken_by.is_empty() { "yes" } else { "NO" });
         let some = &broken_by[..broken_by.len().min(10)];

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::fixture;
 
-/// What makes the sites different: faults of web servers, sessions, sessions that are lost, answers as event streams.
+/// The knobs of the sites: faults of web servers, sessions, lost sessions, answers as event streams.
 const KINDS: [&[&str]; 7] = [
     &["--unruly", "9"],
     &[
@@ -65,7 +65,7 @@ impl Site {
         }
     }
 
-    /// Takes its time away, as long as this takes. Blocks.
+    /// Stops its process for this long. Blocks.
     pub(super) fn freeze_for(&self, pause: Duration) {
         let child = self.child.lock().expect("nobody panics with it");
         let pid = Pid::from_raw(child.id() as i32).expect("a process");
@@ -104,7 +104,7 @@ fn begin(port: u16, knobs: &[String]) -> Option<Child> {
     Some(child)
 }
 
-/// A port that the system does not hand out by itself, so that nobody takes it while the site is down.
+/// A port outside of the system's ephemeral range, so that nothing takes it while the site is down.
 fn free_port() -> u16 {
     let mut candidates = std::iter::repeat_with(|| fastrand::u16(20_000..30_000));
     let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();

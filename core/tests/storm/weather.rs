@@ -1,5 +1,5 @@
-//! What goes wrong: servers are killed, sites come down and up again, servers freeze for a while or for good, and users
-//! disconnect and connect.
+//! The faults of a storm: servers are killed, sites go down and come up again, servers are stopped for a while or for
+//! good, and users disconnect and connect.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub(super) struct Weather {
     manager: Manager,
     sites: Vec<Arc<Site>>,
     pipes: usize,
-    /// Servers that are left alone while they are frozen: supervision has to find them.
+    /// Stopped servers that get no other fault: supervision has to find them.
     frozen: Vec<(String, u32, Instant)>,
     under_way: JoinSet<()>,
     rng: Rng,
@@ -49,10 +49,10 @@ impl Weather {
         Weather { manager, sites, pipes, frozen, under_way, rng, done: Done::default() }
     }
 
-    /// Rages for this long, and longer if it has not killed enough by then.
+    /// Runs for this long, and longer if it has not killed enough processes by then.
     pub(super) async fn rage(mut self, length: Duration, kills: u32) -> Done {
         let began = Instant::now();
-        // Some strokes hit what is down already.
+        // Some faults hit a server that is down already.
         let pause = length / (kills + kills / 2);
         let mut strokes = 0;
         while began.elapsed() < length
@@ -67,7 +67,7 @@ impl Weather {
         self.done
     }
 
-    /// Freezing takes its time, so it is early or not at all.
+    /// Finding a stopped server takes time, so servers are stopped early or not at all.
     fn strike(&mut self, early: bool) {
         match self.rng.u8(..100) {
             0..82 => self.kill_pipe(),
@@ -79,7 +79,7 @@ impl Weather {
         }
     }
 
-    /// A server over a pipe that is up and not frozen, and its process, which is a child of ours for sure.
+    /// A stdio server that is up and not stopped, and its process, which is certainly our child.
     fn pick_pipe(&mut self) -> Option<(String, Pid)> {
         let status = self.manager.status();
         let pid_of = |name: &str| status.iter().find(|server| server.name == name)?.pid;
@@ -135,7 +135,7 @@ impl Weather {
         });
     }
 
-    /// Half of them thaw in time for the probe; the others are for supervision to find and end.
+    /// Half of them continue in time for the probe; the others have to be found and ended by supervision.
     fn freeze(&mut self) {
         let thaws = self.rng.bool();
         if self.rng.u8(..4) == 0

@@ -1,7 +1,14 @@
-// Owns the tools of the AI SDK. The SDK itself is handed in, so that each module system brings its own.
+// Owns the tools of the AI SDK. The SDK is a parameter, because `import` and `require` each load their own copy.
 import type { PrepareStepFunction, ToolSet } from 'ai';
 import type { Manager, Tool } from 'mcpool';
-import { heeding, imagesOfRecord, perTool, recordOf, type ToolOptions, type ToolRecord } from './shared.js';
+import {
+  imagesOfRecord,
+  perTool,
+  recordOf,
+  signalOptions,
+  type ToolOptions,
+  type ToolRecord,
+} from './shared.js';
 
 export type { ToolOptions, ToolRecord } from './shared.js';
 
@@ -30,7 +37,7 @@ export function adapt({
       needsApproval: needsApproval && tool.requiresApproval,
       metadata: { server: tool.server, tool: tool.rawName },
       execute: async (input, { abortSignal }) =>
-        recordOf(await tool.execute(input as never, heeding(abortSignal))),
+        recordOf(await tool.execute(input as never, signalOptions(abortSignal))),
       toModelOutput: ({ output }) => modelOutputOf(tool, output as ToolRecord),
     });
 
@@ -41,7 +48,7 @@ export function adapt({
     const made = perTool((tool) => toolOf(tool, options));
     const live: ToolSet = {};
     const prepareStep = () => {
-      // Emptied first, for the order is the manager's: prompts are cached by it.
+      // Emptied first to keep the manager's order: providers cache prompts by it.
       for (const name of Object.keys(live)) delete live[name];
       for (const tool of manager.getTools()) live[tool.name] = made(tool);
       Object.assign(live, own);

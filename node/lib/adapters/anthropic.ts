@@ -1,4 +1,4 @@
-// Owns the tools of the Anthropic SDK. The SDK itself is handed in, so that each module system brings its own.
+// Owns the tools of the Anthropic SDK. The SDK is a parameter, because `import` and `require` each load their own copy.
 import type { BetaRunnableTool } from '@anthropic-ai/sdk/lib/tools/BetaRunnableTool';
 import type { BetaToolRunner } from '@anthropic-ai/sdk/lib/tools/BetaToolRunner';
 import type {
@@ -7,7 +7,7 @@ import type {
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages';
 import type { CallOptions, Manager, Tool, ToolOutput } from 'mcpool';
-import { executeNamed, heeding, perTool } from './shared.js';
+import { executeNamed, perTool, signalOptions } from './shared.js';
 
 /** An answer, or its content. */
 export type Asking = { content: readonly ContentBlock[] } | readonly ContentBlock[];
@@ -35,7 +35,7 @@ export function adapt({ ToolError }: typeof import('@anthropic-ai/sdk/lib/tools/
     ...paramOf(tool),
     parse: (input) => input,
     run: async (input, context) => {
-      const output = await tool.execute(input, heeding(context?.signal));
+      const output = await tool.execute(input, signalOptions(context?.signal));
       const content = contentOf(output);
       // The runner's way to mark a result as an error.
       if (output.isError) throw new ToolError(content);

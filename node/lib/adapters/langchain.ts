@@ -1,8 +1,8 @@
-// Owns the tools of LangChain. LangChain itself is handed in, so that each module system brings its own.
+// Owns the tools of LangChain. LangChain is a parameter, because `import` and `require` each load their own copy.
 import type { DynamicStructuredTool } from '@langchain/core/tools';
 import type { AgentMiddleware } from 'langchain';
 import type { Manager, Tool, ToolOutput } from 'mcpool';
-import { heeding, perTool, recordOf } from './shared.js';
+import { perTool, recordOf, signalOptions } from './shared.js';
 
 export type { ToolRecord } from './shared.js';
 
@@ -27,9 +27,9 @@ export function adapt({ tool: make, ToolMessage, createMiddleware }: Framework):
     const { name, description } = tool;
     return make(
       async (input, config) => {
-        const output = await tool.execute(input as never, heeding(config?.signal));
+        const output = await tool.execute(input as never, signalOptions(config?.signal));
         const { id } = (config as { toolCall?: { id?: string } }).toolCall ?? {};
-        // Called by a program, there is no call to answer.
+        // Without a tool call there is no message to answer.
         if (id === undefined) return contentOf(output);
         return new ToolMessage({
           ...{ name, tool_call_id: id, content: contentOf(output), artifact: recordOf(output) },
@@ -44,7 +44,7 @@ export function adapt({ tool: make, ToolMessage, createMiddleware }: Framework):
 
   const liveTools = (manager: Manager): AgentMiddleware => {
     const made = perTool(toolOf);
-    // What a model was offered is answered, whatever has become of it since; runs may be many at a time.
+    // A tool that was offered to a model stays callable after it is gone. Several runs may share this.
     const seen = new Map<string, DynamicStructuredTool>();
     const look = () => {
       const offered = new Map(manager.getTools().map((tool) => [tool.name, made(tool)]));
@@ -60,7 +60,7 @@ export function adapt({ tool: make, ToolMessage, createMiddleware }: Framework):
       },
       wrapToolCall: (request, handler) => {
         const { name } = request.toolCall;
-        // A run that goes on from a saved state has seen nothing yet.
+        // A run that continues from a saved state has seen no tools yet.
         if (!request.tool && !seen.has(name)) look();
         return handler({ ...request, tool: request.tool ?? seen.get(name) });
       },

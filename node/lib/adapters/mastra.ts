@@ -1,7 +1,14 @@
-// Owns the tools of Mastra. Mastra itself is handed in, so that each module system brings its own.
+// Owns the tools of Mastra. Mastra is a parameter, because `import` and `require` each load their own copy.
 import type { ToolAction } from '@mastra/core/tools';
 import type { Manager, Tool } from 'mcpool';
-import { heeding, imagesOfRecord, perTool, recordOf, type ToolOptions, type ToolRecord } from './shared.js';
+import {
+  imagesOfRecord,
+  perTool,
+  recordOf,
+  signalOptions,
+  type ToolOptions,
+  type ToolRecord,
+} from './shared.js';
 
 export type { ToolOptions, ToolRecord } from './shared.js';
 
@@ -27,7 +34,7 @@ export function adapt({ createTool }: Pick<typeof import('@mastra/core/tools'), 
       inputSchema: unchecked(tool.objectSchema),
       requireApproval: needsApproval && tool.requiresApproval,
       execute: async (input, context) =>
-        recordOf(await tool.execute(input as never, heeding(context?.abortSignal))),
+        recordOf(await tool.execute(input as never, signalOptions(context?.abortSignal))),
       toModelOutput: (output) => modelOutputOf(tool, output as ToolRecord),
     }) as unknown as ToolAction<unknown, ToolRecord>;
 
@@ -40,7 +47,7 @@ export function adapt({ createTool }: Pick<typeof import('@mastra/core/tools'), 
     const prepareStep: LiveTools['prepareStep'] = (step) => {
       const now = manager.getTools();
       for (const { name } of now) ours.add(name);
-      // What was ours and is gone must not stay among the others.
+      // Tools of ours that are gone must not stay among the others.
       const others = Object.entries(step.tools ?? {}).filter(([name]) => !ours.has(name));
       return { tools: Object.fromEntries([...others, ...now.map((tool) => [tool.name, made(tool)])]) };
     };
@@ -50,7 +57,7 @@ export function adapt({ createTool }: Pick<typeof import('@mastra/core/tools'), 
   return { tools, liveTools };
 }
 
-/** A schema that the model is shown as it is, and by which nothing is refused: that is the server's to do. */
+/** A schema that is shown to the model unchanged and accepts everything: the server validates. */
 function unchecked(schema: Tool['objectSchema']) {
   const shown = () => schema;
   const validate = (value: unknown) => ({ value });

@@ -2,7 +2,7 @@
 
 const ABSENT: ReadonlySet<unknown> = new Set(['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND']);
 
-/** Gives a handler for what loading `packages` threw: their absence is told with the cure, all else is thrown on. */
+/** Handles an error of loading `packages`: a missing package gets a hint how to install it, others are rethrown. */
 export function missing(adapter: string, ...packages: string[]): (cause: unknown) => never {
   return (cause) => {
     const { code, message = '' } = Object(cause) as { code?: unknown; message?: string };
@@ -14,7 +14,7 @@ export function missing(adapter: string, ...packages: string[]): (cause: unknown
   };
 }
 
-/** What `load` gives, or the word that something is missing. */
+/** The result of `load`, or an error that names the missing package. */
 export function required<T>(load: () => T, otherwise: (cause: unknown) => never): T {
   try {
     return load();

@@ -7,7 +7,7 @@ import type {
   MCPServer,
 } from '@openai/agents';
 import type { Manager, Tool, ToolOutput } from 'mcpool';
-import { argumentsOf, executeNamed, heeding, type ToolOptions } from './shared.js';
+import { argumentsOf, executeNamed, signalOptions, type ToolOptions } from './shared.js';
 
 export type { ToolOptions } from './shared.js';
 
@@ -28,7 +28,7 @@ export function server(manager: Manager, options: ServerOptions = {}): MCPServer
     given?: MCPCallToolOptions,
   ) => {
     const told = meta ? { meta: meta as Record<string, unknown> } : {};
-    return executeNamed(manager, name, args ?? {}, { ...told, ...heeding(given?.signal) });
+    return executeNamed(manager, name, args ?? {}, { ...told, ...signalOptions(given?.signal) });
   };
   return {
     name: 'mcpool',
@@ -45,7 +45,7 @@ export function server(manager: Manager, options: ServerOptions = {}): MCPServer
         ...{ name: tool.name, description: tool.description },
         inputSchema: tool.objectSchema,
       });
-      // The SDK's type asks for more than the protocol does; what is left out the SDK fills in.
+      // The SDK's type requires more than the protocol; the SDK fills in what is missing.
       return manager.getTools().map(listed) as never;
     },
     async callTool(...asked) {
@@ -72,7 +72,7 @@ export function tools(manager: Manager, { needsApproval = false }: ToolOptions =
     needsApproval: async () => needsApproval && tool.requiresApproval,
     isEnabled: async () => true,
     invoke: async (_context, input, details) => {
-      const output = await tool.execute(argumentsOf(input), heeding(details?.signal));
+      const output = await tool.execute(argumentsOf(input), signalOptions(details?.signal));
       const images = output.modelImages;
       if (images.length === 0) return output.text;
       const shown = images.map(({ data, mimeType }) => ({

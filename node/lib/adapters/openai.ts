@@ -12,7 +12,7 @@ import type {
   ResponseInputItem,
   ResponseOutputItem,
 } from 'openai/resources/responses/responses';
-import { argumentsOf, dataUrl, executeNamed, heeding } from './shared.js';
+import { argumentsOf, dataUrl, executeNamed, signalOptions } from './shared.js';
 
 /** The manager's tools as they are now, for `tools` of a chat completion. */
 export function chatTools(manager: Manager): ChatCompletionFunctionTool[] {
@@ -48,7 +48,7 @@ export function runnerTools(manager: Manager): RunnableToolFunctionWithParse<obj
       parameters: tool.objectSchema,
       parse: argumentsOf,
       function: async (args, runner) =>
-        (await tool.execute(args as never, heeding(runner.controller.signal))).text,
+        (await tool.execute(args as never, signalOptions(runner.controller.signal))).text,
     },
   }));
 }

@@ -1,4 +1,4 @@
-// Owns what the adapters have in common: the record of a call, and calling a tool by the model's words.
+// Owns what the adapters share: the record of a call, and calling a tool by the name that a model gave.
 import type { Arguments, CallOptions, ContentBlock, Image, Manager, Signal, Tool, ToolOutput } from 'mcpool';
 
 /** How tools are made for a framework. */
@@ -7,7 +7,7 @@ export interface ToolOptions {
   needsApproval?: boolean;
 }
 
-/** What became of a call, as plain JSON: the text is for the model, the rest for the program. */
+/** The outcome of a call as plain JSON: the text is for the model, the rest for the program. */
 export interface ToolRecord {
   text: string;
   isError: boolean;
@@ -44,7 +44,7 @@ export function recordOf(output: ToolOutput): ToolRecord {
 
 export const dataUrl = ({ data, mimeType }: Image): string => `data:${mimeType};base64,${data}`;
 
-/** The arguments that a model wrote as JSON. What is none is left to the core to refuse. */
+/** The arguments that a model wrote as JSON. The core refuses text that is not JSON. */
 export function argumentsOf(json: string): Arguments {
   if (json.trim() === '') return {};
   try {
@@ -54,7 +54,7 @@ export function argumentsOf(json: string): Arguments {
   }
 }
 
-/** Makes a thing of each tool once, for as long as the tool is in the list. */
+/** Caches what `make` returns for a tool, as long as the tool is in the list. */
 export function perTool<T>(make: (tool: Tool) => T): (tool: Tool) => T {
   const made = new WeakMap<Tool, T>();
   return (tool) => {
@@ -64,12 +64,13 @@ export function perTool<T>(make: (tool: Tool) => T): (tool: Tool) => T {
   };
 }
 
-/** The signal alone, where the framework gave one. */
-export const heeding = (signal: AbortSignal | null | undefined): CallOptions => (signal ? { signal } : {});
+/** Call options with the framework's signal, if it gave one. */
+export const signalOptions = (signal: AbortSignal | null | undefined): CallOptions =>
+  signal ? { signal } : {};
 
 const BY_NAME = Symbol.for('mcpool.execute');
 
-/** Calls the tool of this name. A name that no tool has is answered too, for the model has to be told. */
+/** Calls the tool of this name. An unknown name is answered too, so that the model learns of its mistake. */
 export function executeNamed(
   manager: Manager,
   name: string,

@@ -1,4 +1,4 @@
-"""How things look in a notebook. Imported by the first `_repr_html_`, never by the package itself."""
+"""HTML for notebooks. Imported by the first `_repr_html_`, never by the package itself."""
 
 from .found import discovery
 from .results import output, result

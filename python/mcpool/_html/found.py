@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .frame import Budget, count, document, fold, frame, note, table, text
-from .servers import dot, problem
+from .servers import problem, state_dot
 
 TYPE_CHECKING = False  # Not from typing: showing something stays cheap.
 if TYPE_CHECKING:
@@ -58,5 +58,6 @@ def _server(name: str, one: FoundServer) -> str:
         else document("definition", one.config, Budget(4_000), folded=True)
     )
     return (
-        f'<tr><th scope="row">{text(name, 80)}</th><td>{dot(state)}</td><td>{where}</td><td>{shown}</td></tr>'
+        f'<tr><th scope="row">{text(name, 80)}</th><td>{state_dot(state)}</td><td>{where}</td>'
+        f"<td>{shown}</td></tr>"
     )

@@ -1,7 +1,7 @@
 """The frame of everything that is shown in a notebook: escaping, bounds, folds, tables.
 
-Whatever comes from a server is untrusted: it enters a page through `text` only, which escapes it and makes
-characters visible that would hide or turn others.
+Text of a server is untrusted: it enters a page only through `text`, which escapes it and makes characters
+visible that hide others or change their direction.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).parents[1] / "static"
 _read: dict[str, str] = {}
-# Controls, marks that turn the direction of writing, what has no width, halves of characters, and tags, in
-# which orders to a model can be written that no person sees.
+# Control characters, marks of writing direction, characters without width, lone surrogates, and tag
+# characters, which can hide instructions to a model from people.
 _ODD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
@@ -37,7 +37,7 @@ def static(name: str) -> str:
 
 
 def script(*names: str) -> str:
-    """Modules of ours as one text: a page has no place from which they could import each other."""
+    """Our modules as one script: in a page they cannot import each other."""
     joined = "\n".join(static(name) for name in names)
     return re.sub(r"^import .*\n+", "", joined, flags=re.MULTILINE).replace("export function", "function")
 
@@ -56,7 +56,7 @@ def _visible(odd: re.Match[str]) -> str:
 
 
 def frame(*parts: str) -> str:
-    """A whole output. Formulas are not looked for: a dollar sign of a server is a dollar sign."""
+    """A whole output. MathJax is off: a dollar sign in a server's text is not a formula."""
     style = f"<style>{static('mcpool.css')}</style>"
     return f'<div class="mcpool mathjax_ignore tex2jax_ignore">{style}{"".join(parts)}</div>'
 
@@ -83,7 +83,7 @@ def _head(name: str) -> str:
     return f'<th scope="col"{number}>{text(name.removeprefix("#"))}</th>'
 
 
-def facts(caption: str, rows: Iterable[tuple[str, str]]) -> str:
+def fact_table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
     """A table of names and values; the caption and the values are HTML already."""
     body = "".join(f'<tr><th scope="row">{text(name)}</th><td>{value}</td></tr>' for name, value in rows)
     return (
@@ -96,7 +96,7 @@ def fold(summary: str, content: str, *, opened: bool = False) -> str:
     return f"<details{' open' if opened else ''}><summary>{summary}</summary>{content}</details>"
 
 
-def passage(value: str, limit: int, what: str = "") -> str:
+def long_text(value: str, limit: int, what: str = "") -> str:
     """A text of any length: whole when short, folded when long, cut at the limit."""
     shown = f"<pre>{text(value[:limit])}</pre>"
     if len(value) > limit:
@@ -109,7 +109,7 @@ def passage(value: str, limit: int, what: str = "") -> str:
 
 
 class Budget:
-    """What an output may still hold."""
+    """How much an output may still contain."""
 
     def __init__(self, characters: int = 20_000, media: int = 5_000_000) -> None:
         self.characters = characters
@@ -137,7 +137,7 @@ def document(summary: str, value: Any, budget: Budget, *, folded: bool = False) 
 
 
 def note(words: str) -> str:
-    """A remark of ours."""
+    """A remark in small print."""
     return f'<p class="mcpool-dim">{text(words)}</p>'
 
 
@@ -148,7 +148,7 @@ def size(count: int) -> str:
     return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
-def span(ms: float) -> str:
+def duration(ms: float) -> str:
     """A span of time in its two largest parts; `widget.js` counts on in the same words."""
     seconds = int(ms // 1000)
     for unit, parts, name, part in ((86400, 3600, "d", "h"), (3600, 60, "h", "min"), (60, 1, "min", "s")):

@@ -36,8 +36,8 @@ _SOUNDS = {
 _SAME = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg", "audio/wave": "audio/wav"}
 
 
-def medium(data: object, kind: object, what: str, budget: Budget) -> str:
-    """A picture or a sound, or a line that says why it is not shown; `what` is for who does not see it."""
+def media_figure(data: object, kind: object, what: str, budget: Budget) -> str:
+    """A picture or a sound, or a line that says why it is not shown; `what` is the alternative text."""
     kind = str(kind or "").partition(";")[0].strip().lower()
     kind = _SAME.get(kind, kind)
     if not isinstance(data, str):
@@ -49,7 +49,7 @@ def medium(data: object, kind: object, what: str, budget: Budget) -> str:
     except (binascii.Error, ValueError):
         return _absent(f"{what}, {kind}: the data is not base64")
     label = text(f"{what}, {kind}, {size(len(content))}", 200)
-    # Written anew: nothing of the server's own words stands in the address.
+    # Encoded again, so that no text of the server is in the address.
     address = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
     if kind in _PICTURES and _PICTURES[kind](content):
         budget.media -= len(content)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from .frame import Budget, count, document, fold, frame, note, passage, text
-from .media import medium
-from .servers import orders, problem
+from .frame import Budget, count, document, fold, frame, long_text, note, text
+from .media import media_figure
+from .servers import problem, signal_notes
 
 TYPE_CHECKING = False  # Not from typing: showing something stays cheap.
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def output(one: ToolOutput) -> str:
         parts.append(problem(one.error, code=True))
     elif one.result is not None:
         parts.append(_body(one.result))
-    parts.append(orders(one.signals))
+    parts.append(signal_notes(one.signals))
     given = f"<pre>{text(one.text, 20_000)}</pre>"
     parts.append(fold("what the model is given", given))
     return frame(*parts)
@@ -67,9 +67,9 @@ def block(one: Any, number: int, budget: Budget) -> str:
     """One block of content."""
     kind = one.get("type") if isinstance(one, dict) else None
     if kind == "text" and isinstance(one.get("text"), str):
-        return words(one["text"], budget)
+        return text_block(one["text"], budget)
     if kind in ("image", "audio"):
-        return medium(one.get("data"), one.get("mimeType"), f"{kind} in block {number}", budget)
+        return media_figure(one.get("data"), one.get("mimeType"), f"{kind} in block {number}", budget)
     if kind == "resource_link":
         return link(one)
     if kind == "resource" and isinstance(one.get("resource"), dict):
@@ -77,14 +77,14 @@ def block(one: Any, number: int, budget: Budget) -> str:
     return document(f"block {number} of an unknown kind", one, budget)
 
 
-def words(written: str, budget: Budget, what: str = "") -> str:
+def text_block(written: str, budget: Budget, what: str = "") -> str:
     """A text; one that is a JSON document is shown as such."""
     if len(written) <= budget.characters and written.lstrip()[:1] in ("{", "["):
         try:
             return document(f"{what}, JSON" if what else "JSON", json.loads(written), budget)
         except (ValueError, RecursionError):
             pass
-    return passage(written, budget.take(len(written)), what)
+    return long_text(written, budget.take(len(written)), what)
 
 
 def link(one: dict[str, Any]) -> str:
@@ -93,10 +93,10 @@ def link(one: dict[str, Any]) -> str:
     name = text(one.get("title") or one.get("name") or uri, 200)
     kind = f", {text(one['mimeType'], 100)}" if one.get("mimeType") else ""
     about = f"<div>{text(one['description'], 400)}</div>" if one.get("description") else ""
-    return f'<div>{name} <span class="mcpool-dim">{address(uri)}{kind}</span>{about}</div>'
+    return f'<div>{name} <span class="mcpool-dim">{uri_link(uri)}{kind}</span>{about}</div>'
 
 
-def address(uri: str) -> str:
+def uri_link(uri: str) -> str:
     """An address: as a link when it is one of the web, else as text."""
     shown = text(uri, 300)
     if not uri.lower().startswith(_SCHEMES) or any(one.isspace() or not one.isprintable() for one in uri):
@@ -108,6 +108,6 @@ def resource(one: dict[str, Any], number: int, budget: Budget) -> str:
     """A resource that came with the result."""
     uri, kind = str(one.get("uri") or ""), one.get("mimeType")
     if isinstance(one.get("text"), str):
-        return words(one["text"], budget, f"resource {uri[:200]}")
-    where = f'<span class="mcpool-dim">{address(uri)}</span>'
-    return where + medium(one.get("blob"), kind, f"resource in block {number}", budget)
+        return text_block(one["text"], budget, f"resource {uri[:200]}")
+    where = f'<span class="mcpool-dim">{uri_link(uri)}</span>'
+    return where + media_figure(one.get("blob"), kind, f"resource in block {number}", budget)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from .frame import count, facts, frame, span, table, text
+from .frame import count, duration, fact_table, frame, table, text
 
 TYPE_CHECKING = False  # Not from typing: showing something stays cheap.
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _LONG = 500
 _NONE = "\N{EN DASH}"
 
 
-def dot(state: str) -> str:
+def state_dot(state: str) -> str:
     """A state: its word, and a dot whose colour and shape say it again."""
     return f'<span class="mcpool-dot mcpool-{text(state)}" aria-hidden="true"></span>{text(state)}'
 
@@ -55,13 +55,14 @@ def _rows(one: ServerStatus) -> str:
     name = f"{text(one.name, 80)}{_dim(text(itself, 80)) if itself else ''}"
     up = _NONE
     if one.connected_since_ms is not None:
-        up = span(max(0.0, time.time() * 1000 - one.connected_since_ms))
+        up = duration(max(0.0, time.time() * 1000 - one.connected_since_ms))
     since = f' data-since="{int(one.connected_since_ms)}"' if one.connected_since_ms is not None else ""
     where = text(one.source.provider, 40)
     if one.source.path:
         where += _dim(text(one.source.path, 200))
     cells = (
-        f'<th scope="row">{name}</th><td class="mcpool-state">{dot(one.state)}{_dim(_outlook(one))}</td>'
+        f'<th scope="row">{name}</th>'
+        f'<td class="mcpool-state">{state_dot(one.state)}{_dim(_outlook(one))}</td>'
         f"<td>{text(one.transport or _NONE)}</td>"
         f'<td class="mcpool-number">{one.tool_count}</td>'
         f'<td class="mcpool-number"{since}>{up}</td>'
@@ -85,7 +86,7 @@ def _outlook(one: ServerStatus) -> str:
         parts.append(f"attempt {one.attempt}")
     if one.next_retry_ms is not None:
         due = int(time.time() * 1000 + one.next_retry_ms)
-        parts.append(f'next in <span data-due="{due}">{span(one.next_retry_ms + 999)}</span>')
+        parts.append(f'next in <span data-due="{due}">{duration(one.next_retry_ms + 999)}</span>')
     return ", ".join(parts)
 
 
@@ -106,7 +107,7 @@ def _calls(calls: Calls) -> str:
 def _ms(value: float | None) -> str:
     if value is None:
         return _NONE
-    return f"{value:.1f} ms" if value < 100 else f"{value:.0f} ms" if value < 10_000 else span(value)
+    return f"{value:.1f} ms" if value < 100 else f"{value:.0f} ms" if value < 10_000 else duration(value)
 
 
 def _dim(content: str) -> str:
@@ -128,7 +129,7 @@ def _output(error: McpoolError) -> list[tuple[str, str]]:
     return [(name, words) for name, words in streams if words]
 
 
-def orders(signals: Sequence[Signal]) -> str:
+def signal_notes(signals: Sequence[Signal]) -> str:
     """What in a server's texts looks like instructions to a model."""
     lines = [f"{text(one.kind, 80)}: {text(one.excerpt, 300)}" for one in signals[:10]]
     return "".join(f'<div class="mcpool-problem">Tries to give orders, {line}</div>' for line in lines)
@@ -152,11 +153,11 @@ def error(one: McpoolError) -> str:
         rows.append(("Server's answer", f"{one.rpc.code}: {text(one.rpc.message, 4000)}"))
     if one.restart is not None:
         due = one.restart.next_retry_ms
-        rest = "" if due is None else f", next in {span(due + 999)}"
+        rest = "" if due is None else f", next in {duration(due + 999)}"
         rows.append(("Restart", f"attempt {one.restart.attempt}{rest}"))
     if one.retry_after_ms is not None:
-        rows.append(("Retry after", span(one.retry_after_ms + 999)))
-    return frame(facts(f"<strong>{text(one.code)}</strong>", rows))
+        rows.append(("Retry after", duration(one.retry_after_ms + 999)))
+    return frame(fact_table(f"<strong>{text(one.code)}</strong>", rows))
 
 
 def report(one: ConnectReport) -> str:
@@ -174,7 +175,7 @@ def report(one: ConnectReport) -> str:
             error = one.failed.get(name) if word == "failed" else None
             took = one.durations_ms.get(name)
             rows.append(
-                f'<tr><th scope="row">{text(name, 80)}</th><td>{dot(word)}</td>'
+                f'<tr><th scope="row">{text(name, 80)}</th><td>{state_dot(word)}</td>'
                 f'<td class="mcpool-number">{_ms(took)}</td>'
                 f"<td>{problem(error, code=True) if error else ''}</td></tr>"
             )

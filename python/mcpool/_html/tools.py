@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .frame import Budget, count, document, facts, frame, note, searchable, table, text
-from .servers import dot, orders
+from .frame import Budget, count, document, fact_table, frame, note, searchable, table, text
+from .servers import signal_notes, state_dot
 
 TYPE_CHECKING = False  # Not from typing: showing something stays cheap.
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def _row(tool: Tool, folded: str) -> str:
     named = f'<span class="mcpool-dim mcpool-block">{text(title, 80)}</span>' if title else ""
     return (
         f'<tr><th scope="row"><code>{text(tool.name, 128)}</code>{named}</th><td>{text(tool.server, 80)}</td>'
-        f'<td class="mcpool-prose">{text(tool.description, _DESCRIPTION)}{orders(tool.signals)}</td>'
-        f"<td>{dot(tool.state)}</td><td>{'needed' if tool.requires_approval else 'no'}</td>"
+        f'<td class="mcpool-prose">{text(tool.description, _DESCRIPTION)}{signal_notes(tool.signals)}</td>'
+        f"<td>{state_dot(tool.state)}</td><td>{'needed' if tool.requires_approval else 'no'}</td>"
         f"<td>{folded}</td></tr>"
     )
 
@@ -70,9 +70,9 @@ def tool(one: Tool) -> str:
     rows += [
         (
             "Description",
-            f'<div class="mcpool-prose">{text(one.description, 20_000)}{orders(one.signals)}</div>',
+            f'<div class="mcpool-prose">{text(one.description, 20_000)}{signal_notes(one.signals)}</div>',
         ),
-        ("State", dot(one.state)),
+        ("State", state_dot(one.state)),
         ("Approval", "needed" if one.requires_approval else "no"),
         ("Provider", text(one.provider, 200)),
     ]
@@ -84,4 +84,4 @@ def tool(one: Tool) -> str:
         if value is not None:
             summary = signature(value) if name != "Annotations" else "hints of the server"
             rows.append((name, document(summary, value, Budget())))
-    return frame(facts(f"<strong><code>{text(one.name, 128)}</code></strong>", rows))
+    return frame(fact_table(f"<strong><code>{text(one.name, 128)}</code></strong>", rows))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import missing
+from ._parts import missing_package
 from .langchain import PoolTool, tools
 
 try:
     from langchain.agents.middleware import AgentMiddleware
 except ImportError as error:
-    raise missing("langchain", "mcpool.adapters.langchain") from error
+    raise missing_package("langchain", "mcpool.adapters.langchain") from error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ class LiveTools(AgentMiddleware[Any, Any]):
         super().__init__()
         self.tools: list[Any] = []
         self._manager = manager
-        # A tool that has gone since the model saw it is still found: its call tells the model so.
+        # A tool that is gone is still found: the model gets the error of its call.
         self._seen: dict[str, PoolTool] = {}
 
     def wrap_model_call(
@@ -66,7 +66,7 @@ class LiveTools(AgentMiddleware[Any, Any]):
         if request.tool is not None:
             return request
         name = request.tool_call["name"]
-        if name not in self._seen:  # An agent that goes on from a saved state has seen nothing yet.
+        if name not in self._seen:  # An agent that continues from a saved state has seen no tools yet.
             self._seen.update((tool.name, tool) for tool in tools(self._manager))
         found = self._seen.get(name)
         return request if found is None else request.override(tool=found)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Call(NamedTuple):
-    """What a model wants to be called."""
+    """A call that a model asks for."""
 
     id: str
     name: str
@@ -28,7 +28,7 @@ class Call(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a model is told about its call."""
+    """The answer to a model's call."""
 
     call: Call
     text: str
@@ -36,8 +36,8 @@ class Answer(NamedTuple):
     images: list[Image]
 
 
-def missing(package: str, module: str) -> ImportError:
-    """For an adapter whose framework is not there, or not as it should be."""
+def missing_package(package: str, module: str) -> ImportError:
+    """The error of an adapter whose framework is missing or too old."""
     extra = module.rpartition(".")[2].replace("_", "-")
     return ImportError(
         f"{module} needs {package}, which is not installed, or too old. Run: pip install 'mcpool[{extra}]'",
@@ -45,10 +45,10 @@ def missing(package: str, module: str) -> ImportError:
     )
 
 
-def record(output: ToolOutput) -> dict[str, Any]:
-    """The whole output as plain data, for where a framework keeps what the model is not shown.
+def output_record(output: ToolOutput) -> dict[str, Any]:
+    """The whole output as plain data, for the part of a framework's record that the model does not see.
 
-    Frameworks save such things, so no object of ours may be in it.
+    Frameworks serialise it, so it contains no objects of this package.
     """
     error = output.error
     why = None if error is None else {"code": error.code, "message": error.message, "hint": error.hint}
@@ -63,8 +63,8 @@ def record(output: ToolOutput) -> dict[str, Any]:
     }
 
 
-def parsed(arguments: object) -> Any:
-    """Arguments that came as JSON text. Text that is no JSON is passed on: the call then tells the model."""
+def parse_arguments(arguments: object) -> Any:
+    """Parses arguments that are JSON text. Other text is passed on; the core refuses it."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -74,12 +74,12 @@ def parsed(arguments: object) -> Any:
 
 
 def field(thing: Any, name: str) -> Any:
-    """A field of what an SDK gave, be it an object or a dict."""
+    """A field of an SDK's object or dict."""
     return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
 
 
-def about(tool: Tool) -> dict[str, Any]:
-    """What a framework may keep beside a tool, for hooks and filters of its own."""
+def tool_metadata(tool: Tool) -> dict[str, Any]:
+    """Metadata of a tool, for a framework's hooks and filters."""
     return {
         "server": tool.server,
         "tool": tool.raw_name,
@@ -89,7 +89,7 @@ def about(tool: Tool) -> dict[str, Any]:
     }
 
 
-def handles(manager: ManagerBase) -> dict[str, Tool]:
+def tools_by_name(manager: ManagerBase) -> dict[str, Tool]:
     """The tools as they are now, by name."""
     return {tool.name: tool for tool in manager.get_tools()}
 
@@ -97,8 +97,8 @@ def handles(manager: ManagerBase) -> dict[str, Tool]:
 async def execute(
     manager: ManagerBase, name: str, arguments: Any, meta: Mapping[str, Any] | None = None
 ) -> ToolOutput:
-    """Calls what a model named: a tool, one that had the name before, or none, of which the core tells it."""
-    tool = handles(manager).get(name)
+    """Calls a tool by the name that a model gave. An unknown name gives an output with an error."""
+    tool = tools_by_name(manager).get(name)
     if tool is not None:
         return await tool.execute(arguments, meta=meta)
     native = manager._native
@@ -112,7 +112,7 @@ async def execute(
 
 def execute_blocking(manager: ManagerBase, name: str, arguments: Any) -> ToolOutput:
     """The same for a thread without an event loop."""
-    tool = handles(manager).get(name)
+    tool = tools_by_name(manager).get(name)
     if tool is not None:
         return tool.execute_blocking(arguments)
     native = manager._native
@@ -122,8 +122,8 @@ def execute_blocking(manager: ManagerBase, name: str, arguments: Any) -> ToolOut
         return ToolOutput(Named(native, name), None, error)
 
 
-async def answers(manager: ManagerBase, calls: Iterable[Call]) -> list[Answer]:
-    """Calls all at once; the answers are in the order of the calls."""
+async def run_calls(manager: ManagerBase, calls: Iterable[Call]) -> list[Answer]:
+    """Runs all calls at once; the answers are in the order of the calls."""
 
     async def answer(call: Call) -> Answer:
         return _answer(call, await execute(manager, call.name, call.arguments))
@@ -131,8 +131,8 @@ async def answers(manager: ManagerBase, calls: Iterable[Call]) -> list[Answer]:
     return list(await asyncio.gather(*map(answer, calls)))
 
 
-def answers_blocking(manager: ManagerBase, calls: Sequence[Call]) -> list[Answer]:
-    """Calls one after the other, in the thread that asks, so that Ctrl-C reaches each."""
+def run_calls_blocking(manager: ManagerBase, calls: Sequence[Call]) -> list[Answer]:
+    """Runs the calls one after the other on this thread, so that Ctrl-C reaches each."""
     return [_answer(call, execute_blocking(manager, call.name, call.arguments)) for call in calls]
 
 

@@ -1,4 +1,4 @@
-"""What adapters read from a JSON Schema whose server wrote what it liked."""
+"""Reading JSON Schemas of servers, which may be of any form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def properties(schema: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that an input schema names, also those that only one of its alternatives names."""
+    """The arguments of an input schema, including those of its alternatives."""
     parts = [part for word in ("allOf", "anyOf", "oneOf") for part in members(schema.get(word))]
     found: dict[str, Any] = {}
     for part in parts:
@@ -16,20 +16,20 @@ def properties(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def members(schemas: object) -> list[dict[str, Any]]:
-    """Those of a list of schemas that say anything."""
+    """The schemas of a list that are objects."""
     return [schema for schema in schemas if isinstance(schema, dict)] if isinstance(schemas, list) else []
 
 
 def inlined(schema: Any, root: dict[str, Any]) -> Any:
     """The schema without references into its root, for frameworks that keep only the properties.
 
-    Where it holds itself, grows without measure or is nested too deep, it says nothing more.
+    Recursive, very large and deeply nested parts become empty schemas.
     """
     return Inliner(root).inlined(schema, ())
 
 
 class Inliner:
-    """Follows references, but only so many: a few lines of them can ask for more than a machine holds."""
+    """Follows a limited number of references: a short schema can expand to any size."""
 
     def __init__(self, root: dict[str, Any], references: int = 500, depth: int = 100) -> None:
         self._root = root
@@ -57,7 +57,7 @@ class Inliner:
 
 
 def resolved(reference: str, root: dict[str, Any]) -> Any:
-    """What a local reference names; nothing if it leads nowhere."""
+    """The target of a local reference; None if there is none."""
     place: Any = root
     for step in reference[1:].split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
@@ -106,7 +106,7 @@ def required(schema: dict[str, Any]) -> list[Any]:
 
 
 def allows_null(schema: Any) -> bool:
-    """Whether null is among what a schema names; one that names no type allows everything."""
+    """Whether a schema allows null; without a type it allows everything."""
     if not isinstance(schema, dict):
         return schema is not False
     kinds = schema.get("type")

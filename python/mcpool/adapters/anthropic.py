@@ -1,4 +1,4 @@
-"""Anthropic SDK: tool definitions and results for a loop of one's own, or tools for the SDK's tool runner.
+"""Anthropic SDK: tool definitions and results for your own loop, or tools for the SDK's tool runner.
 
 Definitions and results are plain dicts, so only the tools for the runner import the SDK.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import Answer, Call, answers, answers_blocking, field, missing
+from ._parts import Answer, Call, field, missing_package, run_calls, run_calls_blocking
 
 if TYPE_CHECKING:
     from anthropic.types import ToolParam, ToolResultBlockParam
@@ -32,12 +32,12 @@ async def run(manager: ManagerBase, message: Any) -> list[ToolResultBlockParam]:
 
     Their results are the content of the next user message. A failure is a result with `is_error`.
     """
-    return [_result(answer) for answer in await answers(manager, _calls(message))]
+    return [_result(answer) for answer in await run_calls(manager, _calls(message))]
 
 
 def run_blocking(manager: ManagerBase, message: Any) -> list[ToolResultBlockParam]:
     """The same for a thread without an event loop, one call after the other."""
-    return [_result(answer) for answer in answers_blocking(manager, _calls(message))]
+    return [_result(answer) for answer in run_calls_blocking(manager, _calls(message))]
 
 
 def runner_tools(manager: ManagerBase) -> RunnerTools:
@@ -49,7 +49,7 @@ def runner_tools(manager: ManagerBase) -> RunnerTools:
     try:
         from ._anthropic_runner import RunnerTools
     except ImportError as error:
-        raise missing("anthropic", __name__) from error
+        raise missing_package("anthropic", __name__) from error
     return RunnerTools(manager)
 
 

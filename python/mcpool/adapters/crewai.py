@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import missing
+from ._parts import missing_package
 from ._schema import inlined, optional_as_null, without_nulls
 
 try:
@@ -13,7 +13,7 @@ try:
     from crewai.utilities.agent_utils import get_tool_names, parse_tools, render_text_description_and_args
     from pydantic import BaseModel, ConfigDict, PrivateAttr
 except ImportError as error:
-    raise missing("crewai", __name__) from error
+    raise missing_package("crewai", __name__) from error
 
 if TYPE_CHECKING:
     from crewai import Agent
@@ -28,7 +28,7 @@ __all__ = ["Answer", "PoolTool", "Toolbox", "tools"]
 
 
 def tools(manager: ManagerBase) -> list[PoolTool]:
-    """The tools as they are now. They stay good when a server restarts; `Toolbox` follows the list itself."""
+    """The tools as they are now. They stay valid when a server restarts; `Toolbox` follows the list."""
     return Toolbox(manager).tools()
 
 
@@ -50,7 +50,7 @@ class PoolTool(BaseTool):
             name=tool.name,
             description=tool.description,
             args_schema=arguments_model(tool),
-            # An answer that was right a moment ago is none now.
+            # Results must not be cached: the same call may give another one now.
             cache_function=never,
         )
         self._tool = tool
@@ -79,7 +79,7 @@ class Toolbox:
         return [PoolTool(tool, self) for tool in self._manager.get_tools()]
 
     def refresh(self, agent: Agent) -> None:
-        """Gives an agent that is not at work the tools as they are now."""
+        """Gives an idle agent the current tools."""
         agent.tools = [*self._others(agent.tools or []), *self.tools()]
 
     def __call__(self, context: LLMCallHookContext) -> None:
@@ -93,7 +93,7 @@ class Toolbox:
     def _exchange(self, executor: AgentExecutor) -> None:
         current = self.tools()
         executor.original_tools = [*self._others(executor.original_tools), *current]
-        # Only what is new is parsed: that begins to count anew how often a tool was used.
+        # Only new tools are parsed, because parsing resets the count of a tool's uses.
         kept = [tool for tool in executor.tools if not self._owns(tool._original_tool)]
         executor.tools = [*kept, *parse_tools(current)]
         executor.tools_names = get_tool_names(executor.tools)
@@ -111,17 +111,17 @@ class Toolbox:
 
 
 class Arguments(BaseModel):
-    """Any arguments: whether they are right, the server says."""
+    """Accepts any arguments; the server validates them."""
 
     model_config = ConfigDict(extra="allow")
 
 
 def arguments_model(tool: Tool) -> type[Arguments]:
-    """A model class whose schema is the server's own; it makes and loses nothing."""
+    """A model class whose schema is the server's own; it adds and drops no arguments."""
     schema = tool.object_schema
 
     def model_json_schema(*_args: Any, **_options: Any) -> dict[str, Any]:
-        # CrewAI declares every argument required, and changes what it gets: each time a new one.
+        # CrewAI makes every argument required, and changes the schema it gets: each call returns a new one.
         shown: dict[str, Any] = optional_as_null(inlined(schema, schema))
         return shown
 

@@ -1,4 +1,4 @@
-"""google-genai: declarations and answers for a loop of one's own, or functions for the SDK's own loop."""
+"""google-genai: declarations and answers for your own loop, or functions for the SDK's own loop."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import blocking
-from ._parts import Answer, Call, answers, answers_blocking, missing
+from ._parts import Answer, Call, missing_package, run_calls, run_calls_blocking
 from ._schema import properties
 
 try:
     from google.genai import types
 except ImportError as error:
-    raise missing("google-genai", __name__) from error
+    raise missing_package("google-genai", __name__) from error
 
 if TYPE_CHECKING:
     from .._base import ManagerBase
@@ -25,7 +25,7 @@ __all__ = ["Function", "functions", "run", "run_blocking", "tools"]
 def tools(manager: ManagerBase) -> list[types.Tool]:
     """The tools as they are now, for the `tools` of a config. Ask again for each request."""
     declarations = [_declaration(tool) for tool in manager.get_tools()]
-    # A tool that declares nothing would be refused.
+    # The API refuses a tool without declarations.
     return [types.Tool(function_declarations=declarations)] if declarations else []
 
 
@@ -34,12 +34,12 @@ async def run(manager: ManagerBase, response: types.GenerateContentResponse) -> 
 
     Images are in the parts. A failure is an answer, too.
     """
-    return [_part(answer) for answer in await answers(manager, _calls(response))]
+    return [_part(answer) for answer in await run_calls(manager, _calls(response))]
 
 
 def run_blocking(manager: ManagerBase, response: types.GenerateContentResponse) -> list[types.Part]:
     """The same for a thread without an event loop, one call after the other."""
-    return [_part(answer) for answer in answers_blocking(manager, _calls(response))]
+    return [_part(answer) for answer in run_calls_blocking(manager, _calls(response))]
 
 
 def functions(manager: ManagerBase) -> list[Function]:
@@ -65,7 +65,7 @@ class Function(partial):  # type: ignore[type-arg]
         self.function_declarations = [_declaration(tool)]
 
     def model_copy(self) -> types.Tool:
-        """What it is to a request besides its declaration: nothing."""
+        """A request contains only its declaration."""
         return types.Tool()
 
     def __deepcopy__(self, _memo: object) -> Function:
@@ -73,7 +73,7 @@ class Function(partial):  # type: ignore[type-arg]
 
 
 class _Arguments(inspect.Signature):
-    """Takes arguments of these names, also of those that are none in Python, and of any type."""
+    """Accepts arguments of these names and any type, including names that are no Python identifiers."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         super().__init__()

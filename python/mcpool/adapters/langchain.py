@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import about, missing, record
+from ._parts import missing_package, output_record, tool_metadata
 
 try:
     from langchain_core.messages import ToolMessage
     from langchain_core.tools import StructuredTool
 except ImportError as error:
-    raise missing("langchain", __name__) from error
+    raise missing_package("langchain", __name__) from error
 
 if TYPE_CHECKING:
     from langchain.agents.middleware import InterruptOnConfig
@@ -37,7 +37,7 @@ class PoolTool(StructuredTool):
 
 
 def tools(manager: ManagerBase) -> list[PoolTool]:
-    """The tools as they are now. They stay good when a server restarts; `live_tools` follows the list itself.
+    """The tools as they are now. They stay valid when a server restarts; `live_tools` follows the list.
 
     `metadata` of each has `server`, `tool` (its name there), `provider`, `annotations`, `requires_approval`.
     """
@@ -70,13 +70,13 @@ def _tool(tool: Tool) -> PoolTool:
         coroutine=call,
         func=call_blocking,
         response_format="content_and_artifact",
-        metadata=about(tool),
+        metadata=tool_metadata(tool),
     )
 
 
 def _message(tool: Tool, output: ToolOutput, tool_call_id: str | None) -> tuple[Any, Any]:
-    """Content and artifact; for a failure the whole message, since only that has a place for its status."""
-    content, artifact = _content(output), record(output)
+    """Content and artifact; for a failure the whole message, because only a message has a status."""
+    content, artifact = _content(output), output_record(output)
     if not output.is_error or tool_call_id is None:
         return content, artifact
     message = ToolMessage(

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ._parts import missing
+from ._parts import missing_package
 
 try:
     from llama_index.core.base.llms.types import ImageBlock, TextBlock
@@ -14,7 +14,7 @@ try:
     from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
     from llama_index.core.workflow import HumanResponseEvent, InputRequiredEvent
 except ImportError as error:
-    raise missing("llama-index-core", __name__) from error
+    raise missing_package("llama-index-core", __name__) from error
 
 if TYPE_CHECKING:
     from llama_index.core.schema import QueryType
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Approval", "ApprovalRequired", "PoolTool", "ToolRetriever", "tools"]
 
-# The name under which an agent hands its context over; no server has an argument of it.
+# The name under which an agent passes its context; no tool has an argument of this name.
 CONTEXT = "llama_index_context"
 
 
 def tools(manager: ManagerBase, *, needs_approval: bool = False) -> list[PoolTool]:
-    """The tools as they are now, for calls with and without asyncio. They stay good when a server restarts.
+    """The tools as they are now, for calls with and without asyncio. They stay valid when a server restarts.
 
     With `needs_approval`, a run streams `ApprovalRequired` for the tools that the manager marks as requiring
     approval, and waits for the answer. Outside of a run there is nobody to ask: they are refused.
@@ -88,7 +88,7 @@ class PoolTool(FunctionTool):
         self.requires_context = needs_approval and tool.requires_approval
         self.ctx_param_name = CONTEXT
 
-    # Called by names only: a model names its arguments, and no name of ours may stand in the way of one.
+    # Keywords only, so that no parameter of ours conflicts with an argument of a tool.
     def __call__(self, /, **arguments: Any) -> ToolOutput:  # type: ignore[override, unused-ignore]
         return self.call(**arguments)
 
@@ -106,7 +106,7 @@ class PoolTool(FunctionTool):
     async def _approved(self, context: Context | None, arguments: dict[str, Any]) -> bool:
         if context is None:
             return False
-        # The step is played again when the answer is there: the same call has to ask the same question.
+        # The step runs again when the answer is there: the same call has to ask the same question.
         question = f"{self._tool.name} {json.dumps(arguments, sort_keys=True)}"
         answer = await context.wait_for_event(
             Approval,

@@ -1,4 +1,4 @@
-"""OpenAI SDK: tools and results for loops of one's own over chat completions or responses.
+"""OpenAI SDK: tools and results for your own loops over chat completions or responses.
 
 Everything is plain dicts, so nothing here imports the SDK.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import Answer, Call, answers, answers_blocking, field, parsed
+from ._parts import Answer, Call, field, parse_arguments, run_calls, run_calls_blocking
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionToolMessageParam
@@ -46,12 +46,12 @@ async def run_chat(manager: ManagerBase, message: Any) -> list[ChatCompletionToo
 
     Gives the messages that follow it. They take text only: an image is named there, not shown.
     """
-    return [_chat_message(answer) for answer in await answers(manager, _chat_calls(message))]
+    return [_chat_message(answer) for answer in await run_calls(manager, _chat_calls(message))]
 
 
 def run_chat_blocking(manager: ManagerBase, message: Any) -> list[ChatCompletionToolMessageParam]:
     """The same for a thread without an event loop, one call after the other."""
-    return [_chat_message(answer) for answer in answers_blocking(manager, _chat_calls(message))]
+    return [_chat_message(answer) for answer in run_calls_blocking(manager, _chat_calls(message))]
 
 
 def response_tools(manager: ManagerBase) -> list[FunctionToolParam]:
@@ -62,7 +62,7 @@ def response_tools(manager: ManagerBase) -> list[FunctionToolParam]:
             "name": tool.name,
             "description": tool.description,
             "parameters": tool.object_schema,
-            "strict": False,  # The strict kind is a rewritten schema.
+            "strict": False,  # Strict mode needs a rewritten schema.
         }
         for tool in manager.get_tools()
     ]
@@ -70,19 +70,19 @@ def response_tools(manager: ManagerBase) -> list[FunctionToolParam]:
 
 async def run_response(manager: ManagerBase, response: Any) -> list[FunctionCallOutput]:
     """Makes the calls in a response, or in a list of output items, all at once; gives the next input."""
-    return [_call_output(answer) for answer in await answers(manager, _response_calls(response))]
+    return [_call_output(answer) for answer in await run_calls(manager, _response_calls(response))]
 
 
 def run_response_blocking(manager: ManagerBase, response: Any) -> list[FunctionCallOutput]:
     """The same for a thread without an event loop, one call after the other."""
-    return [_call_output(answer) for answer in answers_blocking(manager, _response_calls(response))]
+    return [_call_output(answer) for answer in run_calls_blocking(manager, _response_calls(response))]
 
 
 def _chat_calls(message: Any) -> list[Call]:
     calls = message if isinstance(message, list) else field(message, "tool_calls") or []
     wanted = ((call, field(call, "function")) for call in calls if field(call, "type") == "function")
     return [
-        Call(field(call, "id"), field(function, "name"), parsed(field(function, "arguments")))
+        Call(field(call, "id"), field(function, "name"), parse_arguments(field(function, "arguments")))
         for call, function in wanted
     ]
 
@@ -91,7 +91,8 @@ def _response_calls(response: Any) -> list[Call]:
     items = response if isinstance(response, list) else field(response, "output") or []
     wanted = (item for item in items if field(item, "type") == "function_call")
     return [
-        Call(field(item, "call_id"), field(item, "name"), parsed(field(item, "arguments"))) for item in wanted
+        Call(field(item, "call_id"), field(item, "name"), parse_arguments(field(item, "arguments")))
+        for item in wanted
     ]
 
 

@@ -1,10 +1,10 @@
-"""OpenAI Agents SDK: a server for `Agent(mcp_servers=[…])`, which lists anew each turn, or function tools."""
+"""OpenAI Agents SDK: function tools, or a server for `Agent(mcp_servers=[…])` that lists on each turn."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import execute, handles, missing, parsed, record
+from ._parts import execute, missing_package, output_record, parse_arguments, tools_by_name
 
 try:
     from agents import FunctionTool, ToolOutputImage, ToolOutputText
@@ -12,7 +12,7 @@ try:
     from mcp.types import CallToolResult, GetPromptResult, ListPromptsResult
     from mcp.types import Tool as McpTool
 except ImportError as error:
-    raise missing("openai-agents", __name__) from error
+    raise missing_package("openai-agents", __name__) from error
 
 if TYPE_CHECKING:
     from agents.tool_context import ToolContext
@@ -53,7 +53,7 @@ class PoolServer(MCPServer):
         )
         self._manager = manager
         self._name = name
-        # A tool that has gone since the model saw it is still found: its call tells the model so.
+        # A tool that is gone is still found: the model gets the error of its call.
         self._seen: dict[str, Tool] = {}
 
     @property
@@ -67,7 +67,7 @@ class PoolServer(MCPServer):
         pass
 
     async def list_tools(self, run_context: Any = None, agent: Any = None) -> list[McpTool]:
-        current = handles(self._manager)
+        current = tools_by_name(self._manager)
         self._seen.update(current)
         return [
             McpTool.model_validate(
@@ -93,7 +93,7 @@ class PoolServer(MCPServer):
                 "content": [{"type": "text", "text": output.text}, *shown],
                 "structuredContent": output.structured if isinstance(output.structured, dict) else None,
                 "isError": output.is_error,
-                "_meta": {"mcpool": record(output)},
+                "_meta": {"mcpool": output_record(output)},
             }
         )
 
@@ -110,14 +110,14 @@ class PoolServer(MCPServer):
 
 def _tool(tool: Tool, needs_approval: bool) -> FunctionTool:
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
-        return _content(await tool.execute(parsed(arguments)))
+        return _content(await tool.execute(parse_arguments(arguments)))
 
     return FunctionTool(
         name=tool.name,
         description=tool.description,
         params_json_schema=tool.object_schema,
         on_invoke_tool=invoke,
-        strict_json_schema=False,  # The strict kind is a rewritten schema.
+        strict_json_schema=False,  # Strict mode needs a rewritten schema.
         needs_approval=needs_approval,
     )
 

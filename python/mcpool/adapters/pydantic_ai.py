@@ -1,17 +1,17 @@
-"""Pydantic AI: a toolset for `Agent(toolsets=[…])`, which lists anew on each step of a run."""
+"""Pydantic AI: a toolset for `Agent(toolsets=[…])`, which lists the tools on each step of a run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import about, execute, handles, missing, record
+from ._parts import execute, missing_package, output_record, tool_metadata, tools_by_name
 
 try:
     from pydantic_ai import BinaryContent, ToolDefinition, ToolFailed, ToolReturn
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
     from pydantic_core import SchemaValidator, core_schema
 except ImportError as error:
-    raise missing("pydantic-ai-slim", __name__) from error
+    raise missing_package("pydantic-ai-slim", __name__) from error
 
 if TYPE_CHECKING:
     from pydantic_ai import RunContext
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PoolToolset", "toolset"]
 
-# Arguments are judged by the server, whose schema it is; here they only have to be an object.
+# The server validates the arguments; here they only have to be an object.
 OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 
 
@@ -45,7 +45,7 @@ class PoolToolset(AbstractToolset[Any]):
         self._manager = manager
         self._id = id
         self._needs_approval = needs_approval
-        # A tool that has gone since the model saw it is still found: its call tells the model so.
+        # A tool that is gone is still found: the model gets the error of its call.
         self._seen: dict[str, Tool] = {}
 
     @property
@@ -53,7 +53,7 @@ class PoolToolset(AbstractToolset[Any]):
         return self._id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        current = handles(self._manager)
+        current = tools_by_name(self._manager)
         self._seen.update(current)
         return {
             name: ToolsetTool(
@@ -71,12 +71,12 @@ class PoolToolset(AbstractToolset[Any]):
         seen = self._seen.get(name)
         if seen is not None:
             output = await seen.execute(tool_args)
-        else:  # A run that goes on from a saved state has seen nothing yet.
+        else:  # A run that continues from a saved state has seen no tools yet.
             output = await execute(self._manager, name, tool_args)
         if output.is_error:
             raise ToolFailed(output.text)
         shown = [BinaryContent(image.decode(), media_type=image.mime_type) for image in output.model_images]
-        return ToolReturn([output.text, *shown] if shown else output.text, metadata=record(output))
+        return ToolReturn([output.text, *shown] if shown else output.text, metadata=output_record(output))
 
     def _definition(self, tool: Tool) -> ToolDefinition:
         return ToolDefinition(
@@ -84,7 +84,7 @@ class PoolToolset(AbstractToolset[Any]):
             description=tool.description,
             parameters_json_schema=tool.object_schema,
             return_schema=tool.output_schema,
-            strict=False,  # The strict kind is a rewritten schema.
+            strict=False,  # Strict mode needs a rewritten schema.
             kind="unapproved" if self._needs_approval and tool.requires_approval else "function",
-            metadata=about(tool),
+            metadata=tool_metadata(tool),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import missing
+from ._parts import missing_package
 from ._schema import inlined, members, properties
 
 try:
@@ -12,7 +12,7 @@ try:
     from smolagents import Tool as SmolTool
     from smolagents.memory import SystemPromptStep
 except ImportError as error:
-    raise missing("smolagents", __name__) from error
+    raise missing_package("smolagents", __name__) from error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ TYPES = ["string", "boolean", "integer", "number", "array", "object", "null"]
 
 
 def tools(manager: ManagerBase, *, structured: bool = False) -> list[PoolTool]:
-    """The tools as they are now. They stay good when a server restarts.
+    """The tools as they are now. They stay valid when a server restarts.
 
     A result is text; where it is an image and nothing else, an `AgentImage`. With `structured`, a tool that
     has an output schema gives what it says there, for the code of a `CodeAgent`, and raises where it fails.
@@ -138,7 +138,7 @@ def types(schema: dict[str, Any]) -> str | list[str]:
 
 def structured(output: ToolOutput) -> Any:
     if output.is_error:
-        # Code that reads members would stumble over the text of an error.
+        # Code that reads members would fail on the text of an error.
         raise RuntimeError(output.text)
     return output.text if output.structured is None else output.structured
 
@@ -149,6 +149,6 @@ def decoded(output: ToolOutput) -> list[AgentImage]:
         try:
             pictures.append(AgentImage(image.decode()))
         except Exception:
-            # Whatever a decoder dislikes, the text stands for the image.
+            # If an image cannot be decoded, the text stands for it.
             continue
     return pictures

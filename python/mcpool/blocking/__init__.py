@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 from sys import modules
 
-from .. import _native
-from .._base import ManagerBase, plain_options, show_keywords
+from .. import _native, _options
+from .._base import ManagerBase
 from .._calls import begin_span
 from .._events import read_event
+from .._signature import show_keywords
 from .._status import connect_report, reload_report
 from . import config
 
@@ -21,24 +22,23 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self, Unpack
 
-    from .._calls import Retry
     from .._discover import Discovery
     from .._events import Event
     from .._host_env import HostEnv
     from .._native import NativeEvents, ToolResult
-    from .._options import DiscoverManagerOptions, DiscoverOptions
+    from .._options import BlockingCallOptions, DiscoverManagerOptions, DiscoverOptions
     from .._status import ConnectReport, ReloadReport
     from .._trust import Trusted
 
 __all__ = ["Events", "Manager", "config", "discover", "trust", "trusted", "untrust"]
 
 
-@show_keywords("discover")
+@show_keywords(_options.DISCOVER, _options.DISCOVER_DOC)
 def discover(cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverOptions]) -> Discovery:
     """Finds the servers that are configured on this machine; see `mcpool.discover`."""
     from .._discover import read_discovery
 
-    return read_discovery(_native.block_discover(plain_options(options, cwd=cwd)))
+    return read_discovery(_native.block_discover({**options, "cwd": cwd}))
 
 
 def trust(
@@ -48,7 +48,7 @@ def trust(
     host_env: HostEnv | None = None,
 ) -> list[Trusted]:
     """Trusts what a project's config file declares now, or only these servers; returns what is trusted."""
-    return _about("trust", path, servers, host_env)
+    return _request_trust("trust", path, servers, host_env)
 
 
 def untrust(
@@ -58,15 +58,15 @@ def untrust(
     host_env: HostEnv | None = None,
 ) -> list[Trusted]:
     """Revokes the trust in a file's definitions, or only in these servers; returns what was trusted."""
-    return _about("untrust", path, servers, host_env)
+    return _request_trust("untrust", path, servers, host_env)
 
 
 def trusted(*, host_env: HostEnv | None = None) -> list[Trusted]:
     """Everything that the user trusts."""
-    return _about("trusted", None, None, host_env)
+    return _request_trust("trusted", None, None, host_env)
 
 
-def _about(
+def _request_trust(
     verb: str, path: str | PathLike[str] | None, servers: Sequence[str] | None, host_env: HostEnv | None
 ) -> list[Trusted]:
     from .._trust import read_trusted, trust_request
@@ -78,7 +78,7 @@ class Manager(ManagerBase):
     """Connects to many MCP servers, lists their tools, routes calls; for code without an event loop."""
 
     @classmethod
-    @show_keywords("discover_manager")
+    @show_keywords(_options.DISCOVER_MANAGER)
     def discover(
         cls, cwd: str | PathLike[str] | None = None, **options: Unpack[DiscoverManagerOptions]
     ) -> Self:
@@ -87,7 +87,7 @@ class Manager(ManagerBase):
         The options of `mcpool.discover` say what to find and where; `watch` repeats the discovery when one of
         the files changes. The other options are those of the class.
         """
-        return cls._of(_native.block_discover_manager(plain_options(options, cwd=cwd)))
+        return cls._of(_native.block_discover_manager({**options, "cwd": cwd}))
 
     def connect_all(self) -> ConnectReport:
         """Connects all enabled servers in parallel. A failing server is in the report; it does not raise."""
@@ -101,52 +101,27 @@ class Manager(ManagerBase):
         """Returns when the server is connected, or raises its error. Starts nothing."""
         _native.block_wait_for(self._native, server, timeout)
 
+    @show_keywords(_options.BLOCKING_CALL, _options.BLOCKING_CALL_DOC)
     def call_tool(
         self,
         server: str,
         tool: str,
         arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        max_total_timeout: float | None = None,
-        retry: Retry | None = None,
-        meta: Mapping[str, Any] | None = None,
+        **options: Unpack[BlockingCallOptions],
     ) -> ToolResult:
-        """Calls a tool by its server and its raw name.
-
-        `timeout` is how many seconds may pass without an answer, `max_total_timeout` how many in all; `retry`
-        overrides the manager's. `is_error` is a result, not an exception.
-        """
+        """Calls a tool by its server and its raw name. `is_error` is a result, not an exception."""
         if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, server, tool)):
-            return span.run(
-                _native.block_call,
-                (self._native, server, tool, arguments, timeout, max_total_timeout, retry),
-                meta,
-            )
-        return _native.block_call(
-            self._native, server, tool, arguments, timeout, max_total_timeout, retry, meta
-        )
+            return span.run(_native.block_call, (self._native, server, tool, arguments), options)
+        return _native.block_call(self._native, server, tool, arguments, options)
 
+    @show_keywords(_options.BLOCKING_CALL)
     def call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        max_total_timeout: float | None = None,
-        retry: Retry | None = None,
-        meta: Mapping[str, Any] | None = None,
+        self, name: str, arguments: Mapping[str, Any] | None = None, **options: Unpack[BlockingCallOptions]
     ) -> ToolResult:
         """Calls a tool by its name in the catalog; otherwise the same as `call_tool`."""
         if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, None, name)):
-            return span.run(
-                _native.block_call,
-                (self._native, None, name, arguments, timeout, max_total_timeout, retry),
-                meta,
-            )
-        return _native.block_call(
-            self._native, None, name, arguments, timeout, max_total_timeout, retry, meta
-        )
+            return span.run(_native.block_call, (self._native, None, name, arguments), options)
+        return _native.block_call(self._native, None, name, arguments, options)
 
     def events(self, *, timeout: float | None = None) -> Events:
         """Events from now on; the iteration ends after `timeout` seconds without an event."""

@@ -7,103 +7,61 @@ the old file or the new one, and concurrent writers never lose each other's chan
 
 from __future__ import annotations
 
-from .. import _native
-from ..config import edit_request, read_edited, schema
+from .. import _native, _options
+from .._signature import show_keywords
+from ..config import read_edited, schema
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from os import PathLike
-    from typing import Any, Literal
+    from typing import Any
 
-    from .._host_env import HostEnv
+    from typing_extensions import Unpack
+
+    from .._options import EditOptions
     from .._server_config import ServerConfig
     from ..config import Edited
 
 __all__ = ["add", "disable", "enable", "hide", "remove", "schema", "unhide", "update"]
 
 
-def add(
-    name: str,
-    definition: ServerConfig | Mapping[str, Any],
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+def add(name: str, definition: ServerConfig | Mapping[str, Any], **options: Unpack[EditOptions]) -> Edited:
     """Adds a server; the name must be new."""
-    return read_edited(_native.block_edit("add", edit_request(file, scope, cwd, host_env), name, definition))
+    return read_edited(_native.block_edit("add", options, name, definition))
 
 
-def remove(
-    name: str,
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+def remove(name: str, **options: Unpack[EditOptions]) -> Edited:
     """Removes a server."""
-    return read_edited(_native.block_edit("remove", edit_request(file, scope, cwd, host_env), name, None))
+    return read_edited(_native.block_edit("remove", options, name, None))
 
 
-def update(
-    name: str,
-    changes: ServerConfig | Mapping[str, Any],
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+def update(name: str, changes: ServerConfig | Mapping[str, Any], **options: Unpack[EditOptions]) -> Edited:
     """Changes fields of a server; None removes a field."""
-    return read_edited(_native.block_edit("update", edit_request(file, scope, cwd, host_env), name, changes))
+    return read_edited(_native.block_edit("update", options, name, changes))
 
 
-def enable(
-    name: str,
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+def enable(name: str, **options: Unpack[EditOptions]) -> Edited:
     """Enables a server: in its definition, and in the lists of the same file."""
-    return read_edited(_native.block_edit("enable", edit_request(file, scope, cwd, host_env), name, None))
+    return read_edited(_native.block_edit("enable", options, name, None))
 
 
-def disable(
-    name: str,
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+def disable(name: str, **options: Unpack[EditOptions]) -> Edited:
     """Disables a server."""
-    return read_edited(_native.block_edit("disable", edit_request(file, scope, cwd, host_env), name, None))
+    return read_edited(_native.block_edit("disable", options, name, None))
 
 
-def hide(
-    name: str,
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+def hide(name: str, **options: Unpack[EditOptions]) -> Edited:
     """Disables a server that another file defines: adds its name to `disabledServers` of this file."""
-    return read_edited(_native.block_edit("hide", edit_request(file, scope, cwd, host_env), name, None))
+    return read_edited(_native.block_edit("hide", options, name, None))
 
 
-def unhide(
-    name: str,
-    *,
-    scope: Literal["user", "project"] = "user",
-    file: str | PathLike[str] | None = None,
-    cwd: str | PathLike[str] | None = None,
-    host_env: HostEnv | None = None,
-) -> Edited:
+@show_keywords(_options.EDIT, _options.EDIT_DOC)
+def unhide(name: str, **options: Unpack[EditOptions]) -> Edited:
     """Removes a name from `disabledServers`."""
-    return read_edited(_native.block_edit("unhide", edit_request(file, scope, cwd, host_env), name, None))
+    return read_edited(_native.block_edit("unhide", options, name, None))

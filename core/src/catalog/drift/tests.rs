@@ -1,4 +1,4 @@
-//! What the pins notice, and what they let pass.
+//! Which changes are drift, and which are not.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn review(pins: &Pins, entries: &[Value]) -> Vec<String> {
 }
 
 fn review_masked(pins: &Pins, entries: &[Value], mask: &Mask) -> Vec<String> {
-    let drifts = pins.review(&tools(entries), mask, || Earlier::Nothing);
+    let drifts = pins.review(&tools(entries), mask, || StoredPins::None);
     drifts.into_iter().map(|drift| drift.tool).collect()
 }
 
@@ -51,7 +51,7 @@ fn a_tool_that_was_away_is_compared_with_what_it_was() {
     let pins = Pins::default();
     review(&pins, &[tool("a", "1"), tool("b", "1")]);
     assert!(review(&pins, &[tool("b", "1")]).is_empty());
-    // A server that is down lists nothing, and that says nothing.
+    // A server that is down lists nothing, which is no change.
     assert!(review(&pins, &[]).is_empty());
     assert_eq!(review(&pins, &[tool("a", "2"), tool("b", "1")]), ["a"]);
     assert!(review(&pins, &[tool("b", "1")]).is_empty());
@@ -78,7 +78,7 @@ fn a_secret_that_is_another_one_now_is_no_change_and_is_never_shown() {
     let next = [tool("a", "with s3cret-0000002")];
     assert!(review_masked(&pins, &next, &mask("s3cret-0000002")).is_empty());
     let list = tools(&[tool("a", "s3cret-0000003 twice")]);
-    let drifts = pins.review(&list, &mask("s3cret-0000003"), || Earlier::Nothing);
+    let drifts = pins.review(&list, &mask("s3cret-0000003"), || StoredPins::None);
     assert!(!format!("{drifts:?}").contains("s3cret"), "{drifts:?}");
     assert_eq!(drifts.len(), 1);
 }
@@ -94,7 +94,7 @@ fn changes_point_to_what_differs() {
     });
     let pins = Pins::default();
     review(&pins, &[old]);
-    let drift = pins.review(&tools(&[new]), &Mask::default(), || Earlier::Nothing).remove(0);
+    let drift = pins.review(&tools(&[new]), &Mask::default(), || StoredPins::None).remove(0);
     let change = |path: &str, before: Value, after: Value| DriftChange {
         path: path.to_owned(),
         before: Some(before).filter(|value| !value.is_null()),
@@ -122,7 +122,7 @@ fn changes_are_bounded() {
     let pins = Pins::default();
     review(&pins, &[schema("x")]);
     let list = tools(&[schema("y")]);
-    let drift = pins.review(&list, &Mask::default(), || Earlier::Nothing).remove(0);
+    let drift = pins.review(&list, &Mask::default(), || StoredPins::None).remove(0);
     assert_eq!(drift.changes.len(), MOST_CHANGES);
     let text = serde_json::to_string(&drift.changes).unwrap();
     assert!(text.len() < 10_000, "{}", text.len());
@@ -138,7 +138,7 @@ fn earlier_sessions_have_the_first_word() {
     let earlier = ["a", "b", "gone"].map(|name| pinned(&tool(name, "1"), None)).to_vec();
     let pins = Pins::default();
     let now = tools(&[tool("a", "2"), tool("b", "1"), tool("gone", "2"), tool("new", "1")]);
-    let drifts = pins.review(&now, &Mask::default(), || Earlier::Pins(earlier));
+    let drifts = pins.review(&now, &Mask::default(), || StoredPins::Pins(earlier));
     let mut names: Vec<_> = drifts.into_iter().map(|drift| drift.tool).collect();
     names.sort();
     assert_eq!(names, ["a", "gone"]);
@@ -151,7 +151,7 @@ fn a_warning_of_an_earlier_session_is_about_one_change() {
         let earlier = vec![pinned(&tool("a", "1"), Some(second.clone()))];
         let pins = Pins::default();
         let now = tools(&[tool("a", now)]);
-        let drifts = pins.review(&now, &Mask::default(), || Earlier::Pins(earlier));
+        let drifts = pins.review(&now, &Mask::default(), || StoredPins::Pins(earlier));
         let warned: Vec<_> = drifts.iter().map(|drift| drift.warned).collect();
         assert_eq!(warned, [was_warned]);
     }
@@ -162,7 +162,7 @@ fn where_pins_are_lost_nothing_is_as_it_was_until_all_is_accepted() {
     let hinted = json!({"name": "a", "annotations": {"readOnlyHint": true}});
     let pins = Pins::default();
     let review = |entries: &[Value]| {
-        pins.review(&tools(entries), &Mask::default(), || Earlier::Lost("torn".to_owned())).len()
+        pins.review(&tools(entries), &Mask::default(), || StoredPins::Lost("torn".to_owned())).len()
     };
     assert_eq!(review(&[]), 0);
     assert!(pins.accept(None).is_empty() && pins.lost().is_some(), "there is nothing to accept");

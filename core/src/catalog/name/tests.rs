@@ -1,4 +1,4 @@
-//! What names promise, by example and for whatever servers may call themselves and their tools.
+//! Names by example, and their rules for random servers and tools.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ fn named_with(naming: &Naming, tools: &[(&str, &str)], gives_way: &[bool]) -> Ve
             Arc::new(ServerTool::read(&(*server).into(), json.into()).unwrap())
         })
         .collect();
-    Names::new(naming.clone()).name_all(&tools, gives_way)
+    ToolNames::new(naming.clone()).name_all(&tools, gives_way)
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_functions_answers_are_made_legal_and_unique() {
     assert_eq!(named(&empty, &[("S-1", "Get It")]), ["mcp_s_1_get_it"]);
 }
 
-/// Texts such as break naming: other scripts, nothing that is left after cleaning, control characters, look-alikes.
+/// Texts that are hard to name: other scripts, texts without a legal character, control characters, lookalikes.
 fn odd_text(random: &mut fastrand::Rng) -> String {
     const PARTS: &[&str] = &[
         "a",
@@ -103,8 +103,8 @@ fn odd_text(random: &mut fastrand::Rng) -> String {
 
 type Identity = (String, String);
 
-/// Servers and tools, none twice, some of which differ by case or by what cleaning takes away, or look like another
-/// one's suffixed name.
+/// Servers and tools, without duplicates. Some differ only by case or by illegal characters, or look like the suffixed
+/// name of another one.
 fn odd_tools(random: &mut fastrand::Rng) -> Vec<Identity> {
     let servers: Vec<String> = (0..random.usize(1..5)).map(|_| odd_text(random)).collect();
     let mut tools: Vec<Identity> = Vec::new();
@@ -168,7 +168,7 @@ fn a_tool_that_comes_renames_only_those_that_want_its_name() {
         let tools = odd_tools(&mut random);
         for naming in stylings() {
             let all = by_identity(&naming, &tools);
-            let names = Names::new(naming.clone());
+            let names = ToolNames::new(naming.clone());
             let wants = |(server, tool): &Identity| {
                 let plain = names.wanted(server, tool);
                 let other = suffixed(&plain, server, tool, naming.limit(), 0);
@@ -176,7 +176,7 @@ fn a_tool_that_comes_renames_only_those_that_want_its_name() {
             };
             let Some((new, others)) = tools.split_last() else { continue };
             let before = by_identity(&naming, others);
-            // A suffix may be what somebody else is called, who then gives way too.
+            // A suffixed name may be the name of another tool, which then gets a suffix too.
             let mut concerned: HashSet<String> = wants(new).into();
             let mut grown = true;
             while std::mem::take(&mut grown) {
@@ -200,7 +200,7 @@ fn a_tool_that_comes_renames_only_those_that_want_its_name() {
 fn a_function_is_asked_once_for_each_tool() {
     let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counting = asked.clone();
-    let names = Names::new(Naming::Function(Arc::new(move |_, tool| {
+    let names = ToolNames::new(Naming::Function(Arc::new(move |_, tool| {
         let count = counting.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Some(format!("{tool}-{count}"))
     })));
@@ -216,7 +216,7 @@ fn a_function_is_asked_once_for_each_tool() {
 fn what_nobody_trusts_changes_no_name_of_the_others() {
     let mine = [("git_hub", "search"), ("a", &"long ".repeat(20))];
     let alone = named(&Naming::Plain, &mine);
-    // The second one imitates a name with its suffix.
+    // The second one imitates the suffixed name.
     let imitation = alone[1].strip_prefix("mcp_").unwrap();
     let theirs = [("git", "hub_search"), ("a", imitation.strip_prefix("a_").unwrap()), ("b", "x")];
     let all = [&mine[..], &theirs].concat();

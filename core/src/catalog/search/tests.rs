@@ -4,21 +4,21 @@ use super::Index;
 use super::words::terms;
 use crate::tool::ServerTool;
 
-struct Desk(Vec<ServerTool>, Index);
+struct IndexedTools(Vec<ServerTool>, Index);
 
-fn catalog(tools: &[serde_json::Value]) -> Desk {
+fn catalog(tools: &[serde_json::Value]) -> IndexedTools {
     let server: Arc<str> = "s".into();
     let read = |tool: &serde_json::Value| ServerTool::read(&server, tool.to_string().into());
     let tools: Vec<ServerTool> = tools.iter().map(|tool| read(tool).expect("a tool")).collect();
     let index = Index::build(tools.iter());
-    Desk(tools, index)
+    IndexedTools(tools, index)
 }
 
-fn found<'a>(Desk(tools, index): &'a Desk, query: &str, k: usize) -> Vec<&'a str> {
+fn found<'a>(IndexedTools(tools, index): &'a IndexedTools, query: &str, k: usize) -> Vec<&'a str> {
     index.search(query, k).into_iter().map(|place| tools[place].raw_name()).collect()
 }
 
-fn desk() -> Desk {
+fn tools() -> IndexedTools {
     catalog(&[
         serde_json::json!({"name": "sendMail", "description": "Delivers a letter. Not for chat."}),
         serde_json::json!({"name": "list_files", "description": "Shows what a folder holds",
@@ -31,29 +31,29 @@ fn desk() -> Desk {
 
 #[test]
 fn names_descriptions_and_parameters_are_searched() {
-    let desk = desk();
-    assert_eq!(found(&desk, "mail", 5), ["sendMail"]);
-    assert_eq!(found(&desk, "deliver letters", 5), ["sendMail"]);
-    assert_eq!(found(&desk, "directory", 5), ["list_files"]);
-    assert_eq!(found(&desk, "deleting files", 5), ["delete_file", "list_files"]);
-    assert_eq!(found(&desk, "deleting files", 1), ["delete_file"]);
-    assert_eq!(found(&desk, "明日の天気", 5), ["天気予報"]);
+    let tools = tools();
+    assert_eq!(found(&tools, "mail", 5), ["sendMail"]);
+    assert_eq!(found(&tools, "deliver letters", 5), ["sendMail"]);
+    assert_eq!(found(&tools, "directory", 5), ["list_files"]);
+    assert_eq!(found(&tools, "deleting files", 5), ["delete_file", "list_files"]);
+    assert_eq!(found(&tools, "deleting files", 1), ["delete_file"]);
+    assert_eq!(found(&tools, "明日の天気", 5), ["天気予報"]);
 }
 
 #[test]
 fn what_says_nothing_finds_nothing() {
-    let desk = desk();
+    let tools = tools();
     for query in ["", "  \n", "the of and", "?!—", "zzzzz", "\u{0}"] {
-        assert!(found(&desk, query, 5).is_empty(), "{query:?}");
+        assert!(found(&tools, query, 5).is_empty(), "{query:?}");
     }
-    assert!(found(&desk, "mail", 0).is_empty());
+    assert!(found(&tools, "mail", 0).is_empty());
     assert!(found(&catalog(&[]), "mail", 5).is_empty());
 }
 
 #[test]
 fn a_word_that_no_tool_has_stands_for_its_synonyms() {
-    assert_eq!(found(&desk(), "mailbox", 5), ["sendMail"]);
-    assert_eq!(found(&desk(), "direct", 5), ["list_files"]);
+    assert_eq!(found(&tools(), "mailbox", 5), ["sendMail"]);
+    assert_eq!(found(&tools(), "direct", 5), ["list_files"]);
 }
 
 #[test]

@@ -9,21 +9,21 @@ use rustix::fs::{Access, access};
 use super::Examined;
 use super::finding::Finding;
 use crate::catalog::Cache;
-use crate::cli::shown::{quoted, without_place};
-use crate::cli::sources::Found;
+use crate::cli::display::{quoted_path, without_path};
+use crate::cli::sources::FoundServers;
 use crate::redact;
 
 /// Others may read it.
 const READABLE_BY_OTHERS: u32 = 0o044;
 
-pub(super) fn examine(found: &Found) -> Vec<Examined> {
+pub(super) fn examine(found: &FoundServers) -> Vec<Examined> {
     let mut examined: Vec<Examined> = match &found.discovery {
         Some(discovery) => discovery
             .files
             .iter()
             .map(|file| {
                 let read = match &file.problem {
-                    Some(problem) => Finding::broken("read", without_place(problem, &file.path))
+                    Some(problem) => Finding::broken("read", without_path(problem, &file.path))
                         .with_advice("correct the file; the others are used without it"),
                     None => Finding::ok("read", servers(&file.provider, file.servers)),
                 };
@@ -64,18 +64,18 @@ fn servers(of: &str, count: usize) -> String {
     }
 }
 
-fn with_privacy(read: Finding, path: &str, found: &Found) -> Vec<Finding> {
+fn with_privacy(read: Finding, path: &str, found: &FoundServers) -> Vec<Finding> {
     let mode = std::fs::metadata(path).map_or(0, |file| file.permissions().mode());
     if mode & READABLE_BY_OTHERS == 0 || !holds_secrets(path, found) {
         return vec![read];
     }
     let text = "it holds secrets, and others on this machine may read it";
-    let advice = format!("write ${{NAME}} for the secrets, or: chmod 600 {}", quoted(path));
+    let advice = format!("write ${{NAME}} for the secrets, or: chmod 600 {}", quoted_path(path));
     vec![read, Finding::warning("permissions", text).with_advice(advice)]
 }
 
 /// Whether something of the file had to be starred.
-fn holds_secrets(path: &str, found: &Found) -> bool {
+fn holds_secrets(path: &str, found: &FoundServers) -> bool {
     let servers = found.config.servers.values();
     servers.filter(|declared| declared.source.path.as_deref() == Some(path)).any(|declared| {
         let definition = declared.config.as_ref().ok().map(|config| config.to_value());
@@ -83,7 +83,7 @@ fn holds_secrets(path: &str, found: &Found) -> bool {
     })
 }
 
-/// Looks without making anything: what is not there yet can be made where its parent can be written.
+/// Creates nothing: a missing directory can be created if its parent is writable.
 fn cache(directory: &Path) -> Finding {
     let existing = directory.ancestors().find(|directory| directory.exists());
     let writable = existing.is_some_and(|existing| {

@@ -1,4 +1,4 @@
-//! Owns what a check found: how bad it is, what it is, what to do about it.
+//! Owns the finding of a check: severity, description, advice.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ const LAST_LINES: usize = 10;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
     Ok,
-    /// Not looked at, for a good reason.
+    /// Not checked, for a reason.
     Off,
     Warning,
     Broken,
@@ -78,7 +78,7 @@ impl Finding {
         Finding::new(check, Verdict::Broken, detail)
     }
 
-    /// An error, with what the server wrote apart from what happened.
+    /// A finding from an error; the server's output is kept apart from the message.
     pub(super) fn error(check: &'static str, error: &Error) -> Self {
         let lines = |text: Option<&str>| -> Vec<String> {
             text.unwrap_or_default().lines().map(str::to_owned).collect()
@@ -90,7 +90,7 @@ impl Finding {
         Finding { stdout, stderr, code, advice, ..Finding::broken(check, error.message()) }
     }
 
-    /// Advice, where the error brings none.
+    /// Adds advice, unless the error has some.
     pub(super) fn or_advice(mut self, advice: String) -> Self {
         self.advice.get_or_insert(advice);
         self

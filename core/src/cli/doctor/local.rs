@@ -1,5 +1,5 @@
-//! Owns noticing that one of the user's own servers would run what lies in the current directory: a module, a script or
-//! a package that a cloned repository may have brought.
+//! Owns the warning that one of the user's own servers would run code from the current directory: a module, a script or
+//! a package that may come from a cloned repository.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::process::Launch;
 const INTERPRETERS: &[&str] =
     &["python", "python3", "node", "deno", "bun", "ruby", "perl", "php", "sh", "bash", "zsh", "uv"];
 const PACKAGE_RUNNERS: &[&str] = &["npx", "bunx", "pnpx"];
-/// Words of an interpreter's command line that come before what it runs.
+/// Arguments of an interpreter that precede the program that it runs.
 const VERBS: &[&str] = &["run", "exec", "x"];
 
-/// A warning, where a definition of the user has no `cwd` and the current directory has what it names.
+/// A warning if a definition of the user has no `cwd` and the current directory contains what it would run.
 pub(super) fn finding(config: &ServerConfig, launch: &Launch) -> Option<Finding> {
     if config.scope.level != Level::User || launch.cwd.is_some() {
         return None;
@@ -25,7 +25,7 @@ pub(super) fn finding(config: &ServerConfig, launch: &Launch) -> Option<Finding>
     Some(Finding::warning("directory", text).with_advice(advice))
 }
 
-/// What of `directory` the command line would run.
+/// The file of `directory` that the command line would run.
 fn found_here(program: &Path, args: &[String], directory: &Path) -> Option<String> {
     let program = program.file_name()?.to_str()?;
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');

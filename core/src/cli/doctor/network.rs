@@ -1,4 +1,4 @@
-//! Owns the way to a server on the network, step by step, once the whole way has failed: its name, its port.
+//! Owns the checks of the network after a connect has failed: the lookup of the name, then the port.
 //! Invariant: it dials no address that the server's connection may not dial.
 
 use std::net::SocketAddr;
@@ -9,12 +9,12 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::finding::Finding;
-use crate::resolve::Addresses;
+use crate::resolve::AllowedAddresses;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 const PROXIES: &[&str] = &["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY"];
 
-pub(super) async fn examine(url: &str, addresses: Addresses) -> Vec<Finding> {
+pub(super) async fn examine(url: &str, addresses: AllowedAddresses) -> Vec<Finding> {
     let Ok(url) = Url::parse(url) else { return Vec::new() };
     let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
         return Vec::new();
@@ -23,7 +23,7 @@ pub(super) async fn examine(url: &str, addresses: Addresses) -> Vec<Finding> {
         return vec![Finding::off("network", format!("not dialled: {refused}"))];
     }
     let proxy = PROXIES.iter().find(|name| std::env::var_os(name).is_some());
-    if let Some(proxy) = proxy.filter(|_| addresses == Addresses::Any) {
+    if let Some(proxy) = proxy.filter(|_| addresses == AllowedAddresses::Any) {
         return vec![Finding::off("network", format!("{proxy} is set: the proxy makes the way"))];
     }
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -37,7 +37,7 @@ pub(super) async fn examine(url: &str, addresses: Addresses) -> Vec<Finding> {
                 .with_advice("check the URL, and whether this machine is online"),
         ];
     }
-    match addresses.among(host, found) {
+    match addresses.retain_allowed(host, found) {
         Ok(found) => dial(host, port, &found).await,
         Err(refused) => vec![Finding::off("network", format!("not dialled: {refused}"))],
     }
@@ -76,14 +76,14 @@ mod tests {
         let port = listener.local_addr().expect("an address").port();
         for host in ["127.0.0.1", "2130706433", "localhost", "[::ffff:127.0.0.1]"] {
             let url = format!("http://{host}:{port}/mcp");
-            let examine = async move { examine(&url, Addresses::PublicOnly).await };
+            let examine = async move { examine(&url, AllowedAddresses::PublicOnly).await };
             let findings = runtime::block_on(examine);
             assert_eq!(findings.len(), 1, "{findings:?}");
             assert_eq!(findings[0].verdict, Verdict::Off, "{findings:?}");
             assert!(listener.accept().is_err(), "somebody came by {host}");
         }
         let here: SocketAddr = ([127, 0, 0, 1], port).into();
-        assert!(Addresses::PublicOnly.among("host.example", vec![here]).is_err());
-        assert!(Addresses::Any.among("host.example", vec![here]).is_ok());
+        assert!(AllowedAddresses::PublicOnly.retain_allowed("host.example", vec![here]).is_err());
+        assert!(AllowedAddresses::Any.retain_allowed("host.example", vec![here]).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! Owns the checks of one server, from its definition to its tools; the first that is broken ends them.
+//! Owns the checks of one server, from its definition to its tools. They end with the first broken one.
 
 use std::time::Instant;
 
@@ -8,13 +8,13 @@ use super::Examined;
 use super::finding::{Finding, Verdict};
 use super::{local, network};
 use crate::cli::advice::{advised, installer};
-use crate::cli::shown::{self, quoted, reach, short};
+use crate::cli::display::{self, command_or_url, quoted_path, short_path};
 use crate::cli::status::in_ms;
-use crate::config::{Declared, ProjectEntry, ServerConfig, Source, Transport};
+use crate::config::{Declared, ProjectEntry, ServerConfig, Source, TransportConfig};
 use crate::error::{Error, ErrorKind};
 use crate::manager::Manager;
 use crate::redact;
-use crate::resolve::Addresses;
+use crate::resolve::AllowedAddresses;
 use crate::resolve::{Resolved, resolve};
 use crate::shell;
 
@@ -22,7 +22,7 @@ pub(super) async fn examine(manager: &Manager, name: &str, declared: &Declared) 
     let config = match &declared.config {
         Ok(config) => config,
         Err(error) => {
-            let place = declared.source.path.as_deref().map_or("the config".to_owned(), short);
+            let place = declared.source.path.as_deref().map_or("the config".to_owned(), short_path);
             let invalid = Finding::error("definition", error);
             return Examined::new(name, vec![invalid.or_advice(format!("correct it in {place}"))]);
         }
@@ -54,27 +54,35 @@ pub(super) async fn examine(manager: &Manager, name: &str, declared: &Declared) 
 /// A project's entry that has no effect on a server of the user before it is trusted.
 pub(super) fn examine_held_back(entry: &ProjectEntry) -> Option<Examined> {
     let (users, source) = entry.held_back.as_ref()?.servers.first()?;
-    let place = source.path.as_deref().map_or_else(|| source.provider.clone(), short);
+    let place = source.path.as_deref().map_or_else(|| source.provider.clone(), short_path);
     let path = entry.source.path.as_deref().unwrap_or_default();
     let name = if entry.name.is_empty() { "lists of servers" } else { &entry.name };
-    let text =
-        format!("{} is not trusted; it has no effect on your \"{users}\" of {place}", short(path));
+    let text = format!(
+        "{} is not trusted; it has no effect on your \"{users}\" of {place}",
+        short_path(path)
+    );
     let finding = Finding::warning("trust", text)
-        .with_advice(format!("to see what it would do: mcpool trust {}", quoted(path)));
+        .with_advice(format!("to see what it would do: mcpool trust {}", quoted_path(path)));
     Some(Examined::new(name, vec![finding]))
 }
 
 fn not_trusted(source: &Source, definition: &Value) -> Finding {
     let path = source.path.as_deref().unwrap_or_default();
-    let text = format!("{} is not trusted; it would use: {}", short(path), reach(definition));
-    let finding = Finding::warning("trust", text)
-        .with_advice(format!("to see all of it, and to trust it: mcpool trust {}", quoted(path)));
+    let text = format!(
+        "{} is not trusted; it would use: {}",
+        short_path(path),
+        command_or_url(definition)
+    );
+    let finding = Finding::warning("trust", text).with_advice(format!(
+        "to see all of it, and to trust it: mcpool trust {}",
+        quoted_path(path)
+    ));
     Finding { code: Some(ErrorKind::Untrusted.code()), ..finding }
 }
 
-/// A server that only leads to another one.
+/// A server that is only a bridge to another one.
 fn bridge(name: &str, declared: &Declared) -> Option<Finding> {
-    let url = reach(&redact::definition(declared.direct.as_ref()?.to_value()));
+    let url = command_or_url(&redact::definition(declared.direct.as_ref()?.to_value()));
     let text = "it goes through mcp-remote, though mcpool can connect directly";
     let finding = Finding::warning("bridge", text);
     // "mcpool add" takes no such name: what follows "--" is a command there.
@@ -86,7 +94,7 @@ fn bridge(name: &str, declared: &Declared) -> Option<Finding> {
     Some(finding.with_advice(advice))
 }
 
-/// What is odd about its values, and where its program is.
+/// Warnings about its values, and where its program is.
 async fn values_and_program(name: &str, config: &ServerConfig) -> Vec<Finding> {
     let (resolved, warnings) = resolve(&name.into(), config).await;
     let odd = warnings.into_iter().map(|warning| Finding {
@@ -100,8 +108,8 @@ async fn values_and_program(name: &str, config: &ServerConfig) -> Vec<Finding> {
             let program = launch.program.display().to_string();
             findings.push(Finding::ok("program", launch.mask.text(&program)));
         }
-        (Ok(Resolved::Http(_)), _) => {}
-        (Err(error), Transport::Stdio { command, .. })
+        (Ok(Resolved::Http(_) | Resolved::WebSocket(_)), _) => {}
+        (Err(error), TransportConfig::Stdio { command, .. })
             if error.kind() == ErrorKind::ConnectFailed =>
         {
             let error = match installer(command) {
@@ -134,7 +142,7 @@ async fn connect(
         }
         Err(error) => broken(name, declared, config, error).await,
     };
-    // The next ones have the machine to themselves.
+    // Closed, so that it does not compete with the next ones.
     let _ = manager.disconnect(name).await;
     findings
 }
@@ -164,15 +172,18 @@ async fn broken(
     let signed_out = matches!(error.kind(), ErrorKind::AuthRequired | ErrorKind::AuthFailed);
     let error = advised(name, Some(declared), error);
     let failed = Finding::error("connect", &error);
-    let by_hand = format!("run it by hand to see more: {}", reach(&shown::definition(config)));
-    let mut findings = vec![match config.transport.is_stdio() {
+    let by_hand =
+        format!("run it by hand to see more: {}", command_or_url(&display::definition(config)));
+    let mut findings = vec![match config.transport.starts_program() {
         true => failed.or_advice(by_hand),
         false => failed,
     }];
     if let Some(remote) = config.transport.remote()
         && !signed_out
     {
-        findings.extend(network::examine(&remote.url, Addresses::open_to(&config.scope)).await);
+        findings.extend(
+            network::examine(&remote.url, AllowedAddresses::for_scope(&config.scope)).await,
+        );
     }
     findings
 }

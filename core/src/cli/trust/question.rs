@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
+use crate::cli::display::short_path;
 use crate::cli::screen::Screen;
-use crate::cli::shown::short;
 use crate::cli::terminal::Tint;
 use crate::scan::is_unseen;
 use crate::trust::TrustQuestion;
@@ -12,7 +12,7 @@ use crate::trust::TrustQuestion;
 /// Fields that have their own lines.
 const OWN_LINES: &[&str] = &["type", "command", "args", "url", "env", "headers"];
 
-pub(super) fn show(question: &TrustQuestion, screen: &mut Screen) {
+pub(super) fn print_question(question: &TrustQuestion, screen: &mut Screen) {
     for line in lines(question) {
         match line {
             Line::Title(name, path) => {
@@ -35,7 +35,8 @@ enum Line {
 
 fn lines(question: &TrustQuestion) -> Vec<Line> {
     let name = if question.is_about_lists() { "lists of servers" } else { &question.server };
-    let mut lines = vec![Line::Title(escape_hidden(name), escape_hidden(&short(&question.path)))];
+    let mut lines =
+        vec![Line::Title(escape_hidden(name), escape_hidden(&short_path(&question.path)))];
     let mut fact = |head: &str, text: &str| {
         lines.push(Line::Fact(escape_hidden(head), escape_hidden(text)));
     };
@@ -56,13 +57,17 @@ fn lines(question: &TrustQuestion) -> Vec<Line> {
         fact(field, &text_of(value));
     }
     for file in &question.files {
-        let path = short(&file.path);
-        match &file.text {
-            None if file.outside => {
+        let path = short_path(&file.path);
+        match (&file.text, file.size) {
+            (None, _) if file.outside => {
                 fact("reads", &format!("{path} (outside the project; its content is not shown)"));
             }
-            None => fact("brings", &format!("{path} (cannot be read)")),
-            Some(text) => {
+            (None, Some(size)) => {
+                let what = "with a private key; its content is not shown";
+                fact("brings", &format!("{path} ({size} bytes, {what})"));
+            }
+            (None, None) => fact("brings", &format!("{path} (cannot be read)")),
+            (Some(text), _) => {
                 fact("brings", &path);
                 text.lines().for_each(|line| fact("|", line));
             }
@@ -70,7 +75,7 @@ fn lines(question: &TrustQuestion) -> Vec<Line> {
     }
     for replaced in &question.replaces {
         let source = &replaced.source;
-        let place = source.path.as_deref().map_or_else(|| source.provider.clone(), short);
+        let place = source.path.as_deref().map_or_else(|| source.provider.clone(), short_path);
         fact("instead of", &format!("\"{}\" of {place}", replaced.server));
     }
     fact("fingerprint", &question.fingerprint);

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// One step of a change; a path goes through objects by their keys.
 #[derive(Clone, Debug)]
-pub(super) enum Change {
+pub(super) enum DocumentChange {
     /// Sets a value, replacing an existing one or adding it after the other keys; missing parents are created.
     Set { path: Vec<String>, value: Value },
     /// Removes the value.
@@ -18,59 +18,59 @@ pub(super) enum Change {
 
 /// Why a text cannot be edited in place.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal(pub(super) &'static str);
+pub(super) struct EditRefusal(pub(super) &'static str);
 
-impl Refusal {
-    pub(super) const ODD: Refusal =
-        Refusal("it is written in a way that cannot be changed in place");
+impl EditRefusal {
+    pub(super) const NOT_IN_PLACE: EditRefusal =
+        EditRefusal("it is written in a way that cannot be changed in place");
 }
 
-impl Change {
-    pub(super) fn set<const N: usize>(path: [&str; N], value: Value) -> Change {
-        Change::Set { path: path.map(str::to_owned).into(), value }
+impl DocumentChange {
+    pub(super) fn set<const N: usize>(path: [&str; N], value: Value) -> DocumentChange {
+        DocumentChange::Set { path: path.map(str::to_owned).into(), value }
     }
 
-    pub(super) fn remove<const N: usize>(path: [&str; N]) -> Change {
-        Change::Remove { path: path.map(str::to_owned).into() }
+    pub(super) fn remove<const N: usize>(path: [&str; N]) -> DocumentChange {
+        DocumentChange::Remove { path: path.map(str::to_owned).into() }
     }
 
-    pub(super) fn push<const N: usize>(path: [&str; N], item: &str) -> Change {
-        Change::Push { path: path.map(str::to_owned).into(), item: item.into() }
+    pub(super) fn push<const N: usize>(path: [&str; N], item: &str) -> DocumentChange {
+        DocumentChange::Push { path: path.map(str::to_owned).into(), item: item.into() }
     }
 
-    pub(super) fn pull<const N: usize>(path: [&str; N], item: &str) -> Change {
-        Change::Pull { path: path.map(str::to_owned).into(), item: item.into() }
+    pub(super) fn pull<const N: usize>(path: [&str; N], item: &str) -> DocumentChange {
+        DocumentChange::Pull { path: path.map(str::to_owned).into(), item: item.into() }
     }
 
     /// Applies it to the value.
     pub(super) fn apply(&self, document: &mut Value) {
         match self {
-            Change::Set { path, value } => {
+            DocumentChange::Set { path, value } => {
                 if let Some((last, above)) = path.split_last()
-                    && let Some(home) = made(document, above)
+                    && let Some(container) = object_at(document, above)
                 {
-                    home.insert(last.clone(), value.clone());
+                    container.insert(last.clone(), value.clone());
                 }
             }
-            Change::Remove { path } => {
+            DocumentChange::Remove { path } => {
                 if let Some((last, above)) = path.split_last()
-                    && let Some(home) = made(document, above)
+                    && let Some(container) = object_at(document, above)
                 {
-                    home.shift_remove(last);
+                    container.shift_remove(last);
                 }
             }
-            Change::Push { path, item } => {
+            DocumentChange::Push { path, item } => {
                 if let Some((last, above)) = path.split_last()
-                    && let Some(home) = made(document, above)
+                    && let Some(container) = object_at(document, above)
                 {
-                    let list = home.entry(last.clone()).or_insert(Value::Null);
+                    let list = container.entry(last.clone()).or_insert(Value::Null);
                     match list {
                         Value::Array(items) => items.push(item.clone()),
                         _ => *list = Value::Array(vec![item.clone()]),
                     }
                 }
             }
-            Change::Pull { path, item } => {
+            DocumentChange::Pull { path, item } => {
                 let list = path.iter().try_fold(document, |at, name| at.get_mut(name));
                 if let Some(Value::Array(items)) = list
                     && let Some(index) = items.iter().position(|it| it == item)
@@ -83,7 +83,7 @@ impl Change {
 }
 
 /// The object at `path`, created if there is none.
-fn made<'v>(document: &'v mut Value, path: &[String]) -> Option<&'v mut Map<String, Value>> {
+fn object_at<'v>(document: &'v mut Value, path: &[String]) -> Option<&'v mut Map<String, Value>> {
     let mut at = document;
     for name in path {
         at = at.as_object_mut()?.entry(name.clone()).or_insert(Value::Null);

@@ -6,14 +6,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::disk::failed;
+use super::disk::{MOST_LINKS, failed};
 use crate::error::{Error, ErrorKind, Result};
-
-const MOST_LINKS: usize = 40;
 
 /// The real path of the file, without links.
 pub(super) fn confined(path: &Path, project: &Path) -> Result<PathBuf> {
-    let place = |at: &Path| physical(at).map_err(|error| failed(path, "found", &error));
+    let place = |at: &Path| without_links(at).map_err(|error| failed(path, "found", &error));
     let home = place(project)?;
     let found = place(path)?;
     if found.starts_with(&home) {
@@ -32,7 +30,7 @@ pub(super) fn confined(path: &Path, project: &Path) -> Result<PathBuf> {
 }
 
 /// A path without links, also for a file that does not exist yet.
-fn physical(path: &Path) -> io::Result<PathBuf> {
+fn without_links(path: &Path) -> io::Result<PathBuf> {
     let path = match path.as_os_str().is_empty() {
         true => std::env::current_dir()?,
         false => std::path::absolute(path)?,
@@ -78,13 +76,13 @@ mod tests {
         symlink(root.join("a"), root.join("absolute")).unwrap();
         symlink("absolute/../missing/c", root.join("dangling")).unwrap();
         symlink("ring", root.join("ring")).unwrap();
-        let leads = |path: &str| physical(&root.join(path)).unwrap();
+        let leads = |path: &str| without_links(&root.join(path)).unwrap();
         for there in ["a/b", "relative", "absolute/b", "relative/../b", "./a/b"] {
             assert_eq!(leads(there), root.join(there).canonicalize().unwrap());
         }
         assert_eq!(leads("dangling/d"), root.join("missing/c/d"));
         assert_eq!(leads("relative/new/x"), root.join("a/b/new/x"));
-        let error = physical(&root.join("ring/x")).unwrap_err();
+        let error = without_links(&root.join("ring/x")).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ELOOP));
     }
 }

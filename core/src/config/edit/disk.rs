@@ -2,26 +2,26 @@
 //! Invariant: a process that ends at any point leaves nothing locked, and the next writer removes the temporary files
 //! of a killed one.
 
-use std::fs::{File, Metadata, TryLockError};
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{Access, Gid, Uid, access, fchown};
 
 use super::confine::confined;
 use crate::config::file::{in_words, read_text};
 use crate::config::own_writes::{self, UNFINISHED_PREFIX};
+use crate::directory_lock::DirectoryLock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ownership::make_private;
 
 /// How long to wait for the lock while no other writer makes progress, and in total.
 const LONGEST_STANDSTILL: Duration = Duration::from_secs(10);
 const LONGEST_WAIT: Duration = Duration::from_secs(120);
-const PAUSE: Duration = Duration::from_millis(5);
-const MOST_LINKS: usize = 40;
-const LOCK_FILE: &str = ".mcpool.lock";
+/// As many as Linux follows.
+pub(super) const MOST_LINKS: usize = 40;
 const MOST_ATTEMPTS: usize = 20;
 
 /// Changes the text of a file with `edit`, which gets the old text (`None` without a file) and returns the new one, or
@@ -48,7 +48,7 @@ pub(super) fn change(
         }
         make_private(directory).map_err(|error| failed(path, "written", &error))?;
     }
-    let _lock = Lock::take(directory, &target, path)?;
+    let _lock = lock(directory, &target, path)?;
     for _ in 0..MOST_ATTEMPTS {
         let old = read(&target, path)?;
         let Some(new) = edit(old.as_deref())? else { return Ok(()) };
@@ -100,55 +100,25 @@ pub(super) fn failed(path: &Path, done: &str, error: &io::Error) -> Error {
     Error::new(ErrorKind::ConfigIo, text).caused_by(error)
 }
 
-/// Locks the directory: a lock file would be left behind, and the file itself is replaced by each change.
-struct Lock(File);
-
-impl Lock {
-    fn take(directory: &Path, target: &Path, shown: &Path) -> Result<Lock> {
-        let failed = |error: io::Error| failed(shown, "locked", &error);
-        let mut file = File::open(directory).map_err(failed)?;
-        let mut is_lock_file = false;
-        // Each change replaces the file, so a waiter sees the progress of other writers.
-        let version = || std::fs::metadata(target).ok().map(|it| (it.ino(), it.mtime_nsec()));
-        let begun = Instant::now();
-        let (mut seen, mut seen_at) = (version(), begun);
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Lock(file)),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) if is_lock_file => return Err(failed(error)),
-                // Network file systems can only lock a file that is open for writing.
-                Err(TryLockError::Error(_)) => {
-                    let mut options = File::options();
-                    options.create(true).truncate(false).write(true).mode(0o600);
-                    // The lock file may also be a link, made by the owner of the directory.
-                    options.custom_flags(libc::O_NOFOLLOW);
-                    file = options.open(directory.join(LOCK_FILE)).map_err(failed)?;
-                    is_lock_file = true;
-                    continue;
-                }
-            }
-            let now = version();
-            if now != seen {
-                (seen, seen_at) = (now, Instant::now());
-            }
-            if seen_at.elapsed() > LONGEST_STANDSTILL || begun.elapsed() > LONGEST_WAIT {
-                let shown = shown.display();
-                let text = format!("The config file {shown} is being changed by another process");
-                let hint =
-                    "try again; if it stays so, a process that hangs has its directory locked";
-                return Err(Error::new(ErrorKind::ConfigIo, text).with_hint(hint));
-            }
-            std::thread::sleep(PAUSE);
+/// Waits for other processes that change files of the directory.
+fn lock(directory: &Path, target: &Path, shown: &Path) -> Result<DirectoryLock> {
+    // Each change replaces the file, so a waiter sees the progress of other writers.
+    let version = || std::fs::metadata(target).ok().map(|it| (it.ino(), it.mtime_nsec()));
+    let (mut seen, mut seen_at) = (version(), Duration::ZERO);
+    let keep_waiting = |waited: Duration| {
+        let now = version();
+        if now != seen {
+            (seen, seen_at) = (now, waited);
         }
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Closing is not enough: a child forked in the meantime has a copy of the descriptor, which keeps the lock.
-        let _ = self.0.unlock();
-    }
+        waited - seen_at <= LONGEST_STANDSTILL && waited <= LONGEST_WAIT
+    };
+    let lock = DirectoryLock::acquire(directory, keep_waiting);
+    lock.map_err(|error| failed(shown, "locked", &error))?.ok_or_else(|| {
+        let shown = shown.display();
+        let text = format!("The config file {shown} is being changed by another process");
+        let hint = "try again; if it stays so, a process that hangs has its directory locked";
+        Error::new(ErrorKind::ConfigIo, text).with_hint(hint)
+    })
 }
 
 /// The new text in a temporary file, which is removed unless it is finished.
@@ -168,7 +138,7 @@ impl Unfinished {
         }
         file.as_file().sync_all()?;
         // Recorded before the rename, so that the watcher can ignore our own write.
-        own_writes::note(target, text.as_bytes());
+        own_writes::record(target, text.as_bytes());
         Ok(Unfinished(file))
     }
 

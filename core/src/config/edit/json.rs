@@ -3,64 +3,67 @@
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
 
-use super::change::{Change, Refusal};
+use super::change::{DocumentChange, EditRefusal};
 use crate::config::parse::CHOSEN_SYNTAX;
 
-pub(super) fn apply(text: &str, changes: &[Change]) -> Result<String, Refusal> {
-    let root = CstRootNode::parse(text, &CHOSEN_SYNTAX).map_err(|_| Refusal::ODD)?;
-    let object = root.object_value_or_create().ok_or(Refusal::ODD)?;
+pub(super) fn apply(text: &str, changes: &[DocumentChange]) -> Result<String, EditRefusal> {
+    let root = CstRootNode::parse(text, &CHOSEN_SYNTAX).map_err(|_| EditRefusal::NOT_IN_PLACE)?;
+    let object = root.object_value_or_create().ok_or(EditRefusal::NOT_IN_PLACE)?;
     for change in changes {
         match change {
-            Change::Set { path, value } => {
-                let (last, home) = home(&object, path)?;
-                match property(&home, last) {
+            DocumentChange::Set { path, value } => {
+                let (last, container) = find_container(&object, path)?;
+                match property(&container, last) {
                     Some(property) => property.set_value(input(value)),
                     None => {
-                        home.append(last, input(value));
+                        container.append(last, input(value));
                     }
                 }
             }
-            Change::Remove { path } => {
-                let (last, home) = home(&object, path)?;
-                property(&home, last).ok_or(Refusal::ODD)?.remove();
+            DocumentChange::Remove { path } => {
+                let (last, container) = find_container(&object, path)?;
+                property(&container, last).ok_or(EditRefusal::NOT_IN_PLACE)?.remove();
             }
-            Change::Push { path, item } => {
-                let (last, home) = home(&object, path)?;
-                list(&home, last)?.append(input(item));
+            DocumentChange::Push { path, item } => {
+                let (last, container) = find_container(&object, path)?;
+                list(&container, last)?.append(input(item));
             }
-            Change::Pull { path, item } => {
-                let (last, home) = home(&object, path)?;
+            DocumentChange::Pull { path, item } => {
+                let (last, container) = find_container(&object, path)?;
                 let is_it = |node: &CstNode| {
                     let text =
                         node.as_string_lit().and_then(|literal| literal.decoded_value().ok());
                     text.is_some_and(|text| item == &text)
                 };
-                let found = list(&home, last)?.elements().into_iter().find(is_it);
-                found.ok_or(Refusal::ODD)?.remove();
+                let found = list(&container, last)?.elements().into_iter().find(is_it);
+                found.ok_or(EditRefusal::NOT_IN_PLACE)?.remove();
             }
         }
     }
     Ok(root.to_string())
 }
 
-fn home<'p>(root: &CstObject, path: &'p [String]) -> Result<(&'p str, CstObject), Refusal> {
-    let (last, above) = path.split_last().ok_or(Refusal::ODD)?;
+fn find_container<'p>(
+    root: &CstObject,
+    path: &'p [String],
+) -> Result<(&'p str, CstObject), EditRefusal> {
+    let (last, above) = path.split_last().ok_or(EditRefusal::NOT_IN_PLACE)?;
     let mut at = root.clone();
     for name in above {
         at = match property(&at, name) {
             Some(property) if is_null(&property) => property.object_value_or_set(),
-            Some(property) => property.object_value().ok_or(Refusal::ODD)?,
-            None => at.object_value_or_create(name).ok_or(Refusal::ODD)?,
+            Some(property) => property.object_value().ok_or(EditRefusal::NOT_IN_PLACE)?,
+            None => at.object_value_or_create(name).ok_or(EditRefusal::NOT_IN_PLACE)?,
         };
     }
     Ok((last, at))
 }
 
-fn list(home: &CstObject, name: &str) -> Result<CstArray, Refusal> {
-    match property(home, name) {
+fn list(container: &CstObject, name: &str) -> Result<CstArray, EditRefusal> {
+    match property(container, name) {
         Some(property) if is_null(&property) => Ok(property.array_value_or_set()),
-        Some(property) => property.array_value().ok_or(Refusal::ODD),
-        None => home.array_value_or_create(name).ok_or(Refusal::ODD),
+        Some(property) => property.array_value().ok_or(EditRefusal::NOT_IN_PLACE),
+        None => container.array_value_or_create(name).ok_or(EditRefusal::NOT_IN_PLACE),
     }
 }
 

@@ -2,24 +2,24 @@ use serde_json::json;
 
 use super::*;
 
-fn place(directory: &Path, name: &str, text: &str) -> Place {
+fn target(directory: &Path, name: &str, text: &str) -> EditTarget {
     let file = directory.join(name);
     std::fs::write(&file, text).unwrap();
-    Place::file(file)
+    EditTarget::file(file)
 }
 
-fn changed(name: &str, text: &str, with: impl FnOnce(&Place) -> Result<Edited>) -> String {
+fn changed(name: &str, text: &str, with: impl FnOnce(&EditTarget) -> Result<Edited>) -> String {
     let directory = tempfile::tempdir().unwrap();
-    let place = place(directory.path(), name, text);
-    with(&place).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    std::fs::read_to_string(place.path().unwrap()).unwrap()
+    let target = target(directory.path(), name, text);
+    with(&target).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    std::fs::read_to_string(target.path().unwrap()).unwrap()
 }
 
-fn refused(name: &str, text: &str, with: impl FnOnce(&Place) -> Result<Edited>) -> Error {
+fn refused(name: &str, text: &str, with: impl FnOnce(&EditTarget) -> Result<Edited>) -> Error {
     let directory = tempfile::tempdir().unwrap();
-    let place = place(directory.path(), name, text);
-    let error = with(&place).unwrap_err();
-    assert_eq!(std::fs::read_to_string(place.path().unwrap()).unwrap(), text, "left alone");
+    let target = target(directory.path(), name, text);
+    let error = with(&target).unwrap_err();
+    assert_eq!(std::fs::read_to_string(target.path().unwrap()).unwrap(), text, "left alone");
     error
 }
 
@@ -49,7 +49,7 @@ fn a_server_is_added_behind_the_others_in_json() {
             "other": [1,2 , 3],
         }"#,
     );
-    let after = changed("mcp.json", &before, |place| add(place, "b", search()));
+    let after = changed("mcp.json", &before, |target| add(target, "b", search()));
     let expected = lines(
         r#"
         // my servers
@@ -90,7 +90,7 @@ fn a_server_is_added_behind_the_others_in_toml() {
         [other]
         b   =   1"#,
     );
-    let after = changed("config.toml", &before, |place| add(place, "b.c", search()));
+    let after = changed("config.toml", &before, |target| add(target, "b.c", search()));
     let expected = lines(
         r#"
         # my config
@@ -131,7 +131,7 @@ fn a_server_is_added_behind_the_others_in_yaml() {
           - 1
         last: *x"#,
     );
-    let after = changed("config.yaml", &before, |place| add(place, "b", search()));
+    let after = changed("config.yaml", &before, |target| add(target, "b", search()));
     let expected = lines(
         r#"
         # my config
@@ -171,7 +171,8 @@ fn the_first_server_makes_the_file() {
     ];
     for (name, text) in texts {
         let path = directory.path().join("deep/er").join(name);
-        let edited = add(&Place::file(&path), "a", json!({"command": "x", "cwd": null})).unwrap();
+        let edited =
+            add(&EditTarget::file(&path), "a", json!({"command": "x", "cwd": null})).unwrap();
         assert_eq!(edited.path, path);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
@@ -188,11 +189,11 @@ fn line_ends_and_byte_order_marks_and_missing_last_line_ends_stay() {
         ("mcp.toml", "\u{feff}# é\r\n[mcpServers.a]\r\ncommand = 'x'\r\n"),
     ];
     for (name, text) in texts {
-        let after = changed(name, text, |place| add(place, "b", search()));
+        let after = changed(name, text, |target| add(target, "b", search()));
         assert!(after.starts_with('\u{feff}'), "{after:?}");
         assert!(!after.replace("\r\n", "").contains('\n'), "{after:?}");
         assert_eq!(after.ends_with('\n'), text.ends_with('\n'), "{after:?}");
-        let back = changed(name, &after, |place| remove(place, "b"));
+        let back = changed(name, &after, |target| remove(target, "b"));
         let squeezed = |text: &str| text.replace(['\r', '\n'], "");
         assert_eq!(squeezed(&back), squeezed(text), "{back:?}");
     }
@@ -202,21 +203,21 @@ fn line_ends_and_byte_order_marks_and_missing_last_line_ends_stay() {
 fn removing_leaves_the_comments_of_others_and_those_above() {
     let json = "{\n  \"mcpServers\": {\n    // a\n    \"a\": {\"command\": \"x\"}, // tail\n    // b\n    \"b\": {\n      \
                 // inside\n      \"command\": \"y\"\n    }\n  }\n}\n";
-    let after = changed("m.json", json, |place| remove(place, "b"));
+    let after = changed("m.json", json, |target| remove(target, "b"));
     let expected = "{\n  \"mcpServers\": {\n    // a\n    \"a\": {\"command\": \"x\"} // tail\n    // b\n  }\n}\n";
     assert_eq!(after, expected);
     let yaml = "# head\nmcpServers:\n  # a\n  a: {command: x} # tail\n\n  # b\n  b:\n    # inside\n    command: y\n\
                 # end\nother: 1\n";
-    let after = changed("m.yaml", yaml, |place| remove(place, "b"));
+    let after = changed("m.yaml", yaml, |target| remove(target, "b"));
     assert_eq!(
         after,
         "# head\nmcpServers:\n  # a\n  a: {command: x} # tail\n\n  # b\n# end\nother: 1\n"
     );
     let toml = "# head\n\n# a\n[mcp_servers.a]\ncommand = 'x'\n# a env\n[mcp_servers.a.env]\nA = '1'\n\n# b\n\
                 [mcp_servers.b]\ncommand = 'y'\n# end\n";
-    let after = changed("m.toml", toml, |place| remove(place, "a"));
+    let after = changed("m.toml", toml, |target| remove(target, "a"));
     assert_eq!(after, "# head\n\n# a\n# a env\n\n# b\n[mcp_servers.b]\ncommand = 'y'\n# end\n");
-    let after = changed("m.toml", toml, |place| remove(place, "b"));
+    let after = changed("m.toml", toml, |target| remove(target, "b"));
     assert!(after.contains("# b") && after.contains("# end") && !after.contains("'y'"), "{after}");
 }
 
@@ -232,11 +233,11 @@ fn the_last_server_leaves_an_empty_place_that_takes_the_next() {
         ("m.toml", "k = 1\n[mcpServers]\na = {command = 'x'}\n"),
     ];
     for (name, text) in texts {
-        let empty = changed(name, text, |place| remove(place, "a"));
-        let value = parse::parse(&empty, Format::of(Path::new(name))).unwrap().value;
+        let empty = changed(name, text, |target| remove(target, "a"));
+        let value = parse::parse(&empty, Format::from_path(Path::new(name))).unwrap().value;
         assert_eq!(value, json!({"mcpServers": {}, "k": 1}), "{empty}");
-        let again = changed(name, &empty, |place| add(place, "b", search()));
-        let value = parse::parse(&again, Format::of(Path::new(name))).unwrap().value;
+        let again = changed(name, &empty, |target| add(target, "b", search()));
+        let value = parse::parse(&again, Format::from_path(Path::new(name))).unwrap().value;
         assert_eq!(value, json!({"mcpServers": {"b": search()}, "k": 1}), "{again}");
     }
 }
@@ -247,17 +248,17 @@ fn fields_are_changed_one_by_one() {
         json!({"timeout": 7, "args": ["p", "q"], "env": {"B": "2"}, "cwd": null, "url": null});
     let json = "{\"mcpServers\": {\n  \"a\": {\n    \"command\": \"x\", // the program\n    \"timeout\": 5, // ms\n    \
                 \"cwd\": \"/\",\n    \"k\": 1 // odd\n  }\n}}\n";
-    let after = changed("m.json", json, |place| update(place, "a", changes.clone()));
+    let after = changed("m.json", json, |target| update(target, "a", changes.clone()));
     let expected = "{\"mcpServers\": {\n  \"a\": {\n    \"command\": \"x\", // the program\n    \"timeout\": 7, // ms\n    \
                     \"k\": 1, // odd\n    \"args\": [\"p\", \"q\"],\n    \"env\": {\n      \"B\": \"2\"\n    }\n  }\n}}\n";
     assert_eq!(after, expected);
     let yaml = "mcpServers:\n  a:\n    command: x # the program\n    timeout: 5 # ms\n    cwd: /\n    args: [o]\n    k: 1\n";
-    let after = changed("m.yaml", yaml, |place| update(place, "a", changes.clone()));
+    let after = changed("m.yaml", yaml, |target| update(target, "a", changes.clone()));
     let expected = "mcpServers:\n  a:\n    command: x # the program\n    timeout: 7 # ms\n    args:\n      - p\n      - q\n    \
                     k: 1\n    env:\n      B: \"2\"\n";
     assert_eq!(after, expected);
     let toml = "[mcpServers.a]\ncommand = 'x' # the program\ntimeout = 5 # ms\n# where\ncwd = '/'\nk = 1\n";
-    let after = changed("m.toml", toml, |place| update(place, "a", changes.clone()));
+    let after = changed("m.toml", toml, |target| update(target, "a", changes.clone()));
     let expected = "[mcpServers.a]\ncommand = 'x' # the program\ntimeout = 7 # ms\n# where\nk = 1\n\
                     args = [\"p\", \"q\"]\nenv = { B = \"2\" }\n";
     assert_eq!(after, expected);
@@ -266,35 +267,35 @@ fn fields_are_changed_one_by_one() {
 #[test]
 fn an_update_is_checked_as_a_whole() {
     let text = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}";
-    let error = refused("m.json", text, |place| update(place, "a", json!({"url": "http://h/"})));
+    let error = refused("m.json", text, |target| update(target, "a", json!({"url": "http://h/"})));
     assert!(error.message().starts_with("Invalid server config: Server \"a\": both \"command\""));
     let other = json!({"command": null, "url": "http://h/"});
-    let after = changed("m.json", text, |place| update(place, "a", other));
+    let after = changed("m.json", text, |target| update(target, "a", other));
     assert!(after.contains("http://h/") && !after.contains("command"), "{after}");
-    let error = refused("m.json", text, |place| update(place, "a", json!([])));
+    let error = refused("m.json", text, |target| update(target, "a", json!([])));
     assert!(error.message().starts_with("Invalid server config: "));
 }
 
 #[test]
 fn enable_and_disable_use_the_field_that_is_there() {
     let text = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}";
-    let off = changed("m.json", text, |place| disable(place, "a"));
+    let off = changed("m.json", text, |target| disable(target, "a"));
     assert!(off.contains("\"enabled\": false"), "{off}");
-    assert_eq!(changed("m.json", &off, |place| disable(place, "a")), off, "nothing to do");
-    let on = changed("m.json", &off, |place| enable(place, "a"));
+    assert_eq!(changed("m.json", &off, |target| disable(target, "a")), off, "nothing to do");
+    let on = changed("m.json", &off, |target| enable(target, "a"));
     assert!(!on.contains("enabled"), "{on}");
-    assert_eq!(changed("m.json", text, |place| enable(place, "a")), text, "nothing to do");
+    assert_eq!(changed("m.json", text, |target| enable(target, "a")), text, "nothing to do");
     let text = "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"disabled\": true}}, \"disabledServers\": [\"a\"]}";
-    let on = changed("m.json", text, |place| enable(place, "a"));
+    let on = changed("m.json", text, |target| enable(target, "a"));
     assert_eq!(
         on,
         "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"disabled\": false}}, \"disabledServers\": []}"
     );
-    let off = changed("m.json", &on, |place| disable(place, "a"));
+    let off = changed("m.json", &on, |target| disable(target, "a"));
     assert!(off.contains("\"disabled\": true"), "{off}");
     let text = "mcpServers:\n  a: {command: x}\nenabledServers: []\n";
     assert!(
-        changed("m.yaml", text, |place| enable(place, "a")).ends_with("enabledServers:\n  - a\n")
+        changed("m.yaml", text, |target| enable(target, "a")).ends_with("enabledServers:\n  - a\n")
     );
 }
 
@@ -315,23 +316,24 @@ fn a_server_of_another_file_is_hidden_by_name() {
         ("m.toml", "disabledServers = [\n  'a', # why\n]\n[mcpServers.a]\ncommand = 'x'\n"),
     ];
     for (name, text) in texts {
-        let value = |text: &str| parse::parse(text, Format::of(Path::new(name))).unwrap().value;
-        let hidden = changed(name, text, |place| hide(place, "b"));
+        let value =
+            |text: &str| parse::parse(text, Format::from_path(Path::new(name))).unwrap().value;
+        let hidden = changed(name, text, |target| hide(target, "b"));
         let names = value(&hidden)["disabledServers"].clone();
         assert!(names == json!(["b"]) || names == json!(["a", "b"]), "{hidden}");
         assert!(value(&hidden)["mcpServers"].is_object(), "{hidden}");
         assert_eq!(hidden.matches("# why").count(), text.matches("# why").count());
-        assert_eq!(changed(name, &hidden, |place| hide(place, "b")), hidden, "once is enough");
-        let shown = changed(name, &hidden, |place| unhide(place, "b"));
+        assert_eq!(changed(name, &hidden, |target| hide(target, "b")), hidden, "once is enough");
+        let shown = changed(name, &hidden, |target| unhide(target, "b"));
         let names = value(&shown)["disabledServers"].clone();
         assert!(names == json!([]) || names == json!(["a"]), "{shown}");
-        assert_eq!(changed(name, &shown, |place| unhide(place, "b")), shown);
+        assert_eq!(changed(name, &shown, |target| unhide(target, "b")), shown);
         if names == json!(["a"]) {
-            let none = changed(name, &shown, |place| unhide(place, "a"));
+            let none = changed(name, &shown, |target| unhide(target, "a"));
             assert_eq!(value(&none)["disabledServers"], json!([]), "{none}");
         }
     }
-    let error = refused("m.json", "{\"disabledServers\": \"a\"}", |place| hide(place, "b"));
+    let error = refused("m.json", "{\"disabledServers\": \"a\"}", |target| hide(target, "b"));
     assert!(error.message().contains("is not a list"), "{error}");
 }
 
@@ -356,12 +358,12 @@ fn the_container_is_the_one_that_is_there() {
         ("m.yaml", "{}", "mcpServers"),
     ];
     for (name, text, container) in texts {
-        let after = changed(name, text, |place| add(place, "n", json!({"command": "x"})));
-        let value = parse::parse(&after, Format::of(Path::new(name))).unwrap().value;
+        let after = changed(name, text, |target| add(target, "n", json!({"command": "x"})));
+        let value = parse::parse(&after, Format::from_path(Path::new(name))).unwrap().value;
         assert_eq!(value[container]["n"], json!({"command": "x"}), "{after}");
     }
     for text in ["{\"mcpServers\": []}", "[]", "7"] {
-        let error = refused("m.json", text, |place| add(place, "n", json!({"command": "x"})));
+        let error = refused("m.json", text, |target| add(target, "n", json!({"command": "x"})));
         assert!(error.message().contains("not an object"), "{error}");
     }
 }
@@ -370,29 +372,29 @@ fn the_container_is_the_one_that_is_there() {
 fn mistakes_have_the_contracts_texts_and_leave_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let text = "{\"mcpServers\": {\"search\": {\"command\": \"x\"}}}";
-    let place = place(directory.path(), "mcp.json", text);
-    let shown = place.path().unwrap().display().to_string();
-    let error = add(&place, "search", json!({"command": "x"})).unwrap_err();
+    let target = target(directory.path(), "mcp.json", text);
+    let shown = target.path().unwrap().display().to_string();
+    let error = add(&target, "search", json!({"command": "x"})).unwrap_err();
     assert_eq!(error.message(), format!("Server \"search\" already exists in {shown}"));
     for verb in [remove, enable, disable] {
-        let error = verb(&place, "serch").unwrap_err();
+        let error = verb(&target, "serch").unwrap_err();
         assert_eq!(error.message(), format!("Server \"serch\" not found in {shown}"));
         assert_eq!(error.hint(), Some("did you mean \"search\"?"));
         assert_eq!(error.code(), "SERVER_NOT_FOUND");
     }
-    let error = add(&place, "b", json!({})).unwrap_err();
+    let error = add(&target, "b", json!({})).unwrap_err();
     assert_eq!(
         error.message(),
         "Invalid server config: Server \"b\": stdio server requires \"command\" field"
     );
-    let error = add(&place, "b c", json!({"command": "x"})).unwrap_err();
+    let error = add(&target, "b c", json!({"command": "x"})).unwrap_err();
     assert!(error.message().starts_with("Server name \"b c\" may only"), "{error}");
-    let edited = add(&place, "b", json!({"command": "x", "colour": 1})).unwrap();
+    let edited = add(&target, "b", json!({"command": "x", "colour": 1})).unwrap();
     assert_eq!(
         edited.warnings,
         ["Server \"b\": \"colour\" is no field of a server and has no effect"]
     );
-    let missing = Place::file(directory.path().join("none/mcp.json"));
+    let missing = EditTarget::file(directory.path().join("none/mcp.json"));
     assert_eq!(remove(&missing, "a").unwrap_err().code(), "SERVER_NOT_FOUND");
     assert!(!directory.path().join("none").exists(), "nothing is made for nothing");
 }
@@ -402,7 +404,7 @@ fn what_cannot_be_read_is_never_written() {
     for (name, text) in
         [("m.json", "{\"a\": hunter2"), ("m.yaml", "a: [hunter2"), ("m.toml", "a = hunter2")]
     {
-        let error = refused(name, text, |place| add(place, "n", json!({"command": "x"})));
+        let error = refused(name, text, |target| add(target, "n", json!({"command": "x"})));
         assert_eq!(error.code(), "CONFIG_INVALID");
         assert!(
             error.message().contains(&format!("{name}:")) && !error.message().contains("hunter2")
@@ -413,19 +415,19 @@ fn what_cannot_be_read_is_never_written() {
 #[test]
 fn what_cannot_be_changed_in_place_is_refused() {
     let alias = "base: &b {command: x}\nmcpServers:\n  a: *b\n";
-    let error = refused("m.yaml", alias, |place| update(place, "a", json!({"timeout": 5})));
+    let error = refused("m.yaml", alias, |target| update(target, "a", json!({"timeout": 5})));
     assert!(error.message().contains("alias"), "{error}");
     let anchor = "mcpServers:\n  a: &a {command: x}\n  b: *a\n";
-    let error = refused("m.yaml", anchor, |place| remove(place, "a"));
+    let error = refused("m.yaml", anchor, |target| remove(target, "a"));
     assert!(error.message().contains("cannot be changed"), "{error}");
     let merged = "base: &b {command: x, timeout: 5}\nmcpServers:\n  a:\n    <<: *b\n";
-    refused("m.yaml", merged, |place| update(place, "a", json!({"timeout": null})));
+    refused("m.yaml", merged, |target| update(target, "a", json!({"timeout": null})));
     let null = json!({"command": "x", "auth": {"a": null}});
-    let error = refused("m.toml", "", |place| add(place, "a", null.clone()));
+    let error = refused("m.toml", "", |target| add(target, "a", null.clone()));
     assert!(error.message().contains("null"), "{error}");
     let twice = "{\"mcpServers\": {\"a\": {\"command\": \"x\"}, \"a\": {\"command\": \"y\"}}}";
-    refused("m.json", twice, |place| remove(place, "a"));
-    let after = changed("m.json", twice, |place| add(place, "b", json!({"command": "x"})));
+    refused("m.json", twice, |target| remove(target, "a"));
+    let after = changed("m.json", twice, |target| add(target, "b", json!({"command": "x"})));
     assert!(after.contains("\"b\""), "the duplicate stays what it is");
 }
 
@@ -446,15 +448,15 @@ fn odd_yaml_keeps_its_look() {
     let value = |text: &str| parse::parse(text, Format::Yaml).unwrap().value;
     for text in texts {
         let mut expected = value(text);
-        let after = changed("m.yaml", text, |place| add(place, "n", search()));
+        let after = changed("m.yaml", text, |target| add(target, "n", search()));
         expected["mcpServers"]["n"] = search();
         assert_eq!(value(&after), expected, "{after}");
-        let back = changed("m.yaml", &after, |place| remove(place, "n"));
+        let back = changed("m.yaml", &after, |target| remove(target, "n"));
         assert_eq!(value(&back), value(text), "{after}");
         assert_eq!(back.trim_end(), text.trim_end(), "{after}");
-        let after = changed("m.yaml", text, |place| disable(place, "a"));
+        let after = changed("m.yaml", text, |target| disable(target, "a"));
         assert_eq!(value(&after)["mcpServers"]["a"]["enabled"], json!(false), "{after}");
-        let back = changed("m.yaml", &after, |place| enable(place, "a"));
+        let back = changed("m.yaml", &after, |target| enable(target, "a"));
         assert_eq!(back.trim_end(), text.trim_end(), "{after}");
     }
 }
@@ -472,7 +474,7 @@ fn any_value_goes_into_any_format_and_out_again() {
     };
     for (name, head) in [("m.json", "// keep\n"), ("m.yaml", "# keep\n"), ("m.toml", "# keep\n")] {
         let directory = tempfile::tempdir().unwrap();
-        let place = place(directory.path(), name, head);
+        let target = target(directory.path(), name, head);
         let mut expected = json!({"mcpServers": {}});
         for round in 0..150 {
             let key = format!("s{}", rng.usize(0..8));
@@ -481,30 +483,30 @@ fn any_value_goes_into_any_format_and_out_again() {
                 "env": {text(&mut rng): text(&mut rng), "A": text(&mut rng)}, "timeout": rng.u32(1..),
             });
             let there = expected["mcpServers"].get(&key).is_some();
-            let before = std::fs::read_to_string(place.path().unwrap()).unwrap();
+            let before = std::fs::read_to_string(target.path().unwrap()).unwrap();
             let outcome = match rng.u8(0..4) {
                 0 if there => {
                     expected["mcpServers"].as_object_mut().unwrap().shift_remove(&key);
-                    remove(&place, &key)
+                    remove(&target, &key)
                 }
                 1 if there => {
                     expected["mcpServers"][&key]["env"] = definition["env"].clone();
                     expected["mcpServers"][&key]["args"] = definition["args"].clone();
                     update(
-                        &place,
+                        &target,
                         &key,
                         json!({"env": definition["env"], "args": definition["args"]}),
                     )
                 }
                 _ if !there => {
                     expected["mcpServers"][&key] = definition.clone();
-                    add(&place, &key, definition)
+                    add(&target, &key, definition)
                 }
                 _ => continue,
             };
             outcome.unwrap_or_else(|error| panic!("{name} {round}: {error}\n{before}"));
-            let after = std::fs::read_to_string(place.path().unwrap()).unwrap();
-            let read = parse::parse(&after, Format::of(Path::new(name))).unwrap();
+            let after = std::fs::read_to_string(target.path().unwrap()).unwrap();
+            let read = parse::parse(&after, Format::from_path(Path::new(name))).unwrap();
             assert_eq!(read.value, expected, "{after}");
             assert!(after.contains("keep"), "{after}");
         }
@@ -604,16 +606,17 @@ fn any_text_is_edited_or_refused_and_keeps_its_comments() {
             continue;
         }
         let changes = [
-            Change::set(["mcpServers", "n"], search()),
-            Change::set(["mcpServers", "a", "enabled"], json!(false)),
-            Change::remove(["mcpServers", "a"]),
-            Change::push(["disabledServers"], "a"),
-            Change::pull(["disabledServers"], "a"),
+            DocumentChange::set(["mcpServers", "n"], search()),
+            DocumentChange::set(["mcpServers", "a", "enabled"], json!(false)),
+            DocumentChange::remove(["mcpServers", "a"]),
+            DocumentChange::push(["disabledServers"], "a"),
+            DocumentChange::pull(["disabledServers"], "a"),
         ];
         for change in changes {
             let mut intended = parsed.value.clone();
             change.apply(&mut intended);
-            let is_removal = matches!(change, Change::Remove { .. } | Change::Pull { .. });
+            let is_removal =
+                matches!(change, DocumentChange::Remove { .. } | DocumentChange::Pull { .. });
             if let Ok(new) = rewritten(&text, format, parsed.value.clone(), &[change]) {
                 edited += 1;
                 assert_eq!(parse::parse(&new, format).unwrap().value, intended);

@@ -4,35 +4,38 @@
 use serde_json::Value;
 use toml_edit::{Array, Decor, DocumentMut, InlineTable, Item, Table, TableLike, Value as Node};
 
-use super::change::{Change, Refusal};
+use super::change::{DocumentChange, EditRefusal};
 
-const NOT_IN_TOML: Refusal = Refusal("TOML can hold neither null nor so large a number");
+const NOT_IN_TOML: EditRefusal = EditRefusal("TOML can hold neither null nor so large a number");
 
-pub(super) fn apply(text: &str, changes: &[Change]) -> Result<String, Refusal> {
-    let mut document: DocumentMut = text.parse().map_err(|_| Refusal::ODD)?;
+pub(super) fn apply(text: &str, changes: &[DocumentChange]) -> Result<String, EditRefusal> {
+    let mut document: DocumentMut = text.parse().map_err(|_| EditRefusal::NOT_IN_PLACE)?;
     for change in changes {
         match change {
-            Change::Set { path, value } => set(document.as_table_mut(), path, value)?,
-            Change::Remove { path } => remove(&mut document, path)?,
-            Change::Push { path, item } => {
-                let (last, above) = path.split_last().ok_or(Refusal::ODD)?;
-                let home = home(document.as_table_mut(), above)?;
-                let list = home.entry(last).or_insert(Item::Value(Array::new().into()));
-                list.as_array_mut().ok_or(Refusal::ODD)?.push(node(item)?);
+            DocumentChange::Set { path, value } => set(document.as_table_mut(), path, value)?,
+            DocumentChange::Remove { path } => remove(&mut document, path)?,
+            DocumentChange::Push { path, item } => {
+                let (last, above) = path.split_last().ok_or(EditRefusal::NOT_IN_PLACE)?;
+                let container = find_container(document.as_table_mut(), above)?;
+                let list = container.entry(last).or_insert(Item::Value(Array::new().into()));
+                list.as_array_mut().ok_or(EditRefusal::NOT_IN_PLACE)?.push(node(item)?);
             }
-            Change::Pull { path, item } => {
-                let (last, above) = path.split_last().ok_or(Refusal::ODD)?;
-                let list = home(document.as_table_mut(), above)?.get_mut(last);
-                let list = list.and_then(Item::as_array_mut).ok_or(Refusal::ODD)?;
+            DocumentChange::Pull { path, item } => {
+                let (last, above) = path.split_last().ok_or(EditRefusal::NOT_IN_PLACE)?;
+                let list = find_container(document.as_table_mut(), above)?.get_mut(last);
+                let list = list.and_then(Item::as_array_mut).ok_or(EditRefusal::NOT_IN_PLACE)?;
                 let index = list.iter().position(|it| it.as_str() == item.as_str());
-                list.remove(index.ok_or(Refusal::ODD)?);
+                list.remove(index.ok_or(EditRefusal::NOT_IN_PLACE)?);
             }
         }
     }
     Ok(document.to_string())
 }
 
-fn home<'t>(root: &'t mut Table, path: &[String]) -> Result<&'t mut dyn TableLike, Refusal> {
+fn find_container<'t>(
+    root: &'t mut Table,
+    path: &[String],
+) -> Result<&'t mut dyn TableLike, EditRefusal> {
     let mut at: &mut dyn TableLike = root;
     for name in path {
         if !at.contains_key(name) {
@@ -40,15 +43,15 @@ fn home<'t>(root: &'t mut Table, path: &[String]) -> Result<&'t mut dyn TableLik
             made.set_implicit(true);
             at.insert(name, Item::Table(made));
         }
-        at = at.get_mut(name).and_then(Item::as_table_like_mut).ok_or(Refusal::ODD)?;
+        at = at.get_mut(name).and_then(Item::as_table_like_mut).ok_or(EditRefusal::NOT_IN_PLACE)?;
     }
     Ok(at)
 }
 
-fn set(root: &mut Table, path: &[String], value: &Value) -> Result<(), Refusal> {
-    let (last, above) = path.split_last().ok_or(Refusal::ODD)?;
-    let home = home(root, above)?;
-    if let Some(old) = home.get_mut(last) {
+fn set(root: &mut Table, path: &[String], value: &Value) -> Result<(), EditRefusal> {
+    let (last, above) = path.split_last().ok_or(EditRefusal::NOT_IN_PLACE)?;
+    let container = find_container(root, above)?;
+    if let Some(old) = container.get_mut(last) {
         let mut new = node(value)?;
         if let Some(old) = old.as_value() {
             *new.decor_mut() = old.decor().clone();
@@ -56,7 +59,7 @@ fn set(root: &mut Table, path: &[String], value: &Value) -> Result<(), Refusal> 
         *old = Item::Value(new);
         return Ok(());
     }
-    let own_header = above.len() == 1 && !home.is_dotted();
+    let own_header = above.len() == 1 && !container.is_dotted();
     let item = match value {
         Value::Object(map) if path.len() == 1 || own_header => {
             let mut table = Table::new();
@@ -67,45 +70,45 @@ fn set(root: &mut Table, path: &[String], value: &Value) -> Result<(), Refusal> 
         }
         _ => Item::Value(node(value)?),
     };
-    home.insert(last, item);
+    container.insert(last, item);
     Ok(())
 }
 
-fn remove(document: &mut DocumentMut, path: &[String]) -> Result<(), Refusal> {
-    let (last, above) = path.split_last().ok_or(Refusal::ODD)?;
-    let home = home(document.as_table_mut(), above)?;
-    let next_key = home.iter().skip_while(|(key, _)| key != last).nth(1);
+fn remove(document: &mut DocumentMut, path: &[String]) -> Result<(), EditRefusal> {
+    let (last, above) = path.split_last().ok_or(EditRefusal::NOT_IN_PLACE)?;
+    let container = find_container(document.as_table_mut(), above)?;
+    let next_key = container.iter().skip_while(|(key, _)| key != last).nth(1);
     let next_key = next_key.filter(|(_, item)| item.is_value()).map(|(key, _)| key.to_owned());
-    let mut comments = home.key(last).map(|key| prefix(key.leaf_decor())).unwrap_or_default();
-    let mut removed = home.remove(last).ok_or(Refusal::ODD)?;
+    let mut comments = container.key(last).map(|key| prefix(key.leaf_decor())).unwrap_or_default();
+    let mut removed = container.remove(last).ok_or(EditRefusal::NOT_IN_PLACE)?;
     let mut position = None;
     if let Some(table) = removed.as_table_mut().filter(|table| !table.is_dotted()) {
         visit(table, &mut |table| {
             comments.push_str(&prefix(table.decor()));
             position = position.min(table.position()).or(table.position());
         });
-    } else if let Some(mut key) = next_key.and_then(|next| home.key_mut(&next)) {
+    } else if let Some(mut key) = next_key.and_then(|next| container.key_mut(&next)) {
         give(&comments, key.leaf_decor_mut());
         comments.clear();
     }
-    let emptied = home.is_empty();
-    let home = table_at(document.as_table_mut(), above);
-    if let Some(home) = home {
-        position = position.or(home.position());
+    let emptied = container.is_empty();
+    let container = table_at(document.as_table_mut(), above);
+    if let Some(container) = container {
+        position = position.or(container.position());
         if emptied {
             // A table without its own header would vanish with its last entry.
-            home.set_implicit(false);
-            home.set_dotted(false);
+            container.set_implicit(false);
+            container.set_dotted(false);
         }
     }
     if comments.contains('#') {
-        give_to_next(document, position, &comments);
+        move_comments_to_next(document, position, &comments);
     }
     Ok(())
 }
 
 /// Puts comments above the first table after `position`, or at the end.
-fn give_to_next(document: &mut DocumentMut, position: Option<isize>, comments: &str) {
+fn move_comments_to_next(document: &mut DocumentMut, position: Option<isize>, comments: &str) {
     let mut next: Option<isize> = None;
     visit(document.as_table_mut(), &mut |table| {
         if table.position() > position && !table.is_implicit() {
@@ -150,7 +153,7 @@ fn visit(table: &mut Table, with: &mut dyn FnMut(&mut Table)) {
     }
 }
 
-fn node(value: &Value) -> Result<Node, Refusal> {
+fn node(value: &Value) -> Result<Node, EditRefusal> {
     Ok(match value {
         Value::Null => return Err(NOT_IN_TOML),
         Value::Bool(on) => (*on).into(),

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::change::{Change, Refusal};
+use super::change::{DocumentChange, EditRefusal};
 use tree::{Entry, Kind, Node};
 
 mod tree;
@@ -11,16 +11,16 @@ mod write;
 
 const STEP: usize = 2;
 
-pub(super) fn apply(text: &str, changes: &[Change]) -> Result<String, Refusal> {
+pub(super) fn apply(text: &str, changes: &[DocumentChange]) -> Result<String, EditRefusal> {
     let mut text = text.to_owned();
     for change in changes {
         // Positions move with each change, so each change parses the text again.
         let edit = Edit { root: tree::read(&text)?, text: &text };
         text = match change {
-            Change::Set { path, value } => edit.set(path, value)?,
-            Change::Remove { path } => edit.remove(path)?,
-            Change::Push { path, item } => edit.push(path, item)?,
-            Change::Pull { path, item } => edit.pull(path, item)?,
+            DocumentChange::Set { path, value } => edit.set(path, value)?,
+            DocumentChange::Remove { path } => edit.remove(path)?,
+            DocumentChange::Push { path, item } => edit.push(path, item)?,
+            DocumentChange::Pull { path, item } => edit.pull(path, item)?,
         };
     }
     Ok(text)
@@ -32,38 +32,40 @@ struct Edit<'a> {
 }
 
 /// The path from the root to a value: the entries passed, and the rest of the path.
-struct Way<'t, 'p> {
+struct NodePath<'t, 'p> {
     passed: Vec<&'t Entry>,
     node: &'t Node,
     left: &'p [String],
 }
 
 impl Edit<'_> {
-    fn go<'p>(&self, path: &'p [String]) -> Option<Way<'_, 'p>> {
-        let mut way = Way { passed: Vec::new(), node: self.root.as_ref()?, left: path };
-        while let ([name, left @ ..], Kind::Mapping { entries, .. }) = (way.left, &way.node.kind) {
+    fn walk<'p>(&self, path: &'p [String]) -> Option<NodePath<'_, 'p>> {
+        let mut found = NodePath { passed: Vec::new(), node: self.root.as_ref()?, left: path };
+        while let ([name, left @ ..], Kind::Mapping { entries, .. }) =
+            (found.left, &found.node.kind)
+        {
             let Some(entry) = entries.iter().rev().find(|entry| entry.name == *name) else { break };
-            way.passed.push(entry);
-            (way.node, way.left) = (&entry.value, left);
+            found.passed.push(entry);
+            (found.node, found.left) = (&entry.value, left);
         }
-        Some(way)
+        Some(found)
     }
 
-    fn set(&self, path: &[String], value: &Value) -> Result<String, Refusal> {
-        let Some(way) = self.go(path) else {
+    fn set(&self, path: &[String], value: &Value) -> Result<String, EditRefusal> {
+        let Some(found) = self.walk(path) else {
             let mut lines = String::new();
             if let Some((first, rest)) = path.split_first() {
                 write::entry(first, &nested(rest, value), 0, STEP, &mut lines);
             }
             return Ok(self.with_lines_at(self.text.len(), &lines));
         };
-        match (way.left, &way.node.kind) {
-            ([], _) => self.replace(&way, value),
-            (rest, Kind::Null) => self.replace(&way, &nested(rest, value)),
+        match (found.left, &found.node.kind) {
+            ([], _) => self.replace(&found, value),
+            (rest, Kind::Null) => self.replace(&found, &nested(rest, value)),
             (rest, Kind::Mapping { flow: true, entries })
-                if entries.is_empty() && !way.passed.is_empty() && !self.in_brackets(&way) =>
+                if entries.is_empty() && !found.passed.is_empty() && !self.in_brackets(&found) =>
             {
-                self.replace(&way, &nested(rest, value))
+                self.replace(&found, &nested(rest, value))
             }
             ([first, rest @ ..], Kind::Mapping { flow, entries }) => {
                 let value = nested(rest, value);
@@ -75,27 +77,28 @@ impl Edit<'_> {
                     );
                     let last = entries.last().map(|entry| entry.value.end.max(entry.colon_end));
                     return self.add_in_brackets(
-                        way.node,
+                        found.node,
                         last,
                         entries.last().map(|it| it.key_start),
                         &written,
                     );
                 }
-                let indent = self.column(entries.first().ok_or(Refusal::ODD)?.key_start)?;
+                let indent =
+                    self.column(entries.first().ok_or(EditRefusal::NOT_IN_PLACE)?.key_start)?;
                 let mut lines = String::new();
                 write::entry(first, &value, indent, self.step(), &mut lines);
-                Ok(self.with_lines_at(self.below(way.node.end, indent), &lines))
+                Ok(self.with_lines_at(self.below(found.node.end, indent), &lines))
             }
-            (_, Kind::Alias) => Err(Refusal("it is an alias of something else in the file")),
-            _ => Err(Refusal::ODD),
+            (_, Kind::Alias) => Err(EditRefusal("it is an alias of something else in the file")),
+            _ => Err(EditRefusal::NOT_IN_PLACE),
         }
     }
 
-    fn replace(&self, way: &Way<'_, '_>, value: &Value) -> Result<String, Refusal> {
-        let entry = way.passed.last().ok_or(Refusal::ODD)?;
+    fn replace(&self, found: &NodePath<'_, '_>, value: &Value) -> Result<String, EditRefusal> {
+        let entry = found.passed.last().ok_or(EditRefusal::NOT_IN_PLACE)?;
         let end = entry.value.end.max(entry.colon_end);
         let mut written = String::new();
-        if self.in_brackets(way) {
+        if self.in_brackets(found) {
             written = format!(" {}", write::in_brackets(value));
         } else {
             write::after_colon(value, self.column(entry.key_start)?, self.step(), &mut written);
@@ -106,76 +109,90 @@ impl Edit<'_> {
         Ok(self.spliced(entry.colon_end, end, &written))
     }
 
-    fn remove(&self, path: &[String]) -> Result<String, Refusal> {
-        let way = self.go(path).filter(|way| way.left.is_empty()).ok_or(Refusal::ODD)?;
-        let (entry, above) = way.passed.split_last().ok_or(Refusal::ODD)?;
-        let home =
-            above.last().map_or(self.root.as_ref().ok_or(Refusal::ODD)?, |above| &above.value);
-        let Kind::Mapping { flow, entries } = &home.kind else { return Err(Refusal::ODD) };
+    fn remove(&self, path: &[String]) -> Result<String, EditRefusal> {
+        let found = self
+            .walk(path)
+            .filter(|found| found.left.is_empty())
+            .ok_or(EditRefusal::NOT_IN_PLACE)?;
+        let (entry, above) = found.passed.split_last().ok_or(EditRefusal::NOT_IN_PLACE)?;
+        let container = above
+            .last()
+            .map_or(self.root.as_ref().ok_or(EditRefusal::NOT_IN_PLACE)?, |above| &above.value);
+        let Kind::Mapping { flow, entries } = &container.kind else {
+            return Err(EditRefusal::NOT_IN_PLACE);
+        };
         let end = entry.value.end.max(entry.colon_end);
         if *flow {
             let places = entries.iter().map(|it| (it.key_start, it.value.end.max(it.colon_end)));
             return self.remove_in_brackets(places, entry.key_start);
         }
         if entries.len() == 1 && !above.is_empty() {
-            let emptied = Way { passed: above.to_vec(), node: home, left: &[] };
+            let emptied = NodePath { passed: above.to_vec(), node: container, left: &[] };
             return self.replace(&emptied, &Value::Object(Map::new()));
         }
         self.column(entry.key_start)?;
         Ok(self.spliced(self.line_start(entry.key_start), self.next_line(end), ""))
     }
 
-    fn push(&self, path: &[String], item: &Value) -> Result<String, Refusal> {
+    fn push(&self, path: &[String], item: &Value) -> Result<String, EditRefusal> {
         let list = || Value::Array(vec![item.clone()]);
-        let Some(way) = self.go(path).filter(|way| way.left.is_empty()) else {
+        let Some(found) = self.walk(path).filter(|found| found.left.is_empty()) else {
             return self.set(path, &list());
         };
-        match &way.node.kind {
-            Kind::Sequence { flow: true, items } if !items.is_empty() || self.in_brackets(&way) => {
+        match &found.node.kind {
+            Kind::Sequence { flow: true, items }
+                if !items.is_empty() || self.in_brackets(&found) =>
+            {
                 let written = write::in_brackets(item);
                 let last = items.last();
                 self.add_in_brackets(
-                    way.node,
+                    found.node,
                     last.map(|it| it.end),
                     last.map(|it| it.start),
                     &written,
                 )
             }
             Kind::Sequence { flow: false, items } => {
-                let indent = self.dash_column(items.first().ok_or(Refusal::ODD)?.start)?;
+                let indent =
+                    self.dash_column(items.first().ok_or(EditRefusal::NOT_IN_PLACE)?.start)?;
                 let mut lines = String::new();
                 write::item(item, indent, &mut lines);
-                Ok(self.with_lines_at(self.below(way.node.end, indent + 1), &lines))
+                Ok(self.with_lines_at(self.below(found.node.end, indent + 1), &lines))
             }
-            Kind::Sequence { .. } | Kind::Null => self.replace(&way, &list()),
-            _ => Err(Refusal::ODD),
+            Kind::Sequence { .. } | Kind::Null => self.replace(&found, &list()),
+            _ => Err(EditRefusal::NOT_IN_PLACE),
         }
     }
 
-    fn pull(&self, path: &[String], item: &Value) -> Result<String, Refusal> {
-        let way = self.go(path).filter(|way| way.left.is_empty()).ok_or(Refusal::ODD)?;
-        let Kind::Sequence { flow, items } = &way.node.kind else { return Err(Refusal::ODD) };
+    fn pull(&self, path: &[String], item: &Value) -> Result<String, EditRefusal> {
+        let found = self
+            .walk(path)
+            .filter(|found| found.left.is_empty())
+            .ok_or(EditRefusal::NOT_IN_PLACE)?;
+        let Kind::Sequence { flow, items } = &found.node.kind else {
+            return Err(EditRefusal::NOT_IN_PLACE);
+        };
         let is_it = |node: &&Node| matches!(&node.kind, Kind::Scalar(text) if item == text);
-        let found = items.iter().find(is_it).ok_or(Refusal::ODD)?;
+        let item = items.iter().find(is_it).ok_or(EditRefusal::NOT_IN_PLACE)?;
         if *flow {
-            return self.remove_in_brackets(items.iter().map(|it| (it.start, it.end)), found.start);
+            return self.remove_in_brackets(items.iter().map(|it| (it.start, it.end)), item.start);
         }
         if items.len() == 1 {
-            return self.replace(&way, &Value::Array(Vec::new()));
+            return self.replace(&found, &Value::Array(Vec::new()));
         }
-        self.dash_column(found.start)?;
-        Ok(self.spliced(self.line_start(found.start), self.next_line(found.end), ""))
+        self.dash_column(item.start)?;
+        Ok(self.spliced(self.line_start(item.start), self.next_line(item.end), ""))
     }
 
     fn add_in_brackets(
         &self,
-        home: &Node,
+        container: &Node,
         last_end: Option<usize>,
         last_start: Option<usize>,
         written: &str,
-    ) -> Result<String, Refusal> {
+    ) -> Result<String, EditRefusal> {
         let (Some(end), Some(start)) = (last_end, last_start) else {
-            let at = home.end - 1;
+            let at = container.end - 1;
             return Ok(self.spliced(at, at, written));
         };
         let own_line = self.text[self.line_start(start)..start].trim().is_empty();
@@ -198,9 +215,10 @@ impl Edit<'_> {
         &self,
         places: impl Iterator<Item = (usize, usize)>,
         start: usize,
-    ) -> Result<String, Refusal> {
+    ) -> Result<String, EditRefusal> {
         let places: Vec<(usize, usize)> = places.collect();
-        let index = places.iter().position(|place| place.0 == start).ok_or(Refusal::ODD)?;
+        let index =
+            places.iter().position(|place| place.0 == start).ok_or(EditRefusal::NOT_IN_PLACE)?;
         let (from, to) =
             match (index.checked_sub(1).map(|before| places[before]), places.get(index + 1)) {
                 (_, Some(next)) => (start, next.0),
@@ -210,11 +228,13 @@ impl Edit<'_> {
         Ok(self.spliced(from, to, ""))
     }
 
-    /// Whether the end of `way` is inside brackets, where lines have no meaning.
-    fn in_brackets(&self, way: &Way<'_, '_>) -> bool {
-        let Some((_, above)) = way.passed.split_last() else { return false };
+    /// Whether the end of `found` is inside brackets, where lines have no meaning.
+    fn in_brackets(&self, found: &NodePath<'_, '_>) -> bool {
+        let Some((_, above)) = found.passed.split_last() else { return false };
         let homes = self.root.iter().chain(above.iter().map(|entry| &entry.value));
-        homes.into_iter().any(|home| matches!(home.kind, Kind::Mapping { flow: true, .. }))
+        homes
+            .into_iter()
+            .any(|container| matches!(container.kind, Kind::Mapping { flow: true, .. }))
     }
 
     /// The indentation of a nested mapping's entries in this text.
@@ -234,15 +254,23 @@ impl Edit<'_> {
     }
 
     /// The indentation of `at`, which must be first on its line.
-    fn column(&self, at: usize) -> Result<usize, Refusal> {
+    fn column(&self, at: usize) -> Result<usize, EditRefusal> {
         let before = &self.text[self.line_start(at)..at];
-        if before.bytes().all(|byte| byte == b' ') { Ok(before.len()) } else { Err(Refusal::ODD) }
+        if before.bytes().all(|byte| byte == b' ') {
+            Ok(before.len())
+        } else {
+            Err(EditRefusal::NOT_IN_PLACE)
+        }
     }
 
-    fn dash_column(&self, at: usize) -> Result<usize, Refusal> {
+    fn dash_column(&self, at: usize) -> Result<usize, EditRefusal> {
         let before = &self.text[self.line_start(at)..at];
-        let indent = before.trim_end().strip_suffix('-').ok_or(Refusal::ODD)?;
-        if indent.bytes().all(|byte| byte == b' ') { Ok(indent.len()) } else { Err(Refusal::ODD) }
+        let indent = before.trim_end().strip_suffix('-').ok_or(EditRefusal::NOT_IN_PLACE)?;
+        if indent.bytes().all(|byte| byte == b' ') {
+            Ok(indent.len())
+        } else {
+            Err(EditRefusal::NOT_IN_PLACE)
+        }
     }
 
     /// The line after `end` and after the comments that belong to it: those that follow directly, and those that are

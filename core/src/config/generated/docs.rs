@@ -1,9 +1,9 @@
-//! Writes the table of fields for the docs: one row a field, with those of an object behind it.
+//! Writes the table of fields for the docs: one row for each field, followed by the fields inside it.
 
 use serde_json::Value;
 
-use super::{Field, Object, Shape, current, described};
-use crate::config::field::Fallback;
+use super::{Field, Object, ValueShape, current, described};
+use crate::config::field::FieldDefault;
 
 const HEAD: &str = "\
 | field | value | meaning | default |
@@ -21,7 +21,7 @@ fn rows(prefix: &str, object: &'static Object) -> String {
 fn row(prefix: &str, field: &'static Field) -> String {
     let name = format!("{prefix}{}", field.name);
     let (value, inner) = match &field.shape {
-        Shape::Object(inner) => ("object".to_owned(), rows(&format!("{name}."), inner)),
+        ValueShape::Object(inner) => ("object".to_owned(), rows(&format!("{name}."), inner)),
         shape => (value(shape), String::new()),
     };
     let (about, default) = (described(field), default(field));
@@ -29,19 +29,19 @@ fn row(prefix: &str, field: &'static Field) -> String {
     format!("| `{name}` | {value} | {about} |{separator}{default} |\n{inner}")
 }
 
-fn value(shape: &Shape) -> String {
+fn value(shape: &ValueShape) -> String {
     match shape {
-        Shape::Switch => "true or false".to_owned(),
-        Shape::Text { .. } | Shape::LooseText => "text".to_owned(),
-        Shape::Words(words) | Shape::Spellings { usual: words, .. } => quoted(words),
-        Shape::Integer { .. } => "number".to_owned(),
-        Shape::List(_) => "list".to_owned(),
-        Shape::ByName(_) => "object".to_owned(),
-        Shape::Object(object) => {
+        ValueShape::Switch => "true or false".to_owned(),
+        ValueShape::Text { .. } | ValueShape::LooseText => "text".to_owned(),
+        ValueShape::Words(words) | ValueShape::Spellings { usual: words, .. } => quoted(words),
+        ValueShape::Integer { .. } => "number".to_owned(),
+        ValueShape::List(_) => "list".to_owned(),
+        ValueShape::ByName(_) => "object".to_owned(),
+        ValueShape::Object(object) => {
             let names: Vec<_> = current(object).map(|field| field.name).collect();
             format!("`{{{}}}`", names.join(", "))
         }
-        Shape::Either(shapes) => shapes.iter().map(value).collect::<Vec<_>>().join(", or "),
+        ValueShape::Either(shapes) => shapes.iter().map(value).collect::<Vec<_>>().join(", or "),
     }
 }
 
@@ -51,7 +51,7 @@ fn quoted(words: &[&str]) -> String {
 
 fn default(field: &Field) -> String {
     match (field.default, field.default_value()) {
-        (Fallback::Words(words), _) => words.to_owned(),
+        (FieldDefault::Words(words), _) => words.to_owned(),
         (_, Some(Value::String(word))) => format!("`{word}`"),
         (_, Some(Value::Number(number))) => {
             let number = number.as_u64().unwrap_or_default();

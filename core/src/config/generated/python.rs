@@ -1,9 +1,8 @@
 //! Writes the types of a definition for Python, formatted as `ruff` would.
 
-use super::{Field, Object, Shape, current, described, with_inner_objects};
-use crate::generated_file::wrap;
+use super::{Field, Object, ValueShape, current, described, with_inner_objects};
+use crate::generated_file::docstring;
 
-const WIDTH: usize = 110;
 const HEAD: &str = r#""""What the definition of a server may say: words for type checkers and editors.
 
 Generated from the fields that `core/src/config/server.rs` declares: change them there.
@@ -22,33 +21,27 @@ pub(super) fn module(object: &'static Object) -> String {
 
 fn class(object: &Object) -> String {
     let fields: String = current(object).map(field).collect();
-    let about = docstring(object.about);
+    let about = docstring("    ", object.about);
     format!("\n\nclass {}(TypedDict, total=False):\n{about}\n{fields}", object.name)
 }
 
 fn field(field: &Field) -> String {
-    format!("    {}: {}\n{}", field.name, typed(&field.shape), docstring(&described(field)))
+    let about = docstring("    ", &described(field));
+    format!("    {}: {}\n{about}", field.name, typed(&field.shape))
 }
 
-fn docstring(text: &str) -> String {
-    let one_line = format!("    \"\"\"{text}\"\"\"\n");
-    if one_line.len() <= WIDTH {
-        return one_line;
-    }
-    let lines = wrap(text, WIDTH - "    \"\"\"".len()).join("\n    ");
-    format!("    \"\"\"{lines}\n    \"\"\"\n")
-}
-
-fn typed(shape: &Shape) -> String {
+fn typed(shape: &ValueShape) -> String {
     match shape {
-        Shape::Switch => "bool".to_owned(),
-        Shape::Text { .. } | Shape::LooseText => "str".to_owned(),
-        Shape::Words(words) => format!("Literal[\"{}\"]", words.join("\", \"")),
-        Shape::Spellings { usual, .. } => format!("{} | str", typed(&Shape::Words(usual))),
-        Shape::Integer { .. } => "int".to_owned(),
-        Shape::List(item) => format!("list[{}]", typed(item)),
-        Shape::ByName(value) => format!("dict[str, {}]", typed(value)),
-        Shape::Object(object) => object.name.to_owned(),
-        Shape::Either(shapes) => shapes.iter().map(typed).collect::<Vec<_>>().join(" | "),
+        ValueShape::Switch => "bool".to_owned(),
+        ValueShape::Text { .. } | ValueShape::LooseText => "str".to_owned(),
+        ValueShape::Words(words) => format!("Literal[\"{}\"]", words.join("\", \"")),
+        ValueShape::Spellings { usual, .. } => {
+            format!("{} | str", typed(&ValueShape::Words(usual)))
+        }
+        ValueShape::Integer { .. } => "int".to_owned(),
+        ValueShape::List(item) => format!("list[{}]", typed(item)),
+        ValueShape::ByName(value) => format!("dict[str, {}]", typed(value)),
+        ValueShape::Object(object) => object.name.to_owned(),
+        ValueShape::Either(shapes) => shapes.iter().map(typed).collect::<Vec<_>>().join(" | "),
     }
 }

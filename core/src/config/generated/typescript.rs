@@ -1,10 +1,9 @@
 //! Writes the types of a config for TypeScript, formatted as `biome` would.
 
-use super::{Field, Object, Shape, current, described, with_inner_objects};
+use super::{Field, Object, ValueShape, current, described, with_inner_objects};
 use crate::config::server::DEFINITION;
-use crate::generated_file::wrap;
+use crate::generated_file::doc_comment;
 
-const WIDTH: usize = 110;
 const HEAD: &str =
     "// The types of a config and of the definitions in it. Generated from the fields that
 // `core/src/config/server.rs` declares: change them there.
@@ -17,40 +16,32 @@ pub(super) fn module(object: &'static Object) -> String {
 }
 
 fn interface(object: &Object) -> String {
-    // What we do not know is a warning at run time, not a type error: other programs share these definitions.
+    // An unknown field is a warning at run time, not a type error: other programs share these definitions.
     let takes_others = object.is_open || object.name == DEFINITION.name;
     let others = if takes_others { "  [field: string]: unknown;\n" } else { "" };
     let fields: String = current(object).map(field).collect();
-    let about = comment("", object.about);
+    let about = doc_comment("", object.about);
     format!("\n{about}export interface {} {{\n{fields}{others}}}\n", object.name)
 }
 
 fn field(field: &Field) -> String {
     let optional = if field.is_required { "" } else { "?" };
-    let about = comment("  ", &described(field));
+    let about = doc_comment("  ", &described(field));
     format!("{about}  {}{optional}: {};\n", field.name, typed(&field.shape))
 }
 
-fn comment(indent: &str, text: &str) -> String {
-    let one_line = format!("{indent}/** {text} */\n");
-    if one_line.len() <= WIDTH {
-        return one_line;
-    }
-    let lines = wrap(text, WIDTH - indent.len() - " * ".len());
-    let lines: String = lines.iter().map(|line| format!("{indent} * {line}\n")).collect();
-    format!("{indent}/**\n{lines}{indent} */\n")
-}
-
-fn typed(shape: &Shape) -> String {
+fn typed(shape: &ValueShape) -> String {
     match shape {
-        Shape::Switch => "boolean".to_owned(),
+        ValueShape::Switch => "boolean".to_owned(),
         // A union of the usual words would refuse a definition whose author let TypeScript infer its type.
-        Shape::Text { .. } | Shape::LooseText | Shape::Spellings { .. } => "string".to_owned(),
-        Shape::Words(words) => format!("'{}'", words.join("' | '")),
-        Shape::Integer { .. } => "number".to_owned(),
-        Shape::List(item) => format!("{}[]", typed(item)),
-        Shape::ByName(value) => format!("Record<string, {}>", typed(value)),
-        Shape::Object(object) => object.name.to_owned(),
-        Shape::Either(shapes) => shapes.iter().map(typed).collect::<Vec<_>>().join(" | "),
+        ValueShape::Text { .. } | ValueShape::LooseText | ValueShape::Spellings { .. } => {
+            "string".to_owned()
+        }
+        ValueShape::Words(words) => format!("'{}'", words.join("' | '")),
+        ValueShape::Integer { .. } => "number".to_owned(),
+        ValueShape::List(item) => format!("{}[]", typed(item)),
+        ValueShape::ByName(value) => format!("Record<string, {}>", typed(value)),
+        ValueShape::Object(object) => object.name.to_owned(),
+        ValueShape::Either(shapes) => shapes.iter().map(typed).collect::<Vec<_>>().join(" | "),
     }
 }

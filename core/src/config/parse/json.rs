@@ -25,12 +25,12 @@ pub(in crate::config) const CHOSEN_SYNTAX: ParseOptions = ParseOptions {
 pub(super) fn parse(text: &str) -> Result<Parsed, SyntaxError> {
     let tree = parse_to_ast(text, &CollectOptions::default(), &CHOSEN_SYNTAX)
         .map_err(|error| at(text, error.range().start, reason(&error)))?;
-    let mut reader = Reader { text, remarks: Remarks::default() };
+    let mut converter = AstConverter { text, remarks: Remarks::default() };
     let value = match tree.value {
-        Some(node) => reader.value(node, 0)?,
+        Some(node) => converter.value(node, 0)?,
         None => empty(),
     };
-    Ok(Parsed { value, remarks: reader.remarks.finish() })
+    Ok(Parsed { value, remarks: converter.remarks.finish() })
 }
 
 fn reason(error: &ParseError) -> String {
@@ -50,12 +50,12 @@ fn reason(error: &ParseError) -> String {
     }
 }
 
-struct Reader<'a> {
+struct AstConverter<'a> {
     text: &'a str,
     remarks: Remarks,
 }
 
-impl Reader<'_> {
+impl AstConverter<'_> {
     fn value(&mut self, node: Node<'_>, depth: usize) -> Result<Value, SyntaxError> {
         if depth > DEEPEST {
             return Err(at(self.text, node.start(), too_deep()));

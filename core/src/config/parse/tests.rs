@@ -27,7 +27,7 @@ fn the_ending_tells_the_format() {
         ("a.txt", Format::Json),
     ];
     for (path, format) in formats {
-        assert_eq!(Format::of(Path::new(path)), format, "{path}");
+        assert_eq!(Format::from_path(Path::new(path)), format, "{path}");
     }
 }
 

@@ -7,12 +7,7 @@ use super::{DEEPEST, Parsed, SyntaxError, at, too_deep};
 
 pub(super) fn parse(text: &str) -> Result<Parsed, SyntaxError> {
     let document = Document::parse(text).map_err(|error: TomlError| {
-        // toml_edit has no error kinds. Its message only selects our wording.
-        let reason = match error.message() {
-            "recursion limit" => "nested too deep".to_owned(),
-            reason => reason.to_owned(),
-        };
-        at(text, error.span().map_or(0, |span| span.start), reason)
+        at(text, error.span().map_or(0, |span| span.start), error.message())
     })?;
     let value = table(document.as_table(), 0).ok_or_else(|| at(text, 0, too_deep()))?;
     Ok(Parsed { value, remarks: Vec::new() })

@@ -53,7 +53,7 @@ struct Builder {
     stack: Vec<Frame>,
     root: Option<Value>,
     anchors: HashMap<usize, Value>,
-    copied: Size,
+    copied: CopiedSize,
     remarks: Remarks,
 }
 
@@ -184,12 +184,12 @@ fn merge(mut map: Map<String, Value>, merged: Vec<Value>) -> Map<String, Value> 
 }
 
 #[derive(Default)]
-struct Size {
+struct CopiedSize {
     values: usize,
     bytes: usize,
 }
 
-impl Size {
+impl CopiedSize {
     /// Counts `value` and returns its depth, or `None` if there is too much.
     fn add(&mut self, value: &Value) -> Option<usize> {
         self.values += 1;

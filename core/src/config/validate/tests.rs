@@ -186,3 +186,32 @@ fn a_config_without_servers_is_an_error() {
         assert_eq!(Config::from_json(text).unwrap_err().code(), "CONFIG_INVALID");
     }
 }
+
+#[test]
+fn tls_of_a_wrong_type_is_an_error() {
+    for wrong in [json!("x"), json!(true), json!(["ca.pem"])] {
+        let problem = problem(json!({"url": "https://h/", "tls": wrong}));
+        assert_eq!(problem, "Server \"n\": \"tls\" must be an object");
+    }
+    assert!(server("n", json!({"url": "https://h/", "tls": null}), &mut Vec::new()).is_ok());
+}
+
+#[test]
+fn tls_without_an_effect_is_a_warning() {
+    let tls = json!({"ca": "ca.pem"});
+    for (definition, warned) in [
+        (json!({"command": "x", "tls": tls}), true),
+        (json!({"url": "http://h/", "tls": tls}), true),
+        (json!({"type": "ws", "url": "WS://h/", "tls": tls}), true),
+        (json!({"url": "https://h/", "tls": tls}), false),
+        (json!({"type": "ws", "url": "wss://h/", "tls": tls}), false),
+        (json!({"url": "${SCHEME}://h/", "tls": tls}), false),
+        (json!({"url": "http://h/"}), false),
+    ] {
+        let mut warnings = Vec::new();
+        server("n", definition.clone(), &mut warnings).unwrap();
+        assert_eq!(warnings.len(), usize::from(warned), "{definition}: {warnings:?}");
+        let named = |it: &String| it.starts_with("Server \"n\": \"tls\" has no effect");
+        assert!(warnings.iter().all(named), "{warnings:?}");
+    }
+}

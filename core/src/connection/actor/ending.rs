@@ -57,7 +57,7 @@ impl Actor {
     /// Adds an end that the next attempt waits for.
     pub(super) fn end_with(&mut self, end: impl Future<Output = ()> + Send + 'static) {
         let (last, task) = (self.ending.clone(), runtime::spawn(end));
-        self.ending = Completion::of(async move {
+        self.ending = Completion::new(async move {
             drop(task.await);
             last.await;
         });

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::super::{Published, Shared};
+use super::super::{ConnectionShared, Published};
 use super::{Actor, Phase};
 use crate::error::{Error, ErrorKind};
 use crate::subscribers::Severity;
 
-/// What is emitted as an event.
+/// The change that is emitted as an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum EmittedChange {
     Status,
     Tools,
 }
@@ -33,7 +33,7 @@ impl Actor {
     }
 
     /// Publishes the state of the current phase; emits what changed.
-    pub(super) fn publish(&mut self, change: Change) {
+    pub(super) fn publish(&mut self, change: EmittedChange) {
         let before = self.shared.published.load_full();
         let retry_at = match (self.phase, &self.timer) {
             (Phase::Waiting { .. }, Some(timer)) => Some(timer.due),
@@ -49,8 +49,8 @@ impl Actor {
             tools: self.tools.clone(),
             live: self.link.as_ref().map(|link| link.live.clone()),
         });
-        let Shared { subscribers, server, clock, changed, .. } = &*self.shared;
-        let status = (change == Change::Status).then(|| published.status_event(clock));
+        let ConnectionShared { subscribers, server, clock, changed, .. } = &*self.shared;
+        let status = (change == EmittedChange::Status).then(|| published.status_event(clock));
         let other_tools = !before.tools.is_same(&published.tools)
             || (before.live.is_some() != published.live.is_some()
                 && !published.tools.list.is_empty());
@@ -70,7 +70,7 @@ impl Actor {
 
     /// Logs every restart decision and failed attempt as an error, and a recovery too.
     pub(super) fn log_change(&self, before: Phase) {
-        let Shared { subscribers, server, .. } = &*self.shared;
+        let ConnectionShared { subscribers, server, .. } = &*self.shared;
         let words = self.error.as_ref().map_or(String::new(), Error::message_with_output);
         let what = match before {
             Phase::Dialing { .. } => format!("attempt {} failed", before.attempts()),

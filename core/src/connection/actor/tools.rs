@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::publish::Change;
+use super::publish::EmittedChange;
 use super::{Actor, PendingStore, Phase};
 use crate::error::Result;
 use crate::redact::Mask;
@@ -24,20 +24,20 @@ impl Actor {
             matches!(self.phase, Phase::Idle | Phase::Dialing { .. } | Phase::Waiting { .. });
         if unknown && expected {
             self.tools = tools.clone();
-            self.publish(Change::Tools);
+            self.publish(EmittedChange::Tools);
             let shared = self.shared.clone();
             runtime::handle()
                 .spawn_blocking(move || shared.inspect(&tools, None, &Mask::default()));
         }
     }
 
-    pub(super) fn refreshed(&mut self, outcome: Result<Tools>) {
+    pub(super) fn on_refreshed(&mut self, outcome: Result<Tools>) {
         let listed = outcome.is_ok();
         match outcome {
             Ok(tools) => {
                 self.tools = tools;
                 self.store_soon();
-                self.publish(Change::Tools);
+                self.publish(EmittedChange::Tools);
             }
             Err(error) => {
                 let line = format!("the old tools are kept: {}", error.message());

@@ -25,9 +25,11 @@ pub(in crate::connection) enum Dialed {
 
 impl Dialed {
     /// What an attempt's error means for the next attempt.
-    pub(in crate::connection) fn failed(error: &Error) -> Dialed {
+    pub(in crate::connection) fn from_error(error: &Error) -> Dialed {
         match error.kind() {
-            kind if is_hopeless(kind) => Dialed::Hopeless { cause: DownCause::of(kind) },
+            kind if is_hopeless(kind) => {
+                Dialed::Hopeless { cause: DownCause::from_error_kind(kind) }
+            }
             ErrorKind::AuthFailed => Dialed::Refused,
             _ if error.is_incurable() => Dialed::Incurable,
             _ => match error.retry_after_ms() {
@@ -63,7 +65,7 @@ pub(in crate::connection) enum DownCause {
 }
 
 impl DownCause {
-    pub(in crate::connection) fn of(kind: ErrorKind) -> DownCause {
+    pub(in crate::connection) fn from_error_kind(kind: ErrorKind) -> DownCause {
         match kind {
             ErrorKind::AuthRequired => DownCause::NeedsAuth,
             ErrorKind::Untrusted => DownCause::Untrusted,

@@ -1,6 +1,6 @@
-//! The phase machine: its roads by name here, every other order of events in `walks`.
+//! The phase machine: named sequences of events here, random ones in `walks`.
 
-use super::Event::{
+use super::PhaseEvent::{
     Close, Held, Idled, Lost, Probed, Replaced, RetryDue, Stable, Start, Stop, Suspect, Wake,
 };
 use super::*;
@@ -21,30 +21,30 @@ impl Machine {
         Machine { phase: Phase::Idle, last: 0, policy }
     }
 
-    fn on(&mut self, event: Event) -> Vec<Effect> {
+    fn on(&mut self, event: PhaseEvent) -> Vec<PhaseEffect> {
         let (phase, effects) = self.phase.on(event, &self.policy, self.last);
         self.phase = phase;
         for effect in &effects {
-            if let Effect::Dial { generation } = effect {
+            if let PhaseEffect::Dial { generation } = effect {
                 self.last = *generation;
             }
         }
         effects
     }
 
-    fn dialed(&mut self, outcome: Dialed) -> Vec<Effect> {
-        self.on(Event::Dialed { generation: self.last, outcome })
+    fn dialed(&mut self, outcome: Dialed) -> Vec<PhaseEffect> {
+        self.on(PhaseEvent::Dialed { generation: self.last, outcome })
     }
 
-    fn lost(&mut self) -> Vec<Effect> {
+    fn lost(&mut self) -> Vec<PhaseEffect> {
         self.lost_by(DownCause::Failed)
     }
 
-    fn lost_by(&mut self, cause: DownCause) -> Vec<Effect> {
+    fn lost_by(&mut self, cause: DownCause) -> Vec<PhaseEffect> {
         self.on(Lost { generation: self.last, reason: Reason::TransportExit, cause })
     }
 
-    /// Delivers the timer that runs; gives how long it took.
+    /// Delivers the current timer; returns its delay.
     fn wait(&mut self) -> Duration {
         let (delay, event) = self.phase.timer().expect("a timer runs");
         self.on(event);
@@ -65,32 +65,32 @@ fn policy(delays_ms: &[u64], forever: bool) -> RestartPolicy {
 }
 
 #[test]
-fn a_session_that_was_of_use_is_renewed_at_once_each_time() {
+fn a_session_that_served_calls_is_renewed_at_once_each_time() {
     let mut machine = Machine::up(RestartPolicy::never());
     for _ in 0..5 {
-        machine.on(Event::Expired { generation: machine.last, served: true });
+        machine.on(PhaseEvent::Expired { generation: machine.last, served: true });
         assert_eq!(machine.wait(), Duration::ZERO);
         machine.dialed(Dialed::Up);
     }
 }
 
 #[test]
-fn a_session_that_is_forgotten_unused_climbs_after_its_first_renewal() {
+fn an_unused_session_that_is_forgotten_again_uses_the_restart_ladder() {
     let mut machine = Machine::up(policy(&[0, 70], false));
     for delay_ms in [0, 70] {
-        machine.on(Event::Expired { generation: machine.last, served: false });
+        machine.on(PhaseEvent::Expired { generation: machine.last, served: false });
         assert_eq!(machine.wait(), Duration::from_millis(delay_ms));
         machine.dialed(Dialed::Up);
     }
-    machine.on(Event::Expired { generation: machine.last, served: false });
+    machine.on(PhaseEvent::Expired { generation: machine.last, served: false });
     assert!(matches!(machine.phase, Phase::Down { .. }));
 }
 
 #[test]
-fn the_straight_road_leads_from_idle_to_connected() {
+fn a_start_leads_from_idle_to_connected() {
     let mut machine = Machine::new(RestartPolicy::relentless());
     assert_eq!(machine.phase.state(), State::Idle);
-    assert_eq!(machine.on(Start), [Effect::Dial { generation: 1 }]);
+    assert_eq!(machine.on(Start), [PhaseEffect::Dial { generation: 1 }]);
     assert_eq!(machine.phase.state(), State::Connecting);
     assert_eq!(machine.dialed(Dialed::Up), []);
     assert_eq!(machine.phase.state(), State::Connected);
@@ -98,7 +98,7 @@ fn the_straight_road_leads_from_idle_to_connected() {
 }
 
 #[test]
-fn whoever_asks_joins_what_is_under_way() {
+fn a_start_joins_the_attempt_in_progress() {
     let mut machine = Machine::new(RestartPolicy::relentless());
     machine.on(Start);
     for _ in 0..3 {
@@ -111,14 +111,14 @@ fn whoever_asks_joins_what_is_under_way() {
 }
 
 #[test]
-fn late_news_of_an_old_attempt_is_ignored() {
+fn late_events_of_an_old_attempt_are_ignored() {
     let mut machine = Machine::up(policy(&[0], true));
     machine.lost();
     machine.wait();
     machine.dialed(Dialed::Up);
     let before = machine.phase;
     for late in [
-        Event::Dialed { generation: 1, outcome: Dialed::Failed },
+        PhaseEvent::Dialed { generation: 1, outcome: Dialed::Failed },
         Lost { generation: 1, reason: Reason::TransportExit, cause: DownCause::Failed },
         Held { generation: 1 },
         Stable { generation: 1 },
@@ -133,11 +133,11 @@ fn late_news_of_an_old_attempt_is_ignored() {
 }
 
 #[test]
-fn a_server_that_shakes_hands_and_dies_walks_up_the_ladder() {
+fn a_server_that_ends_after_its_handshake_uses_the_restart_ladder() {
     let mut machine = Machine::up(RestartPolicy::relentless());
     let mut waited = Vec::new();
     for _ in 0..9 {
-        assert_eq!(machine.lost(), [Effect::LetGo]);
+        assert_eq!(machine.lost(), [PhaseEffect::LetGo]);
         assert_eq!(machine.phase.state(), State::Reconnecting);
         waited.push(machine.wait().as_secs());
         machine.dialed(Dialed::Up);
@@ -147,7 +147,7 @@ fn a_server_that_shakes_hands_and_dies_walks_up_the_ladder() {
 }
 
 #[test]
-fn the_ladder_is_left_only_by_stability() {
+fn only_a_stable_connection_resets_the_ladder() {
     let mut machine = Machine::up(policy(&[10, 20, 30], true));
     machine.lost();
     machine.wait();
@@ -166,31 +166,31 @@ fn the_ladder_is_left_only_by_stability() {
 }
 
 #[test]
-fn a_policy_at_its_end_gives_up_until_somebody_asks() {
+fn an_exhausted_policy_gives_up_until_a_start_is_requested() {
     let mut machine = Machine::new(policy(&[10], false));
     machine.on(Start);
     machine.dialed(Dialed::Failed);
     assert_eq!(machine.wait(), Duration::from_millis(10));
-    assert_eq!(machine.dialed(Dialed::Failed), [Effect::LetGo]);
+    assert_eq!(machine.dialed(Dialed::Failed), [PhaseEffect::LetGo]);
     assert_eq!((machine.phase.state(), machine.phase.attempts()), (State::Failed, 2));
     assert_eq!(machine.on(Wake), [], "a call does not bring back what has failed");
-    assert_eq!(machine.on(Start), [Effect::Dial { generation: 3 }]);
+    assert_eq!(machine.on(Start), [PhaseEffect::Dial { generation: 3 }]);
     assert_eq!((machine.phase.state(), machine.phase.attempts()), (State::Connecting, 1));
     machine.dialed(Dialed::Failed);
     assert_eq!(machine.wait(), Duration::from_millis(10), "from the foot of the ladder");
 }
 
 #[test]
-fn what_is_hopeless_is_not_tried_again() {
+fn a_hopeless_attempt_is_not_repeated() {
     let mut machine = Machine::new(RestartPolicy::relentless());
     machine.on(Start);
     let hopeless = Dialed::Hopeless { cause: DownCause::Failed };
-    assert_eq!(machine.dialed(hopeless), [Effect::LetGo]);
+    assert_eq!(machine.dialed(hopeless), [PhaseEffect::LetGo]);
     assert_eq!((machine.phase.state(), machine.phase.timer()), (State::Failed, None));
 }
 
 #[test]
-fn the_state_of_what_is_down_follows_from_its_cause() {
+fn the_state_of_a_connection_that_is_down_follows_from_its_cause() {
     for (kind, state) in [
         (ErrorKind::ConfigInvalid, State::Failed),
         (ErrorKind::AuthRequired, State::NeedsAuth),
@@ -198,12 +198,12 @@ fn the_state_of_what_is_down_follows_from_its_cause() {
     ] {
         let mut machine = Machine::new(RestartPolicy::relentless());
         machine.on(Start);
-        machine.dialed(Dialed::failed(&Error::new(kind, "x")));
+        machine.dialed(Dialed::from_error(&Error::new(kind, "x")));
         assert_eq!((machine.phase.state(), machine.phase.timer()), (state, None), "{kind:?}");
         assert!(machine.phase.has_error() && !machine.phase.keeps_tools());
 
         let mut machine = Machine::up(RestartPolicy::never());
-        machine.lost_by(DownCause::of(kind));
+        machine.lost_by(DownCause::from_error_kind(kind));
         assert_eq!(machine.phase.state(), state, "{kind:?}, after a loss");
         machine.on(Start);
         machine.dialed(Dialed::Failed);
@@ -212,15 +212,15 @@ fn the_state_of_what_is_down_follows_from_its_cause() {
 }
 
 #[test]
-fn an_error_says_what_the_next_attempt_can_cure() {
-    let outcome = |kind| Dialed::failed(&Error::new(kind, "x"));
+fn the_outcome_of_an_attempt_follows_from_its_error() {
+    let outcome = |kind| Dialed::from_error(&Error::new(kind, "x"));
     assert_eq!(outcome(ErrorKind::ConnectFailed), Dialed::Failed);
     assert_eq!(outcome(ErrorKind::AuthFailed), Dialed::Refused);
     assert_eq!(outcome(ErrorKind::AuthRequired), Dialed::Hopeless { cause: DownCause::NeedsAuth });
 }
 
 #[test]
-fn a_connection_of_use_is_stable_sooner() {
+fn a_connection_that_served_calls_is_stable_sooner() {
     let mut machine = Machine::up(policy(&[10, 20, 30], true));
     machine.lost();
     machine.wait();
@@ -233,11 +233,11 @@ fn a_connection_of_use_is_stable_sooner() {
 }
 
 #[test]
-fn what_is_not_likely_to_be_cured_is_tried_three_times() {
+fn an_incurable_failure_is_tried_three_times() {
     let mut machine = Machine::new(RestartPolicy::relentless());
     machine.on(Start);
     for _ in 0..2 {
-        assert_eq!(machine.dialed(Dialed::Incurable), [Effect::LetGo]);
+        assert_eq!(machine.dialed(Dialed::Incurable), [PhaseEffect::LetGo]);
         machine.wait();
     }
     machine.dialed(Dialed::Incurable);
@@ -248,7 +248,7 @@ fn what_is_not_likely_to_be_cured_is_tried_three_times() {
 }
 
 #[test]
-fn a_server_that_says_when_to_come_again_is_not_tried_earlier() {
+fn a_server_that_asks_for_a_delay_is_not_retried_earlier() {
     let busy = |seconds| Dialed::Busy { wait: Duration::from_secs(seconds) };
     let mut machine = Machine::new(RestartPolicy::relentless());
     machine.on(Start);
@@ -260,7 +260,11 @@ fn a_server_that_says_when_to_come_again_is_not_tried_earlier() {
     }
     assert_eq!(waited, [7, 1, 2, 60, 10, 30], "the policy's own wait, where that is longer");
     machine.dialed(busy(50));
-    assert_eq!(machine.on(Start), [Effect::Dial { generation: 8 }], "whoever asks does not wait");
+    assert_eq!(
+        machine.on(Start),
+        [PhaseEffect::Dial { generation: 8 }],
+        "whoever asks does not wait"
+    );
 
     let mut machine = Machine::new(policy(&[0, 90_000, 0], false));
     machine.on(Start);
@@ -275,7 +279,7 @@ fn a_server_that_says_when_to_come_again_is_not_tried_earlier() {
 }
 
 #[test]
-fn refused_credentials_are_tried_again_slowly() {
+fn refused_credentials_are_retried_slowly() {
     let mut machine = Machine::new(RestartPolicy::relentless());
     machine.on(Start);
     let mut waited = Vec::new();
@@ -286,7 +290,11 @@ fn refused_credentials_are_tried_again_slowly() {
     }
     assert_eq!(waited, [30, 60, 60, 60]);
     machine.dialed(Dialed::Refused);
-    assert_eq!(machine.on(Start), [Effect::Dial { generation: 6 }], "whoever asks does not wait");
+    assert_eq!(
+        machine.on(Start),
+        [PhaseEffect::Dial { generation: 6 }],
+        "whoever asks does not wait"
+    );
 
     let mut machine = Machine::new(policy(&[90_000], false));
     machine.on(Start);
@@ -297,7 +305,7 @@ fn refused_credentials_are_tried_again_slowly() {
 }
 
 #[test]
-fn attempts_that_failed_otherwise_do_not_excuse_what_cannot_be_cured() {
+fn other_failures_do_not_reset_the_count_of_incurable_attempts() {
     let mut machine = Machine::new(RestartPolicy::relentless());
     machine.on(Start);
     for outcome in [Dialed::Incurable, Dialed::Failed, Dialed::Incurable, Dialed::Failed] {
@@ -332,54 +340,54 @@ fn a_policy_that_ends_sooner_wins_over_the_three_attempts() {
 }
 
 #[test]
-fn asking_during_the_wait_tries_at_once_and_stays_on_its_rung() {
+fn a_start_during_the_delay_dials_at_once_and_keeps_the_ladder() {
     let mut machine = Machine::up(policy(&[10, 20, 30], false));
     machine.lost();
-    assert_eq!(machine.on(Start), [Effect::Dial { generation: 2 }]);
+    assert_eq!(machine.on(Start), [PhaseEffect::Dial { generation: 2 }]);
     assert_eq!(machine.on(RetryDue), [], "the timer went with the wait");
     machine.dialed(Dialed::Failed);
     assert_eq!(machine.wait(), Duration::from_millis(20));
 }
 
 #[test]
-fn a_doubt_is_probed_once_and_a_failed_probe_is_a_loss() {
+fn a_suspicion_is_probed_once_and_a_failed_probe_is_a_loss() {
     let mut machine = Machine::up(policy(&[10], false));
     let suspect = Suspect { generation: 1 };
-    assert_eq!(machine.on(suspect), [Effect::Probe { generation: 1 }]);
+    assert_eq!(machine.on(suspect), [PhaseEffect::Probe { generation: 1 }]);
     assert_eq!(machine.phase.state(), State::Degraded);
     assert_eq!(machine.on(suspect), []);
     assert_eq!(machine.on(Probed { generation: 1, alive: true }), []);
     assert_eq!(machine.phase.state(), State::Connected);
     machine.on(suspect);
-    assert_eq!(machine.on(Probed { generation: 1, alive: false }), [Effect::LetGo]);
+    assert_eq!(machine.on(Probed { generation: 1, alive: false }), [PhaseEffect::LetGo]);
     assert_eq!(machine.phase.reason(), Some(Reason::ProbeFailure));
 }
 
 #[test]
-fn what_idled_sleeps_until_a_call_wakes_it() {
+fn an_idle_connection_waits_for_a_call() {
     let mut machine = Machine::up(RestartPolicy::once());
-    assert_eq!(machine.on(Idled { generation: 1 }), [Effect::LetGo]);
+    assert_eq!(machine.on(Idled { generation: 1 }), [PhaseEffect::LetGo]);
     assert_eq!((machine.phase.state(), machine.phase.timer()), (State::Idle, None));
-    assert_eq!(machine.on(Wake), [Effect::Dial { generation: 2 }]);
+    assert_eq!(machine.on(Wake), [PhaseEffect::Dial { generation: 2 }]);
 }
 
 #[test]
-fn stopping_hangs_up_and_only_asking_starts_again() {
+fn a_stop_hangs_up_and_only_a_start_dials_again() {
     let mut machine = Machine::up(RestartPolicy::relentless());
-    assert_eq!(machine.on(Stop), [Effect::HangUp]);
+    assert_eq!(machine.on(Stop), [PhaseEffect::HangUp]);
     assert_eq!(machine.on(Stop), []);
     assert_eq!(machine.on(Wake), []);
     assert_eq!(machine.on(Replaced), []);
     assert_eq!(machine.phase.state(), State::Disconnected);
-    assert_eq!(machine.on(Start), [Effect::Dial { generation: 2 }]);
+    assert_eq!(machine.on(Start), [PhaseEffect::Dial { generation: 2 }]);
 }
 
 #[test]
-fn another_definition_replaces_what_is_up_and_revives_what_has_failed() {
+fn another_definition_replaces_a_live_or_failed_connection() {
     let mut machine = Machine::up(RestartPolicy::never());
-    assert_eq!(machine.on(Replaced), [Effect::HangUp, Effect::Dial { generation: 2 }]);
-    assert_eq!(machine.dialed(Dialed::Failed), [Effect::LetGo]);
-    assert_eq!(machine.on(Replaced), [Effect::Dial { generation: 3 }]);
+    assert_eq!(machine.on(Replaced), [PhaseEffect::HangUp, PhaseEffect::Dial { generation: 2 }]);
+    assert_eq!(machine.dialed(Dialed::Failed), [PhaseEffect::LetGo]);
+    assert_eq!(machine.on(Replaced), [PhaseEffect::Dial { generation: 3 }]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::super::server::Server;
 use super::super::{Inner, Manager};
 use crate::approval::{ApprovalQuestion, Approver, AskFunction, OnApproval, Rule};
 use crate::call::{Arguments, OnQuestion};
-use crate::catalog::{Catalog, Names, Naming, Offer, provider_of};
+use crate::catalog::{Catalog, Naming, Offer, ToolNames, provider_of};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::ProcessLocal;
@@ -41,7 +41,7 @@ pub(super) struct ApprovalCheck {
 }
 
 /// The outcome of the question.
-enum Decision {
+enum ApprovalDecision {
     Approved,
     Refused,
     /// The callback failed.
@@ -112,13 +112,13 @@ impl ApprovalCheck {
             () = left => return Err(disconnected(tool)),
         };
         match decision {
-            Ok(Decision::Approved) => {
+            Ok(ApprovalDecision::Approved) => {
                 self.check_still_held(tool)?;
                 self.approved.store(true, Ordering::Relaxed);
                 Ok(())
             }
-            Ok(Decision::Refused) => Err(refused(tool)),
-            Ok(Decision::Failed) => Err(failed(tool)),
+            Ok(ApprovalDecision::Refused) => Err(refused(tool)),
+            Ok(ApprovalDecision::Failed) => Err(failed(tool)),
             Err(_) if limit < self.limit => Err(call_timed_out(tool)),
             Err(_) => Err(approval_timed_out(tool)),
         }
@@ -162,7 +162,7 @@ impl ApprovalCheck {
         let known = name_in(&manager.built_catalog(), tool);
         let name = known.or_else(|| match inner.options.naming {
             Naming::Function(_) => {
-                name_in(&manager.build_catalog(&Names::new(Naming::Plain)), tool)
+                name_in(&manager.build_catalog(&ToolNames::new(Naming::Plain)), tool)
             }
             _ => name_in(&manager.catalog(), tool),
         });
@@ -173,7 +173,7 @@ impl ApprovalCheck {
         &self,
         question: ApprovalQuestion,
         waiter: &Waiter,
-    ) -> Pin<Box<dyn Future<Output = Decision> + Send>> {
+    ) -> Pin<Box<dyn Future<Output = ApprovalDecision> + Send>> {
         match &self.approver {
             Approver::Function(ask) => Box::pin(ask_function(ask.clone(), question)),
             Approver::Caller => {
@@ -190,7 +190,7 @@ impl ApprovalCheck {
 }
 
 /// Asks in its own task, so that a panic is not an approval. Withdrawing the question ends the task.
-async fn ask_function(ask: AskFunction, question: ApprovalQuestion) -> Decision {
+async fn ask_function(ask: AskFunction, question: ApprovalQuestion) -> ApprovalDecision {
     struct AbortOnDrop(JoinHandle<bool>);
     impl Drop for AbortOnDrop {
         fn drop(&mut self) {
@@ -199,21 +199,21 @@ async fn ask_function(ask: AskFunction, question: ApprovalQuestion) -> Decision 
     }
     let mut task = AbortOnDrop(runtime::spawn(async move { ask(question).await }));
     match (&mut task.0).await {
-        Ok(true) => Decision::Approved,
-        Ok(false) => Decision::Refused,
+        Ok(true) => ApprovalDecision::Approved,
+        Ok(false) => ApprovalDecision::Refused,
         Err(_) => {
             tracing::warn!("The approval callback panicked: the call is not approved");
-            Decision::Failed
+            ApprovalDecision::Failed
         }
     }
 }
 
 /// Reads a host's answer: `true` and `false` decide, a text is an error message, null means that the error was logged
 /// already.
-fn read_answer(server: &str, answer: Option<String>) -> Decision {
+fn read_answer(server: &str, answer: Option<String>) -> ApprovalDecision {
     match answer.as_deref() {
-        Some("true") => Decision::Approved,
-        Some("false") => Decision::Refused,
+        Some("true") => ApprovalDecision::Approved,
+        Some("false") => ApprovalDecision::Refused,
         answer => {
             if let Some(problem) = answer.and_then(|json| serde_json::from_str::<String>(json).ok())
             {
@@ -222,7 +222,7 @@ fn read_answer(server: &str, answer: Option<String>) -> Decision {
                     "The approval callback failed, so the call is not approved: {problem}"
                 );
             }
-            Decision::Failed
+            ApprovalDecision::Failed
         }
     }
 }

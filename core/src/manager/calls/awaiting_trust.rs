@@ -16,9 +16,9 @@ use crate::runtime;
 use crate::sync::lock;
 
 /// A call that waits for the decision, or was started after it.
-pub(super) struct AwaitingTrust(Mutex<State>);
+pub(super) struct AwaitingTrust(Mutex<AwaitingState>);
 
-enum State {
+enum AwaitingState {
     Waiting(Option<AbortHandle>),
     Started(CallHandle),
     Cancelled,
@@ -31,7 +31,7 @@ pub(super) fn start(
     call: CallSpec,
     waiter: Waiter,
 ) -> CallHandle {
-    let awaiting_trust = Arc::new(AwaitingTrust(Mutex::new(State::Waiting(None))));
+    let awaiting_trust = Arc::new(AwaitingTrust(Mutex::new(AwaitingState::Waiting(None))));
     let (shared, server) = (awaiting_trust.clone(), server.to_owned());
     // Locked until the task is stored, so that a cancellation finds it.
     let mut state = lock(&awaiting_trust.0);
@@ -39,29 +39,29 @@ pub(super) fn start(
         let held = timeout_at(call.time_budget.deadline(), held).await;
         let held = held.unwrap_or_else(|_| Err(timed_out(&server)));
         let mut state = lock(&shared.0);
-        if let State::Cancelled = *state {
+        if let AwaitingState::Cancelled = *state {
             return;
         }
         match held {
             Ok(connection) => {
                 connection.wake();
-                *state = State::Started(PendingCall::new(connection, call).start(waiter));
+                *state = AwaitingState::Started(PendingCall::new(connection, call).start(waiter));
             }
             Err(error) => waiter.finish(Err(error.with_executed(Executed::No))),
         }
     });
-    *state = State::Waiting(Some(task.abort_handle()));
+    *state = AwaitingState::Waiting(Some(task.abort_handle()));
     drop(state);
     CallHandle::new(Handle::AwaitingTrust(awaiting_trust))
 }
 
 impl AwaitingTrust {
     pub(super) fn cancel(&self) {
-        let state = std::mem::replace(&mut *lock(&self.0), State::Cancelled);
+        let state = std::mem::replace(&mut *lock(&self.0), AwaitingState::Cancelled);
         match state {
-            State::Waiting(Some(task)) => task.abort(),
-            State::Started(call) => call.cancel(),
-            State::Waiting(None) | State::Cancelled => {}
+            AwaitingState::Waiting(Some(task)) => task.abort(),
+            AwaitingState::Started(call) => call.cancel(),
+            AwaitingState::Waiting(None) | AwaitingState::Cancelled => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 //! again only if no tool can run twice.
 //! Invariant: a call that may have run is never reported as not run.
 
+mod task;
 mod time_budget;
 mod waiting;
 
@@ -10,23 +11,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use tokio::task::AbortHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
+pub(in crate::manager::calls) use self::task::CallTask;
+use self::task::TaskState;
 pub(super) use self::time_budget::TimeBudget;
 
 use super::super::Manager;
 use super::approval_check::ApprovalCheck;
-use super::handle::{CallHandle, Handle};
+use super::handle::CallHandle;
 use crate::call::{Arguments, OnProgress, Retry};
 use crate::catalog::Offer;
-use crate::connection::Connection;
+use crate::connection::{CallPermit, Connection, Turn};
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::mailbox::{Waiter, WaiterProxy};
-use crate::question::Question;
+use crate::mailbox::Waiter;
 use crate::result::{Presenter, ToolResult};
-use crate::runtime;
-use crate::session::{CallContent, OutgoingCall, Session, UnsentCall};
+use crate::session::{CallContent, OutgoingCall, Session};
 use crate::sync::lock;
 use crate::tool::ServerTool;
 
@@ -41,6 +42,8 @@ pub(super) struct CallSpec {
     pub(super) time_budget: TimeBudget,
     pub(super) retry: Retry,
     pub(super) restart_wait: Duration,
+    /// Signalled when the manager releases the server; tells the managers of a server apart, too.
+    pub(super) left: Arc<Notify>,
     /// Set if the manager asks for approval.
     pub(super) approval_check: Option<Box<ApprovalCheck>>,
 }
@@ -53,6 +56,10 @@ pub(super) struct PendingCall {
     asks_first: bool,
     /// Set while the call is in flight.
     waiter: Mutex<Option<Waiter>>,
+    /// The call's place in the queue of its server, until it waits there.
+    turn: Mutex<Option<Turn>>,
+    /// The permit of a call in flight.
+    permit: Mutex<Option<CallPermit>>,
     /// Whether the caller and the tool's current definition allow a second run.
     repeatable: AtomicBool,
     /// The error of the first loss, set by a resend; there is no second resend.
@@ -84,6 +91,8 @@ impl PendingCall {
             spec,
             asks_first: false,
             waiter: Mutex::default(),
+            turn: Mutex::default(),
+            permit: Mutex::default(),
             repeatable: AtomicBool::new(false),
             lost: OnceLock::new(),
         }
@@ -112,6 +121,24 @@ impl PendingCall {
         call.handle()
     }
 
+    /// Sends on a session that is up, or waits for the call's turn.
+    pub(super) fn send_in_turn(
+        mut self,
+        session: &Arc<Session>,
+        tool: &Arc<ServerTool>,
+        waiter: Waiter,
+    ) -> CallHandle {
+        // Entered on the caller's thread, so that calls keep their order.
+        let mut turn = self.enter_queue();
+        match turn.try_take() {
+            Some(permit) => self.send_with(Some(permit), session, tool, waiter),
+            None => {
+                self.turn = Mutex::new(Some(turn));
+                self.start(waiter)
+            }
+        }
+    }
+
     /// Sends on a session that is up; if that fails, the call waits for another one.
     pub(super) fn send_now(
         self,
@@ -119,9 +146,20 @@ impl PendingCall {
         tool: &Arc<ServerTool>,
         waiter: Waiter,
     ) -> CallHandle {
+        self.send_with(None, session, tool, waiter)
+    }
+
+    fn send_with(
+        self,
+        mut permit: Option<CallPermit>,
+        session: &Arc<Session>,
+        tool: &Arc<ServerTool>,
+        waiter: Waiter,
+    ) -> CallHandle {
         let call = self.into_task();
-        if let Err((waiter, error)) = call.send(session, tool, waiter) {
+        if let Err((waiter, error)) = call.send(session, tool, waiter, &mut permit) {
             if error.kind() == ErrorKind::ConnectionLost {
+                *lock(&call.pending.permit) = permit;
                 call.resume(waiter, Some((session.clone(), error)));
             } else {
                 waiter.finish(Err(error));
@@ -162,6 +200,28 @@ impl PendingCall {
         Ok(())
     }
 
+    fn enter_queue(&self) -> Turn {
+        self.connection.call_queue().enter(Arc::as_ptr(&self.spec.left) as usize)
+    }
+
+    /// Waits for the call's turn. The time counts towards the call's limit.
+    async fn wait_for_turn(&self) -> Result<CallPermit> {
+        let left = self.spec.left.notified();
+        let turn = lock(&self.turn).take().unwrap_or_else(|| self.enter_queue());
+        tokio::select! {
+            biased;
+            permit = turn.wait() => Ok(permit),
+            () = left => Err(Error::disconnected(self.connection.server())),
+            () = sleep_until(self.spec.time_budget.deadline()) => Err(self.no_turn_in_time()),
+        }
+    }
+
+    /// Ends the call: the next one gets its turn.
+    fn finish(&self, waiter: Waiter, outcome: Result<ToolResult>) {
+        drop(lock(&self.permit).take());
+        waiter.finish(outcome);
+    }
+
     /// Whether the call is sent again: no tool can run twice, and this session or the next one can take it.
     fn may_resend(&self, error: &Error, session: &Session) -> bool {
         let harmless = match error.executed() {
@@ -190,149 +250,5 @@ impl PendingCall {
             Some(lost) => lost.clone(),
             None => error.with_executed(Executed::No),
         }
-    }
-}
-
-/// A pending call and its state in one allocation, made and usually freed on the caller's thread.
-pub(super) struct CallTask {
-    state: Mutex<TaskState>,
-    pending: PendingCall,
-}
-
-enum TaskState {
-    Sent(Arc<Session>, u64),
-    Waiting(Option<AbortHandle>),
-    Cancelled,
-}
-
-impl CallTask {
-    fn handle(self: Arc<Self>) -> CallHandle {
-        CallHandle::new(Handle::CallTask(self))
-    }
-
-    pub(super) fn cancel(&self) {
-        match std::mem::replace(&mut *lock(&self.state), TaskState::Cancelled) {
-            TaskState::Sent(session, id) => session.cancel(id),
-            TaskState::Waiting(Some(task)) => task.abort(),
-            TaskState::Waiting(None) | TaskState::Cancelled => {}
-        }
-    }
-
-    fn resume(self: &Arc<Self>, waiter: Waiter, lost_session: Option<LostSession>) {
-        let running = self.clone();
-        // Locked until the task is stored, so that a cancellation finds it.
-        let mut state = lock(&self.state);
-        if let TaskState::Cancelled = *state {
-            return;
-        }
-        let task = runtime::spawn(async move { running.run(waiter, lost_session).await });
-        *state = TaskState::Waiting(Some(task.abort_handle()));
-    }
-
-    async fn run(self: Arc<Self>, mut waiter: Waiter, mut lost_session: Option<LostSession>) {
-        let pending = &self.pending;
-        let spec = &pending.spec;
-        if let (true, Some(approval_check), WantedTool::Known(tool)) =
-            (pending.asks_first, &spec.approval_check, &spec.wanted)
-            && !approval_check.is_approved()
-            && let Err(error) = pending.wait_for_approval(approval_check, tool, &waiter).await
-        {
-            return waiter.finish(Err(error));
-        }
-        let mut restarting_until = None;
-        loop {
-            let found = pending.find_session(lost_session.as_ref(), &mut restarting_until);
-            let found = timeout_at(spec.time_budget.deadline(), found).await;
-            // A call sent after its deadline would be cancelled immediately.
-            let found = found
-                .ok()
-                .filter(|found| found.is_err() || Instant::now() < spec.time_budget.deadline());
-            let (session, tool) = match found.unwrap_or_else(|| Err(pending.timed_out())) {
-                Ok(found) => found,
-                Err(error) => return waiter.finish(Err(pending.not_taken(error))),
-            };
-            // The server may be a different program now, whose tool does not promise this.
-            if let Some(lost) = pending.lost_unknown().filter(|_| !tool.is_repeatable()) {
-                return waiter.finish(Err(lost.clone()));
-            }
-            let approval_check = spec.approval_check.as_ref();
-            if let Some(check) = approval_check.filter(|check| check.is_due(&tool, &spec.offer)) {
-                if let Err(error) = pending.wait_for_approval(check, &tool, &waiter).await {
-                    return waiter.finish(Err(pending.not_taken(error)));
-                }
-                // The session may have ended in the meantime.
-                continue;
-            }
-            let Err((returned, error)) = self.send(&session, &tool, waiter) else { return };
-            if error.kind() != ErrorKind::ConnectionLost {
-                return returned.finish(Err(pending.not_taken(error)));
-            }
-            (waiter, lost_session) = (returned, Some((session, error)));
-        }
-    }
-
-    /// Sends the call on the session; returns the waiter with the error if nothing was sent.
-    fn send(
-        self: &Arc<Self>,
-        session: &Arc<Session>,
-        tool: &Arc<ServerTool>,
-        waiter: Waiter,
-    ) -> Result<(), (Waiter, Error)> {
-        // Locked until the call is marked as sent, so that a cancellation or an immediate loss finds it.
-        let mut state = lock(&self.state);
-        if let TaskState::Cancelled = *state {
-            return Ok(());
-        }
-        let pending = &self.pending;
-        let repeatable = pending.spec.retry == Retry::Safe && tool.is_repeatable();
-        pending.repeatable.store(repeatable, Ordering::Relaxed);
-        *lock(&pending.waiter) = Some(waiter);
-        let limits = pending.spec.time_budget.limits_left(Instant::now());
-        match session.call(pending.outgoing_call(tool), limits, Waiter::Proxy(self.clone())) {
-            Ok(id) => {
-                *state = TaskState::Sent(session.clone(), id);
-                Ok(())
-            }
-            Err(UnsentCall { error, .. }) => match lock(&pending.waiter).take() {
-                Some(waiter) => Err((waiter, error)),
-                None => Ok(()),
-            },
-        }
-    }
-}
-
-impl WaiterProxy for CallTask {
-    fn ask(&self, question: Question) {
-        if let Some(waiter) = &*lock(&self.pending.waiter) {
-            waiter.ask(question);
-        }
-    }
-
-    fn note_progress(&self) {
-        self.pending.spec.time_budget.restart_idle(Instant::now());
-    }
-
-    /// Resends a lost call before the loss is reported to the caller.
-    fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
-        let pending = &self.pending;
-        let Some(waiter) = lock(&pending.waiter).take() else { return };
-        let error = match outcome {
-            Err(error) => error,
-            outcome => return waiter.finish(outcome),
-        };
-        let session = match &*lock(&self.state) {
-            TaskState::Sent(session, _) => session.clone(),
-            TaskState::Waiting(_) | TaskState::Cancelled => return,
-        };
-        if pending.may_resend(&error, &session) {
-            let _ = pending.lost.set(error.clone());
-            // A live session takes the call again; only after a lost session does the call wait for the next one.
-            let lost_session = session.is_over().then_some((session, error));
-            return self.resume(waiter, lost_session);
-        }
-        waiter.finish(Err(match error.executed() {
-            Some(Executed::No) => pending.not_taken(error),
-            _ => error,
-        }));
     }
 }

@@ -41,7 +41,9 @@ enum Route<'a> {
     /// Sent at once; the session owns the call.
     Direct(&'a Live, &'a Arc<ServerTool>),
     /// Sent at once, and kept for a resend.
-    Tracked(&'a Live, &'a Arc<ServerTool>),
+    Resendable(&'a Live, &'a Arc<ServerTool>),
+    /// Waits for its turn, because the server takes only some calls at once.
+    Queue(&'a Live, &'a Arc<ServerTool>),
     /// Asks for approval first.
     AskFirst(&'a Arc<ServerTool>),
     /// The server is not up: waits for its next session.
@@ -53,14 +55,14 @@ impl CheckedCall<'_> {
     pub(super) fn send(self, connection: &Arc<Connection>, waiter: Waiter) -> Result<CallHandle> {
         let published = connection.published();
         let route = self.route(&published)?;
-        if let Route::Direct(..) | Route::Tracked(..) = route
+        if let Route::Direct(..) | Route::Resendable(..) | Route::Queue(..) = route
             && self.config.idle_shutdown.is_some()
         {
             connection.touch();
         }
         match route {
             Route::Direct(live, tool) => self.send_direct(connection, live, tool, waiter),
-            Route::Tracked(live, tool) => {
+            Route::Resendable(live, tool) => {
                 let wanted = WantedTool::Known(tool.clone());
                 Ok(self.into_pending(connection, wanted).send_now(&live.session, tool, waiter))
             }
@@ -68,6 +70,11 @@ impl CheckedCall<'_> {
                 let (manager, wanted) = (self.manager, WantedTool::Known(tool.clone()));
                 let pending = self.into_pending(connection, wanted);
                 Ok(pending.ask_first(manager, tool).start(waiter))
+            }
+            Route::Queue(live, tool) => {
+                let wanted = WantedTool::Known(tool.clone());
+                let pending = self.into_pending(connection, wanted);
+                Ok(pending.send_in_turn(&live.session, tool, waiter))
             }
             Route::Wait => {
                 let wanted = WantedTool::Named(self.raw_name.to_owned());
@@ -92,9 +99,12 @@ impl CheckedCall<'_> {
         if self.needs_approval(tool, || offer.trusts_hints(tool)) {
             return Ok(Route::AskFirst(tool));
         }
-        let is_tracked = live.session.wire().is_some_and(Wire::reports_unsent_later)
+        if self.config.max_concurrency.is_some() {
+            return Ok(Route::Queue(live, tool));
+        }
+        let is_resendable = live.session.wire().is_some_and(Wire::reports_unsent_later)
             || (self.retry() == Retry::Safe && tool.is_repeatable());
-        Ok(if is_tracked { Route::Tracked(live, tool) } else { Route::Direct(live, tool) })
+        Ok(if is_resendable { Route::Resendable(live, tool) } else { Route::Direct(live, tool) })
     }
 
     fn needs_approval(&self, tool: &ServerTool, trusts_hints: impl Fn() -> bool) -> bool {
@@ -172,6 +182,7 @@ impl CheckedCall<'_> {
             time_budget: TimeBudget::new(limits, began.unwrap_or_else(Instant::now)),
             retry,
             restart_wait: manager.0.options.restart_wait,
+            left: server.left(),
             approval_check: manager.approval_check(server, config, on_question),
         }
     }

@@ -5,6 +5,8 @@
 use serde_json::Value;
 
 use super::{ManagerOptions, WATCH};
+use crate::call::CallOptions;
+use crate::config::EditTarget;
 use crate::discover::DiscoverOptions;
 use crate::generated_file::{assert_file, assert_part};
 use crate::options::{Language, OptionInfo, OptionKind};
@@ -23,33 +25,46 @@ struct Group {
     options: Vec<OptionInfo>,
 }
 
-fn groups() -> [Group; 4] {
-    let is_watch = |option: &&OptionInfo| option.name == WATCH;
-    let own = |options: &[OptionInfo]| options.iter().filter(|it| !is_watch(it)).copied().collect();
+fn groups() -> [Group; 6] {
+    let of = |options: &[OptionInfo], is_in: fn(&OptionInfo) -> bool| -> Vec<OptionInfo> {
+        options.iter().filter(|option| is_in(option)).copied().collect()
+    };
     [
         Group {
             name: "ManagerOptions",
             about: "Options of a manager; the defaults are good.",
             extends: None,
-            options: own(ManagerOptions::OPTIONS),
+            options: of(ManagerOptions::OPTIONS, |option| option.name != WATCH),
         },
         Group {
             name: "FileOptions",
             about: "Options of a manager on a config file.",
             extends: Some("ManagerOptions"),
-            options: ManagerOptions::OPTIONS.iter().filter(is_watch).copied().collect(),
+            options: of(ManagerOptions::OPTIONS, |option| option.name == WATCH),
         },
         Group {
             name: "DiscoverOptions",
             about: "Options of discovery: where to look, and what to leave out.",
             extends: None,
-            options: own(DiscoverOptions::OPTIONS),
+            options: DiscoverOptions::OPTIONS.to_vec(),
         },
         Group {
             name: "PoolOptions",
             about: "Options of a pool; the defaults are good.",
             extends: None,
-            options: own(PoolOptions::OPTIONS),
+            options: PoolOptions::OPTIONS.to_vec(),
+        },
+        Group {
+            name: "CallOptions",
+            about: "Options of one call.",
+            extends: None,
+            options: CallOptions::OPTIONS.to_vec(),
+        },
+        Group {
+            name: "EditOptions",
+            about: "Options of a change of a config file: which file it is.",
+            extends: None,
+            options: EditTarget::OPTIONS.to_vec(),
         },
     ]
 }
@@ -79,11 +94,15 @@ fn row(option: &OptionInfo) -> String {
         OptionKind::Time => "seconds, milliseconds".to_owned(),
         OptionKind::TimeOrWords(some) => format!("seconds, milliseconds, or {}", words(some)),
         OptionKind::Texts => "a list of texts".to_owned(),
+        OptionKind::Object => "an object".to_owned(),
         OptionKind::Words(some) => words(some),
         OptionKind::FlagOrWords(some) => format!("true, false, {}", words(some)),
         OptionKind::Path => "a path".to_owned(),
         OptionKind::PathOrFalse => "a path, false".to_owned(),
-        OptionKind::Declared(_, expected) => expected.to_owned(),
+        OptionKind::WordsOrFunction(_, some) => format!("{}, or a function", words(some)),
+        kind @ (OptionKind::Function(_) | OptionKind::Pool | OptionKind::Declared(..)) => {
+            kind.expected(Language::Python)
+        }
     };
     let default = match (option.default)() {
         Value::Null => String::new(),

@@ -5,18 +5,17 @@ use serde_json::Value;
 
 use super::{CacheDir, PendingWithoutCache, Telemetry};
 use crate::approval::{ApprovalPolicy, OnApproval};
-use crate::call::Retry;
 use crate::catalog::{DriftPolicy, Naming};
 use crate::options::{Language, OptionKind, OptionValue, word_options};
 use crate::pool::Pool;
 use crate::result::Spill;
 use crate::trust::Trust;
 
-word_options!(ApprovalPolicy, DriftPolicy, PendingWithoutCache, Retry, Spill);
+word_options!(ApprovalPolicy, DriftPolicy, PendingWithoutCache, Spill);
 
 impl OptionValue for Naming {
     fn kind() -> OptionKind {
-        OptionKind::Declared("Naming", r#""plain", "letters", "double", "raw" or a function"#)
+        OptionKind::WordsOrFunction("Naming", &["plain", "letters", "double", "raw"])
     }
 
     fn from_value(value: &Value, _: Language) -> Option<Self> {
@@ -30,7 +29,7 @@ impl OptionValue for Naming {
 
 impl OptionValue for Trust {
     fn kind() -> OptionKind {
-        OptionKind::Declared("Trust", r#""stored", "strict", "all", "none" or a function"#)
+        OptionKind::WordsOrFunction("Trust", &["stored", "strict", "all", "none"])
     }
 
     fn from_value(value: &Value, _: Language) -> Option<Self> {
@@ -61,7 +60,6 @@ impl OptionValue for CacheDir {
 
     fn from_value(value: &Value, _: Language) -> Option<Self> {
         match value {
-            Value::Bool(true) => Some(CacheDir::User),
             Value::Bool(false) => Some(CacheDir::Off),
             Value::String(path) => Some(CacheDir::At(path.into())),
             _ => None,
@@ -94,7 +92,7 @@ impl OptionValue for Telemetry {
 
 impl OptionValue for OnApproval {
     fn kind() -> OptionKind {
-        OptionKind::Declared("OnApproval", "a function")
+        OptionKind::Function("OnApproval")
     }
 
     fn from_value(_: &Value, _: Language) -> Option<Self> {
@@ -104,7 +102,7 @@ impl OptionValue for OnApproval {
 
 impl OptionValue for Pool {
     fn kind() -> OptionKind {
-        OptionKind::Declared("Pool", "a Pool")
+        OptionKind::Pool
     }
 
     fn from_value(_: &Value, _: Language) -> Option<Self> {

@@ -71,7 +71,7 @@ pub(super) fn spawn(program: &Program, stdio: &Stdio, extras: &Extras) -> io::Re
     }
     let cwd = program.cwd.as_ref().map(|cwd| text(cwd.as_os_str())).transpose()?;
 
-    let mut actions = Actions::new()?;
+    let mut actions = FileActions::new()?;
     for (number, fd) in (0..).zip(stdio) {
         actions.duplicate(fd.as_raw_fd(), number)?;
     }
@@ -83,7 +83,7 @@ pub(super) fn spawn(program: &Program, stdio: &Stdio, extras: &Extras) -> io::Re
     #[cfg(not(target_os = "macos"))]
     // SAFETY: the pointer is valid.
     check(unsafe { (extras.add_close_from)(&mut actions.0, super::FIRST_NON_STDIO) })?;
-    let attributes = Attributes::new()?;
+    let attributes = SpawnAttributes::new()?;
     let (words, env) = (pointers(&words), pointers(&env));
     let mut pid = 0;
     // SAFETY: all pointers are valid during the call; both arrays end in a null.
@@ -107,15 +107,15 @@ fn check(code: c_int) -> io::Result<()> {
     if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
 }
 
-struct Actions(RawActions);
+struct FileActions(RawActions);
 
-impl Actions {
+impl FileActions {
     fn new() -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
         // SAFETY: it is initialised once the call succeeds.
         unsafe {
             check(libc::posix_spawn_file_actions_init(raw.as_mut_ptr()))?;
-            Ok(Actions(raw.assume_init()))
+            Ok(FileActions(raw.assume_init()))
         }
     }
 
@@ -125,16 +125,16 @@ impl Actions {
     }
 }
 
-impl Drop for Actions {
+impl Drop for FileActions {
     fn drop(&mut self) {
         // SAFETY: it is not used afterwards.
         unsafe { libc::posix_spawn_file_actions_destroy(&mut self.0) };
     }
 }
 
-struct Attributes(RawAttributes);
+struct SpawnAttributes(RawAttributes);
 
-impl Attributes {
+impl SpawnAttributes {
     /// A new session, and the default action for SIGPIPE, which we and most hosts ignore.
     fn new() -> io::Result<Self> {
         let mut raw = MaybeUninit::uninit();
@@ -142,7 +142,7 @@ impl Attributes {
         // SAFETY: each is initialised once its call succeeds; the set is copied.
         unsafe {
             check(libc::posix_spawnattr_init(raw.as_mut_ptr()))?;
-            let mut attributes = Attributes(raw.assume_init());
+            let mut attributes = SpawnAttributes(raw.assume_init());
             libc::sigemptyset(signals.as_mut_ptr());
             libc::sigaddset(signals.as_mut_ptr(), libc::SIGPIPE);
             let (raw, signals) = (&mut attributes.0, signals.assume_init());
@@ -154,7 +154,7 @@ impl Attributes {
     }
 }
 
-impl Drop for Attributes {
+impl Drop for SpawnAttributes {
     fn drop(&mut self) {
         // SAFETY: it is not used afterwards.
         unsafe { libc::posix_spawnattr_destroy(&mut self.0) };

@@ -38,7 +38,7 @@ fn output_of(spawn: SpawnFn, program: &Program) -> io::Result<String> {
 }
 
 #[test]
-fn a_program_gets_what_is_meant_for_it() {
+fn a_program_gets_its_arguments_environment_and_directory() {
     for (name, spawn) in SPAWN_FNS {
         let output = output_of(*spawn, &shell("echo $A, $0, $(pwd), $PPID")).unwrap();
         let us = std::process::id();
@@ -63,7 +63,7 @@ fn a_program_leads_its_session_and_has_nothing_else_open() {
 }
 
 #[test]
-fn what_cannot_be_started_is_told() {
+fn a_program_that_cannot_be_started_is_an_error() {
     for (name, spawn) in SPAWN_FNS {
         let kind = |program: Program| output_of(*spawn, &program).unwrap_err().kind();
         let missing = Program { path: "/nothing/here".into(), ..shell("") };

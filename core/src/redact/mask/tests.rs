@@ -34,7 +34,7 @@ fn base64_is_hidden_in_every_alphabet_and_at_every_offset() {
                 let alone = STANDARD_NO_PAD.encode(secret);
                 let inner = &alone[4..alone.len() - 4];
                 assert!(!shown.contains(inner), "{text}: {shown}");
-                // The bits of the characters at the edges go too.
+                // The adjacent characters, which hold bits of the value, are hidden too.
                 let rest = shown.trim_end_matches('=').len() - "***".len();
                 let room = |text: &str| STANDARD_NO_PAD.encode(text).len();
                 assert!(rest <= room(before) + room(after), "{shown}");
@@ -64,7 +64,7 @@ fn percent_encoding_is_hidden_however_much_of_it_is_encoded() {
     ] {
         assert_eq!(mask.text(text), "***", "{text}");
     }
-    // What is encoded in a URL is known as it is, too.
+    // A value that is encoded in a URL is also hidden decoded.
     let mask = mask_of(|values| values.url(&Url::parse("https://h/?key=s%40rd%2Ffish").unwrap()));
     for text in ["s@rd/fish", "s%40rd%2Ffish", "s%40rd/fish", &STANDARD.encode("s@rd/fish")] {
         assert_eq!(mask.text(text), "***", "{text}");
@@ -85,7 +85,7 @@ fn escapes_are_hidden_in_every_spelling() {
     }
     let mask = value("key-\u{1f511}-key");
     assert_eq!(mask.text(r"key-\ud83d\udd11-key"), "***");
-    // A value with escapes of its own, inside of JSON.
+    // A value that contains escapes, inside JSON.
     let mask = value(r"C:\new%41dir");
     assert_eq!(mask.text(r"C:\new%41dir C:\\new%41dir C%3A%5Cnew%2541dir"), "*** *** ***");
 }
@@ -146,7 +146,7 @@ fn what_a_value_is_follows_from_where_it_stands() {
     assert_eq!(mask.text(text), shown);
     assert_eq!(mask.prose(text), shown);
     assert_eq!(mask.text("swordfish tiger-1 us-east-1 issues"), "*** *** *** ***");
-    // A word that somebody may have chosen from a list is no secret in what a server offers.
+    // An ordinary word is not hidden in what a server offers to agents.
     assert_eq!(mask.prose("List issues"), "List issues");
 }
 

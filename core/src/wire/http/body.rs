@@ -1,5 +1,5 @@
 //! Owns reading the body of a response with an error status: it is the answer to our request, or text about the
-//! refusal. Reads are bounded in size and in time.
+//! refusal. Reads are bounded in size, in time and by the link's memory.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use super::client::Response;
-use super::events::EventStream;
 use super::exchange::{content_encoding, content_type};
+use super::memory_budget::MemoryBudget;
 use crate::error::RpcError;
+use crate::wire::network::client::Response;
+use crate::wire::network::events::EventStream;
 use crate::wire::{our_number, without_bom};
 
 /// How much of a text is read, and how long that may take.
@@ -33,12 +34,19 @@ pub(super) enum Body {
 }
 
 impl Body {
-    /// Reads the body of a response to request `id`; an answer may have up to `limit` bytes.
-    pub(super) async fn read(response: Response, id: Option<u64>, limit: usize) -> Body {
+    /// Reads the body of a response to request `id`; an answer may have up to `limit` bytes, and must fit into `memory`.
+    pub(super) async fn read(
+        response: Response,
+        id: Option<u64>,
+        limit: usize,
+        memory: &MemoryBudget,
+    ) -> Body {
         let Some(id) = id else {
-            // No answer is expected; only the text of a 400 is needed.
+            // No answer is expected; only the text that may be about the session is needed.
             return match response.status() {
-                StatusCode::BAD_REQUEST => Body::Words(read_words(response).await),
+                StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED => {
+                    Body::Words(read_words(response).await)
+                }
                 _ => Body::Words(Bytes::new()),
             };
         };
@@ -51,25 +59,25 @@ impl Body {
         }
         let kind = content_type(&response);
         if kind.starts_with("text/event-stream") {
-            read_events(response, id, limit).await
+            read_events(response, id, limit, memory).await
         } else if kind.starts_with("application/json") {
-            match read_whole(response, limit).await {
-                Some(body) => Body::of(body, id, limit),
+            match read_whole(response, limit, memory).await {
+                Some(body) => Body::from_text(body, id, limit),
                 None => Body::Unread,
             }
         } else {
-            Body::of(read_words(response).await, id, limit)
+            Body::from_text(read_words(response).await, id, limit)
         }
     }
 
-    fn of(body: Bytes, id: u64, limit: usize) -> Body {
+    fn from_text(body: Bytes, id: u64, limit: usize) -> Body {
         match without_bom(&body).trim_ascii_start().first() {
-            Some(b'{' | b'[') => Body::of_json(body, id),
-            _ => Body::of_events(body, id, limit),
+            Some(b'{' | b'[') => Body::from_json(body, id),
+            _ => Body::from_events(body, id, limit),
         }
     }
 
-    fn of_json(body: Bytes, id: u64) -> Body {
+    fn from_json(body: Bytes, id: u64) -> Body {
         match answers(&body, id) {
             Some(Answers::Yes) => Body::Answer(body),
             Some(Answers::No) => Body::Words(body),
@@ -78,10 +86,10 @@ impl Body {
     }
 
     /// It may be an event stream, whatever its content type.
-    fn of_events(body: Bytes, id: u64, limit: usize) -> Body {
+    fn from_events(body: Bytes, id: u64, limit: usize) -> Body {
         let mut events = EventStream::new(limit);
-        for data in events.feed(&body).into_iter().chain(events.feed(b"\n\n")) {
-            match data.map(|data| Body::of_json(data, id)) {
+        for data in events.feed(&body).chain(events.feed(b"\n\n")) {
+            match data.map(|data| Body::from_json(data, id)) {
                 Some(Body::Words(_)) => {}
                 Some(found) => return found,
                 None => return Body::Unread,
@@ -99,10 +107,12 @@ impl Body {
     }
 }
 
-async fn read_whole(mut response: Response, limit: usize) -> Option<Bytes> {
+async fn read_whole(mut response: Response, limit: usize, memory: &MemoryBudget) -> Option<Bytes> {
+    let mut reservation = memory.reserve();
     let mut whole = Vec::new();
     while let Some(chunk) = timeout(SILENCE, response.chunk()).await.ok()?.ok()? {
-        if whole.len() + chunk.len() > limit {
+        let length = whole.len() + chunk.len();
+        if length > limit || !reservation.resize(length) {
             return None;
         }
         whole.extend_from_slice(&chunk);
@@ -111,7 +121,8 @@ async fn read_whole(mut response: Response, limit: usize) -> Option<Bytes> {
 }
 
 /// Reads events until one of them is the answer.
-async fn read_events(mut response: Response, id: u64, limit: usize) -> Body {
+async fn read_events(mut response: Response, id: u64, limit: usize, memory: &MemoryBudget) -> Body {
+    let mut reservation = memory.reserve();
     let mut events = EventStream::new(limit);
     let mut first = Bytes::new();
     let mut raw = Vec::new();
@@ -120,7 +131,7 @@ async fn read_events(mut response: Response, id: u64, limit: usize) -> Body {
         let chunk = match timeout(SILENCE, response.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,
             // It may be JSON, whatever its content type.
-            Ok(Ok(None)) if first.is_empty() => return Body::of_json(raw.into(), id),
+            Ok(Ok(None)) if first.is_empty() => return Body::from_json(raw.into(), id),
             Ok(Ok(None)) => return Body::Words(first),
             Ok(Err(_)) | Err(_) => return Body::Unread,
         };
@@ -128,13 +139,13 @@ async fn read_events(mut response: Response, id: u64, limit: usize) -> Body {
         raw.extend_from_slice(&chunk[..chunk.len().min(WORDS - raw.len())]);
         for data in events.feed(&chunk) {
             let Some(data) = data else { return Body::Unread };
-            match Body::of_json(data, id) {
+            match Body::from_json(data, id) {
                 Body::Words(words) if first.is_empty() => first = words,
                 Body::Words(_) => {}
                 found => return found,
             }
         }
-        if length > limit {
+        if length > limit || !reservation.resize(first.len() + raw.len() + events.kept()) {
             return Body::Unread;
         }
     }
@@ -322,8 +333,9 @@ mod tests {
     }
 
     #[test]
-    fn an_event_stream_by_another_name_is_read() {
-        let read = |body: &'static str| Body::of(Bytes::from_static(body.as_bytes()), 7, 1000);
+    fn an_event_stream_with_another_content_type_is_read() {
+        let read =
+            |body: &'static str| Body::from_text(Bytes::from_static(body.as_bytes()), 7, 1000);
         let answer = read("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}");
         assert!(matches!(answer, Body::Answer(answer) if answer.ends_with(b"\"result\":{}}")));
         assert!(matches!(read("data: {\"id\":7,\"result\":{}}\n\n"), Body::Unread));
@@ -346,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_session_is_recognised_by_its_words() {
+    fn a_forgotten_session_is_recognised_by_its_text() {
         for words in [
             r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Missing session ID"}}"#,

@@ -10,11 +10,11 @@ use http::{Method, StatusCode};
 
 use super::HttpLink;
 use super::body::Body;
-use super::client::{Request, Response};
-use super::refusal::Failure;
+use super::failure::ExchangeFailure;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::sync::lock;
 use crate::wire::Loss;
+use crate::wire::network::client::{Request, Response};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -25,7 +25,7 @@ pub(super) const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stre
 
 /// The properties of a sent message that its response depends on.
 #[derive(Clone, Copy)]
-pub(super) struct Sent {
+pub(super) struct SentMessage {
     /// Set when an answer is expected.
     pub(super) id: Option<u64>,
     /// A 404 is then about the session, not about the URL.
@@ -35,7 +35,7 @@ pub(super) struct Sent {
 }
 
 /// A request that can be sent without holding the link.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingRequest {
     pub(super) request: Request,
     pub(super) with_session: bool,
     pub(super) opening: bool,
@@ -44,7 +44,7 @@ pub(super) struct Outgoing {
 impl HttpLink {
     pub(super) fn request(&self, method: Method) -> Result<Request> {
         match &*lock(&self.client) {
-            Some(client) => Ok(Request::new(client.clone(), method, self.url.clone())),
+            Some(client) => Ok(Request::new(client.clone(), method, self.peer.url.clone())),
             None => {
                 let text = "The connection was closed by us";
                 Err(Error::new(ErrorKind::ConnectionLost, text).with_executed(Executed::No))
@@ -52,13 +52,13 @@ impl HttpLink {
         }
     }
 
-    pub(super) fn outgoing(&self, method: Method, accept: HeaderValue) -> Result<Outgoing> {
+    pub(super) fn outgoing(&self, method: Method, accept: HeaderValue) -> Result<OutgoingRequest> {
         let mut headers = lock(&self.headers).clone();
         headers.insert(ACCEPT, accept);
         let with_session = headers.contains_key(SESSION_ID);
         let opening = !headers.contains_key(PROTOCOL_VERSION);
         let request = self.request(method)?.headers(headers);
-        Ok(Outgoing { request, with_session, opening })
+        Ok(OutgoingRequest { request, with_session, opening })
     }
 
     /// Posts one message and delivers everything in the response.
@@ -66,48 +66,63 @@ impl HttpLink {
         self.exchange(message, id).await.map_err(|failure| self.report(failure))
     }
 
-    pub(super) async fn exchange(&self, message: Bytes, id: Option<u64>) -> Result<(), Failure> {
-        let Outgoing { request, with_session, opening } =
+    pub(super) async fn exchange(
+        &self,
+        message: Bytes,
+        id: Option<u64>,
+    ) -> Result<(), ExchangeFailure> {
+        let endpoint = self.legacy_endpoint.get();
+        let OutgoingRequest { request, with_session, opening } =
             self.outgoing(Method::POST, BOTH_KINDS)?;
-        let sent = Sent { id, with_session, opening };
+        // The endpoint of the older transport names the session.
+        let with_session = with_session || (endpoint.is_some() && !opening);
+        let sent = SentMessage { id, with_session, opening };
         let mut request = request.header(CONTENT_TYPE, JSON).body(message);
+        if let Some(endpoint) = endpoint {
+            request = request.to(endpoint.clone());
+        }
         let response = loop {
             let response = match request.send_once().await {
                 Ok(response) => response,
                 Err(error) => return Err(self.not_reached(&error).await),
             };
-            self.sockets.note(response.version());
+            self.sockets.note_version(response.version());
             if response.status().is_success() {
                 break response;
             }
             // Boxed, so that successful calls do not pay for it.
-            if !Box::pin(self.is_sent_on(&mut request, response, sent)).await? {
-                return Ok(());
+            match Box::pin(self.deliver_or_redirect(&mut request, response, sent)).await {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(failure) if opening && !self.is_legacy() => {
+                    let endpoint = Box::pin(self.fall_back(&failure)).await;
+                    request = request.to(endpoint.ok_or(failure)?);
+                }
+                Err(failure) => return Err(failure),
             }
         };
         let status = response.status();
         let Some(id) = id else { return Ok(()) };
+        if self.is_legacy() {
+            Box::pin(self.accept_legacy(response, id)).await;
+            return Ok(());
+        }
         if opening && let Some(session) = response.headers().get(SESSION_ID) {
             lock(&self.headers).insert(SESSION_ID, session.clone());
         }
-        if let Some(encoding) = content_encoding(&response) {
-            let encoding = media_type(&String::from_utf8_lossy(encoding.as_bytes()));
-            let what = format!("sent an answer that is encoded as \"{encoding}\", unasked");
-            let hint = "let it answer without a Content-Encoding";
-            return Err(self.unexpected(&what).with_hint(hint).quoting(&encoding).into());
-        }
+        self.refuse_encoded(&response)?;
         let kind = content_type(&response);
         if kind.starts_with("text/event-stream") {
             self.deliver_events(response, id).await
         } else if kind.starts_with("application/json") && status != StatusCode::ACCEPTED {
-            let body = self.body(response).await?;
+            let body = self.read_body(response).await?;
             if let Some(inbound) = self.inbound() {
                 inbound.message_for(id, body);
             }
             Ok(())
         } else {
             // An answer is accepted with any content type.
-            let body = Box::pin(Body::read(response, Some(id), self.message_limit)).await;
+            let body = Box::pin(self.possible_answer(response, Some(id))).await;
             if let (Body::Answer(answer), Some(inbound)) = (body, self.inbound()) {
                 inbound.message_for(id, answer);
                 return Ok(());
@@ -121,8 +136,22 @@ impl HttpLink {
         }
     }
 
+    /// Fails if the body is encoded: it would have to be decompressed, to a size that nobody knows.
+    pub(super) fn refuse_encoded(&self, response: &Response) -> Result<()> {
+        let Some(encoding) = content_encoding(response) else { return Ok(()) };
+        let encoding = media_type(&String::from_utf8_lossy(encoding.as_bytes()));
+        let what = format!("sent an answer that is encoded as \"{encoding}\", unasked");
+        let hint = "let it answer without a Content-Encoding";
+        Err(self.unexpected(&what).with_hint(hint).quoting(&encoding))
+    }
+
+    /// Reads a body that may be the answer to request `id`, within the limits of a message and of the link.
+    pub(super) async fn possible_answer(&self, response: Response, id: Option<u64>) -> Body {
+        Body::read(response, id, self.message_limit, &self.memory).await
+    }
+
     /// Reads the whole body of an answer, within the limits of a message and of the link.
-    async fn body(&self, mut response: Response) -> Result<Bytes, Failure> {
+    async fn read_body(&self, mut response: Response) -> Result<Bytes, ExchangeFailure> {
         let mut reservation = self.memory.reserve();
         let mut first: Option<Bytes> = None;
         let mut whole: Vec<u8> = Vec::new();
@@ -153,8 +182,8 @@ impl HttpLink {
     }
 
     /// Reports what a failure means for the whole link; returns the error of the request.
-    pub(super) fn report(&self, failure: Failure) -> Error {
-        let Failure { error, loss, .. } = failure;
+    pub(super) fn report(&self, failure: ExchangeFailure) -> Error {
+        let ExchangeFailure { error, loss, .. } = failure;
         if let (Some(loss), Some(inbound)) = (loss, self.inbound()) {
             let is_known = match loss {
                 Loss::Doubtful => self.over.load(Ordering::Relaxed),
@@ -182,7 +211,7 @@ pub(super) fn content_type(response: &Response) -> String {
 }
 
 /// The media type of a `Content-Type`, cut for messages.
-fn media_type(kind: &str) -> String {
+pub(super) fn media_type(kind: &str) -> String {
     const LONGEST: usize = 100;
     kind.split(';').next().unwrap_or_default().trim().chars().take(LONGEST).collect()
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::HttpLink;
-use super::client::{BodyError, Response};
-use super::events::EventStream;
-use super::refusal::Failure;
+use super::failure::ExchangeFailure;
 use super::resume::NoStream;
 use crate::wire::Loss;
+use crate::wire::network::client::{BodyError, Response};
+use crate::wire::network::events::EventStream;
 
 /// How many times the delay doubles while a server fails, or ends each stream at once.
 const DOUBLINGS: u32 = 5;
@@ -20,27 +20,28 @@ const DOUBLINGS: u32 = 5;
 const SHORT: Duration = Duration::from_secs(1);
 
 /// Keeps the standing GET open, if the server offers one.
-pub(super) async fn stand(weak: Weak<HttpLink>, message_limit: usize) {
+pub(super) async fn keep_listening(weak: Weak<HttpLink>, message_limit: usize) {
     let mut events = EventStream::new(message_limit);
     let mut stood = false;
     let mut hurry = true;
     let mut failures = 0;
     let mut short_streams = 0;
     loop {
-        let Some(outgoing) = weak.upgrade().and_then(|link| link.standing(events.last_id()).ok())
+        let Some(outgoing) =
+            weak.upgrade().and_then(|link| link.stream_request(events.last_id()).ok())
         else {
             return;
         };
         let response = outgoing.request.send().await;
         let Some(link) = weak.upgrade() else { return };
-        let stream = link.stream_of(response, outgoing.with_session).await;
+        let stream = link.event_stream(response, outgoing.with_session).await;
         let pause = match stream {
             Ok(response) => {
                 drop(link);
                 (stood, failures) = (true, 0);
                 let since = Instant::now();
                 events.restart();
-                let broken = read(&weak, response, &mut events).await.is_err();
+                let broken = deliver_stream(&weak, response, &mut events).await.is_err();
                 // A broken stream may be the first sign of a dead server, so it is checked without a delay, unless the
                 // server breaks every stream at once.
                 let stood_for = since.elapsed();
@@ -51,7 +52,9 @@ pub(super) async fn stand(weak: Weak<HttpLink>, message_limit: usize) {
             }
             // Before the first open stream, 404 and 500 may stand for 405; if not, the next POST fails too.
             Err(NoStream::Failing(_)) if !stood => return,
-            Err(NoStream::Lost(Failure { loss: Some(Loss::Expired), .. })) if !stood => return,
+            Err(NoStream::Lost(ExchangeFailure { loss: Some(Loss::Expired), .. })) if !stood => {
+                return;
+            }
             Err(NoStream::Failing(failure)) => {
                 if failures == 0 {
                     link.report(failure);
@@ -74,19 +77,19 @@ pub(super) async fn stand(weak: Weak<HttpLink>, message_limit: usize) {
 }
 
 /// The delay after this many consecutive failures.
-fn pause_after(events: &EventStream, disappointments: u32) -> Duration {
-    events.pause().saturating_mul(1 << DOUBLINGS.min(disappointments.saturating_sub(1)))
+fn pause_after(events: &EventStream, failures: u32) -> Duration {
+    events.pause().saturating_mul(1 << DOUBLINGS.min(failures.saturating_sub(1)))
 }
 
 /// Delivers until the stream ends; fails if it breaks.
-async fn read(
+async fn deliver_stream(
     weak: &Weak<HttpLink>,
     mut response: Response,
     events: &mut EventStream,
 ) -> Result<(), BodyError> {
     while let Some(chunk) = response.chunk().await? {
         let Some(inbound) = weak.upgrade().and_then(|link| link.inbound()) else { return Ok(()) };
-        for data in events.feed(&chunk).into_iter().flatten() {
+        for data in events.feed(&chunk).flatten() {
             inbound.message(data);
         }
     }

@@ -7,12 +7,12 @@ use http::header::{HeaderName, HeaderValue};
 use tokio::time::sleep;
 
 use super::HttpLink;
-use super::client::{BodyError, Response, SendError};
-use super::events::EventStream;
-use super::exchange::{EVENTS, Outgoing, content_type};
-use super::refusal::Failure;
+use super::exchange::{EVENTS, OutgoingRequest, content_type};
+use super::failure::ExchangeFailure;
 use crate::error::{ErrorKind, Result};
 use crate::wire::Loss;
+use crate::wire::network::client::{BodyError, Response, SendError};
+use crate::wire::network::events::EventStream;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How many times in a row a stream without new events is resumed.
@@ -21,7 +21,7 @@ const IN_VAIN: usize = 10;
 const AFTER_ANSWER: usize = 1 << 20;
 
 /// How reading one stream ended.
-enum End {
+enum StreamEnd {
     Clean,
     Broken(BodyError),
     /// Nothing more is expected.
@@ -33,10 +33,10 @@ pub(super) enum NoStream {
     /// The server does not support this.
     NotOffered,
     /// The server responds with errors.
-    Failing(Failure),
+    Failing(ExchangeFailure),
     /// We cannot connect at the moment.
     NotAsked,
-    Lost(Failure),
+    Lost(ExchangeFailure),
 }
 
 impl HttpLink {
@@ -45,10 +45,10 @@ impl HttpLink {
         &self,
         mut response: Response,
         id: u64,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ExchangeFailure> {
         let mut events = EventStream::new(self.message_limit);
         match self.read(&mut response, &mut events, id).await? {
-            End::Answered => {
+            StreamEnd::Answered => {
                 self.drain(response, events).await;
                 Ok(())
             }
@@ -62,7 +62,7 @@ impl HttpLink {
         let rest = async {
             let mut left = AFTER_ANSWER;
             while let Ok(Some(chunk)) = response.chunk().await {
-                for data in events.feed(&chunk).into_iter().flatten() {
+                for data in events.feed(&chunk).flatten() {
                     let Some(inbound) = self.inbound() else { return };
                     inbound.message(data);
                 }
@@ -77,20 +77,25 @@ impl HttpLink {
         }
     }
 
-    async fn resume(&self, mut events: EventStream, mut end: End, id: u64) -> Result<(), Failure> {
+    async fn resume(
+        &self,
+        mut events: EventStream,
+        mut end: StreamEnd,
+        id: u64,
+    ) -> Result<(), ExchangeFailure> {
         let mut in_vain = 0;
         while self.waits_for(id) {
             let Some(last) = events.last_id().filter(|_| in_vain < IN_VAIN) else {
                 return Err(match end {
-                    End::Broken(error) => self.cut_off(&error).await,
-                    End::Clean | End::Answered => self.ended_early().into(),
+                    StreamEnd::Broken(error) => self.cut_off(&error).await,
+                    StreamEnd::Clean | StreamEnd::Answered => self.ended_early().into(),
                 });
             };
             in_vain += 1;
             sleep(events.pause()).await;
-            let outgoing = self.standing(Some(last))?;
+            let outgoing = self.stream_request(Some(last))?;
             let response = outgoing.request.send().await;
-            match self.stream_of(response, outgoing.with_session).await {
+            match self.event_stream(response, outgoing.with_session).await {
                 Ok(mut response) => {
                     let before = events.count();
                     events.restart();
@@ -101,7 +106,7 @@ impl HttpLink {
                 }
                 Err(NoStream::Failing(_) | NoStream::NotAsked) => {}
                 Err(NoStream::NotOffered) => return Err(self.ended_early().into()),
-                Err(NoStream::Lost(failure)) => return Err(failure.after_taken()),
+                Err(NoStream::Lost(failure)) => return Err(failure.after_acceptance()),
             }
         }
         Ok(())
@@ -117,20 +122,20 @@ impl HttpLink {
         response: &mut Response,
         events: &mut EventStream,
         id: u64,
-    ) -> Result<End, Failure> {
+    ) -> Result<StreamEnd, ExchangeFailure> {
         let mut reservation = self.memory.reserve();
         loop {
             let chunk = match response.chunk().await {
                 Ok(Some(chunk)) => chunk,
-                Ok(None) => return Ok(End::Clean),
-                Err(error) => return Ok(End::Broken(error)),
+                Ok(None) => return Ok(StreamEnd::Clean),
+                Err(error) => return Ok(StreamEnd::Broken(error)),
             };
             for data in events.feed(&chunk) {
-                let Some(inbound) = self.inbound() else { return Ok(End::Answered) };
+                let Some(inbound) = self.inbound() else { return Ok(StreamEnd::Answered) };
                 inbound.message_for(id, data.ok_or_else(|| self.over_limit())?);
             }
             if !self.waits_for(id) {
-                return Ok(End::Answered);
+                return Ok(StreamEnd::Answered);
             }
             if !reservation.resize(events.kept()) {
                 return Err(self.over_memory().into());
@@ -139,7 +144,7 @@ impl HttpLink {
     }
 
     /// A GET for events, after `last` if that is known.
-    pub(super) fn standing(&self, last: Option<&HeaderValue>) -> Result<Outgoing> {
+    pub(super) fn stream_request(&self, last: Option<&HeaderValue>) -> Result<OutgoingRequest> {
         let mut outgoing = self.outgoing(Method::GET, EVENTS)?;
         if let Some(last) = last {
             outgoing.request = outgoing.request.header(LAST_EVENT_ID, last.clone());
@@ -148,7 +153,7 @@ impl HttpLink {
     }
 
     /// The response to a GET, if it is an event stream.
-    pub(super) async fn stream_of(
+    pub(super) async fn event_stream(
         &self,
         response: Result<Response, SendError>,
         with_session: bool,

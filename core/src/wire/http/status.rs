@@ -12,12 +12,12 @@ use http::header::{DATE, HeaderMap, HeaderName, LOCATION, RETRY_AFTER, WWW_AUTHE
 use tokio::time::timeout;
 
 use super::body::{Body, denies_session, rpc_error};
-use super::client::{Request, Response};
-use super::exchange::Sent;
-use super::refusal::Failure;
+use super::exchange::SentMessage;
+use super::failure::ExchangeFailure;
 use super::{ASIDE, HttpLink};
 use crate::error::{Error, ErrorKind, Executed, RpcError};
 use crate::wire::Loss;
+use crate::wire::network::client::{Request, Response};
 
 /// A ping, to find out whether the session is known.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":"mcpool-session","method":"ping"}"#;
@@ -32,7 +32,7 @@ struct Head {
 }
 
 impl Head {
-    fn of(response: &Response) -> Self {
+    fn from_response(response: &Response) -> Self {
         let (status, headers) = (response.status(), response.headers());
         let waits =
             matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
@@ -58,6 +58,8 @@ impl Head {
         match self.status {
             StatusCode::NOT_FOUND => true,
             StatusCode::BAD_REQUEST => denies_session(words),
+            // Some servers say it with the status of a missing sign-in.
+            StatusCode::UNAUTHORIZED => !self.has_challenge && denies_session(words),
             _ => false,
         }
     }
@@ -66,18 +68,18 @@ impl Head {
 impl HttpLink {
     /// Delivers an answer that came with an error status. Without an answer the status decides; the request may have
     /// switched to a redirect target.
-    pub(super) async fn is_sent_on(
+    pub(super) async fn deliver_or_redirect(
         &self,
         request: &mut Request,
         response: Response,
-        sent: Sent,
-    ) -> Result<bool, Failure> {
-        let head = Head::of(&response);
-        let is_sent_on = match request.turn_to_target_of(&response) {
-            Ok(is_sent_on) => is_sent_on,
+        sent: SentMessage,
+    ) -> Result<bool, ExchangeFailure> {
+        let head = Head::from_response(&response);
+        let is_redirected = match request.follow_redirect(&response) {
+            Ok(is_redirected) => is_redirected,
             Err(error) => return Err(self.not_reached(&error).await),
         };
-        let body = Body::read(response, sent.id, self.message_limit).await;
+        let body = self.possible_answer(response, sent.id).await;
         match (&body, self.inbound(), sent.id) {
             (Body::Answer(answer), Some(inbound), Some(id))
                 if !head.is_about_sign_in(sent.opening) =>
@@ -90,19 +92,19 @@ impl HttpLink {
                 }
                 Ok(false)
             }
-            (Body::Words(_), ..) if is_sent_on => Ok(true),
-            _ => Err(self.judge(&head, &body, sent.with_session)),
+            (Body::Words(_), ..) if is_redirected => Ok(true),
+            _ => Err(self.failure_by_status(&head, &body, sent.with_session)),
         }
     }
 
     /// Same, for a message without an answer.
-    pub(super) async fn refused(&self, response: Response, with_session: bool) -> Failure {
-        let head = Head::of(&response);
-        let body = Body::read(response, None, self.message_limit).await;
-        self.judge(&head, &body, with_session)
+    pub(super) async fn refused(&self, response: Response, with_session: bool) -> ExchangeFailure {
+        let head = Head::from_response(&response);
+        let body = self.possible_answer(response, None).await;
+        self.failure_by_status(&head, &body, with_session)
     }
 
-    fn judge(&self, head: &Head, body: &Body, with_session: bool) -> Failure {
+    fn failure_by_status(&self, head: &Head, body: &Body, with_session: bool) -> ExchangeFailure {
         let status = head.status;
         let is_unread = matches!(body, Body::Unread);
         let at_most = |executed| if is_unread { Executed::Unknown } else { executed };
@@ -115,38 +117,39 @@ impl HttpLink {
         let refused = |kind, what: &str| {
             let refused = match &rpc {
                 Some(rpc) => {
-                    self.error(kind, &format!("{what}: {}", rpc.message)).with_rpc(rpc.clone())
+                    self.peer.error(kind, &format!("{what}: {}", rpc.message)).with_rpc(rpc.clone())
                 }
-                None => self.error(kind, what),
+                None => self.peer.error(kind, what),
             };
             refused.with_http_status(status.as_u16())
         };
         if with_session && head.denies_session(body.words()) {
             let lost = refused(ErrorKind::ConnectionLost, "The server has forgotten our session");
             let lost = lost.with_executed(at_most(Executed::No));
-            return Failure::refused(lost, Some(Loss::Expired));
+            return ExchangeFailure::refused(lost, Some(Loss::Expired));
         }
-        let (kind, executed) = meaning(status);
+        let (kind, executed) = kind_and_executed(status);
         let mut error = refused(kind, &format!("The server answered {status}"))
             .with_executed(at_most(executed));
-        if let Some(hint) = hint(status) {
+        if let Some(hint) = hint_for(status) {
             error = error.with_hint(hint);
         }
         if let Some(ms) = head.retry_after_ms {
             error = error.with_retry_after_ms(ms);
         }
-        Failure::refused(error, status.is_server_error().then_some(Loss::Doubtful))
+        ExchangeFailure::refused(error, status.is_server_error().then_some(Loss::Doubtful))
     }
 
     fn masked(&self, RpcError { code, message, data }: RpcError) -> RpcError {
-        let message = self.mask.text(&message).into_owned();
-        RpcError { code, message, data: data.map(|data| self.mask.json(data)) }
+        let message = self.peer.mask.text(&message).into_owned();
+        RpcError { code, message, data: data.map(|data| self.peer.mask.json(data)) }
     }
 
     fn redirected(&self, location: Option<&str>) -> Error {
-        let elsewhere = location.and_then(|location| self.url.join(location).ok());
+        let elsewhere = location.and_then(|location| self.peer.url.join(location).ok());
         let place = elsewhere.map_or("nowhere".into(), |url| url.origin().ascii_serialization());
-        self.lost(&format!("The server redirects to {place}, which is not followed"))
+        self.peer
+            .lost(&format!("The server redirects to {place}, which is not followed"))
             .quoting(&place)
             .with_hint("set \"url\" to the final address if you trust it")
     }
@@ -163,7 +166,7 @@ fn executed_if_redirected(status: StatusCode) -> Executed {
 }
 
 /// The kind of a refusal, and whether the tool ran. `No` only if the status says that the request was not processed.
-fn meaning(status: StatusCode) -> (ErrorKind, Executed) {
+fn kind_and_executed(status: StatusCode) -> (ErrorKind, Executed) {
     match status {
         StatusCode::UNAUTHORIZED => (ErrorKind::AuthRequired, Executed::No),
         StatusCode::FORBIDDEN => (ErrorKind::AuthFailed, Executed::No),
@@ -185,11 +188,14 @@ fn meaning(status: StatusCode) -> (ErrorKind, Executed) {
     }
 }
 
-fn hint(status: StatusCode) -> Option<&'static str> {
+fn hint_for(status: StatusCode) -> Option<&'static str> {
     match status {
         StatusCode::UNAUTHORIZED => Some("put a token into \"headers\""),
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE => {
             Some("is this the URL of an MCP server?")
+        }
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            Some("put the proxy's login into its variable, such as HTTP_PROXY")
         }
         StatusCode::PAYLOAD_TOO_LARGE => Some("make the arguments smaller"),
         StatusCode::TOO_MANY_REQUESTS => Some("try again later, or less often"),
@@ -228,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn when_to_come_again_is_told_in_seconds_or_by_a_date() {
+    fn a_retry_after_is_a_number_of_seconds_or_a_date() {
         let now = Some("Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(after("120", None), Some(120_000));
         assert_eq!(after(" 0 ", None), Some(0));
@@ -245,11 +251,15 @@ mod tests {
     fn a_client_error_is_never_a_lost_connection() {
         for code in 400..500 {
             let status = StatusCode::from_u16(code).expect("a status");
-            assert_ne!(meaning(status).0, ErrorKind::ConnectionLost, "{code}");
+            assert_ne!(kind_and_executed(status).0, ErrorKind::ConnectionLost, "{code}");
         }
         for code in 500..600 {
             let status = StatusCode::from_u16(code).expect("a status");
-            assert_eq!(meaning(status), (ErrorKind::ConnectionLost, Executed::Unknown), "{code}");
+            assert_eq!(
+                kind_and_executed(status),
+                (ErrorKind::ConnectionLost, Executed::Unknown),
+                "{code}"
+            );
         }
     }
 }

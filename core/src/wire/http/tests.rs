@@ -17,10 +17,10 @@ use super::exchange::SESSION_ID;
 use crate::config::Limits;
 use crate::error::{Error, Executed};
 use crate::redact::{Mask, MaskBuilder};
-use crate::resolve::{Addresses, Target};
+use crate::resolve::{AllowedAddresses, HttpDialect, Target};
 use crate::sync::lock;
 use crate::wire::transport::Transport;
-use crate::wire::{Flush, Inbound, Loss, Unread};
+use crate::wire::{Flush, Inbound, Loss, OutgoingMessage, UnreadRequests};
 
 /// What the server does with one request.
 enum Act {
@@ -209,7 +209,14 @@ impl Inbound for Recorder {
     fn awaits_answers(&self) -> bool {
         false
     }
-    fn closed(&self, _: Error, _: Option<&Unread>) {}
+    fn only_request(&self) -> Option<u64> {
+        None
+    }
+    fn closed(&self, _: Error, _: Option<&UnreadRequests>) {}
+}
+
+fn line(text: &str) -> OutgoingMessage {
+    OutgoingMessage::from_line(text.as_bytes().to_vec())
 }
 
 /// A link and what it has reported so far.
@@ -220,21 +227,23 @@ struct Client {
 }
 
 impl Client {
-    fn of(url: &str) -> Client {
-        Client::given(url, Mask::default())
+    fn new(url: &str) -> Client {
+        Client::with_mask(url, Mask::default())
     }
 
-    fn given(url: &str, mask: Mask) -> Client {
+    fn with_mask(url: &str, mask: Mask) -> Client {
         let target = Target {
             server: "s".into(),
-            addresses: Addresses::Any,
+            addresses: AllowedAddresses::Any,
             url: url.parse().expect("a url"),
+            dialect: HttpDialect::Streamable,
             headers: HeaderMap::new(),
+            tls: None,
             shown: url.to_owned(),
             mask,
         };
         let limits = Limits { message_bytes: 1 << 20, ..Default::default() };
-        let link = HttpLink::open(target, &limits).expect("a link");
+        let link = crate::runtime::block_on(HttpLink::open(target, &limits)).expect("a link");
         let (sender, told) = unbounded_channel();
         let recorder = Arc::new(Recorder {
             waiting: Mutex::default(),
@@ -247,14 +256,14 @@ impl Client {
     }
 
     fn with_session(url: &str) -> Client {
-        let client = Client::of(url);
+        let client = Client::new(url);
         lock(&client.link.headers).insert(SESSION_ID, HeaderValue::from_static("s"));
         client
     }
 
     fn ask(&self, id: u64) {
         lock(&self.recorder.waiting).insert(id);
-        self.link.send(b"{}\n".to_vec(), Some(id), Flush::Now).expect("a link takes all");
+        self.link.send(line("{}\n"), Some(id), Flush::Now).expect("a link takes all");
     }
 
     fn next(&mut self) -> Told {
@@ -287,7 +296,7 @@ fn a_refused_connection_is_gone_and_nothing_was_executed() {
     let nobody = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/mcp", nobody.local_addr().expect("an address"));
     drop(nobody);
-    let mut client = Client::of(&url);
+    let mut client = Client::new(&url);
     client.ask(1);
     assert_eq!(client.next(), Told::Lost(Loss::Gone));
     assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::No)));
@@ -296,7 +305,7 @@ fn a_refused_connection_is_gone_and_nothing_was_executed() {
 }
 
 #[test]
-fn a_forgotten_session_is_told_before_the_request_that_met_it() {
+fn a_forgotten_session_is_reported_before_its_request_fails() {
     let words = "Bad Request: No valid session ID provided";
     for refusal in [status("404 Not Found", ""), status("400 Bad Request", words)] {
         let server = Scripted::start([Answer(refusal)]);
@@ -310,7 +319,7 @@ fn a_forgotten_session_is_told_before_the_request_that_met_it() {
 #[test]
 fn without_a_session_none_can_expire() {
     let server = Scripted::start([Answer(status("404 Not Found", "session not found"))]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
 }
@@ -369,18 +378,18 @@ fn an_answer_is_delivered_whatever_the_status_and_the_type() {
 fn an_answer_in_an_open_event_stream_is_delivered_at_once_whatever_the_status() {
     let stream = open_stream(&format!("data: {}\n\n", answer_to(1)));
     let server = Scripted::start([Answer(stream.replace("200 OK", "500 Oops"))]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Message(answer_to(1)));
 }
 
 #[test]
-fn a_sign_in_that_is_wanted_first_is_told_as_such() {
+fn a_sign_in_that_is_required_first_is_reported_as_such() {
     let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"who are you"}}"#;
     let challenge = format!("{JSON}\r\nWWW-Authenticate: Bearer");
     for (headers, greeted) in [(JSON, false), (&*challenge, true)] {
         let server = Scripted::start([Answer(response("401 Unauthorized", headers, body))]);
-        let mut client = Client::of(&server.url);
+        let mut client = Client::new(&server.url);
         if greeted {
             client.link.announce_version("2025-06-18");
         }
@@ -393,13 +402,13 @@ fn a_sign_in_that_is_wanted_first_is_told_as_such() {
 }
 
 #[test]
-fn the_error_of_a_refusal_is_told_without_secrets() {
+fn the_error_of_a_refusal_contains_no_secrets() {
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"not swordfish-7!","data":["swordfish-7!"]}}"#;
     for line in ["400 Bad Request", "404 Not Found", "500 Oops"] {
         let server = Scripted::start([Answer(response(line, JSON, body))]);
         let mut values = MaskBuilder::default();
         values.value("swordfish-7!");
-        let mut client = Client::given(&server.url, values.build());
+        let mut client = Client::with_mask(&server.url, values.build());
         client.ask(1);
         while !matches!(client.next(), Told::Unanswered(..)) {}
         let error = client.last_error();
@@ -410,7 +419,7 @@ fn the_error_of_a_refusal_is_told_without_secrets() {
 }
 
 #[test]
-fn where_an_answer_may_stand_unread_the_tool_may_have_run() {
+fn if_an_answer_may_be_unread_the_tool_may_have_run() {
     let encoded = format!("{JSON}\r\nContent-Encoding: gzip");
     let chunked =
         "HTTP/1.1 404 No\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -436,7 +445,7 @@ fn where_an_answer_may_stand_unread_the_tool_may_have_run() {
 }
 
 #[test]
-fn an_answer_by_the_name_of_another_type_is_delivered() {
+fn an_answer_with_another_content_type_is_delivered() {
     let (event, stream) =
         (format!("data: {}\n\n", answer_to(1)), "Content-Type: text/event-stream");
     for (headers, body) in [(JSON, event), (stream, answer_to(1))] {
@@ -459,7 +468,7 @@ fn a_redirect_that_brings_the_answer_is_not_followed() {
             Answer(response(line, &headers, &answer_to(1))),
             Answer(response("200 OK", JSON, &answer_to(1))),
         ]);
-        let mut client = Client::of(&server.url);
+        let mut client = Client::new(&server.url);
         client.link.announce_version("2025-06-18");
         client.ask(1);
         assert_eq!(client.next(), Told::Message(answer_to(1)), "{line}");
@@ -476,7 +485,7 @@ fn a_redirect_within_the_origin_is_followed() {
         Answer(response("308 Permanent Redirect", headers, "<html>moved</html>")),
         Answer(response("200 OK", JSON, &answer_to(1))),
     ]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Message(answer_to(1)));
 }
@@ -497,7 +506,7 @@ fn what_a_redirect_that_is_not_followed_says_of_the_tool() {
     ] {
         let headers = format!("{JSON}\r\n{location}");
         let server = Scripted::start([Answer(response(line, &headers, body))]);
-        let mut client = Client::of(&server.url);
+        let mut client = Client::new(&server.url);
         client.link.announce_version("2025-06-18");
         client.ask(1);
         assert_eq!(client.next(), Told::Unanswered(1, Some(executed)), "{line} {body}");
@@ -505,10 +514,10 @@ fn what_a_redirect_that_is_not_followed_says_of_the_tool() {
 }
 
 #[test]
-fn an_encoded_answer_is_told_as_such() {
+fn an_encoded_answer_is_reported_as_such() {
     let headers = format!("{JSON}\r\nContent-Encoding: gzip");
     let server = Scripted::start([Answer(response("200 OK", &headers, "\u{1f}\u{8b}"))]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
     let error = client.last_error();
@@ -519,7 +528,7 @@ fn an_encoded_answer_is_told_as_such() {
 #[test]
 fn an_event_over_the_limit_fails_its_call_before_it_ends() {
     let server = Scripted::start([Answer(open_stream(&format!("data: {}", "x".repeat(2 << 20))))]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Yes)));
     assert_eq!(client.last_error().code(), "LIMIT_EXCEEDED");
@@ -527,9 +536,9 @@ fn an_event_over_the_limit_fails_its_call_before_it_ends() {
 }
 
 #[test]
-fn an_exchange_that_nobody_waits_for_is_hung_up_on() {
+fn an_exchange_without_a_waiter_is_ended() {
     let server = Scripted::start([]);
-    let client = Client::of(&server.url);
+    let client = Client::new(&server.url);
     client.ask(1);
     until("it is asked", || server.seen().len() == 1);
     client.link.abandon(1);
@@ -544,7 +553,7 @@ fn an_exchange_that_nobody_waits_for_is_hung_up_on() {
 fn a_server_error_is_doubtful_each_time() {
     let error = || Answer(status("503 Service Unavailable", ""));
     let server = Scripted::start([error(), error()]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     for id in 1..=2 {
         client.ask(id);
         assert_eq!(client.next(), Told::Lost(Loss::Doubtful));
@@ -555,7 +564,7 @@ fn a_server_error_is_doubtful_each_time() {
 #[test]
 fn a_closed_socket_is_doubtful_while_the_server_lives_and_gone_when_it_does_not() {
     let server = Scripted::start([AnswerAndClose(String::new()), Die]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Lost(Loss::Doubtful));
     assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
@@ -567,7 +576,7 @@ fn a_closed_socket_is_doubtful_while_the_server_lives_and_gone_when_it_does_not(
 #[test]
 fn a_connection_that_was_closed_while_idle_is_no_loss() {
     let server = Scripted::start((1..=5).map(|id| AnswerAndClose(json(&answer_to(id)))));
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     for id in 1..=5 {
         client.ask(id);
         assert_eq!(client.next(), Told::Message(answer_to(id)));
@@ -587,7 +596,7 @@ fn an_answer_whose_stream_ended_is_fetched_from_where_it_ended() {
         // Still open after the answer has arrived.
         Answer(open_stream(&rest)),
     ]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Message(progress.into()));
     assert_eq!(client.next(), Told::Message(answer_to(1)));
@@ -606,7 +615,7 @@ fn a_stream_that_stays_open_after_its_answer_is_dropped() {
     let answer = open_stream(&format!("data: {}\n\n", answer_to(1)));
     let late = "data: {}\n\n";
     let server = Scripted::start([Answer(format!("{answer}{:x}\r\n{late}\r\n", late.len()))]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Message(answer_to(1)));
     assert_eq!(client.next(), Told::Message("{}".into()), "what follows the answer is heard");
@@ -617,7 +626,7 @@ fn a_stream_that_stays_open_after_its_answer_is_dropped() {
 fn a_request_whose_answer_came_another_way_is_dropped() {
     let answer = open_stream(&format!("data: {}\n\n", answer_to(1)));
     let server = Scripted::start([Hang, Answer(answer)]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     until("it is sent", || server.seen().len() == 1);
     client.link.listen();
@@ -634,7 +643,7 @@ fn a_flood_after_an_answer_is_cut_off() {
     let answer = open_stream(&format!("data: {}\n\n", answer_to(1)));
     let chunk = format!("{:x}\r\n{comment}\r\n", comment.len());
     let server = Scripted::start([Flood(answer, chunk)]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Message(answer_to(1)));
     until("the server is cut off", || server.seen().len() == 2);
@@ -648,7 +657,7 @@ fn a_flood_after_an_answer_is_cut_off() {
 fn a_stream_left_open_does_not_keep_its_socket_from_a_call() {
     let answers = (1..=250).map(|id| Answer(open_stream(&format!("data: {}\n\n", answer_to(id)))));
     let server = Scripted::start(answers);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     for id in 1..=250 {
         client.ask(id);
         assert_eq!(client.next(), Told::Message(answer_to(id)));
@@ -656,9 +665,9 @@ fn a_stream_left_open_does_not_keep_its_socket_from_a_call() {
 }
 
 #[test]
-fn a_standing_stream_that_ends_at_once_is_opened_ever_more_slowly() {
+fn a_standing_stream_that_ends_at_once_is_reopened_at_growing_intervals() {
     let server = Scripted::start((0..10).map(|_| Answer(whole_stream("retry: 0\n\n"))));
-    let client = Client::of(&server.url);
+    let client = Client::new(&server.url);
     client.link.listen();
     until("it was opened five times", || server.seen().len() >= 5);
     let seen = server.seen();
@@ -669,21 +678,21 @@ fn a_standing_stream_that_ends_at_once_is_opened_ever_more_slowly() {
 }
 
 #[test]
-fn a_stream_that_never_says_anything_new_is_given_up() {
+fn a_stream_without_new_events_is_given_up() {
     let first = Answer(whole_stream("retry: 1\n\nid: a\ndata:\n\n"));
     let server = Scripted::start(
         std::iter::once(first).chain((0..20).map(|_| Answer(whole_stream(": nothing\n\n")))),
     );
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
     assert_eq!(server.seen().len(), 11);
 }
 
 #[test]
-fn a_stream_without_ids_is_not_taken_up_again() {
+fn a_stream_without_ids_is_not_resumed() {
     let server = Scripted::start([Answer(whole_stream("data: {}\n\n"))]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.ask(1);
     assert_eq!(client.next(), Told::Message("{}".into()));
     assert_eq!(client.next(), Told::Unanswered(1, Some(Executed::Unknown)));
@@ -691,7 +700,7 @@ fn a_stream_without_ids_is_not_taken_up_again() {
 }
 
 #[test]
-fn the_rest_of_an_answer_that_is_gone_was_perhaps_executed() {
+fn a_call_whose_answer_is_lost_halfway_may_have_run() {
     let server = Scripted::start([
         Answer(whole_stream("retry: 1\n\nid: a\ndata:\n\n")),
         Answer(status("404 Not Found", "")),
@@ -727,16 +736,16 @@ fn the_standing_stream_is_opened_again_until_the_session_is_gone() {
 }
 
 #[test]
-fn the_death_of_an_idle_server_is_noticed_by_its_standing_stream() {
+fn the_end_of_an_idle_server_is_noticed_by_its_standing_stream() {
     let server = Scripted::start([AnswerAndClose(open_stream(": open\n\n")), Die]);
-    let mut client = Client::of(&server.url);
+    let mut client = Client::new(&server.url);
     client.link.listen();
     assert_eq!(client.next(), Told::Lost(Loss::Gone));
     client.nothing_more();
 }
 
 #[test]
-fn a_server_without_a_standing_stream_is_left_in_peace() {
+fn a_server_without_a_standing_stream_gets_no_second_request() {
     for refusal in ["405 Method Not Allowed", "404 Not Found", "500 Internal Server Error"] {
         let server = Scripted::start([Answer(status(refusal, "")), Answer(whole_stream(""))]);
         let mut client = Client::with_session(&server.url);
@@ -747,9 +756,9 @@ fn a_server_without_a_standing_stream_is_left_in_peace() {
 }
 
 #[test]
-fn a_listening_link_dies_with_its_owner() {
+fn a_listening_link_is_dropped_with_its_owner() {
     let server = Scripted::start([Answer(open_stream(": open\n\n"))]);
-    let client = Client::of(&server.url);
+    let client = Client::new(&server.url);
     client.link.listen();
     until("the stream is open", || server.seen().len() == 1);
     let weak = Arc::downgrade(&client.link);
@@ -760,13 +769,13 @@ fn a_listening_link_dies_with_its_owner() {
 #[test]
 fn replies_that_the_server_does_not_take_are_limited() {
     let server = Scripted::start([]);
-    let client = Client::of(&server.url);
+    let client = Client::new(&server.url);
     for id in 0..100 {
         let reply = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n");
-        let taken = client.link.send_reply(reply.into_bytes(), &Limits::default());
+        let taken = client.link.send_reply(line(&reply), &Limits::default());
         assert_eq!(taken, id < 64);
     }
-    let notification = b"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n".to_vec();
+    let notification = line("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n");
     client.link.send(notification, None, Flush::Now).expect("a link takes all");
     until("all are sent", || server.seen().len() >= 65);
     thread::sleep(Duration::from_millis(100));

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_survive_any_cut_of_the_stream() {
+    fn lines_are_read_with_any_chunks() {
         let mut frames = Frames::new(100);
         assert_eq!(feed(&mut frames, b"one\ntw"), ["one"]);
         assert_eq!(feed(&mut frames, b"o\r\n\n  \nthree"), ["two"]);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_limit_is_skipped_and_the_next_one_lives() {
+    fn a_line_over_the_limit_is_skipped_and_the_next_one_is_read() {
         let mut frames = Frames::new(1000);
         assert_eq!(feed(&mut frames, &[b'x'; 1500]), ["over 512 0"]);
         assert!(feed(&mut frames, &[b'x'; 5000]).is_empty());
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_limit_that_comes_whole_is_over_the_limit() {
+    fn a_line_over_the_limit_that_arrives_whole_is_over_the_limit() {
         let mut frames = Frames::new(1000);
         let line = [&[b'x'; 1001][..], b"\nnext\n"].concat();
         assert_eq!(feed(&mut frames, &line), ["over 512 512", "next"]);

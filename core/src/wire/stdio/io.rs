@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use polling::{Event, Events, PollMode, Poller};
 
-use super::Pipe;
+use super::StdioLink;
 use crate::descriptors::refused;
 use crate::error::Result;
 use crate::fork::Startable;
@@ -18,22 +18,22 @@ use crate::sync::lock;
 
 const LOAN_CHECK: Duration = Duration::from_millis(10);
 
-pub(super) struct Io {
+pub(super) struct IoThread {
     poller: Poller,
-    pipes: Mutex<Pipes>,
+    links: Mutex<LinkSlots>,
 }
 
 #[derive(Default)]
-struct Pipes {
-    slots: Vec<Option<Weak<Pipe>>>,
+struct LinkSlots {
+    slots: Vec<Option<Weak<StdioLink>>>,
     free: Vec<usize>,
-    lent: Vec<Weak<Pipe>>,
+    lent: Vec<Weak<StdioLink>>,
 }
 
-static IO: Startable<Arc<Io>> = Startable::new(|| {
+static IO: Startable<Arc<IoThread>> = Startable::new(|| {
     const WHAT: &str = "the thread that reads the pipes of servers";
     let poller = Poller::new().map_err(|error| refused(WHAT, &error))?;
-    let io = Arc::new(Io { poller, pipes: Mutex::default() });
+    let io = Arc::new(IoThread { poller, links: Mutex::default() });
     let thread = std::thread::Builder::new().name("mcpool-io".into()).stack_size(256 << 10);
     let running = io.clone();
     thread.spawn(move || running.run()).map_err(|error| refused(WHAT, &error))?;
@@ -41,68 +41,68 @@ static IO: Startable<Arc<Io>> = Startable::new(|| {
 });
 
 /// The thread's handle; the first use starts the thread.
-pub(super) fn start() -> Result<&'static Io> {
+pub(super) fn start() -> Result<&'static IoThread> {
     IO.get().map(Arc::as_ref)
 }
 
 /// The handle of the running thread; every open pipe has started it.
-pub(super) fn thread() -> &'static Io {
+pub(super) fn thread() -> &'static IoThread {
     start().expect("the pipe's thread")
 }
 
-impl Io {
+impl IoThread {
     fn run(&self) {
         let mut events = Events::new();
         loop {
             events.clear();
-            let timeout = (!self.pipes().lent.is_empty()).then_some(LOAN_CHECK);
+            let timeout = (!self.links().lent.is_empty()).then_some(LOAN_CHECK);
             if self.poller.wait(&mut events, timeout).is_err() {
                 continue;
             }
             for event in events.iter() {
-                let pipe = self.pipes().slots.get(event.key / 2).cloned().flatten();
-                let Some(pipe) = pipe.and_then(|pipe| pipe.upgrade()) else { continue };
+                let link = self.links().slots.get(event.key / 2).cloned().flatten();
+                let Some(link) = link.and_then(|link| link.upgrade()) else { continue };
                 if event.key % 2 == 0 {
-                    pipe.read_ready();
+                    link.read_ready();
                 } else {
-                    pipe.write_ready();
+                    link.write_ready();
                 }
             }
-            self.end_idle_leases();
+            self.end_idle_loans();
         }
     }
 
-    fn end_idle_leases(&self) {
-        let lent = std::mem::take(&mut self.pipes().lent);
+    fn end_idle_loans(&self) {
+        let lent = std::mem::take(&mut self.links().lent);
         let still: Vec<_> = lent
             .into_iter()
-            .filter(|weak| weak.upgrade().is_some_and(|pipe| pipe.keep_lease()))
+            .filter(|weak| weak.upgrade().is_some_and(|link| link.keep_loan()))
             .collect();
-        self.pipes().lent.extend(still);
+        self.links().lent.extend(still);
     }
 
-    /// Registers `pipe`; its key is valid until [`Io::leave`].
-    pub(super) fn enter(&self, pipe: Weak<Pipe>) -> usize {
-        let mut pipes = self.pipes();
-        match pipes.free.pop() {
+    /// Registers `link`; its key is valid until [`IoThread::leave`].
+    pub(super) fn enter(&self, link: Weak<StdioLink>) -> usize {
+        let mut links = self.links();
+        match links.free.pop() {
             Some(slot) => {
-                pipes.slots[slot] = Some(pipe);
+                links.slots[slot] = Some(link);
                 slot
             }
             None => {
-                pipes.slots.push(Some(pipe));
-                pipes.slots.len() - 1
+                links.slots.push(Some(link));
+                links.slots.len() - 1
             }
         }
     }
 
     pub(super) fn leave(&self, slot: usize) {
-        let mut pipes = self.pipes();
-        pipes.slots[slot] = None;
-        pipes.free.push(slot);
+        let mut links = self.links();
+        links.slots[slot] = None;
+        links.free.push(slot);
     }
 
-    /// Calls [`Pipe::read_ready`] whenever `fd` is readable, until [`Io::unwatch`].
+    /// Calls [`StdioLink::read_ready`] whenever `fd` is readable, until [`IoThread::unwatch`].
     pub(super) fn watch_reads(&self, slot: usize, fd: BorrowedFd<'_>) {
         // SAFETY: every pipe unwatches its descriptors before it drops them.
         let added = unsafe {
@@ -113,8 +113,8 @@ impl Io {
         }
     }
 
-    /// Calls [`Pipe::write_ready`] when `fd`'s pipe has no reader any more, which the poller reports by itself, until
-    /// [`Io::unwatch`].
+    /// Calls [`StdioLink::write_ready`] when `fd`'s pipe has no reader any more, which the poller reports by itself,
+    /// until [`IoThread::unwatch`].
     pub(super) fn watch_input(&self, slot: usize, fd: BorrowedFd<'_>) {
         let nothing = Event::none(slot * 2 + 1);
         // SAFETY: as in `watch_reads`.
@@ -124,7 +124,7 @@ impl Io {
         }
     }
 
-    /// Calls [`Pipe::write_ready`] also whenever `fd` is writable, while `wanted`.
+    /// Calls [`StdioLink::write_ready`] also whenever `fd` is writable, while `wanted`.
     pub(super) fn watch_room(&self, slot: usize, fd: BorrowedFd<'_>, wanted: bool) {
         let event = Event::new(slot * 2 + 1, false, wanted);
         if let Err(error) = self.poller.modify_with_mode(fd, event, PollMode::Level) {
@@ -138,16 +138,16 @@ impl Io {
     }
 
     /// Starts checking this loan.
-    pub(super) fn oversee(&self, pipe: &Arc<Pipe>) {
-        let mut pipes = self.pipes();
-        pipes.lent.push(Arc::downgrade(pipe));
-        if pipes.lent.len() == 1 {
+    pub(super) fn watch_loan(&self, link: &Arc<StdioLink>) {
+        let mut links = self.links();
+        links.lent.push(Arc::downgrade(link));
+        if links.lent.len() == 1 {
             // The thread may be asleep without a timeout.
             let _ = self.poller.notify();
         }
     }
 
-    fn pipes(&self) -> std::sync::MutexGuard<'_, Pipes> {
-        lock(&self.pipes)
+    fn links(&self) -> std::sync::MutexGuard<'_, LinkSlots> {
+        lock(&self.links)
     }
 }

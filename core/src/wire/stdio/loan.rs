@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::{Pipe, io};
+use super::{StdioLink, io};
 use crate::mailbox::{LentReader, Mailbox};
 use crate::sync::lock;
 
@@ -20,7 +20,7 @@ pub(super) struct Loan {
     holder_id: AtomicU64,
     last_read_ms: AtomicU64,
     /// Whether the I/O thread checks it.
-    is_overseen: AtomicBool,
+    is_watched: AtomicBool,
     started: Instant,
 }
 
@@ -30,7 +30,7 @@ impl Loan {
             holder: Mutex::new(None),
             holder_id: AtomicU64::new(0),
             last_read_ms: AtomicU64::new(0),
-            is_overseen: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
             started: Instant::now(),
         }
     }
@@ -56,7 +56,7 @@ impl Loan {
     }
 }
 
-impl Pipe {
+impl StdioLink {
     /// Lends the pipe to `mailbox`.
     pub(super) fn lend_to(&self, mailbox: &Arc<Mailbox>) {
         let loan = &self.loan;
@@ -80,8 +80,8 @@ impl Pipe {
         loan.touch();
         *holder = Some(mailbox.clone());
         drop(holder);
-        if !loan.is_overseen.swap(true, Ordering::AcqRel) {
-            io::thread().oversee(&pipe);
+        if !loan.is_watched.swap(true, Ordering::AcqRel) {
+            io::thread().watch_loan(&pipe);
         }
     }
 
@@ -100,17 +100,17 @@ impl Pipe {
     }
 
     /// Ends an idle loan; returns whether the I/O thread keeps checking it.
-    pub(super) fn keep_lease(&self) -> bool {
+    pub(super) fn keep_loan(&self) -> bool {
         if self.loan.is_lent() && !self.loan.is_idle() {
             return true;
         }
-        self.loan.is_overseen.store(false, Ordering::Release);
+        self.loan.is_watched.store(false, Ordering::Release);
         self.reclaim();
         false
     }
 }
 
-impl LentReader for Pipe {
+impl LentReader for StdioLink {
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.stdout.as_fd()
     }

@@ -9,12 +9,12 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::{Errno, ioctl_fionread};
 
-use super::super::Flush;
-use super::unread::{Positions, Unread};
-use super::{Pipe, io};
+use super::unread::Positions;
+use super::{StdioLink, io};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::LocalFd;
 use crate::process::{Closed, Exit};
+use crate::wire::{Flush, UnreadRequests};
 
 /// How much a server may leave unread before calls are refused.
 const BACKLOG_LIMIT: usize = 64 << 20;
@@ -24,7 +24,7 @@ const HOLD_BACK: usize = 4 << 10;
 const CLOSED_INPUT: Duration = Duration::from_millis(100);
 
 pub(super) struct Outbox {
-    pipe: Weak<Pipe>,
+    pipe: Weak<StdioLink>,
     /// The pipe's key at the I/O thread.
     slot: usize,
     exit: Exit,
@@ -40,7 +40,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(pipe: Weak<Pipe>, slot: usize, exit: Exit, stdin: LocalFd) -> Self {
+    pub(super) fn new(pipe: Weak<StdioLink>, slot: usize, exit: Exit, stdin: LocalFd) -> Self {
         let positions = Positions::new(capacity_of(&stdin));
         Outbox {
             pipe,
@@ -143,7 +143,7 @@ impl Outbox {
     }
 
     /// Which requests were never read, if that is known: there is no reader any more.
-    pub(super) fn take_unread(&mut self) -> Option<Unread> {
+    pub(super) fn take_unread(&mut self) -> Option<UnreadRequests> {
         if !cfg!(target_os = "linux") {
             return None;
         }
@@ -169,7 +169,7 @@ impl Outbox {
     fn note_position(&mut self, id: Option<u64>) {
         if let Some(id) = id {
             let end = self.written + self.buffer.len() as u64;
-            self.positions.note(id, end, self.written);
+            self.positions.note_request(id, end, self.written);
         }
     }
 

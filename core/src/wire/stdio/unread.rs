@@ -4,6 +4,8 @@
 
 use std::collections::VecDeque;
 
+use crate::wire::UnreadRequests;
+
 /// Kept for the next requests.
 const KEEP_ROOM: usize = 1 << 10;
 
@@ -23,7 +25,7 @@ impl Positions {
     }
 
     /// Records that request `id` ends at `end`. The pipe has accepted `written` bytes so far.
-    pub(super) fn note(&mut self, id: u64, end: u64, written: u64) {
+    pub(super) fn note_request(&mut self, id: u64, end: u64, written: u64) {
         while let Some(&(oldest, at)) = self.requests.front()
             && at + self.capacity <= written
         {
@@ -37,26 +39,12 @@ impl Positions {
     }
 
     /// The unread requests, once there is no reader any more and `read` bytes were read.
-    pub(super) fn unread(&mut self, read: u64) -> Unread {
+    pub(super) fn unread(&mut self, read: u64) -> UnreadRequests {
         // A server might act on a request before it has read the newline.
         let was_read = |end: u64| read + 1 >= end;
         let requests = std::mem::take(&mut self.requests).into_iter();
         let read = requests.filter(|&(_, end)| was_read(end)).map(|(id, _)| id).collect();
-        Unread { newest_read: self.newest_read, read }
-    }
-}
-
-/// The unread requests of a link that has ended.
-pub(crate) struct Unread {
-    newest_read: u64,
-    read: Vec<u64>,
-}
-
-impl Unread {
-    /// Whether request `id` was never read, and so did not run.
-    pub(crate) fn proves(&self, id: u64) -> bool {
-        // An unknown id was read long ago, or was never written.
-        id > self.newest_read && !self.read.contains(&id)
+        UnreadRequests::After { newest_read: self.newest_read, read }
     }
 }
 
@@ -65,10 +53,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ends_behind_the_last_byte_read_was_not_read() {
+    fn a_request_that_ends_after_the_last_byte_read_was_not_read() {
         let mut positions = Positions::new(1000);
         for id in 1..=4 {
-            positions.note(id, id * 100, id * 100);
+            positions.note_request(id, id * 100, id * 100);
         }
         let unread = positions.unread(299);
         let proved: Vec<u64> = (1..=5).filter(|&id| unread.proves(id)).collect();
@@ -80,7 +68,7 @@ mod tests {
     fn requests_that_were_read_long_ago_are_forgotten_and_stay_read() {
         let mut positions = Positions::new(1000);
         for id in 1..=1_000_000 {
-            positions.note(id, id * 100, id * 100);
+            positions.note_request(id, id * 100, id * 100);
         }
         assert!(positions.requests.len() <= 11, "{}", positions.requests.len());
         let unread = positions.unread(100_000_000 - 150);
@@ -89,10 +77,10 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_before_the_pipe_is_not_read() {
+    fn a_buffered_request_was_not_read() {
         let mut positions = Positions::new(1000);
-        positions.note(1, 100, 60);
-        positions.note(2, 200, 60);
+        positions.note_request(1, 100, 60);
+        positions.note_request(2, 200, 60);
         let unread = positions.unread(60);
         assert!(unread.proves(1) && unread.proves(2));
     }

@@ -3,7 +3,7 @@
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
-use crate::config::edit::change::Refusal;
+use crate::config::edit::change::EditRefusal;
 
 /// A value, from its first character to after its last one.
 pub(super) struct Node {
@@ -37,14 +37,15 @@ pub(super) struct Entry {
 }
 
 /// The tree of the first document; `None` if it is empty.
-pub(super) fn read(text: &str) -> Result<Option<Node>, Refusal> {
-    let mut reader = Reader { text, events: Parser::new_from_str(text), places: Places::of(text) };
+pub(super) fn read(text: &str) -> Result<Option<Node>, EditRefusal> {
+    let mut builder =
+        TreeBuilder { text, events: Parser::new_from_str(text), offsets: ByteOffsets::new(text) };
     loop {
-        match reader.next()? {
+        match builder.next()? {
             (Event::StreamStart | Event::DocumentStart(_), _) => {}
             (Event::StreamEnd | Event::DocumentEnd, _) => return Ok(None),
             (event, span) => {
-                let root = reader.node(event, span)?;
+                let root = builder.node(event, span)?;
                 return Ok(Some(root).filter(|root| !matches!(root.kind, Kind::Null)));
             }
         }
@@ -52,48 +53,48 @@ pub(super) fn read(text: &str) -> Result<Option<Node>, Refusal> {
 }
 
 /// Converts the parser's character positions to bytes.
-enum Places {
+enum ByteOffsets {
     /// All characters are one byte; this is their number.
     Bytes(usize),
     Characters(Vec<usize>),
 }
 
-impl Places {
-    fn of(text: &str) -> Self {
+impl ByteOffsets {
+    fn new(text: &str) -> Self {
         if text.is_ascii() {
-            return Places::Bytes(text.len());
+            return ByteOffsets::Bytes(text.len());
         }
         let bytes = text.char_indices().map(|(byte, _)| byte);
-        Places::Characters(bytes.chain([text.len()]).collect())
+        ByteOffsets::Characters(bytes.chain([text.len()]).collect())
     }
 
     fn byte(&self, character: usize) -> usize {
         match self {
-            Places::Bytes(length) => character.min(*length),
-            Places::Characters(bytes) => bytes[character.min(bytes.len() - 1)],
+            ByteOffsets::Bytes(length) => character.min(*length),
+            ByteOffsets::Characters(bytes) => bytes[character.min(bytes.len() - 1)],
         }
     }
 }
 
-struct Reader<'a> {
+struct TreeBuilder<'a> {
     text: &'a str,
     events: Parser<'a, saphyr_parser::StrInput<'a>>,
-    places: Places,
+    offsets: ByteOffsets,
 }
 
-impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, Span), Refusal> {
-        let event = self.events.next_event().ok_or(Refusal::ODD)?;
-        event.map_err(|_| Refusal::ODD)
+impl<'a> TreeBuilder<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), EditRefusal> {
+        let event = self.events.next_event().ok_or(EditRefusal::NOT_IN_PLACE)?;
+        event.map_err(|_| EditRefusal::NOT_IN_PLACE)
     }
 
-    fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, Refusal> {
+    fn node(&mut self, event: Event<'a>, span: Span) -> Result<Node, EditRefusal> {
         let (start, end) =
-            (self.places.byte(span.start.index()), self.places.byte(span.end.index()));
+            (self.offsets.byte(span.start.index()), self.offsets.byte(span.end.index()));
         match event {
             Event::Alias(_) => Ok(Node { start, end, kind: Kind::Alias }),
             Event::Scalar(text, ScalarStyle::Plain, ..) => {
-                let written = self.text.get(start..end).ok_or(Refusal::ODD)?;
+                let written = self.text.get(start..end).ok_or(EditRefusal::NOT_IN_PLACE)?;
                 let end = start + written.trim_end().len();
                 let kind = match &*text {
                     "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
@@ -102,7 +103,7 @@ impl<'a> Reader<'a> {
                 Ok(Node { start, end, kind })
             }
             Event::Scalar(text, ScalarStyle::Literal | ScalarStyle::Folded, ..) => {
-                let end = self.block_end(start, end).ok_or(Refusal::ODD)?;
+                let end = self.block_end(start, end).ok_or(EditRefusal::NOT_IN_PLACE)?;
                 Ok(Node { start, end, kind: Kind::Scalar(text.into_owned()) })
             }
             Event::Scalar(text, ..) => {
@@ -110,11 +111,11 @@ impl<'a> Reader<'a> {
             }
             Event::MappingStart(..) => self.mapping(start, end),
             Event::SequenceStart(..) => self.sequence(start, end),
-            _ => Err(Refusal::ODD),
+            _ => Err(EditRefusal::NOT_IN_PLACE),
         }
     }
 
-    fn mapping(&mut self, start: usize, open_end: usize) -> Result<Node, Refusal> {
+    fn mapping(&mut self, start: usize, open_end: usize) -> Result<Node, EditRefusal> {
         let flow = self.text[..open_end].ends_with('{');
         let (mut entries, mut end) = (Vec::new(), open_end);
         loop {
@@ -125,7 +126,7 @@ impl<'a> Reader<'a> {
             let key = self.node(event, span)?;
             let (event, span) = self.next()?;
             let value = self.node(event, span)?;
-            let gap = self.text.get(key.end..).ok_or(Refusal::ODD)?;
+            let gap = self.text.get(key.end..).ok_or(EditRefusal::NOT_IN_PLACE)?;
             let blanks = gap.len() - gap.trim_start_matches([' ', '\t']).len();
             let colon_end = match gap[blanks..].starts_with(':') {
                 true => key.end + blanks + 1,
@@ -144,7 +145,7 @@ impl<'a> Reader<'a> {
         Ok(Node { start, end, kind: Kind::Mapping { flow, entries } })
     }
 
-    fn sequence(&mut self, start: usize, open_end: usize) -> Result<Node, Refusal> {
+    fn sequence(&mut self, start: usize, open_end: usize) -> Result<Node, EditRefusal> {
         let flow = self.text[..open_end].ends_with('[');
         let (mut items, mut end) = (Vec::new(), open_end);
         loop {
@@ -174,17 +175,17 @@ impl<'a> Reader<'a> {
     }
 
     /// After the closing bracket of a collection that ends at `end`, past commas, blanks and comments.
-    fn closed(&self, end: usize, bracket: char) -> Result<usize, Refusal> {
+    fn closed(&self, end: usize, bracket: char) -> Result<usize, EditRefusal> {
         let mut at = end;
         loop {
-            let rest = self.text.get(at..).ok_or(Refusal::ODD)?;
-            let next = rest.chars().next().ok_or(Refusal::ODD)?;
+            let rest = self.text.get(at..).ok_or(EditRefusal::NOT_IN_PLACE)?;
+            let next = rest.chars().next().ok_or(EditRefusal::NOT_IN_PLACE)?;
             at += match next {
                 _ if next == bracket => return Ok(at + 1),
-                '#' => rest.find('\n').ok_or(Refusal::ODD)?,
+                '#' => rest.find('\n').ok_or(EditRefusal::NOT_IN_PLACE)?,
                 ',' => 1,
                 _ if next.is_whitespace() => next.len_utf8(),
-                _ => return Err(Refusal::ODD),
+                _ => return Err(EditRefusal::NOT_IN_PLACE),
             };
         }
     }

@@ -1,9 +1,9 @@
-//! What must hold of a connection at every step, kept beside the machine and apart from how it works.
+//! A model of the phase machine: what must hold after every event, written independently of the machine.
 
 use super::super::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ModelPhase {
     Asleep,
     Dialing,
     Up { doubtful: bool, time: Time },
@@ -23,46 +23,50 @@ enum Time {
 
 pub(super) struct Model {
     policy: RestartPolicy,
-    place: Place,
+    phase: ModelPhase,
     /// The attempt or the link that is held.
     live: Option<u64>,
     last: u64,
-    /// How many delays were used since the foot of the ladder.
+    /// How many delays were used since the ladder was reset.
     rung: usize,
     attempts: u32,
-    /// How many attempts since it was last up, or since the foot of the ladder, could not be cured.
+    /// How many attempts were incurable since it was last up, or since the ladder was reset.
     incurable: u32,
     reason: Option<Reason>,
 }
 
 impl Model {
     pub(super) fn new(policy: RestartPolicy) -> Self {
-        let (place, live, reason) = (Place::Asleep, None, None);
-        Model { policy, place, live, last: 0, rung: 0, attempts: 0, incurable: 0, reason }
+        let (phase, live, reason) = (ModelPhase::Asleep, None, None);
+        Model { policy, phase, live, last: 0, rung: 0, attempts: 0, incurable: 0, reason }
     }
 
     pub(super) fn last(&self) -> u64 {
         self.last
     }
 
-    /// Takes the same event; gives the effects that have to follow.
-    pub(super) fn on(&mut self, event: Event) -> Vec<Effect> {
-        if self.place == Place::Closed || self.is_late(event) {
+    /// Applies the same event; returns the expected effects.
+    pub(super) fn on(&mut self, event: PhaseEvent) -> Vec<PhaseEffect> {
+        if self.phase == ModelPhase::Closed || self.is_late(event) {
             return vec![];
         }
-        match (event, self.place) {
-            (Event::Close, _) => self.leave(Place::Closed),
-            (Event::Stop, _) => self.leave(Place::Stopped),
-            (Event::Start | Event::Wake, Place::Asleep) => self.dial_afresh(Reason::Startup),
-            (Event::Start, Place::Stopped | Place::Down(_)) => self.dial_afresh(Reason::Manual),
-            (Event::Start, Place::Waiting(_)) => self.dial(Reason::Manual),
-            (Event::RetryDue, Place::Waiting(_)) => {
+        match (event, self.phase) {
+            (PhaseEvent::Close, _) => self.leave(ModelPhase::Closed),
+            (PhaseEvent::Stop, _) => self.leave(ModelPhase::Stopped),
+            (PhaseEvent::Start | PhaseEvent::Wake, ModelPhase::Asleep) => {
+                self.dial_afresh(Reason::Startup)
+            }
+            (PhaseEvent::Start, ModelPhase::Stopped | ModelPhase::Down(_)) => {
+                self.dial_afresh(Reason::Manual)
+            }
+            (PhaseEvent::Start, ModelPhase::Waiting(_)) => self.dial(Reason::Manual),
+            (PhaseEvent::RetryDue, ModelPhase::Waiting(_)) => {
                 self.dial(self.reason.expect("a wait has a reason"))
             }
-            (Event::Dialed { outcome, .. }, Place::Dialing) => match outcome {
+            (PhaseEvent::Dialed { outcome, .. }, ModelPhase::Dialing) => match outcome {
                 Dialed::Up => {
                     (self.reason, self.incurable) = (None, 0);
-                    self.place = Place::Up { doubtful: false, time: Time::Young };
+                    self.phase = ModelPhase::Up { doubtful: false, time: Time::Young };
                     vec![]
                 }
                 Dialed::Failed => self.fall(self.reason.expect("an attempt has a reason")),
@@ -70,7 +74,7 @@ impl Model {
                     let longest = self.policy.delays.iter().max().copied().unwrap_or_default();
                     let wait = wait.min(longest.max(Duration::from_secs(60)));
                     let effects = self.fall(self.reason.expect("an attempt has a reason"));
-                    if let Place::Waiting(delay) = &mut self.place {
+                    if let ModelPhase::Waiting(delay) = &mut self.phase {
                         *delay = wait.max(*delay);
                     }
                     effects
@@ -78,7 +82,7 @@ impl Model {
                 Dialed::Refused => {
                     let soonest = Duration::from_secs(if self.rung == 0 { 30 } else { 60 });
                     let effects = self.fall(self.reason.expect("an attempt has a reason"));
-                    if let Place::Waiting(delay) = &mut self.place {
+                    if let ModelPhase::Waiting(delay) = &mut self.phase {
                         *delay = soonest.max(*delay);
                     }
                     effects
@@ -87,52 +91,54 @@ impl Model {
                     self.incurable += 1;
                     match self.incurable {
                         1 | 2 => self.fall(self.reason.expect("an attempt has a reason")),
-                        _ => self.let_go(Place::Down(DownCause::Failed)),
+                        _ => self.let_go(ModelPhase::Down(DownCause::Failed)),
                     }
                 }
-                Dialed::Hopeless { cause } => self.let_go(Place::Down(cause)),
+                Dialed::Hopeless { cause } => self.let_go(ModelPhase::Down(cause)),
             },
-            (Event::Lost { reason, cause, .. }, Place::Up { .. }) => {
+            (PhaseEvent::Lost { reason, cause, .. }, ModelPhase::Up { .. }) => {
                 let effects = self.fall(reason);
-                if let Place::Down(down) = &mut self.place {
+                if let ModelPhase::Down(down) = &mut self.phase {
                     *down = cause;
                 }
                 effects
             }
-            (Event::Expired { served, .. }, Place::Up { .. }) => {
+            (PhaseEvent::Expired { served, .. }, ModelPhase::Up { .. }) => {
                 if !served && self.rung > 0 {
                     return self.fall(Reason::SessionExpired);
                 }
                 self.reason = Some(Reason::SessionExpired);
                 self.rung = self.rung.max(1);
-                self.let_go(Place::Waiting(Duration::ZERO))
+                self.let_go(ModelPhase::Waiting(Duration::ZERO))
             }
-            (Event::Held { .. }, Place::Up { doubtful, time: Time::Young }) => {
-                self.place = Place::Up { doubtful, time: Time::Held };
+            (PhaseEvent::Held { .. }, ModelPhase::Up { doubtful, time: Time::Young }) => {
+                self.phase = ModelPhase::Up { doubtful, time: Time::Held };
                 vec![]
             }
-            (Event::Stable { .. }, Place::Up { doubtful, .. }) => {
+            (PhaseEvent::Stable { .. }, ModelPhase::Up { doubtful, .. }) => {
                 (self.rung, self.attempts) = (0, 0);
-                self.place = Place::Up { doubtful, time: Time::Stable };
+                self.phase = ModelPhase::Up { doubtful, time: Time::Stable };
                 vec![]
             }
-            (Event::Suspect { generation }, Place::Up { doubtful: false, time }) => {
-                self.place = Place::Up { doubtful: true, time };
-                vec![Effect::Probe { generation }]
+            (PhaseEvent::Suspect { generation }, ModelPhase::Up { doubtful: false, time }) => {
+                self.phase = ModelPhase::Up { doubtful: true, time };
+                vec![PhaseEffect::Probe { generation }]
             }
-            (Event::Probed { alive, .. }, Place::Up { doubtful: true, time }) => {
+            (PhaseEvent::Probed { alive, .. }, ModelPhase::Up { doubtful: true, time }) => {
                 if !alive {
                     return self.fall(Reason::ProbeFailure);
                 }
-                self.place = Place::Up { doubtful: false, time };
+                self.phase = ModelPhase::Up { doubtful: false, time };
                 vec![]
             }
-            (Event::Idled { .. }, Place::Up { .. }) => {
+            (PhaseEvent::Idled { .. }, ModelPhase::Up { .. }) => {
                 self.reason = None;
-                self.let_go(Place::Asleep)
+                self.let_go(ModelPhase::Asleep)
             }
-            (Event::Replaced, place) if !matches!(place, Place::Asleep | Place::Stopped) => {
-                let mut effects = self.leave(Place::Stopped);
+            (PhaseEvent::Replaced, phase)
+                if !matches!(phase, ModelPhase::Asleep | ModelPhase::Stopped) =>
+            {
+                let mut effects = self.leave(ModelPhase::Stopped);
                 effects.extend(self.dial_afresh(Reason::Manual));
                 effects
             }
@@ -140,34 +146,34 @@ impl Model {
         }
     }
 
-    /// News of an attempt that is not the one at hand.
-    fn is_late(&self, event: Event) -> bool {
+    /// Whether the event is of another attempt than the current one.
+    fn is_late(&self, event: PhaseEvent) -> bool {
         match event {
-            Event::Dialed { generation, .. }
-            | Event::Lost { generation, .. }
-            | Event::Expired { generation, .. }
-            | Event::Held { generation }
-            | Event::Stable { generation }
-            | Event::Suspect { generation }
-            | Event::Probed { generation, .. }
-            | Event::Idled { generation } => self.live != Some(generation),
+            PhaseEvent::Dialed { generation, .. }
+            | PhaseEvent::Lost { generation, .. }
+            | PhaseEvent::Expired { generation, .. }
+            | PhaseEvent::Held { generation }
+            | PhaseEvent::Stable { generation }
+            | PhaseEvent::Suspect { generation }
+            | PhaseEvent::Probed { generation, .. }
+            | PhaseEvent::Idled { generation } => self.live != Some(generation),
             _ => false,
         }
     }
 
-    fn dial_afresh(&mut self, reason: Reason) -> Vec<Effect> {
+    fn dial_afresh(&mut self, reason: Reason) -> Vec<PhaseEffect> {
         (self.rung, self.attempts, self.incurable) = (0, 0, 0);
         self.dial(reason)
     }
 
-    fn dial(&mut self, reason: Reason) -> Vec<Effect> {
+    fn dial(&mut self, reason: Reason) -> Vec<PhaseEffect> {
         self.attempts += 1;
         self.reason = Some(reason);
-        self.place = Place::Dialing;
-        vec![Effect::Dial { generation: self.last + 1 }]
+        self.phase = ModelPhase::Dialing;
+        vec![PhaseEffect::Dial { generation: self.last + 1 }]
     }
 
-    fn fall(&mut self, reason: Reason) -> Vec<Effect> {
+    fn fall(&mut self, reason: Reason) -> Vec<PhaseEffect> {
         self.reason = Some(reason);
         let delays = &self.policy.delays;
         let repeated = delays.last().filter(|_| self.policy.forever);
@@ -175,82 +181,83 @@ impl Model {
         match delays.get(self.rung).copied().or(repeated) {
             Some(delay) => {
                 self.rung += 1;
-                self.let_go(Place::Waiting(delay))
+                self.let_go(ModelPhase::Waiting(delay))
             }
-            None => self.let_go(Place::Down(DownCause::Failed)),
+            None => self.let_go(ModelPhase::Down(DownCause::Failed)),
         }
     }
 
-    fn let_go(&mut self, place: Place) -> Vec<Effect> {
-        self.place = place;
-        vec![Effect::LetGo]
+    fn let_go(&mut self, phase: ModelPhase) -> Vec<PhaseEffect> {
+        self.phase = phase;
+        vec![PhaseEffect::LetGo]
     }
 
-    fn leave(&mut self, place: Place) -> Vec<Effect> {
+    fn leave(&mut self, phase: ModelPhase) -> Vec<PhaseEffect> {
         self.reason = None;
-        self.place = place;
-        if self.live.is_some() { vec![Effect::HangUp] } else { vec![] }
+        self.phase = phase;
+        if self.live.is_some() { vec![PhaseEffect::HangUp] } else { vec![] }
     }
 
-    /// Carries the machine's effects out: at most one attempt or link is ever held.
-    pub(super) fn carry_out(&mut self, effects: &[Effect]) {
+    /// Carries out the machine's effects: at most one attempt or link is held.
+    pub(super) fn carry_out(&mut self, effects: &[PhaseEffect]) {
         for effect in effects {
             match *effect {
-                Effect::Dial { generation } => {
+                PhaseEffect::Dial { generation } => {
                     assert_eq!(self.live, None, "dialled while another one is held");
                     assert!(generation > self.last, "a generation was used twice");
                     (self.live, self.last) = (Some(generation), generation);
                 }
-                Effect::Probe { generation } => {
+                PhaseEffect::Probe { generation } => {
                     assert_eq!(self.live, Some(generation), "probed what is not held");
                 }
-                Effect::LetGo | Effect::HangUp => {
+                PhaseEffect::LetGo | PhaseEffect::HangUp => {
                     assert!(self.live.take().is_some(), "{effect:?} of nothing");
                 }
             }
         }
     }
 
-    /// Whether the machine stands where it has to.
+    /// Whether the machine is in the expected phase.
     pub(super) fn check(&self, phase: Phase) {
         let held = match phase {
             Phase::Dialing { generation, .. } | Phase::Ready { generation, .. } => Some(generation),
             _ => None,
         };
         assert_eq!(held, self.live, "the link that is held");
-        let due = match self.place {
-            Place::Waiting(delay) => Some((delay, Event::RetryDue)),
-            Place::Up { time: Time::Young, .. } => {
-                Some((Duration::from_secs(10), Event::Held { generation: self.last }))
+        let due = match self.phase {
+            ModelPhase::Waiting(delay) => Some((delay, PhaseEvent::RetryDue)),
+            ModelPhase::Up { time: Time::Young, .. } => {
+                Some((Duration::from_secs(10), PhaseEvent::Held { generation: self.last }))
             }
-            Place::Up { time: Time::Held, .. } => {
-                Some((Duration::from_secs(30), Event::Stable { generation: self.last }))
+            ModelPhase::Up { time: Time::Held, .. } => {
+                Some((Duration::from_secs(30), PhaseEvent::Stable { generation: self.last }))
             }
             _ => None,
         };
         assert_eq!(phase.timer(), due, "the timer");
         assert_eq!(phase.state(), self.state(), "the state");
         assert_eq!(phase.reason(), self.reason, "the reason");
-        let is_under_way = matches!(self.place, Place::Dialing | Place::Waiting(_));
-        let is_down = matches!(self.place, Place::Down(_));
+        let is_under_way = matches!(self.phase, ModelPhase::Dialing | ModelPhase::Waiting(_));
+        let is_down = matches!(self.phase, ModelPhase::Down(_));
         assert_eq!(phase.has_error(), is_under_way || is_down, "the error");
-        let is_ended = is_down || matches!(self.place, Place::Stopped | Place::Closed);
+        let is_ended = is_down || matches!(self.phase, ModelPhase::Stopped | ModelPhase::Closed);
         assert_eq!(phase.keeps_tools(), !is_ended, "the tools");
-        let is_counting = !matches!(self.place, Place::Asleep | Place::Stopped | Place::Closed);
+        let is_counting =
+            !matches!(self.phase, ModelPhase::Asleep | ModelPhase::Stopped | ModelPhase::Closed);
         assert_eq!(phase.attempts(), if is_counting { self.attempts } else { 0 }, "the attempts");
     }
 
     fn state(&self) -> State {
-        match self.place {
-            Place::Asleep => State::Idle,
-            Place::Dialing if self.rung == 0 => State::Connecting,
-            Place::Dialing | Place::Waiting(_) => State::Reconnecting,
-            Place::Up { doubtful: false, .. } => State::Connected,
-            Place::Up { doubtful: true, .. } => State::Degraded,
-            Place::Down(DownCause::Failed) => State::Failed,
-            Place::Down(DownCause::NeedsAuth) => State::NeedsAuth,
-            Place::Down(DownCause::Untrusted) => State::Blocked,
-            Place::Stopped | Place::Closed => State::Disconnected,
+        match self.phase {
+            ModelPhase::Asleep => State::Idle,
+            ModelPhase::Dialing if self.rung == 0 => State::Connecting,
+            ModelPhase::Dialing | ModelPhase::Waiting(_) => State::Reconnecting,
+            ModelPhase::Up { doubtful: false, .. } => State::Connected,
+            ModelPhase::Up { doubtful: true, .. } => State::Degraded,
+            ModelPhase::Down(DownCause::Failed) => State::Failed,
+            ModelPhase::Down(DownCause::NeedsAuth) => State::NeedsAuth,
+            ModelPhase::Down(DownCause::Untrusted) => State::Blocked,
+            ModelPhase::Stopped | ModelPhase::Closed => State::Disconnected,
         }
     }
 }

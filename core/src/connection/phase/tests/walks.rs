@@ -1,5 +1,5 @@
-//! Random walks: any order of events, with news of old, present and future attempts, beside the model. A walk that goes
-//! wrong is cut down to the steps that it takes, and shown with the seed that leads to it again.
+//! Random walks: events in any order, of old, current and future attempts, compared with the model. A failing walk is
+//! reduced to the steps that it needs, and shown with its seed.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,13 +12,13 @@ use super::model::Model;
 const WALKS: u64 = 100_000;
 const LONGEST: usize = 40;
 
-/// One step of a walk; which event it is depends on how far the walk has come.
+/// One step of a walk; its event depends on the generation reached so far.
 #[derive(Clone, Copy, Debug)]
-enum Step {
-    Plain(Event),
-    /// News of the attempt this far from the newest.
-    SessionEvent(fn(u64) -> Event, i64),
-    /// Whatever the timer brings.
+enum WalkStep {
+    Plain(PhaseEvent),
+    /// An event of the attempt with this distance from the newest.
+    SessionEvent(fn(u64) -> PhaseEvent, i64),
+    /// The event of the timer.
     Timer,
 }
 
@@ -30,53 +30,53 @@ fn hopeless(cause: DownCause) -> Dialed {
     Dialed::Hopeless { cause }
 }
 
-fn lost(generation: u64, cause: DownCause) -> Event {
-    Event::Lost { generation, reason: Reason::TransportExit, cause }
+fn lost(generation: u64, cause: DownCause) -> PhaseEvent {
+    PhaseEvent::Lost { generation, reason: Reason::TransportExit, cause }
 }
 
-impl Step {
-    fn random(rng: &mut Rng) -> Step {
-        use Event::{Close, Replaced, RetryDue, Start, Stop, Wake};
-        const PLAIN: [Event; 9] =
+impl WalkStep {
+    fn random(rng: &mut Rng) -> WalkStep {
+        use PhaseEvent::{Close, Replaced, RetryDue, Start, Stop, Wake};
+        const PLAIN: [PhaseEvent; 9] =
             [Start, Start, Start, Wake, RetryDue, RetryDue, Replaced, Stop, Close];
-        const NEWS: [fn(u64) -> Event; 21] = [
-            |generation| Event::Dialed { generation, outcome: Dialed::Up },
-            |generation| Event::Dialed { generation, outcome: Dialed::Up },
-            |generation| Event::Dialed { generation, outcome: Dialed::Failed },
-            |generation| Event::Dialed { generation, outcome: busy(9) },
-            |generation| Event::Dialed { generation, outcome: busy(100) },
-            |generation| Event::Dialed { generation, outcome: Dialed::Refused },
-            |generation| Event::Dialed { generation, outcome: Dialed::Incurable },
-            |generation| Event::Dialed { generation, outcome: hopeless(DownCause::Failed) },
-            |generation| Event::Dialed { generation, outcome: hopeless(DownCause::NeedsAuth) },
-            |generation| Event::Dialed { generation, outcome: hopeless(DownCause::Untrusted) },
+        const NEWS: [fn(u64) -> PhaseEvent; 21] = [
+            |generation| PhaseEvent::Dialed { generation, outcome: Dialed::Up },
+            |generation| PhaseEvent::Dialed { generation, outcome: Dialed::Up },
+            |generation| PhaseEvent::Dialed { generation, outcome: Dialed::Failed },
+            |generation| PhaseEvent::Dialed { generation, outcome: busy(9) },
+            |generation| PhaseEvent::Dialed { generation, outcome: busy(100) },
+            |generation| PhaseEvent::Dialed { generation, outcome: Dialed::Refused },
+            |generation| PhaseEvent::Dialed { generation, outcome: Dialed::Incurable },
+            |generation| PhaseEvent::Dialed { generation, outcome: hopeless(DownCause::Failed) },
+            |generation| PhaseEvent::Dialed { generation, outcome: hopeless(DownCause::NeedsAuth) },
+            |generation| PhaseEvent::Dialed { generation, outcome: hopeless(DownCause::Untrusted) },
             |generation| lost(generation, DownCause::Failed),
             |generation| lost(generation, DownCause::Untrusted),
-            |generation| Event::Expired { generation, served: true },
-            |generation| Event::Expired { generation, served: false },
-            |generation| Event::Held { generation },
-            |generation| Event::Stable { generation },
-            |generation| Event::Suspect { generation },
-            |generation| Event::Suspect { generation },
-            |generation| Event::Probed { generation, alive: true },
-            |generation| Event::Probed { generation, alive: false },
-            |generation| Event::Idled { generation },
+            |generation| PhaseEvent::Expired { generation, served: true },
+            |generation| PhaseEvent::Expired { generation, served: false },
+            |generation| PhaseEvent::Held { generation },
+            |generation| PhaseEvent::Stable { generation },
+            |generation| PhaseEvent::Suspect { generation },
+            |generation| PhaseEvent::Suspect { generation },
+            |generation| PhaseEvent::Probed { generation, alive: true },
+            |generation| PhaseEvent::Probed { generation, alive: false },
+            |generation| PhaseEvent::Idled { generation },
         ];
         match rng.u8(..10) {
-            0..3 => Step::Plain(*rng.choice(&PLAIN).expect("some")),
-            3 => Step::Timer,
+            0..3 => WalkStep::Plain(*rng.choice(&PLAIN).expect("some")),
+            3 => WalkStep::Timer,
             _ => {
                 let away = *rng.choice(&[0, 0, 0, 0, 0, 0, -1, -2, 1]).expect("some");
-                Step::SessionEvent(*rng.choice(&NEWS).expect("some"), away)
+                WalkStep::SessionEvent(*rng.choice(&NEWS).expect("some"), away)
             }
         }
     }
 
-    fn event(self, phase: Phase, last: u64) -> Event {
+    fn event(self, phase: Phase, last: u64) -> PhaseEvent {
         match self {
-            Step::Plain(event) => event,
-            Step::SessionEvent(news, away) => news(last.saturating_add_signed(away)),
-            Step::Timer => phase.timer().map_or(Event::RetryDue, |(_, event)| event),
+            WalkStep::Plain(event) => event,
+            WalkStep::SessionEvent(news, away) => news(last.saturating_add_signed(away)),
+            WalkStep::Timer => phase.timer().map_or(PhaseEvent::RetryDue, |(_, event)| event),
         }
     }
 }
@@ -94,13 +94,13 @@ fn random_policy(rng: &mut Rng) -> RestartPolicy {
     }
 }
 
-/// What was reached, by name.
+/// What the walks have covered, by name.
 #[derive(Default)]
 struct Reached {
     phases: BTreeSet<&'static str>,
     states: Vec<State>,
     effects: BTreeSet<&'static str>,
-    /// Which event came in which phase.
+    /// The events in each phase.
     rows: BTreeSet<(&'static str, &'static str)>,
 }
 
@@ -122,36 +122,41 @@ fn phase_name(phase: Phase) -> &'static str {
     }
 }
 
-fn effect_name(effect: Effect) -> &'static str {
+fn effect_name(effect: PhaseEffect) -> &'static str {
     match effect {
-        Effect::Dial { .. } => "dial",
-        Effect::Probe { .. } => "probe",
-        Effect::LetGo => "let go",
-        Effect::HangUp => "hang up",
+        PhaseEffect::Dial { .. } => "dial",
+        PhaseEffect::Probe { .. } => "probe",
+        PhaseEffect::LetGo => "let go",
+        PhaseEffect::HangUp => "hang up",
     }
 }
 
-fn event_name(event: Event) -> &'static str {
+fn event_name(event: PhaseEvent) -> &'static str {
     match event {
-        Event::Start => "start",
-        Event::Wake => "wake",
-        Event::Dialed { .. } => "dialed",
-        Event::Lost { .. } => "lost",
-        Event::RetryDue => "retry due",
-        Event::Held { .. } => "held",
-        Event::Stable { .. } => "stable",
-        Event::Suspect { .. } => "suspect",
-        Event::Probed { .. } => "probed",
-        Event::Idled { .. } => "idled",
-        Event::Replaced => "replaced",
-        Event::Stop => "stop",
-        Event::Expired { .. } => "expired",
-        Event::Close => "close",
+        PhaseEvent::Start => "start",
+        PhaseEvent::Wake => "wake",
+        PhaseEvent::Dialed { .. } => "dialed",
+        PhaseEvent::Lost { .. } => "lost",
+        PhaseEvent::RetryDue => "retry due",
+        PhaseEvent::Held { .. } => "held",
+        PhaseEvent::Stable { .. } => "stable",
+        PhaseEvent::Suspect { .. } => "suspect",
+        PhaseEvent::Probed { .. } => "probed",
+        PhaseEvent::Idled { .. } => "idled",
+        PhaseEvent::Replaced => "replaced",
+        PhaseEvent::Stop => "stop",
+        PhaseEvent::Expired { .. } => "expired",
+        PhaseEvent::Close => "close",
     }
 }
 
-/// Walks and checks every step; gives the events that came.
-fn walk(policy: &RestartPolicy, steps: &[Step], reached: &mut Reached, events: &mut Vec<Event>) {
+/// Walks and checks every step; returns the events.
+fn walk(
+    policy: &RestartPolicy,
+    steps: &[WalkStep],
+    reached: &mut Reached,
+    events: &mut Vec<PhaseEvent>,
+) {
     events.clear();
     let (mut phase, mut model) = (Phase::Idle, Model::new(policy.clone()));
     for step in steps {
@@ -173,17 +178,17 @@ fn walk(policy: &RestartPolicy, steps: &[Step], reached: &mut Reached, events: &
 
 fn complaint(
     policy: &RestartPolicy,
-    steps: &[Step],
+    steps: &[WalkStep],
     reached: &mut Reached,
-    events: &mut Vec<Event>,
+    events: &mut Vec<PhaseEvent>,
 ) -> Option<String> {
     let walked = catch_unwind(AssertUnwindSafe(|| walk(policy, steps, reached, events)));
     let panic = walked.err()?;
     Some(panic.downcast::<String>().map_or_else(|_| "a panic".to_owned(), |words| *words))
 }
 
-/// Leaves out every step that the failure does not need.
-fn shrink(policy: &RestartPolicy, mut steps: Vec<Step>) -> (String, Vec<Event>) {
+/// Removes every step that the failure does not need.
+fn shrink(policy: &RestartPolicy, mut steps: Vec<WalkStep>) -> (String, Vec<PhaseEvent>) {
     let (mut reached, mut events) = (Reached::default(), Vec::new());
     let mut at = 0;
     while at < steps.len() {
@@ -204,8 +209,8 @@ fn every_order_of_events_keeps_the_promises() {
     for seed in 0..WALKS {
         let mut rng = Rng::with_seed(seed);
         let policy = random_policy(&mut rng);
-        let steps: Vec<Step> =
-            (0..rng.usize(1..=LONGEST)).map(|_| Step::random(&mut rng)).collect();
+        let steps: Vec<WalkStep> =
+            (0..rng.usize(1..=LONGEST)).map(|_| WalkStep::random(&mut rng)).collect();
         if complaint(&policy, &steps, &mut reached, &mut events).is_some() {
             let (words, events) = shrink(&policy, steps);
             panic!("seed {seed}, {policy:?}: {words}\nafter {events:#?}");
@@ -217,9 +222,9 @@ fn every_order_of_events_keeps_the_promises() {
     assert_eq!(reached.rows.len(), PHASES.len() * EVENTS, "every event came in every phase");
 }
 
-/// However it fails, a server that is tried for ever is tried ever more seldom, or at least 100 ms apart.
+/// A server that is retried forever is retried at growing intervals, or at least 100 ms apart.
 #[test]
-fn a_dead_server_never_makes_it_spin() {
+fn a_dead_server_is_never_retried_in_a_busy_loop() {
     for seed in 0..2_000 {
         let mut rng = Rng::with_seed(seed);
         let policy = random_policy(&mut rng);
@@ -227,19 +232,19 @@ fn a_dead_server_never_makes_it_spin() {
             continue;
         }
         let (mut phase, mut generation, mut waited) = (Phase::Idle, 0, Duration::ZERO);
-        phase = phase.on(Event::Start, &policy, generation).0;
+        phase = phase.on(PhaseEvent::Start, &policy, generation).0;
         for restart in 0..200_u32 {
             generation += 1;
             let failure = match rng.u8(..3) {
-                0 => vec![Event::Dialed { generation, outcome: Dialed::Failed }],
+                0 => vec![PhaseEvent::Dialed { generation, outcome: Dialed::Failed }],
                 1 => vec![
-                    Event::Dialed { generation, outcome: Dialed::Up },
+                    PhaseEvent::Dialed { generation, outcome: Dialed::Up },
                     lost(generation, DownCause::Failed),
                 ],
                 _ => vec![
-                    Event::Dialed { generation, outcome: Dialed::Up },
-                    Event::Suspect { generation },
-                    Event::Probed { generation, alive: false },
+                    PhaseEvent::Dialed { generation, outcome: Dialed::Up },
+                    PhaseEvent::Suspect { generation },
+                    PhaseEvent::Probed { generation, alive: false },
                 ],
             };
             for event in failure {

@@ -123,6 +123,17 @@ impl PendingCall {
         Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server())
     }
 
+    /// Why a call whose turn did not come was not sent.
+    pub(super) fn no_turn_in_time(&self) -> Error {
+        let (server, others) = (self.server(), self.connection.call_queue().len());
+        let text = format!(
+            "The call's turn at server \"{server}\" did not come in time: {others} other calls wait there"
+        );
+        Error::new(ErrorKind::ToolTimeout, text)
+            .with_server(&server)
+            .with_hint("raise the server's \"maxConcurrency\" or the call's timeout")
+    }
+
     fn server(&self) -> Arc<str> {
         self.connection.server().clone()
     }

@@ -1,5 +1,5 @@
-//! Owns the Python file: a `TypedDict` for each group, which type checkers read, and functions with the same keywords, which
-//! `help()` and `inspect.signature` read.
+//! Owns the Python file: a `TypedDict` for each group, which type checkers read, and tables of the same keywords, which
+//! `help()` and `inspect.signature` show.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::{Group, seconds};
 use crate::generated_file::wrap;
 use crate::options::{Language, OptionInfo, OptionKind};
 
-const HEAD: &str = r#""""The options of managers and of discovery. Generated from the tables in `core`; not to be edited."""
+const HEAD: &str = r#""""Options of managers, discovery, pools, calls and edits. Generated from `core`; not to be edited."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import Any, Literal, TypedDict
 
+    from ._calls import OnProgress
     from ._host_env import HostEnv
     from ._native import Pool
     from ._questions import OnApproval
@@ -24,52 +25,98 @@ if TYPE_CHECKING:
     from ._trust import Trust
 "#;
 
+const TABLES: &str = r#"
+
+# The keywords of functions with `**options`, each with its type and its default, and what they do.
+"#;
+
 const WIDTH: usize = 108;
 
-pub(super) fn file(groups: &[Group]) -> String {
-    let [manager, files, discover, _pool] = groups else { panic!("four groups") };
-    // The project's directory is a positional argument.
-    let keywords = |group: &Group| -> Vec<OptionInfo> {
-        group.options.iter().filter(|option| option.name != "cwd").copied().collect()
-    };
-    let manager_too = |option: &OptionInfo| manager.options.iter().any(|it| it.name == option.name);
-    let mut only_discover = keywords(discover);
-    only_discover.retain(|option| !manager_too(option));
-
-    let mut text = HEAD.to_owned();
-    for (group, options) in
-        [(manager, keywords(manager)), (files, keywords(files)), (discover, keywords(discover))]
-    {
-        text += &class(group.name, group.extends, group.about, &options);
-    }
-    text += &class(
-        "DiscoverManagerOptions",
-        Some("FileOptions"),
-        "Options of a manager that is made by discovery.",
-        &only_discover,
-    );
-    text += "\n\nif not TYPE_CHECKING:\n    # Never called: `show_keywords` shows their signatures in place of `**options`.\n";
-    let (of_file, of_discover) = (keywords(files), keywords(discover));
-    let all = |lists: [&[OptionInfo]; 3]| lists.concat();
-    let own = keywords(manager);
-    text += &function("manager", &["self", "config: Mapping[str, Any] | str"], &own, &own);
-    text += &function(
-        "manager_from_file",
-        &["cls", "path: str | PathLike[str]"],
-        &all([&of_file, &own, &[]]),
-        &[],
-    );
-    let cwd = "cwd: str | PathLike[str] | None = None";
-    let with_discover = all([&only_discover, &of_file, &own]);
-    text += &function("discover_manager", &["cls", cwd], &with_discover, &[]);
-    text + &function("discover", &[cwd], &of_discover, &of_discover)
+/// What the functions of one kind take.
+struct Keywords {
+    /// The name of the `TypedDict`.
+    class: &'static str,
+    about: &'static str,
+    /// The name of the table.
+    table: &'static str,
+    /// The others whose keywords it has too: the `TypedDict` that it extends, and the tables before and after its own.
+    extends: Option<&'static str>,
+    before: Option<&'static str>,
+    after: Option<&'static str>,
+    /// What the `TypedDict` adds.
+    added: Vec<OptionInfo>,
+    /// What the table adds; those of two tables are in one of them.
+    listed: Vec<OptionInfo>,
 }
 
-fn class(name: &str, extends: Option<&str>, about: &str, options: &[OptionInfo]) -> String {
+pub(super) fn file(groups: &[Group]) -> String {
+    let [manager, files, discover, pool, call, edit] = groups else { panic!("six groups") };
+    let all = |group: &Group, class, table| Keywords {
+        class,
+        about: group.about,
+        table,
+        extends: None,
+        before: None,
+        after: None,
+        added: group.options.clone(),
+        listed: group.options.clone(),
+    };
+    let only = |group: &Group, is_in: &dyn Fn(&OptionInfo) -> bool| -> Vec<OptionInfo> {
+        group.options.iter().filter(|option| is_in(option)).copied().collect()
+    };
+    // The project's directory is a positional argument of discovery.
+    let of_discovery = only(discover, &|option| option.name != "cwd");
+    let of_manager_too = |name| manager.options.iter().any(|option| option.name == name);
+    let is_function = |option: &OptionInfo| (option.kind)().takes_function();
+    let [data, functions] =
+        [false, true].map(|wanted| only(call, &|option| is_function(option) == wanted));
+    let kinds = [
+        all(manager, "ManagerOptions", "MANAGER"),
+        Keywords {
+            extends: Some("ManagerOptions"),
+            after: Some("MANAGER"),
+            ..all(files, "FileOptions", "FILE")
+        },
+        Keywords {
+            added: of_discovery.clone(),
+            listed: of_discovery.clone(),
+            ..all(discover, "DiscoverOptions", "DISCOVER")
+        },
+        Keywords {
+            about: "Options of a manager that is made by discovery.",
+            extends: Some("FileOptions"),
+            before: Some("DISCOVER"),
+            after: Some("FILE"),
+            added: only(discover, &|option| option.name != "cwd" && !of_manager_too(option.name)),
+            listed: Vec::new(),
+            ..all(discover, "DiscoverManagerOptions", "DISCOVER_MANAGER")
+        },
+        all(pool, "PoolOptions", "POOL"),
+        Keywords {
+            about: "Options of one call that blocks.",
+            added: data.clone(),
+            listed: data,
+            ..all(call, "BlockingCallOptions", "BLOCKING_CALL")
+        },
+        Keywords {
+            extends: Some("BlockingCallOptions"),
+            before: Some("BLOCKING_CALL"),
+            added: functions.clone(),
+            listed: functions,
+            ..all(call, "CallOptions", "CALL")
+        },
+        all(edit, "EditOptions", "EDIT"),
+    ];
+    let classes: String = kinds.iter().map(class).collect();
+    let tables: Vec<String> = kinds.iter().map(table).collect();
+    [HEAD, &classes, TABLES, &tables.join("\n")].concat()
+}
+
+fn class(Keywords { class, about, extends, added, .. }: &Keywords) -> String {
     let base = extends.unwrap_or("TypedDict");
     let mut text =
-        format!("\n    class {name}({base}, total=False):\n        \"\"\"{about}\"\"\"\n\n");
-    for option in options {
+        format!("\n    class {class}({base}, total=False):\n        \"\"\"{about}\"\"\"\n\n");
+    for option in added {
         text += &format!("        {}: {} | None\n", option.name, type_of(option));
         let default = match (option.default)() {
             Value::Null => String::new(),
@@ -82,27 +129,36 @@ fn class(name: &str, extends: Option<&str>, about: &str, options: &[OptionInfo])
     text
 }
 
-fn function(
-    name: &str,
-    positional: &[&str],
-    options: &[OptionInfo],
-    described: &[OptionInfo],
-) -> String {
-    let mut text = format!("\n    def {name}(\n");
-    text.extend(positional.iter().map(|parameter| format!("        {parameter},\n")));
-    text += "        *,\n";
-    text.extend(options.iter().map(|option| {
-        format!("        {}: {} | None = {},\n", option.name, type_of(option), default_of(option))
-    }));
-    if described.is_empty() {
-        return text + "    ): ...\n";
+fn table(Keywords { table, before, after, listed, .. }: &Keywords) -> String {
+    let others =
+        |name: Option<&str>| name.map(|name| format!("    **{name},\n")).unwrap_or_default();
+    let rows: String = listed.iter().map(row).collect();
+    let rows = [others(*before), rows, others(*after)].concat();
+    let text = format!("{table}: dict[str, tuple[str, object]] = {{\n{rows}}}\n");
+    // Those of a class are described there.
+    if after.is_some() {
+        return text;
     }
-    text += "    ):\n        \"\"\"Options; all times are seconds.\n\n";
-    for option in described {
-        let lines = wrap(&format!("`{}`: {}", option.name, option.about), WIDTH - 8);
-        text += &format!("        {}\n", lines.join("\n        "));
+    let described: String = listed.iter().map(described).collect();
+    let described = format!("\"\"\"\\\n{described}\"\"\"");
+    match before {
+        None => text + &format!("{table}_DOC = {described}\n"),
+        Some(before) => {
+            text + &format!("{table}_DOC = (\n    {before}_DOC\n    + {described}\n)\n")
+        }
     }
-    text + "        \"\"\"\n"
+}
+
+fn row(option: &OptionInfo) -> String {
+    let kind = format!("{} | None", type_of(option));
+    let quote = if kind.contains('"') { '\'' } else { '"' };
+    format!("    \"{}\": ({quote}{kind}{quote}, {}),\n", option.name, default_of(option))
+}
+
+fn described(option: &OptionInfo) -> String {
+    let unit = if (option.kind)().is_time() { " In seconds." } else { "" };
+    let lines = wrap(&format!("`{}`: {}{unit}", option.name, option.about), WIDTH - 8);
+    lines.join("\n") + "\n"
 }
 
 fn type_of(option: &OptionInfo) -> String {
@@ -116,11 +172,15 @@ fn type_of(option: &OptionInfo) -> String {
         OptionKind::Time => "float".to_owned(),
         OptionKind::TimeOrWords(words) => format!("float | {}", literal(words)),
         OptionKind::Texts => "Sequence[str]".to_owned(),
+        OptionKind::Object => "Mapping[str, Any]".to_owned(),
         OptionKind::Words(words) => literal(words),
         OptionKind::FlagOrWords(words) => format!("bool | {}", literal(words)),
         OptionKind::Path => "str | PathLike[str]".to_owned(),
         OptionKind::PathOrFalse => "str | PathLike[str] | Literal[False]".to_owned(),
-        OptionKind::Declared(name, _) => name.to_owned(),
+        OptionKind::Pool => "Pool".to_owned(),
+        OptionKind::Function(name)
+        | OptionKind::WordsOrFunction(name, _)
+        | OptionKind::Declared(name, _) => name.to_owned(),
     }
 }
 

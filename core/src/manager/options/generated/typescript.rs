@@ -3,11 +3,14 @@
 use serde_json::Value;
 
 use super::Group;
+use crate::call::CallOptions;
+use crate::camel_case::camel_case;
 use crate::generated_file::wrap;
-use crate::options::{Language, OptionInfo, OptionKind, camel_case};
+use crate::options::{Language, OptionInfo, OptionKind};
 
 const HEAD: &str = "\
-// The options of managers, of discovery and of pools. Generated from the tables in `core`; not to be edited.
+// The options of managers, discovery, pools, calls and edits. Generated from the tables in `core`; not to be edited.
+import type { Cancellable, OnProgress } from './calls.js';
 import type { HostEnv } from './host-env.js';
 import type { Pool } from './pool.js';
 import type { OnApproval } from './questions.js';
@@ -20,14 +23,28 @@ const WIDTH: usize = 110;
 pub(super) fn file(groups: &[Group]) -> String {
     let mut text = HEAD.to_owned();
     for group in groups {
-        let extends = group.extends.map(|base| format!(" extends {base}")).unwrap_or_default();
+        let extends = match group.name {
+            "CallOptions" => " extends Cancellable".to_owned(),
+            _ => group.extends.map(|base| format!(" extends {base}")).unwrap_or_default(),
+        };
         text += &format!("\n/** {} */\nexport interface {}{extends} {{\n", group.about, group.name);
         text.extend(group.options.iter().map(field));
         text += "}\n";
     }
     let both = "DiscoverManagerOptions extends DiscoverOptions, FileOptions";
-    text + &format!(
+    text += &format!(
         "\n/** Options of a manager that is made by discovery. */\nexport interface {both} {{}}\n"
+    );
+    text + &call_option_names()
+}
+
+/// The place of a name is that of the option in the core's table, by which it is passed to the core.
+fn call_option_names() -> String {
+    let names = CallOptions::OPTIONS.iter().map(|option| option.name_in(Language::Node));
+    let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
+    format!(
+        "\n/** The options of a call, in the order of the core's table. */\nexport const CALL_OPTIONS = [{}] as const;\n",
+        names.join(", ")
     )
 }
 
@@ -53,8 +70,10 @@ fn comment(option: &OptionInfo) -> String {
 /// Names of code are between backticks.
 fn in_camel_case(about: &str) -> String {
     let parts = about.split('`').enumerate();
+    // A name of the protocol, such as `_meta`, stays as it is.
+    let is_ours = |at: usize, part: &str| at % 2 == 1 && !part.starts_with('_');
     let parts =
-        parts.map(|(at, part)| if at % 2 == 1 { camel_case(part) } else { part.to_owned() });
+        parts.map(|(at, part)| if is_ours(at, part) { camel_case(part) } else { part.to_owned() });
     parts.collect::<Vec<_>>().join("`")
 }
 
@@ -67,15 +86,20 @@ fn type_of(option: &OptionInfo) -> String {
         OptionKind::Count | OptionKind::Time => "number".to_owned(),
         OptionKind::TimeOrWords(words) => format!("number | {}", union(words)),
         OptionKind::Texts => "string[]".to_owned(),
+        OptionKind::Object => "Record<string, unknown>".to_owned(),
         OptionKind::Words(words) => union(words),
         OptionKind::FlagOrWords(words) => format!("boolean | {}", union(words)),
         OptionKind::Path => "string | URL".to_owned(),
         OptionKind::PathOrFalse => "string | URL | false".to_owned(),
-        OptionKind::Declared(name, _) => name.to_owned(),
+        OptionKind::Pool => "Pool".to_owned(),
+        OptionKind::Function(name)
+        | OptionKind::WordsOrFunction(name, _)
+        | OptionKind::Declared(name, _) => name.to_owned(),
     }
 }
 
 #[test]
 fn names_in_descriptions_are_those_of_the_language() {
     assert_eq!(in_camel_case("see `connect_all` and x_y"), "see `connectAll` and x_y");
+    assert_eq!(in_camel_case("`_meta`"), "`_meta`");
 }

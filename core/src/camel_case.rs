@@ -1,0 +1,11 @@
+//! Owns the names of JavaScript: `restart_wait` is `restartWait` there.
+
+/// `restart_wait` as `restartWait`.
+pub(crate) fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (initial, rest) = word.split_at(word.len().min(1));
+        name + &initial.to_uppercase() + rest
+    })
+}

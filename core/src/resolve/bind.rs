@@ -1,0 +1,320 @@
+//! Binds the values of a definition: references expanded, the program found, the environment, URL and headers ready to
+//! use, and all secrets in the mask.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rustix::io::Errno;
+use url::Url;
+
+use super::command::{CommandOutputs, command_of, without_escape};
+use super::environment::{find_program, inherited};
+use super::expand::{Expander, Field, LookupScope, path_beside_file, path_in, unescaped};
+use super::files::{Files, has_variables};
+use super::headers::{bind_headers, is_framing};
+use super::warnings::Warnings;
+use super::{AllowedAddresses, HttpDialect, PemFile, Target, TlsFiles, env_file, text_file};
+use crate::config::{InheritEnv, Level, Remote, Scope, TlsConfig};
+use crate::error::{Error, ErrorKind, Result, Stage};
+use crate::process::Launch;
+use crate::redact::{self, Secret};
+
+/// A stdio definition as written.
+pub(super) struct WrittenStdio<'a> {
+    pub(super) command: &'a str,
+    pub(super) args: &'a [String],
+    pub(super) env: &'a IndexMap<String, Secret>,
+    pub(super) env_file: &'a Option<String>,
+    pub(super) cwd: &'a Option<String>,
+}
+
+/// Binds the values of one definition.
+pub(super) struct Binder<'a> {
+    scope: &'a Scope,
+    expander: Expander<'a>,
+    outputs: CommandOutputs,
+}
+
+/// A stdio definition with its references expanded.
+pub(super) struct ExpandedStdio {
+    command: String,
+    args: Vec<String>,
+    cwd: Option<PathBuf>,
+    own: IndexMap<String, String>,
+    from_file: Vec<(String, String)>,
+}
+
+impl<'a> Binder<'a> {
+    pub(super) fn new(
+        scope: &'a Scope,
+        outputs: CommandOutputs,
+        warnings: &'a mut Warnings,
+    ) -> Self {
+        let mut files = Files::default();
+        let variables = read_variables(scope, &mut files, warnings);
+        Binder { scope, expander: Expander::new(scope, variables, files, warnings), outputs }
+    }
+
+    /// The files that were read.
+    pub(super) fn take_files(&mut self) -> Files {
+        self.expander.take_files()
+    }
+
+    pub(super) fn expand_stdio(
+        &mut self,
+        server: &str,
+        written: WrittenStdio<'_>,
+    ) -> Result<ExpandedStdio> {
+        let scope = self.scope;
+        let own = self.entries(Field::new("env", LookupScope::Outside), written.env)?;
+        self.expander.set_own(own.clone());
+        let plain = |name| Field::new(name, LookupScope::All);
+        let command = self.expander.expand(plain("command"), written.command)?;
+        if command.is_empty() {
+            let text = format!("Server \"{server}\": stdio server requires \"command\" field");
+            return Err(Error::new(ErrorKind::ConfigInvalid, text));
+        }
+        let args = written.args.iter().map(|arg| self.expander.expand(plain("args"), arg));
+        let args = args.collect::<Result<Vec<_>>>()?;
+        let cwd = self.path(plain("cwd"), written.cwd)?;
+        let cwd = cwd.or(match scope.level {
+            Level::Project => scope.directory.clone(),
+            Level::Explicit | Level::User => None,
+        });
+        let env_file = self.path(plain("envFile"), written.env_file)?;
+        let from_file = match (env_file, written.env_file) {
+            (Some(file), Some(written)) => {
+                let text = self.expander.read_file(&file, written);
+                text.and_then(|text| env_file::entries(&text))
+                    .map_err(|problem| unreadable_env_file(written, &problem))?
+            }
+            _ => Vec::new(),
+        };
+        Ok(ExpandedStdio { command, args, cwd, own, from_file })
+    }
+
+    pub(super) fn bind_stdio(
+        &mut self,
+        server: &Arc<str>,
+        inherit_env: InheritEnv,
+        written: WrittenStdio<'_>,
+    ) -> Result<Launch> {
+        let (scope, command_as_written) = (self.scope, written.command);
+        let ExpandedStdio { command, args, cwd, own, from_file } =
+            self.expand_stdio(server, written)?;
+        let mut values = self.expander.take_mask_builder();
+        values.args(&args);
+        own.iter().for_each(|(name, value)| values.variable(name, value));
+        from_file.iter().for_each(|(name, value)| values.variable(name, value));
+        let mut env = inherited(inherit_env, scope);
+        values.inherited(&env);
+        env.extend(from_file.into_iter().map(|(name, value)| (name.into(), value.into())));
+        env.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
+        let program = if command.contains('/') {
+            path_in(scope, &command)
+        } else {
+            find_program(&command, &env, search_base(scope, &cwd).as_deref()).ok_or_else(|| {
+                let text =
+                    format!("Command \"{}\" was not found", redact::text(command_as_written));
+                Error::new(ErrorKind::ConnectFailed, text)
+                    .with_stage(Stage::Spawn)
+                    .caused_by(&std::io::Error::from(Errno::NOENT))
+                    .with_hint("is it installed, and on the PATH that the server gets?")
+            })?
+        };
+        Ok(Launch { server: server.clone(), program, args, env, cwd, mask: values.build() })
+    }
+
+    pub(super) fn bind_remote(
+        &mut self,
+        server: &Arc<str>,
+        remote: &Remote,
+        tls: Option<&TlsConfig>,
+        schemes: &[&str],
+    ) -> Result<Target> {
+        let own = match self.scope.level {
+            Level::Project => self.literal_entries(&remote.env),
+            Level::Explicit | Level::User => {
+                self.entries(Field::new("env", LookupScope::Outside), &remote.env)?
+            }
+        };
+        self.expander.set_own(own.clone());
+        let lookup = self.expander.sent_lookup();
+        let url = self.expander.expand(Field::new("url", lookup), &remote.url)?;
+        let url = Url::parse(&url).ok();
+        let url = url.filter(|url| schemes.contains(&url.scheme()) && url.has_host());
+        let url = url.ok_or_else(|| {
+            let schemes = schemes.join("/");
+            let text = format!("Server \"{server}\": \"url\" must be a {schemes} URL");
+            Error::new(ErrorKind::ConfigInvalid, text)
+        })?;
+        let tls = tls.map(|tls| self.bind_tls(server, tls)).transpose()?;
+        let headers = self.sent_headers(&remote.headers);
+        let headers = self.entries(Field::new("headers", lookup), &headers)?;
+        let mut values = self.expander.take_mask_builder();
+        values.url(&url);
+        own.iter().for_each(|(name, value)| values.variable(name, value));
+        headers.iter().for_each(|(name, value)| values.header(name, value));
+        let mask = values.build();
+        let shown = mask.text(&redact::url(&remote.url)).into_owned();
+        let (server, headers) = (server.clone(), bind_headers(headers)?);
+        let addresses = AllowedAddresses::for_scope(self.scope);
+        let dialect = HttpDialect::Streamable;
+        Ok(Target { server, url, dialect, addresses, headers, tls, shown, mask })
+    }
+
+    /// Reads the files. Those of a project that is not trusted are not read: a certificate tells the server who we are.
+    fn bind_tls(&mut self, server: &str, tls: &TlsConfig) -> Result<TlsFiles> {
+        if self.scope.is_restricted() {
+            let text = format!(
+                "Refused to use the \"tls\" files of server \"{server}\" because its project is not trusted"
+            );
+            return Err(Error::new(ErrorKind::Untrusted, text).with_hint("mcpool trust"));
+        }
+        if tls.cert.is_some() != tls.key.is_some() {
+            let text =
+                format!("Server \"{server}\": \"tls\" needs both \"cert\" and \"key\", or neither");
+            return Err(Error::new(ErrorKind::ConfigInvalid, text));
+        }
+        self.read_tls(server, tls)
+    }
+
+    pub(super) fn read_tls(&mut self, server: &str, tls: &TlsConfig) -> Result<TlsFiles> {
+        let ca = self.pem_file(server, "tls.ca", &tls.ca)?;
+        let cert = self.pem_file(server, "tls.cert", &tls.cert)?;
+        let key = self.pem_file(server, "tls.key", &tls.key)?;
+        Ok(TlsFiles { ca, client: cert.zip(key) })
+    }
+
+    fn pem_file(
+        &mut self,
+        server: &str,
+        field: &'static str,
+        written: &Option<String>,
+    ) -> Result<Option<PemFile>> {
+        let Some(written) = written else { return Ok(None) };
+        let path = self.expander.expand(Field::new(field, LookupScope::All), written)?;
+        if path.is_empty() {
+            return Ok(None);
+        }
+        let path = path_beside_file(self.scope, &path);
+        match self.expander.read_file(&path, written) {
+            Ok(text) => {
+                // The file of a certificate may contain its key too.
+                if field == "tls.key" || text.contains("PRIVATE KEY") {
+                    self.expander.mark_private(&path);
+                }
+                Ok(Some(PemFile { field, text: Secret::new(text) }))
+            }
+            Err(problem) => {
+                let path = match has_variables(written) {
+                    true => redact::text(written).to_string(),
+                    false => path.display().to_string(),
+                };
+                let why = problem.text();
+                let text =
+                    format!("Server \"{server}\": \"{field}\" ({path}) cannot be used: {why}");
+                // Not an error of the definition: a file that is being renewed may be missing for a moment.
+                Err(Error::new(ErrorKind::ConnectFailed, text).with_stage(Stage::Resolve))
+            }
+        }
+    }
+
+    /// The headers without those that only we may set.
+    fn sent_headers(&mut self, written: &IndexMap<String, Secret>) -> IndexMap<String, Secret> {
+        let mut sent = written.clone();
+        sent.retain(|name, _| {
+            if is_framing(name) {
+                let text = "is left out: how a message is framed is not for a definition to say";
+                self.expander.warnings.push(&format!("\"headers.{name}\" {text}"));
+            }
+            !is_framing(name)
+        });
+        sent
+    }
+
+    /// Variables or headers: the outputs of commands, the values of bare names, and expanded references.
+    fn entries(
+        &mut self,
+        field: Field<'_>,
+        written: &IndexMap<String, Secret>,
+    ) -> Result<IndexMap<String, String>> {
+        let mut entries = IndexMap::with_capacity(written.len());
+        for (name, value) in written {
+            let (field, value) = (field.entry(name), value.expose());
+            let value = if command_of(value).is_some() {
+                match self.command_output(field.name, name) {
+                    Some(outputs) => outputs,
+                    None => continue,
+                }
+            } else if let Some(value) = self.expander.bare_name_value(field, value) {
+                value
+            } else {
+                self.expander.expand(field, without_escape(value))?
+            };
+            entries.insert(name.clone(), value);
+        }
+        Ok(entries)
+    }
+
+    /// The variables of a project's remote server: only commands are evaluated.
+    fn literal_entries(&mut self, written: &IndexMap<String, Secret>) -> IndexMap<String, String> {
+        let literal = |(name, value): (&String, &Secret)| {
+            let value = match command_of(value.expose()) {
+                Some(_) => self.command_output("env", name)?,
+                None => unescaped(without_escape(value.expose())),
+            };
+            Some((name.clone(), value))
+        };
+        written.iter().filter_map(literal).collect()
+    }
+
+    /// A command's output is always treated as secret.
+    fn command_output(&mut self, field: &'static str, name: &str) -> Option<String> {
+        let outputs = self.outputs.get(&(field, name.to_owned()))?.expose().to_owned();
+        self.expander.add_secret(&outputs);
+        Some(outputs)
+    }
+
+    /// An expanded path; `None` if it is empty.
+    fn path(&mut self, field: Field<'_>, written: &Option<String>) -> Result<Option<PathBuf>> {
+        let Some(written) = written else { return Ok(None) };
+        let path = self.expander.expand(field, written)?;
+        Ok((!path.is_empty()).then(|| path_in(self.scope, &path)))
+    }
+}
+
+/// The base of relative entries of `PATH`. The user's own definitions have none without a `cwd`: it would be whichever
+/// project we were started in.
+fn search_base(scope: &Scope, cwd: &Option<PathBuf>) -> Option<PathBuf> {
+    match scope.level {
+        Level::User => cwd.clone(),
+        Level::Explicit | Level::Project => cwd.clone().or_else(|| std::env::current_dir().ok()),
+    }
+}
+
+/// Names the file as written, which contains no values.
+fn unreadable_env_file(written: &str, problem: &text_file::TextFileError) -> Error {
+    let (shown, why) = (redact::text(written), problem.text());
+    Error::new(ErrorKind::ConfigIo, format!("The env file \"{shown}\" cannot be read: {why}"))
+}
+
+/// The variables of the scope's file; empty if the file does not exist.
+fn read_variables(
+    scope: &Scope,
+    files: &mut Files,
+    warnings: &mut Warnings,
+) -> HashMap<String, String> {
+    let Some(path) = &scope.variables else { return HashMap::new() };
+    match files.read(path, "").and_then(|text| env_file::entries(&text)) {
+        Ok(entries) => entries.into_iter().collect(),
+        Err(text_file::TextFileError::Missing) => HashMap::new(),
+        Err(problem) => {
+            let (path, why) = (path.display(), problem.text());
+            warnings.push(&format!("the variables of {path} are not used: {why}"));
+            HashMap::new()
+        }
+    }
+}
