@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::caller::{CallerHeaders, Identity};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::options::{
     Given, Language, OptionInfo, OptionKind, OptionValue, Options, Written, options, word_options,
@@ -94,6 +95,13 @@ options! {
         retry: Option<Retry> = None,
         /// Becomes the request's `_meta`.
         meta: Option<Arguments> = None,
+        /// The user or tenant that the call is made for. Each identity has connections of its own. The default is the
+        /// manager's.
+        identity: Option<Identity> = None,
+        /// Headers for a remote server, which replace those of its definition. Headers that say who calls, such as
+        /// Authorization, need an `identity`; they then also serve the connection of that identity, until the next
+        /// call brings others.
+        headers: Option<CallerHeaders> = None,
         ;
         /// A function that gets the progress that the server reports. It must not block.
         on_progress: Option<OnProgress> = None,

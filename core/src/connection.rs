@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::caller::ConnectionHeaders;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::error::{Error, Result};
@@ -43,6 +44,8 @@ pub(crate) struct Connection {
 /// What the actor shares with the handles.
 pub(crate) struct ConnectionShared {
     pub(crate) server: Arc<str>,
+    /// The headers of its identity, and those that its calls have brought.
+    headers: Arc<ConnectionHeaders>,
     pub(crate) clock: Clock,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) call_counters: Arc<CallCounters>,
@@ -104,13 +107,21 @@ pub(crate) struct Live {
 }
 
 impl Connection {
-    pub(crate) fn new(server: &str, config: ServerConfig, clock: Clock) -> Self {
+    /// `sibling` is a connection to the same server for another identity; they share a queue and count calls together.
+    pub(crate) fn new(
+        server: &str,
+        config: ServerConfig,
+        clock: Clock,
+        sibling: Option<&Connection>,
+    ) -> Self {
+        let sibling = sibling.map(|sibling| &sibling.shared);
         let shared = Arc::new(ConnectionShared {
             server: server.into(),
+            headers: Arc::default(),
             clock,
             subscribers: Arc::default(),
-            call_counters: Arc::default(),
-            call_queue: Arc::default(),
+            call_counters: sibling.map_or_else(Arc::default, |it| it.call_counters.clone()),
+            call_queue: sibling.map_or_else(Arc::default, |it| it.call_queue.clone()),
             published: ArcSwap::default(),
             changed: watch::Sender::new(()),
             warnings: Mutex::default(),
@@ -200,6 +211,11 @@ impl Connection {
     pub(crate) fn redefine(&self, config: ServerConfig) {
         self.shared.call_queue.set_limit(config.max_concurrency);
         let _ = self.commands.send(Command::Redefine(Box::new(config)));
+    }
+
+    /// The headers of its identity.
+    pub(crate) fn headers(&self) -> &ConnectionHeaders {
+        &self.shared.headers
     }
 
     /// The turns of its calls.

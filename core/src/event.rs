@@ -21,6 +21,9 @@ pub struct Event {
     pub time_ms: u64,
     /// The server it is about; empty for all servers.
     pub server: String,
+    /// Whose connection it is about, if that is not the manager's own identity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
     /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,

@@ -24,6 +24,7 @@
 
 mod approval;
 mod call;
+mod caller;
 mod camel_case;
 mod catalog;
 #[cfg(feature = "cli")]
@@ -43,6 +44,7 @@ mod fork;
 pub mod fuzzing;
 #[cfg(test)]
 mod generated_file;
+mod headers;
 #[doc(hidden)]
 pub mod host;
 mod host_env;
@@ -76,6 +78,7 @@ mod wire;
 
 pub use approval::{ApprovalPolicy, ApprovalQuestion, OnApproval};
 pub use call::{Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
+pub use caller::{Caller, CallerHeaders, DefaultHeaders, Identity, IdentityQuestion, OnIdentity};
 pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, Tool, ToolState};
 pub use clock::Clock;
 pub use config::{

@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 
 use crate::catalog::{Cache, ManagerSink, Offer, OfferSettings, ToolNames};
-use crate::config::{Config, Declared, Isolate, ProjectEntry, Subject};
+use crate::config::{Config, Declared, ProjectEntry, Subject};
 use crate::connection::Connection;
 use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
@@ -28,6 +28,7 @@ mod calls;
 mod close;
 mod connect;
 mod execute;
+mod identities;
 mod options;
 mod reload;
 mod server;
@@ -113,7 +114,7 @@ impl Manager {
         let Config { servers, mut warnings, project } = config;
         let tools = options.tool_filter();
         if parent.is_none() {
-            warnings.extend(tools.glob_warnings());
+            warnings.extend(options.warnings(servers.keys().map(String::as_str)));
         }
         for warning in &warnings {
             tracing::warn!("{warning}");
@@ -139,9 +140,9 @@ impl Manager {
         let events = Arc::downgrade(&sink.events);
         let presenter_settings = PresenterSettings { wrap: options.wrap, spill_dir, events };
         let servers = servers.into_iter().map(|(name, declared)| {
+            let declared = in_scope(declared, &options);
             let offer = Offer::new(&name, &declared, &offer_settings, None);
-            let server =
-                Server::new(&name, in_scope(declared, &options), offer, &presenter_settings);
+            let server = Server::new(&name, declared, offer, &presenter_settings);
             (name, server)
         });
         let servers: Servers = servers.collect();
@@ -282,14 +283,13 @@ impl Inner {
         let was_blocked = server.is_blocked();
         let held = server.hold(|config| {
             let config = self.admit(server, config)?;
-            let home = match (config.shared, config.isolate) {
-                // An untrusted definition must not occupy a name in the process-wide pool.
-                _ if config.scope.is_restricted() => &self.family,
-                (true, Isolate::None) => self.pool.connections(),
-                (true, Isolate::Session) => &self.own,
-                (false, _) => &self.family,
-            };
+            let home = self.home(&config);
             let lease = home.acquire(&server.name, &config, self.pool.clock(), &self.sink)?;
+            if config.scope.identity.is_some()
+                && let Some(headers) = self.default_headers(server, &config)
+            {
+                lease.connection().headers().set(&headers);
+            }
             self.warn_replaced(server);
             Ok(lease)
         });
@@ -318,7 +318,7 @@ fn offers_of(servers: &Servers) -> impl Iterator<Item = (String, Arc<Offer>)> {
     servers.iter().map(|(name, server)| (name.clone(), server.offer.clone()))
 }
 
-/// Sets the manager's host environment on the definition, unless its source has its own.
+/// Sets the manager's identity and host environment on the definition, unless its source has its own environment.
 fn in_scope(mut declared: Declared, options: &ManagerOptions) -> Declared {
     if let Ok(config) = &mut declared.config {
         let scope = &mut config.scope;
@@ -326,6 +326,7 @@ fn in_scope(mut declared: Declared, options: &ManagerOptions) -> Declared {
         if scope.host_env.is_process() {
             scope.host_env = options.host_env.clone();
         }
+        scope.identity = options.identity.clone().filter(|_| !config.shared_identity);
     }
     declared
 }

@@ -1,15 +1,15 @@
-//! Owns the connections: one per server name, held by any number of managers. A connection ends with its last holder
-//! unless it is kept alive.
-//! Invariant: one name has one definition while it is held.
+//! Owns the connections: one per server name and caller's identity, held by any number of managers. A connection ends with
+//! its last holder unless it is kept alive.
+//! Invariant: one name has one definition while it is held, and no connection serves two identities.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::caller::Identity;
 use crate::catalog::ManagerSink;
 use crate::clock::Clock;
 use crate::completion::Completion;
@@ -136,18 +136,25 @@ impl Pool {
 impl Drop for Inner {
     fn drop(&mut self) {
         // Ends the connections kept without a holder: nothing can acquire them any more.
-        lock(&self.connections.by_name).clear();
+        lock(&self.connections.by_key).clear();
     }
 }
 
-/// Connections by name. By default each ends with its last holder, whatever its definition says.
+/// Connections by name and identity. By default each ends with its last holder, whatever its definition says.
 #[derive(Default)]
 pub(crate) struct Connections {
-    by_name: Mutex<HashMap<String, PooledConnection>>,
+    by_key: Mutex<HashMap<PoolKey, PooledConnection>>,
     /// Whether connections may stay without a holder.
     keeps: bool,
     /// How long, if the definition does not say.
     keep_alive: Option<KeepAlive>,
+}
+
+/// Two managers share a connection if its key is the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct PoolKey {
+    name: Arc<str>,
+    identity: Option<Identity>,
 }
 
 struct PooledConnection {
@@ -161,10 +168,10 @@ struct PooledConnection {
 
 impl Connections {
     fn kept(keep_alive: Option<KeepAlive>) -> Arc<Self> {
-        Arc::new(Connections { by_name: Mutex::default(), keeps: true, keep_alive })
+        Arc::new(Connections { by_key: Mutex::default(), keeps: true, keep_alive })
     }
 
-    /// The connection of this name, for as long as the lease is held.
+    /// The connection of this name and of the definition's identity, for as long as the lease is held.
     pub(crate) fn acquire(
         self: &Arc<Self>,
         name: &str,
@@ -172,17 +179,16 @@ impl Connections {
         clock: &Clock,
         sink: &Arc<ManagerSink>,
     ) -> Result<Lease> {
+        let key = PoolKey { name: name.into(), identity: config.scope.identity.clone() };
         let (connection, is_replaced) = {
-            let mut connections = lock(&self.by_name);
-            let pooled = match connections.entry(name.to_owned()) {
-                Entry::Vacant(vacant) => vacant.insert(PooledConnection {
-                    connection: Arc::new(Connection::new(name, config.clone(), clock.clone())),
-                    config: config.clone(),
-                    holders: Vec::new(),
-                    visits: 0,
-                }),
-                Entry::Occupied(occupied) => occupied.into_mut(),
-            };
+            let mut connections = lock(&self.by_key);
+            if !connections.contains_key(&key) {
+                let sibling = connections.iter().find(|(other, _)| other.name == key.name);
+                let sibling = sibling.map(|(_, pooled)| &*pooled.connection);
+                let connection = Connection::new(name, config.clone(), clock.clone(), sibling);
+                connections.insert(key.clone(), PooledConnection::new(connection, config));
+            }
+            let Some(pooled) = connections.get_mut(&key) else { return Err(Error::closed()) };
             let mut differences = pooled.config.identity_differences(config);
             let is_replaced = !differences.is_empty();
             differences.extend(pooled.config.setting_differences(config));
@@ -199,7 +205,7 @@ impl Connections {
         connection.subscribers().join(subscriber(sink));
         report_history(name, &connection, sink, is_replaced);
         Ok(Lease {
-            name: name.to_owned(),
+            key,
             connections: self.clone(),
             connection,
             sink: sink.clone(),
@@ -209,32 +215,37 @@ impl Connections {
     }
 
     /// Removes the connection, unless it is held again.
-    fn remove(&self, name: &str, visits: u64) {
-        let mut connections = lock(&self.by_name);
-        if connections.get(name).is_some_and(|pooled| pooled.visits == visits) {
-            connections.remove(name);
+    fn remove(&self, key: &PoolKey, visits: u64) {
+        let mut connections = lock(&self.by_key);
+        if connections.get(key).is_some_and(|pooled| pooled.visits == visits) {
+            connections.remove(key);
         }
     }
 
     /// Starts closing the connection if there was no new lease since. Done under the lock, so that the next lease
     /// requests a connection after this one was told to end.
-    fn begin_end(self: &Arc<Self>, name: &str, visits: u64) -> Option<Completion> {
-        let connections = lock(&self.by_name);
-        let pooled = connections.get(name)?;
+    fn begin_end(self: &Arc<Self>, key: &PoolKey, visits: u64) -> Option<Completion> {
+        let connections = lock(&self.by_key);
+        let pooled = connections.get(key)?;
         if !pooled.holders.is_empty() || pooled.visits != visits {
             return None;
         }
         let ended = pooled.connection.disconnect();
-        let (connections, name) = (self.clone(), name.to_owned());
+        let (connections, key) = (self.clone(), key.clone());
         let task = runtime::spawn(async move {
             ended.await;
-            connections.remove(&name, visits);
+            connections.remove(&key, visits);
         });
         Some(Completion::new(async move { drop(task.await) }))
     }
 }
 
 impl PooledConnection {
+    fn new(connection: Connection, config: &ServerConfig) -> Self {
+        let (connection, config) = (Arc::new(connection), config.clone());
+        PooledConnection { connection, config, holders: Vec::new(), visits: 0 }
+    }
+
     fn redefine(&mut self, config: &ServerConfig) {
         self.config = config.clone();
         self.connection.redefine(config.clone());
@@ -278,7 +289,7 @@ fn conflict(name: &str, differences: &[&str]) -> Error {
 
 /// A manager's hold on a connection.
 pub(crate) struct Lease {
-    name: String,
+    key: PoolKey,
     connections: Arc<Connections>,
     connection: Arc<Connection>,
     sink: Arc<ManagerSink>,
@@ -305,7 +316,8 @@ impl Lease {
     pub(crate) fn set(&self, config: &ServerConfig) {
         let mut config = config.clone();
         config.scope.trusted = self.trusted.clone();
-        if let Some(pooled) = lock(&self.connections.by_name).get_mut(&self.name) {
+        config.scope.identity = self.key.identity.clone();
+        if let Some(pooled) = lock(&self.connections.by_key).get_mut(&self.key) {
             pooled.redefine(&config);
         }
     }
@@ -316,8 +328,8 @@ impl Lease {
 
     /// The managers that hold the connection.
     pub(crate) fn holders(&self) -> Vec<Arc<ManagerSink>> {
-        let connections = lock(&self.connections.by_name);
-        connections.get(&self.name).map(|pooled| pooled.holders.clone()).unwrap_or_default()
+        let connections = lock(&self.connections.by_key);
+        connections.get(&self.key).map(|pooled| pooled.holders.clone()).unwrap_or_default()
     }
 
     /// Releases the connection. Resolves when it has ended, or at once if it stays up.
@@ -333,8 +345,8 @@ impl Lease {
         self.connection.subscribers().leave(&subscriber(&self.sink));
         self.report_disconnected(had_tools);
         let (visits, keep_alive) = {
-            let mut connections = lock(&self.connections.by_name);
-            let pooled = connections.get_mut(&self.name)?;
+            let mut connections = lock(&self.connections.by_key);
+            let pooled = connections.get_mut(&self.key)?;
             if let Some(at) = pooled.holders.iter().position(|it| Arc::ptr_eq(it, &self.sink)) {
                 pooled.holders.remove(at);
             }
@@ -346,17 +358,17 @@ impl Lease {
         match keep_alive {
             Some(KeepAlive::Always) => None,
             Some(KeepAlive::For(limit)) if !limit.is_zero() => {
-                let (connections, name) = (self.connections.clone(), self.name.clone());
+                let (connections, key) = (self.connections.clone(), self.key.clone());
                 let until = self.connection.clock().sleep(limit);
                 runtime::spawn(async move {
                     until.await;
-                    if let Some(ending) = connections.begin_end(&name, visits) {
+                    if let Some(ending) = connections.begin_end(&key, visits) {
                         ending.await;
                     }
                 });
                 None
             }
-            _ => self.connections.begin_end(&self.name, visits),
+            _ => self.connections.begin_end(&self.key, visits),
         }
     }
 
@@ -365,9 +377,9 @@ impl Lease {
         let state = State::Disconnected;
         let status =
             EventKind::Status { state, error: None, reason: None, attempt: 0, next_retry_ms: None };
-        self.sink.emit(&self.name, status);
+        self.sink.emit(&self.key.name, status);
         if had_tools {
-            self.sink.emit(&self.name, EventKind::ToolsChanged { tool_count: 0 });
+            self.sink.emit(&self.key.name, EventKind::ToolsChanged { tool_count: 0 });
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) use definition::{args, definition, text, url};
 pub(crate) use json::{from_json, from_value};
 pub(crate) use mask::Mask;
 pub(crate) use mask_builder::MaskBuilder;
-pub(crate) use names::is_secret_key;
+pub(crate) use names::{is_credential, is_secret_key};
 pub(crate) use needles::Cut;
 
 const STARS: &str = "***";

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::caller::ConnectionHeaders;
 use crate::config::{ScopeTrust, ServerConfig, TransportConfig};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::Launch;
@@ -18,7 +19,6 @@ mod env_file;
 mod environment;
 mod expand;
 mod files;
-mod headers;
 mod reference;
 mod target;
 pub(crate) mod text_file;
@@ -43,6 +43,17 @@ pub(crate) enum Resolved {
     Stdio(Launch),
     Http(Target),
     WebSocket(Target),
+}
+
+impl Resolved {
+    /// The same server, dialled for an identity with these headers.
+    pub(crate) fn for_caller(self, caller: Arc<ConnectionHeaders>) -> Resolved {
+        match self {
+            Resolved::Stdio(launch) => Resolved::Stdio(launch),
+            Resolved::Http(target) => Resolved::Http(Target { caller, ..target }),
+            Resolved::WebSocket(target) => Resolved::WebSocket(Target { caller, ..target }),
+        }
+    }
 }
 
 /// The files that become part of what is run: the variables file, the `envFile`, and files that values reference. Runs

@@ -101,6 +101,20 @@ pub(crate) async fn yield_turns(turns: usize) {
     }
 }
 
+/// Runs `work` in its own task, so that a panic ends only that; `None` if it panicked. Dropping the future ends the task.
+pub(crate) async fn in_own_task<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    struct AbortOnDrop<T>(JoinHandle<T>);
+    impl<T> Drop for AbortOnDrop<T> {
+        fn drop(&mut self) {
+            self.0.abort();
+        }
+    }
+    let mut task = AbortOnDrop(spawn(work));
+    (&mut task.0).await.ok()
+}
+
 /// Spawns a verb whose result goes to `on_result`. If the runtime cannot start, `on_result` gets the result without it,
 /// or the error.
 pub(crate) fn spawn_verb<T: Send + 'static>(

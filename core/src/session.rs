@@ -131,7 +131,7 @@ impl Session {
 
     /// The mask for the values that the server was given, applied to its texts other than results.
     pub(crate) fn mask(&self) -> Mask {
-        self.wire.get().map(|wire| wire.mask().clone()).unwrap_or_default()
+        self.wire.get().map(Wire::mask).unwrap_or_default()
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -166,11 +166,12 @@ impl Session {
             tool.name_json(),
             content.arguments().json(),
             content.meta().map(Arguments::json),
-        );
+        )
+        .with_headers(content.headers());
         let origin = Origin {
             presenter: presenter.clone(),
             tool: tool.raw_name_shared(),
-            mask: wire.mask().clone(),
+            mask: wire.mask(),
         };
         let (request, now_us) = (content.into_request(), self.now_us());
         let (alone, sole_reader) = {
@@ -295,6 +296,11 @@ impl Session {
     /// Whether the server has answered a call in this session.
     pub(crate) fn has_served(&self) -> bool {
         lock(&self.table).has_served()
+    }
+
+    /// Whether no request is in flight.
+    pub(crate) fn is_quiet(&self) -> bool {
+        lock(&self.table).is_empty()
     }
 
     /// Refuses new calls; calls in flight may still finish.

@@ -1,5 +1,7 @@
 //! Owns the status of a server, which is read without contacting the server.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::error::Error;
@@ -105,6 +107,8 @@ pub struct ServerStatus {
     pub instructions: Option<String>,
     /// Where its definition comes from.
     pub source: Source,
+    /// The connections that calls for other identities have, and their states.
+    pub identities: BTreeMap<String, State>,
     /// Statistics of its calls, over all restarts.
     pub calls: Calls,
 }

@@ -179,7 +179,7 @@ impl Wire {
         each!(self, link => link.with_output(error))
     }
 
-    pub(crate) fn mask(&self) -> &Mask {
+    pub(crate) fn mask(&self) -> Mask {
         each!(self, link => link.mask())
     }
 

@@ -1,4 +1,5 @@
 // Owns passing a call to the core, and cancelling it.
+import { AsyncResource } from 'node:async_hooks';
 import { checkCallOption, type NativeManager } from '../native.js';
 import {
   addWaiter,
@@ -43,18 +44,20 @@ export type Arguments = Record<string, unknown>;
 type Submit = NativeManager['submit'];
 
 /** What a call of a manager's tool needs. */
-export interface Caller {
+export interface CallContext {
   readonly manager: NativeManager;
   /** The manager's `submit`, got once. */
   readonly submit: Submit;
   readonly onQuestion: OnQuestion;
+  /** Whether its calls ask something: the answers are given in the async context of the call. */
+  readonly asksCallers: boolean;
 }
 
 const flush = () => bridge().flush();
 
 /** Calls a tool; without a server, `tool` is a name of the catalog. */
 export function call(
-  caller: Caller,
+  caller: CallContext,
   server: string | undefined,
   tool: string,
   args: Arguments | undefined,
@@ -77,7 +80,7 @@ function withCarrier(
 }
 
 function send(
-  { submit, onQuestion }: Caller,
+  { submit, onQuestion, asksCallers }: CallContext,
   server: string | undefined,
   tool: string,
   args: Arguments | undefined,
@@ -87,6 +90,7 @@ function send(
     const json = args === undefined ? undefined : write(args, 'arguments');
     // The function keeps its manager alive while its calls are in progress.
     const waiter = { resolve, reject, owner: submit, onQuestion } as Waiting;
+    if (asksCallers && onQuestion) waiter.onQuestion = AsyncResource.bind(onQuestion);
     if (options != null) return callWith(submit, server, tool, json, options, waiter);
     if (submit(addWaiter(waiter), server, tool, json)) queueMicrotask(flush);
   });

@@ -12,6 +12,8 @@ interface Happening {
   timeMs: number;
   /** The server; empty if the event concerns all servers. */
   server: string;
+  /** Set if it is about the connection of another identity than the manager's. */
+  identity?: string;
 }
 
 /** A server changed its state. */

@@ -41,7 +41,7 @@ export type {
 } from './options.js';
 export { ToolOutput } from './output.js';
 export { Pool } from './pool.js';
-export type { ApprovalQuestion, OnApproval } from './questions.js';
+export type { ApprovalQuestion, Caller, IdentityQuestion, OnApproval, OnIdentity } from './questions.js';
 export { type ContentBlock, type Image, ToolResult } from './result.js';
 export { Secret } from './secret.js';
 export type {

@@ -1,7 +1,7 @@
 // Owns the manager for JavaScript: types and verbs; the core makes all decisions.
 import { NativeFound, NativeManager, NativeOptions } from '../native.js';
 import { bridge, type OnQuestion, runVerb } from './bridge.js';
-import { type Arguments, type Caller, call } from './calls.js';
+import { type Arguments, type CallContext, call } from './calls.js';
 import { type Discovery, readDiscovery } from './discover.js';
 import { McpoolError, restoring } from './errors.js';
 import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
@@ -27,7 +27,7 @@ const nothing = () => undefined;
 /** Connects to many servers, lists their tools and routes calls. Managers of a process share their connections. */
 export class Manager implements AsyncDisposable {
   readonly #native: NativeManager;
-  readonly #caller: Caller;
+  readonly #caller: CallContext;
   readonly #listeners: Listeners;
   readonly #callbacks: QuestionCallbacks;
   readonly #onQuestion: OnQuestion;
@@ -39,9 +39,18 @@ export class Manager implements AsyncDisposable {
       config instanceof Wrapped
         ? config.native
         : restoring(() => new NativeManager(bridge(), textOf(config), nativeOptions(options)));
-    this.#callbacks = { trust: options.trust, onApproval: options.onApproval };
+    this.#callbacks = {
+      trust: options.trust,
+      onApproval: options.onApproval,
+      onIdentity: options.onIdentity,
+    };
     this.#onQuestion = answerWith(this.#callbacks);
-    this.#caller = { manager: this.#native, submit: this.#native.submit, onQuestion: this.#onQuestion };
+    this.#caller = {
+      manager: this.#native,
+      submit: this.#native.submit,
+      onQuestion: this.#onQuestion,
+      asksCallers: typeof options.onApproval === 'function' || typeof options.onIdentity === 'function',
+    };
     this.#listeners = new Listeners(this.#onQuestion);
   }
 
@@ -216,26 +225,28 @@ class Wrapped {
 }
 
 /** Wraps a native manager. Internal: the native type is not public. */
-const wrapNative = (native: NativeManager, { trust, onApproval }: QuestionCallbacks) =>
-  new Manager(new Wrapped(native) as never, { trust, onApproval });
+const wrapNative = (native: NativeManager, { trust, onApproval, onIdentity }: QuestionCallbacks) =>
+  new Manager(new Wrapped(native) as never, { trust, onApproval, onIdentity });
 
 /** The options for the native side: the pool and the functions that are called are separate from the JSON. */
 function nativeOptions(options: DiscoverManagerOptions): NativeOptions {
-  const { naming, pool, trust, onApproval } = options ?? {};
+  const { naming, pool, trust, onApproval, onIdentity } = options ?? {};
   const nativePool = pool instanceof Pool ? nativeOf(pool) : undefined;
   const namer = typeof naming === 'function' ? nullOnError(naming) : undefined;
   const asksTrust = typeof trust === 'function';
   const asksApproval = typeof onApproval === 'function';
+  const asksIdentity = typeof onIdentity === 'function';
   const separate = {
     ...(nativePool && { pool: undefined }),
     ...(namer && { naming: undefined }),
     ...(asksTrust && { trust: undefined }),
     ...(asksApproval && { onApproval: undefined }),
+    ...(asksIdentity && { onIdentity: undefined }),
   };
   const isAllJson = Object.keys(separate).length === 0;
   // The core refuses what is not an object.
   const json = writeOptions(isAllJson ? options : { ...options, ...separate });
-  return new NativeOptions(json, namer, nativePool, asksTrust, asksApproval);
+  return new NativeOptions(json, namer, nativePool, asksTrust, asksApproval, asksIdentity);
 }
 
 const textOf = (config: Config | string) => (typeof config === 'string' ? config : write('config', config));

@@ -2,7 +2,7 @@
 import type { Cancellable, OnProgress } from './calls.js';
 import type { HostEnv } from './host-env.js';
 import type { Pool } from './pool.js';
-import type { OnApproval } from './questions.js';
+import type { OnApproval, OnIdentity } from './questions.js';
 import type { Naming } from './tool.js';
 import type { Trust } from './trust.js';
 
@@ -63,6 +63,19 @@ export interface ManagerOptions {
    * 'always'.
    */
   approval?: 'always' | 'annotations' | 'never' | undefined;
+  /** The user or tenant that calls are made for. Managers of different identities share no connection. */
+  identity?: string | undefined;
+  /**
+   * Headers for calls to remote servers, which replace those of their definitions. A text is for all
+   * servers; an object under the name of a server is for that one. Headers that say who calls, such as
+   * Authorization, are for one server and need an `identity`.
+   */
+  headers?: Readonly<Record<string, string | Readonly<Record<string, string>>>> | undefined;
+  /**
+   * A function that is asked for whom a call is made, if the call does not say it. It returns an identity,
+   * headers, both or neither.
+   */
+  onIdentity?: OnIdentity | undefined;
   /**
    * A function that is asked about each call that needs approval. Without it, such calls are sent unasked.
    */
@@ -149,6 +162,17 @@ export interface CallOptions extends Cancellable {
   retry?: 'never' | 'safe' | undefined;
   /** Becomes the request's `_meta`. */
   meta?: Record<string, unknown> | undefined;
+  /**
+   * The user or tenant that the call is made for. Each identity has connections of its own. The default is
+   * the manager's.
+   */
+  identity?: string | undefined;
+  /**
+   * Headers for a remote server, which replace those of its definition. Headers that say who calls, such as
+   * Authorization, need an `identity`; they then also serve the connection of that identity, until the next
+   * call brings others.
+   */
+  headers?: Readonly<Record<string, string>> | undefined;
   /** A function that gets the progress that the server reports. It must not block. */
   onProgress?: OnProgress | undefined;
 }
@@ -169,4 +193,4 @@ export interface EditOptions {
 export interface DiscoverManagerOptions extends DiscoverOptions, FileOptions {}
 
 /** The options of a call, in the order of the core's table. */
-export const CALL_OPTIONS = ['timeoutMs', 'maxTotalTimeoutMs', 'retry', 'meta', 'onProgress'] as const;
+export const CALL_OPTIONS = ['timeoutMs', 'maxTotalTimeoutMs', 'retry', 'meta', 'identity', 'headers', 'onProgress'] as const;

@@ -1,4 +1,4 @@
-// Owns answering the core's questions to a manager's owner: about trust and approvals.
+// Owns answering the core's questions to a manager's owner: about trust, approvals and identities.
 import { bridge, type OnQuestion } from './bridge.js';
 import { thrownText } from './errors.js';
 import type { ToolAnnotations } from './tool.js';
@@ -21,25 +21,46 @@ export interface ApprovalQuestion {
 /** Answers whether a call may be sent. An error, or anything but a boolean, is not an approval. */
 export type OnApproval = (question: ApprovalQuestion) => boolean | Promise<boolean>;
 
+/** A call that neither says for whom it is made nor brings headers. */
+export interface IdentityQuestion {
+  server: string;
+  /** The server's name for the tool. */
+  tool: string;
+}
+
+/** Who a call is made for. What is left out is the manager's default. */
+export interface Caller {
+  identity?: string | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Answers who a call is made for. It runs in the caller's async context. An error fails the call. */
+export type OnIdentity = (
+  question: IdentityQuestion,
+) => Caller | undefined | null | Promise<Caller | undefined | null>;
+
 /** The functions that answer a manager's questions. */
 export interface QuestionCallbacks {
   trust?: Trust | undefined;
   onApproval?: OnApproval | undefined;
+  onIdentity?: OnIdentity | undefined;
 }
 
 /** Answers the questions of a manager with these functions; undefined if there is none. */
-export function answerWith({ trust, onApproval }: QuestionCallbacks): OnQuestion {
+export function answerWith({ trust, onApproval, onIdentity }: QuestionCallbacks): OnQuestion {
   const callbacks = {
     trust: typeof trust === 'function' ? trust : undefined,
     approval: typeof onApproval === 'function' ? onApproval : undefined,
+    identity: typeof onIdentity === 'function' ? onIdentity : undefined,
   };
-  if (!callbacks.trust && !callbacks.approval) return undefined;
+  if (!callbacks.trust && !callbacks.approval && !callbacks.identity) return undefined;
   return (json) => {
     const [id, { kind, annotations, ...fields }] = JSON.parse(json);
     const callback = callbacks[kind as keyof typeof callbacks] as (question: unknown) => unknown;
     const question = annotations ? { ...fields, annotations } : fields;
     if (kind === 'trust') hideWhenPrinted(question);
-    void answer(callback, question).then((said) => bridge().answer(id, JSON.stringify(said)));
+    const read = kind === 'identity' ? readCaller : readDecision;
+    void answer(callback, question, read).then((said) => bridge().answer(id, said));
   };
 }
 
@@ -50,15 +71,25 @@ function hideWhenPrinted(question: { server: string; path: string; fingerprint: 
   Object.defineProperty(question, Symbol.for('nodejs.util.inspect.custom'), { value });
 }
 
-/** The answer, or an error message: the core then answers no and logs it. */
+/** The answer as JSON, or an error message: the core then answers no, or fails the call. */
 async function answer(
   callback: (question: unknown) => unknown,
   question: unknown,
-): Promise<boolean | string> {
+  read: (said: unknown) => unknown,
+): Promise<string> {
   try {
-    const said = await callback(question);
-    return typeof said === 'boolean' ? said : `it gave ${typeof said}, neither true nor false`;
+    return JSON.stringify(read(await callback(question)));
   } catch (error) {
-    return thrownText(error, 'stack');
+    return JSON.stringify(thrownText(error, 'stack'));
   }
 }
+
+const readDecision = (said: unknown) =>
+  typeof said === 'boolean' ? said : `it gave ${typeof said}, neither true nor false`;
+
+const readCaller = (said: unknown) =>
+  said === undefined || said === null
+    ? {}
+    : typeof said === 'object'
+      ? said
+      : `it gave ${typeof said}, neither an object nor undefined`;

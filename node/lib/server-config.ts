@@ -111,6 +111,8 @@ export interface ServerConfig {
    * keep state.
    */
   isolate?: 'none' | 'session';
+  /** Whether all identities share its connection: for servers without accounts. */
+  sharedIdentity?: boolean;
   /**
    * When it is tried again after a failure: relentless (the default of shared servers), bounded, once (the
    * default of private ones), never, or the delays written out.

@@ -66,6 +66,8 @@ export interface ServerStatus {
   serverVersion?: string;
   instructions?: string;
   source: Source;
+  /** The connections that calls for other identities have, and their states. */
+  identities: Record<string, ServerState>;
   calls: Calls;
 }
 

@@ -1,7 +1,7 @@
 // Owns the tools of a catalog: a tool has its names, the rest is read on first use.
 import { inspect } from 'node:util';
 import type { NativeCatalog } from '../native.js';
-import { type Arguments, type Caller, call } from './calls.js';
+import { type Arguments, type CallContext, call } from './calls.js';
 import { McpoolError } from './errors.js';
 import type { Signal } from './events.js';
 import type { CallOptions } from './options.js';
@@ -41,11 +41,11 @@ export class Tool {
   readonly rawName: string;
   readonly #catalog: NativeCatalog;
   readonly #index: number;
-  readonly #caller: Caller;
+  readonly #caller: CallContext;
 
   /** @internal */
   constructor(
-    [catalog, index, caller]: [NativeCatalog, number, Caller],
+    [catalog, index, caller]: [NativeCatalog, number, CallContext],
     [name, server, rawName]: [string, string, string],
   ) {
     this.#catalog = catalog;
@@ -155,7 +155,7 @@ export class Tool {
 }
 
 /** The tools of `catalog`, sorted by name. */
-export function toolsOf(catalog: NativeCatalog, caller: Caller): Tool[] {
+export function toolsOf(catalog: NativeCatalog, caller: CallContext): Tool[] {
   const names: string[] = JSON.parse(catalog.names());
   const tools: Tool[] = new Array(names.length / 3);
   for (let index = 0; index < tools.length; index++) {

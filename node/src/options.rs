@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use mcpool::host::{Language, Questions};
-use mcpool::{ManagerOptions, Naming, OnApproval, Pool};
+use mcpool::{ManagerOptions, Naming, OnApproval, OnIdentity, Pool};
 use napi::Env;
 use napi_derive::napi;
 
@@ -19,6 +19,7 @@ pub struct NativeOptions {
     pool: Option<Pool>,
     asks_trust: bool,
     asks_approval: bool,
+    asks_identity: bool,
 }
 
 /// What belongs to a manager besides the core's.
@@ -32,10 +33,10 @@ pub(crate) struct Kept {
 #[napi]
 impl NativeOptions {
     /// `json` has what JSON can represent. JavaScript answers questions about trust if `asksTrust`, and about a call's
-    /// approval if `asksApproval`.
+    /// approval and identity if `asksApproval` and `asksIdentity`.
     #[napi(
         constructor,
-        ts_args_type = "json: string, naming: ((server: string, tool: string) => string | null) | undefined, pool: NativePool | undefined, asksTrust: boolean, asksApproval: boolean"
+        ts_args_type = "json: string, naming: ((server: string, tool: string) => string | null) | undefined, pool: NativePool | undefined, asksTrust: boolean, asksApproval: boolean, asksIdentity: boolean"
     )]
     pub fn new(
         env: Env,
@@ -44,10 +45,11 @@ impl NativeOptions {
         pool: Option<&NativePool>,
         asks_trust: bool,
         asks_approval: bool,
+        asks_identity: bool,
     ) -> napi::Result<Self> {
         let naming = naming.map(|function| naming::by_function(env, function)).transpose()?;
         let pool = pool.map(|pool| pool.0.clone());
-        Ok(NativeOptions { json, naming, pool, asks_trust, asks_approval })
+        Ok(NativeOptions { json, naming, pool, asks_trust, asks_approval, asks_identity })
     }
 }
 
@@ -80,6 +82,9 @@ impl NativeOptions {
         }
         if self.asks_approval {
             options = options.on_approval(OnApproval::of_caller());
+        }
+        if self.asks_identity {
+            options = options.on_identity(OnIdentity::of_caller());
         }
         let mut kept = Kept { _namer: None, questions };
         if let Some((naming, namer)) = &self.naming {

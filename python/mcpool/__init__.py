@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         ReplacedServer,
         discover,
     )
-    from ._questions import ApprovalQuestion
+    from ._questions import ApprovalQuestion, IdentityQuestion
     from ._secret import Secret
     from ._trust import Trusted, TrustQuestion, trust, trusted, untrust
 
@@ -49,6 +49,7 @@ __all__ = [
     "FoundFile",
     "FoundServer",
     "HostEnv",
+    "IdentityQuestion",
     "Image",
     "LeftOut",
     "Manager",
@@ -107,7 +108,7 @@ __all__ += [
 
 
 if not TYPE_CHECKING:
-    _LATER = {"ApprovalQuestion": "_questions", "Secret": "_secret"}
+    _LATER = {"ApprovalQuestion": "_questions", "IdentityQuestion": "_questions", "Secret": "_secret"}
     _LATER.update(dict.fromkeys(["TrustQuestion", "Trusted", "trust", "trusted", "untrust"], "_trust"))
 
     def __getattr__(name: str) -> object:

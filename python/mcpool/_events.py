@@ -53,6 +53,8 @@ class Signal(NamedTuple):
 class Event(NamedTuple):
     """One event; `server` is empty if it concerns all servers, `data` has the fields of its type.
 
+    `identity` is set if it is about the connection of another identity than the manager's.
+
     `status`: state, attempt and, where there is one, error, reason, next_retry_ms.
     `tools_changed`: tool_count.
     `log`: origin ("server" or "mcpool"), level, data and, where there is one, logger.
@@ -71,6 +73,7 @@ class Event(NamedTuple):
     server: str
     type: EventType
     data: dict[str, Any]
+    identity: str | None = None
 
 
 class Events:
@@ -102,4 +105,4 @@ def read_event(fields: dict[str, Any]) -> Event:
     head = {name: data.pop(name) for name in ("seq", "time_ms", "server", "type")}
     if data.get("error"):
         data["error"] = restore(data["error"])
-    return Event(**head, data=data)
+    return Event(**head, identity=data.pop("identity", None), data=data)

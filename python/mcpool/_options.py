@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ._calls import OnProgress
     from ._host_env import HostEnv
     from ._native import Pool
-    from ._questions import OnApproval
+    from ._questions import OnApproval, OnIdentity
     from ._tool import Naming
     from ._trust import Trust
 
@@ -56,6 +56,16 @@ if TYPE_CHECKING:
         approval: Literal["always", "annotations", "never"] | None
         """Which tools need a person's approval. "annotations" means those that are not read-only.
         Default: "always"."""
+        identity: str | None
+        """The user or tenant that calls are made for. Managers of different identities share no
+        connection."""
+        headers: Mapping[str, str | Mapping[str, str]] | None
+        """Headers for calls to remote servers, which replace those of their definitions. A text is for
+        all servers; an object under the name of a server is for that one. Headers that say who calls,
+        such as Authorization, are for one server and need an `identity`."""
+        on_identity: OnIdentity | None
+        """A function that is asked for whom a call is made, if the call does not say it. It returns an
+        identity, headers, both or neither."""
         on_approval: OnApproval | None
         """A function that is asked about each call that needs approval. Without it, such calls are sent
         unasked."""
@@ -146,6 +156,13 @@ if TYPE_CHECKING:
         """Overrides which calls the manager sends again after a lost connection."""
         meta: Mapping[str, Any] | None
         """Becomes the request's `_meta`."""
+        identity: str | None
+        """The user or tenant that the call is made for. Each identity has connections of its own. The
+        default is the manager's."""
+        headers: Mapping[str, str] | None
+        """Headers for a remote server, which replace those of its definition. Headers that say who
+        calls, such as Authorization, need an `identity`; they then also serve the connection of that
+        identity, until the next call brings others."""
 
     class CallOptions(BlockingCallOptions, total=False):
         """Options of one call."""
@@ -181,6 +198,9 @@ MANAGER: dict[str, tuple[str, object]] = {
     "disabled_tools": ("Sequence[str] | None", None),
     "drift": ('Literal["allow", "warn", "block"] | None', "warn"),
     "approval": ('Literal["always", "annotations", "never"] | None', "always"),
+    "identity": ("str | None", None),
+    "headers": ("Mapping[str, str | Mapping[str, str]] | None", None),
+    "on_identity": ("OnIdentity | None", None),
     "on_approval": ("OnApproval | None", None),
     "approval_timeout": ("float | None", 300.0),
     "wrap": ("bool | None", True),
@@ -215,6 +235,13 @@ variable's value.
 enabled.
 `drift`: What happens to a tool that is no longer as it was when it was first seen.
 `approval`: Which tools need a person's approval. "annotations" means those that are not read-only.
+`identity`: The user or tenant that calls are made for. Managers of different identities share no
+connection.
+`headers`: Headers for calls to remote servers, which replace those of their definitions. A text is
+for all servers; an object under the name of a server is for that one. Headers that say who calls,
+such as Authorization, are for one server and need an `identity`.
+`on_identity`: A function that is asked for whom a call is made, if the call does not say it. It
+returns an identity, headers, both or neither.
 `on_approval`: A function that is asked about each call that needs approval. Without it, such calls
 are sent unasked.
 `approval_timeout`: How long a call waits for an approval. In seconds.
@@ -278,6 +305,8 @@ BLOCKING_CALL: dict[str, tuple[str, object]] = {
     "max_total_timeout": ("float | None", None),
     "retry": ('Literal["never", "safe"] | None', None),
     "meta": ("Mapping[str, Any] | None", None),
+    "identity": ("str | None", None),
+    "headers": ("Mapping[str, str] | None", None),
 }
 BLOCKING_CALL_DOC = """\
 `timeout`: How long the call may go without a message from the server, from its start and over all
@@ -287,6 +316,11 @@ default is the server's `toolTimeout`. In seconds.
 In seconds.
 `retry`: Overrides which calls the manager sends again after a lost connection.
 `meta`: Becomes the request's `_meta`.
+`identity`: The user or tenant that the call is made for. Each identity has connections of its own.
+The default is the manager's.
+`headers`: Headers for a remote server, which replace those of its definition. Headers that say who
+calls, such as Authorization, need an `identity`; they then also serve the connection of that
+identity, until the next call brings others.
 """
 
 CALL: dict[str, tuple[str, object]] = {

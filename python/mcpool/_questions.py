@@ -10,8 +10,9 @@ from ._trust import TrustQuestion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from typing import TypeAlias
+    from collections.abc import Awaitable, Callable, Mapping
+    from contextvars import Context
+    from typing import TypeAlias, TypedDict
 
     from ._native import NativeQuestion
     from ._trust import TrustCallback
@@ -29,52 +30,75 @@ class ApprovalQuestion(NamedTuple):
     provider: str
 
 
+class IdentityQuestion(NamedTuple):
+    """A call that neither says for whom it is made nor brings headers."""
+
+    server: str
+    tool: str
+
+
 if TYPE_CHECKING:
+
+    class Caller(TypedDict, total=False):
+        """Who a call is made for. What is left out is the manager's default."""
+
+        identity: str | None
+        headers: Mapping[str, str] | None
+
     OnApproval: TypeAlias = Callable[[ApprovalQuestion], bool | Awaitable[bool]]
     """Answers whether a call may be sent."""
-    Callback: TypeAlias = TrustCallback | OnApproval
+    OnIdentity: TypeAlias = Callable[[IdentityQuestion], Caller | Awaitable[Caller | None] | None]
+    """Answers who a call is made for. It runs with the caller's context variables."""
+    Callback: TypeAlias = TrustCallback | OnApproval | OnIdentity
 
 _logger = logging.getLogger("mcpool")
-_RECORDS: dict[str, type[ApprovalQuestion | TrustQuestion]] = {
+_RECORDS: dict[str, type[ApprovalQuestion | IdentityQuestion | TrustQuestion]] = {
     "approval": ApprovalQuestion,
+    "identity": IdentityQuestion,
     "trust": TrustQuestion,
 }
 _LOOK_UP = 0.05  # Seconds after which a waiting thread notices that the answer is not needed any more.
 
 
-def answer_later(question: NativeQuestion, callback: Callback) -> asyncio.Task[None]:
+def answer_later(
+    question: NativeQuestion, callback: Callback, context: Context | None
+) -> asyncio.Task[None]:
     """Answers in a task of the running loop."""
-    return asyncio.get_running_loop().create_task(_answer(question, callback))
+    loop, answering = asyncio.get_running_loop(), _answer(question, callback)
+    return loop.create_task(answering) if context is None else context.run(loop.create_task, answering)
 
 
 async def _answer(question: NativeQuestion, callback: Callback) -> None:
     kind, asked = _read(question)
     try:
         said: Any = callback(asked)
-        yes = _is_yes(await said if _waits(said) else said)
+        _give(question, kind, await said if _waits(said) else said)
     except Exception:
         question.fail()
         _report(kind)
     except BaseException:
         # Another listener may still answer about trust; a call has no other.
-        if kind == "approval":
+        if kind != "trust":
             question.fail()
         raise
-    else:
-        question.answer(yes)
 
 
-def answer_now(question: NativeQuestion, callback: Callback) -> None:
+def answer_now(question: NativeQuestion, callback: Callback, _context: Context | None) -> None:
     """Answers on this thread before it returns; an awaitable runs in its own loop."""
     kind, asked = _read(question)
     try:
         said: Any = callback(asked)
-        yes = _is_yes(asyncio.run(_while_wanted(question, said)) if _waits(said) else said)
+        _give(question, kind, asyncio.run(_while_wanted(question, said)) if _waits(said) else said)
     except Exception:
         question.fail()
         _report(kind)
+
+
+def _give(question: NativeQuestion, kind: str, said: Any) -> None:
+    if kind == "identity":
+        question.give({} if said is None else said)
     else:
-        question.answer(yes)
+        question.answer(_is_yes(said))
 
 
 async def _while_wanted(question: NativeQuestion, said: Awaitable[Any]) -> Any:
@@ -111,4 +135,5 @@ def _is_yes(said: Any) -> bool:
 
 
 def _report(kind: str) -> None:
-    _logger.warning("The %s callback failed: the answer is no", kind, exc_info=True)
+    outcome = "the call is not sent" if kind == "identity" else "the answer is no"
+    _logger.warning("The %s callback failed: %s", kind, outcome, exc_info=True)

@@ -119,6 +119,8 @@ class ServerConfig(TypedDict, total=False):
     """With `session`, each manager has a connection of its own although the server is shared: for servers
     that keep state.
     """
+    sharedIdentity: bool
+    """Whether all identities share its connection: for servers without accounts."""
     restart: Literal["relentless", "bounded", "once", "never"] | RestartDelays
     """When it is tried again after a failure: relentless (the default of shared servers), bounded, once (the
     default of private ones), never, or the delays written out.

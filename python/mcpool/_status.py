@@ -67,6 +67,8 @@ class ServerStatus(NamedTuple):
     server_version: str | None
     instructions: str | None
     source: Source
+    identities: dict[str, ServerState]
+    """The connections that calls for other identities have, and their states."""
     calls: Calls
 
     def _repr_html_(self) -> str:

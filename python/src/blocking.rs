@@ -35,7 +35,7 @@ where
     wait_and_answer(py, manager.asking(py), |_| verb(&manager.core))
 }
 
-/// Same for a call, which may need approval.
+/// Same for a call, which may need approval or an identity.
 fn wait_for_call<T: Send, V>(
     py: Python<'_>,
     asking: Option<Asking>,
@@ -45,7 +45,7 @@ fn wait_for_call<T: Send, V>(
 where
     V: Future<Output = T> + Send,
 {
-    let asks = asking.as_ref().is_some_and(|asking| asking.approval.is_some());
+    let asks = asking.as_ref().is_some_and(Asking::asks_callers);
     wait_and_answer(py, asking, |sender| {
         if asks {
             options.on_question = Some(Arc::new(move |question| drop(sender.send(question))));
@@ -91,7 +91,7 @@ where
         match (slice, &answers) {
             (Slice::Ended(outcome), _) => return Ok(outcome),
             (Slice::Asked(question), Some((asking, _))) => {
-                hand_over(py, &question, asking, "answer_now")?;
+                hand_over(py, &question, asking, "answer_now", None)?;
             }
             _ => py.check_signals()?,
         }

@@ -103,7 +103,8 @@ impl Bridge {
         let mailbox = self.mailbox.clone();
         let listening =
             asking.listen(move |question| mailbox.post(key, Letter::Question(question)));
-        Answers { asking, tasks: vec![], about_the_call: vec![], _listening: listening }
+        let (tasks, about_the_call) = (vec![], vec![]);
+        Answers { asking, context: None, tasks, about_the_call, _listening: listening }
     }
 
     pub(crate) fn key_of(&self, future: &Bound<'_, PyAny>) -> u64 {
@@ -123,13 +124,16 @@ impl Bridge {
     }
 
     fn answer(&self, py: Python<'_>, key: u64, question: &Question) -> PyResult<()> {
-        let asking = self.answers_of(key, |answers| answers.asking.clone_ref(py));
+        let found = self.answers_of(key, |answers| {
+            let context = answers.context.as_ref().map(|context| context.clone_ref(py));
+            (answers.asking.clone_ref(py), context)
+        });
         // The waiter is gone: the question went to other listeners, or has ended.
-        let Some(asking) = asking else { return Ok(()) };
-        if let Some(task) = hand_over(py, question, &asking, "answer_later")? {
+        let Some((asking, context)) = found else { return Ok(()) };
+        if let Some(task) = hand_over(py, question, &asking, "answer_later", context.as_ref())? {
             let task = task.unbind();
             self.answers_of(key, |answers| match question.kind() {
-                "approval" => answers.about_the_call.push(task),
+                "approval" | "identity" => answers.about_the_call.push(task),
                 _ => answers.tasks.push(task),
             });
         }

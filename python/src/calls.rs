@@ -8,6 +8,7 @@ use mcpool::host::{Address, Given, Language, Letter, OptionInfo};
 use mcpool::{Arguments, CallOptions, ErrorKind, Manager};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 
 use crate::bridge::running;
@@ -75,7 +76,10 @@ fn submit<'py>(
         options.on_progress =
             Some(Arc::new(move |progress| mailbox.post(key, Letter::Progress(progress))));
     }
-    let answers = asking.map(|asking| waiting.listen(key, asking));
+    let mut answers = asking.map(|asking| waiting.listen(key, asking));
+    if let Some(answers) = answers.as_mut().filter(|answers| answers.asking.asks_callers()) {
+        answers.context = Some(caller_context(py)?);
+    }
     let handle = manager.submit(tool, arguments, options, address).or_raise(py)?;
     waiting.remember(key, &future, on_progress, Stop::Call(handle), answers);
     if waiting.mailbox.wants_flush_scheduled() {
@@ -83,6 +87,13 @@ fn submit<'py>(
         event_loop.call_method1(intern!(py, "call_soon"), (flush,))?;
     }
     Ok(future)
+}
+
+/// A copy of the current context variables.
+fn caller_context(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    static COPY_CONTEXT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let copy = COPY_CONTEXT.import(py, "contextvars", "copy_context")?;
+    copy.call0().map(Bound::unbind)
 }
 
 pub(crate) fn read_arguments(

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use mcpool::host::{Language, OptionInfo, OptionKind, Questions, suggest_option};
-use mcpool::{Config, DiscoverOptions, ErrorKind, ManagerOptions, OnApproval};
+use mcpool::{Config, DiscoverOptions, ErrorKind, ManagerOptions, OnApproval, OnIdentity};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -81,9 +81,11 @@ impl BeyondJson {
         }
         let approval = self.functions.remove("on_approval");
         let on_approval = approval.as_ref().map(|_| OnApproval::of_caller());
-        let asks = trust.is_some() || approval.is_some();
-        let asking = asks.then_some(Asking { trust, approval, watches: false });
-        (options.on_approval(on_approval).pool(self.pool), asking)
+        let identity = self.functions.remove("on_identity");
+        let on_identity = identity.as_ref().map(|_| OnIdentity::of_caller());
+        let asks = trust.is_some() || approval.is_some() || identity.is_some();
+        let asking = asks.then_some(Asking { trust, approval, identity, watches: false });
+        (options.on_approval(on_approval).on_identity(on_identity).pool(self.pool), asking)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use mcpool::Question;
 use mcpool::host::{Listening, Questions, Taken};
+use mcpool::{ErrorKind, Question};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::{PyTraverseError, PyVisit};
@@ -15,6 +15,8 @@ pub(crate) struct Asking {
     pub(crate) trust: Option<(Questions, Py<PyAny>)>,
     /// For the approval of a call, asked by the call itself.
     pub(crate) approval: Option<Py<PyAny>>,
+    /// For the identity of a call, asked by the call itself.
+    pub(crate) identity: Option<Py<PyAny>>,
     /// It answers only if no verb does.
     pub(crate) watches: bool,
 }
@@ -36,8 +38,14 @@ impl Asking {
     fn callback(&self, question: &Question) -> Option<&Py<PyAny>> {
         match question.kind() {
             "approval" => self.approval.as_ref(),
+            "identity" => self.identity.as_ref(),
             _ => self.trust.as_ref().map(|(_, callback)| callback),
         }
+    }
+
+    /// Whether calls ask something.
+    pub(crate) fn asks_callers(&self) -> bool {
+        self.approval.is_some() || self.identity.is_some()
     }
 
     pub(crate) fn clone_ref(&self, py: Python<'_>) -> Asking {
@@ -45,6 +53,7 @@ impl Asking {
         Asking {
             trust: trust.map(|(questions, callback)| (questions.clone(), callback.clone_ref(py))),
             approval: self.approval.as_ref().map(|callback| callback.clone_ref(py)),
+            identity: self.identity.as_ref().map(|callback| callback.clone_ref(py)),
             watches: self.watches,
         }
     }
@@ -68,7 +77,8 @@ impl Kept {
         match self.0.try_lock() {
             Ok(kept) => kept.as_ref().map_or(Ok(()), |asking| {
                 let trust = asking.trust.iter().map(|(_, callback)| callback);
-                trust.chain(&asking.approval).try_for_each(|callback| visit.call(callback))
+                let all = trust.chain(&asking.approval).chain(&asking.identity);
+                all.into_iter().try_for_each(|callback| visit.call(callback))
             }),
             // It is in use, so it is not garbage.
             Err(_) => Ok(()),
@@ -98,6 +108,13 @@ impl NativeQuestion {
         self.reply(if yes { "true" } else { "false" });
     }
 
+    /// Answers with what becomes JSON; a value that cannot is an error.
+    fn give(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let text = json::write(value, ErrorKind::InvalidArguments)?;
+        self.reply(&String::from_utf8_lossy(&text));
+        Ok(())
+    }
+
     /// There is no answer; the log has the reason.
     fn fail(&self) {
         self.reply("null");
@@ -122,12 +139,14 @@ impl NativeQuestion {
     }
 }
 
-/// Passes a question to `answering` of `mcpool._questions`, unless it is taken already; returns what that returns.
+/// Passes a question to `answering` of `mcpool._questions`, unless it is taken already; returns what that returns. The
+/// callback runs in `context`, the variables of the caller.
 pub(crate) fn hand_over<'py>(
     py: Python<'py>,
     question: &Question,
     asking: &Asking,
     answering: &str,
+    context: Option<&Py<PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let Some(callback) = asking.callback(question) else { return Ok(None) };
@@ -135,5 +154,5 @@ pub(crate) fn hand_over<'py>(
     let module =
         MODULE.get_or_try_init(py, || py.import("mcpool._questions").map(Bound::unbind))?;
     let question = Bound::new(py, NativeQuestion(Mutex::new(Some(taken))))?;
-    module.bind(py).call_method1(answering, (question, callback)).map(Some)
+    module.bind(py).call_method1(answering, (question, callback, context)).map(Some)
 }

@@ -28,6 +28,8 @@ pub(crate) struct Waiting {
 /// Answers the core's questions during a wait.
 pub(crate) struct Answers {
     pub(crate) asking: Asking,
+    /// The context variables of the caller.
+    pub(crate) context: Option<Py<PyAny>>,
     /// Kept so that no task is collected while it waits for an answer.
     pub(crate) tasks: Vec<Py<PyAny>>,
     /// Same for questions about the call itself, which end with it.

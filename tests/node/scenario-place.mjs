@@ -83,6 +83,17 @@ export function approving(answers, questions) {
   };
 }
 
+/** A callback that answers who calls a tool by the script: a caller, null, `fail`, `hang`. */
+export function identifying(answers, questions) {
+  return async (question) => {
+    questions.push(question);
+    const answer = answers[question.tool];
+    if (answer === 'fail') throw new Error('the script says so');
+    if (answer === 'hang') await new Promise(() => {});
+    return answer;
+  };
+}
+
 /** The text of a file: a string as it is, everything else as JSON. */
 export const textOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Manager, McpoolError, Pool } from 'mcpool';
 import { camel, check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
 import { Fixtures } from './scenario-fixtures.mjs';
-import { approving, described, holds, Place, scripted, textOf } from './scenario-place.mjs';
+import { approving, described, holds, identifying, Place, scripted, textOf } from './scenario-place.mjs';
 import { checkScenario, isWithoutManager } from './scenario-steps.mjs';
 import { fixture, journal, until } from './support.mjs';
 
@@ -68,6 +68,7 @@ class Steps {
     const questions = [];
     if (typeof chosen.trust === 'object') chosen.trust = scripted(chosen.trust.answers, questions);
     if (chosen.onApproval) chosen.onApproval = approving(chosen.onApproval.answers, questions);
+    if (chosen.onIdentity) chosen.onIdentity = identifying(chosen.onIdentity.answers, questions);
     const made = await settled(
       (async () => {
         if (discover) return Manager.discover({ ...this.place.looking(discover), ...chosen });
@@ -240,8 +241,9 @@ async function execute(manager, step, signal) {
 
 function callOptions(step, signal) {
   const { timeout_ms: timeoutMs, max_total_timeout_ms: maxTotalTimeoutMs, retry, meta } = step;
+  const { identity, headers } = step;
   const progress = [];
-  const options = { timeoutMs, maxTotalTimeoutMs, retry, meta, signal };
+  const options = { timeoutMs, maxTotalTimeoutMs, retry, meta, identity, headers, signal };
   if (step.progress) options.onProgress = (told) => progress.push(told);
   return { options, progress };
 }

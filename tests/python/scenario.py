@@ -16,7 +16,7 @@ from typing import Any
 import mcpool
 from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until
 from scenario_fixtures import Fixture, start_fixtures
-from scenario_place import Place, approving, described, holds, scripted, text_of
+from scenario_place import Place, approving, identifying, described, holds, scripted, text_of
 from scenario_steps import check_scenario, is_without_manager
 from scenario_values import check, fill, is_subsequence, matches, plain
 
@@ -115,6 +115,8 @@ class Steps:
             options["trust"] = scripted(options["trust"]["answers"], questions)
         if "on_approval" in options:
             options["on_approval"] = approving(options["on_approval"]["answers"], questions)
+        if "on_identity" in options:
+            options["on_identity"] = identifying(options["on_identity"]["answers"], questions)
         try:
             if "discover" in description:
                 manager = await mcpool.Manager.discover(
@@ -275,6 +277,8 @@ def call_options(step: dict[str, Any], limit: float | None) -> tuple[dict[str, A
         "max_total_timeout": seconds(step, "max_total_timeout_ms"),
         "retry": step.get("retry"),
         "meta": step.get("meta"),
+        "identity": step.get("identity"),
+        "headers": step.get("headers"),
     }
     if step.get("progress"):
         options["on_progress"] = lambda progress: told.append(plain(progress))

@@ -96,6 +96,21 @@ def approving(answers: dict[str, Any], questions: list[Any]) -> Callable[[mcpool
     return answer
 
 
+def identifying(answers: dict[str, Any], questions: list[Any]) -> Callable[[mcpool.IdentityQuestion], Any]:
+    """A callback that answers who calls a tool by the script: a caller, null, `fail`, `hang`."""
+
+    async def answer(question: mcpool.IdentityQuestion) -> Any:
+        questions.append(plain(question))
+        answer = answers.get(question.tool)
+        if answer == "fail":
+            raise RuntimeError("the script says so")
+        if answer == "hang":
+            await asyncio.Event().wait()
+        return answer
+
+    return answer
+
+
 def text_of(value: Any) -> str:
     """The text of a file: a string as it is, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, indent=2)

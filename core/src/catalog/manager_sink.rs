@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::{Cache, Offer, PinFile, PinKey, PinLookup};
+use crate::caller::Identity;
 use crate::connection::Connection;
 use crate::event::{EventKind, EventLog, InjectionPlace};
 use crate::redact::Mask;
@@ -23,6 +24,8 @@ const WARNINGS: usize = 1024;
 /// A manager, as its connections see it.
 pub(crate) struct ManagerSink {
     pub(crate) events: Arc<EventLog>,
+    /// Set on the sink of the connections that have another identity than the manager.
+    identity: Option<Identity>,
     pub(crate) cache: Cache,
     catalog_version: AtomicU64,
     /// How many tool changes its servers have announced.
@@ -37,15 +40,29 @@ pub(crate) struct ManagerSink {
 
 impl ManagerSink {
     pub(crate) fn new(cache: Cache) -> Arc<ManagerSink> {
-        Arc::new(ManagerSink {
+        Arc::new(ManagerSink::unshared(cache))
+    }
+
+    fn unshared(cache: Cache) -> ManagerSink {
+        ManagerSink {
             events: Arc::default(),
+            identity: None,
             cache,
             catalog_version: AtomicU64::new(1),
             announcements: AtomicU64::new(0),
             offers: Mutex::default(),
             warnings: Mutex::default(),
             suspicions: Mutex::default(),
-        })
+        }
+    }
+
+    /// The sink of the manager's connections for another identity. It offers nothing: the manager's catalog and cache are
+    /// those of its own identity.
+    pub(crate) fn for_identity(&self, identity: &Identity) -> Arc<ManagerSink> {
+        let mut sink = ManagerSink::unshared(Cache::off());
+        sink.events = self.events.clone();
+        sink.identity = Some(identity.clone());
+        Arc::new(sink)
     }
 
     pub(crate) fn set_offers(&self, offers: impl Iterator<Item = (String, Arc<Offer>)>) {
@@ -82,7 +99,7 @@ impl ManagerSink {
             Some(offer) => offer.count(tools, || mask.clone()),
             None => tools.list.len(),
         };
-        self.events.emit(server, EventKind::ToolsChanged { tool_count });
+        self.emit(server, EventKind::ToolsChanged { tool_count });
     }
 
     /// Reports the drift of the tools of a connection that the manager has joined, or now has from another source; also
@@ -120,14 +137,18 @@ impl ManagerSink {
 
     fn report_drift(&self, offer: &Offer, drifts: Vec<super::Drift>) -> Option<String> {
         let line = offer.report_drift(drifts, &self.events)?;
-        self.events.emit(offer.server(), log_event("warning", &line));
+        self.emit(offer.server(), log_event("warning", &line));
         Some(line)
     }
 }
 
 impl Subscriber for ManagerSink {
     fn emit(&self, server: &str, kind: EventKind) {
-        self.events.emit(server, kind);
+        match (&self.identity, kind) {
+            // The catalog has the tools of the manager's own identity.
+            (Some(_), EventKind::ToolsChanged { .. }) => {}
+            (identity, kind) => self.events.emit_for(server, identity.as_ref(), kind),
+        }
     }
 
     fn note_announcement(&self) {
@@ -141,7 +162,7 @@ impl Subscriber for ManagerSink {
     fn warn_once(&self, server: &str, line: &str) -> bool {
         let is_new = insert_new(&self.warnings, WARNINGS, (server.to_owned(), line.to_owned()));
         if is_new {
-            self.events.emit(server, log_event("warning", line));
+            self.emit(server, log_event("warning", line));
         }
         is_new
     }
@@ -155,7 +176,7 @@ impl Subscriber for ManagerSink {
                 Some(_) => InjectionPlace::Description,
                 None => InjectionPlace::Instructions,
             };
-            self.events.emit(server, EventKind::Injection { place, tool, signals });
+            self.emit(server, EventKind::Injection { place, tool, signals });
         }
         is_new
     }

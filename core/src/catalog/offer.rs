@@ -106,7 +106,7 @@ impl Offer {
                 _ => Arc::default(),
             },
             settings: settings.clone(),
-            fingerprint: config.map(ServerConfig::fingerprint),
+            fingerprint: config.map(ServerConfig::cache_fingerprint),
             key,
             counted: Mutex::default(),
         })

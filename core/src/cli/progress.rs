@@ -88,7 +88,7 @@ mod tests {
     fn status_event(server: &str, state: State) -> Event {
         let kind =
             EventKind::Status { state, error: None, reason: None, attempt: 1, next_retry_ms: None };
-        Event { seq: 1, time_ms: 0, server: server.to_owned(), kind }
+        Event { seq: 1, time_ms: 0, server: server.to_owned(), identity: None, kind }
     }
 
     #[test]

@@ -21,6 +21,17 @@ impl ServerConfig {
         format!("{:x}", Sha256::digest(identity))
     }
 
+    /// The fingerprint under which its tools are cached. Each caller's identity has its own tools.
+    pub(crate) fn cache_fingerprint(&self) -> String {
+        match &self.scope.identity {
+            Some(identity) => {
+                let both = format!("{}\n{identity}", self.fingerprint());
+                format!("{:x}", Sha256::digest(both))
+            }
+            None => self.fingerprint(),
+        }
+    }
+
     /// The fields, as named in JSON, in which `other` is another server.
     pub(crate) fn identity_differences(&self, other: &Self) -> Vec<&'static str> {
         let (ours, theirs) = (self.identity(), other.identity());
@@ -103,6 +114,7 @@ impl ServerConfig {
             directory: directory.filter(|_| by_directory),
             variables: scope.variables.clone().filter(|_| refers || has_names),
             bare_env_names: has_names,
+            identity: scope.identity.clone(),
             host_env: match by_host_env {
                 true => scope.host_env.clone(),
                 false => HostEnv::process(),

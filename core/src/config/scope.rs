@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::caller::Identity;
 use crate::host_env::HostEnv;
 use crate::source::Level;
 
@@ -22,6 +23,8 @@ pub struct Scope {
     pub bare_env_names: bool,
     /// The environment.
     pub host_env: HostEnv,
+    /// Whose connection it is; set by each manager.
+    pub identity: Option<Identity>,
     /// Whether the user trusts the source; decided by each manager, by its own policy.
     pub trusted: ScopeTrust,
 }

@@ -57,6 +57,8 @@ config_fields! {
         /// With `session`, each manager has a connection of its own although the server is shared: for servers that keep
         /// state.
         isolate "isolate": Isolate as OneOf<Isolate> = Isolate::None, Setting;
+        /// Whether all identities share its connection: for servers without accounts.
+        shared_identity "sharedIdentity": bool as Switch = false, Setting;
         /// When it is tried again after a failure: relentless (the default of shared servers), bounded, once (the default
         /// of private ones), never, or the delays written out.
         restart "restart": RestartPolicy as RestartCodec = RestartPolicy::default_of(shared),

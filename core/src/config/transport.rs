@@ -67,6 +67,11 @@ impl TransportConfig {
         matches!(self, TransportConfig::Stdio { .. })
     }
 
+    /// Whether each message is a request that can have headers of its own.
+    pub(crate) fn takes_headers_per_call(&self) -> bool {
+        matches!(self, TransportConfig::Http(_) | TransportConfig::Sse(_))
+    }
+
     /// Address and headers of a server on the network.
     pub(crate) fn remote(&self) -> Option<&Remote> {
         match self {

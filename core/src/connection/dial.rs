@@ -53,7 +53,7 @@ pub(super) async fn dial(
         timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late())?;
     let warnings = warnings.into_iter().map(|warning| warning.text).collect();
     shared.warn(WarningTopic::Values, warnings);
-    let resolved = resolved.map_err(failed)?;
+    let resolved = resolved.map_err(failed)?.for_caller(shared.headers.clone());
     let waited_from = Instant::now();
     let permit = match Wire::starts_program(&resolved) {
         true => {

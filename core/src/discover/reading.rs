@@ -207,6 +207,7 @@ impl<'a> DocumentReader<'a> {
                 .filter(|file| file.exists()),
             bare_env_names,
             host_env: self.roots.host_env.clone(),
+            identity: None,
             trusted: ScopeTrust::No,
         };
         let (mut servers, mut built_in, mut read_before) = (Vec::new(), Vec::new(), false);

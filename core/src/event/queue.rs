@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::{Event, EventKind};
+use crate::caller::Identity;
 use crate::time::now_ms;
 
 /// How far a reader may lag behind, in events and in bytes of memory.
@@ -39,7 +40,7 @@ struct ReaderPosition {
 
 impl EventQueue {
     /// Adds an event; without a reader it is only counted.
-    pub(super) fn push(&mut self, server: &str, kind: EventKind) {
+    pub(super) fn push(&mut self, server: &str, identity: Option<&Identity>, kind: EventKind) {
         if self.closed {
             return;
         }
@@ -47,7 +48,9 @@ impl EventQueue {
         if self.readers.is_empty() {
             return;
         }
-        let event = Event { seq: self.last, time_ms: now_ms(), server: server.to_owned(), kind };
+        let identity = identity.map(Identity::to_string);
+        let (seq, server) = (self.last, server.to_owned());
+        let event = Event { seq, time_ms: now_ms(), server, identity, kind };
         let size = size(&event);
         self.bytes += size;
         self.events.push_back(QueuedEvent { event: Arc::new(event), size });
@@ -82,7 +85,8 @@ impl EventQueue {
         let lost = (count > 0).then(|| {
             reader.next = first;
             let kind = EventKind::Lost { count };
-            Event { seq: first - 1, time_ms: now_ms(), server: String::new(), kind }
+            let (time_ms, server) = (now_ms(), String::new());
+            Event { seq: first - 1, time_ms, server, identity: None, kind }
         });
         let limit = limit - usize::from(lost.is_some());
         let from = (reader.next - first) as usize;
@@ -152,7 +156,7 @@ mod tests {
 
     fn push(queue: &mut EventQueue, count: usize) {
         for _ in 0..count {
-            queue.push("s", EventKind::ToolsChanged { tool_count: 0 });
+            queue.push("s", None, EventKind::ToolsChanged { tool_count: 0 });
         }
     }
 
@@ -220,12 +224,12 @@ mod tests {
             data,
         };
         for _ in 0..1000 {
-            queue.push("s", log("x".repeat(64 << 10).into()));
+            queue.push("s", None, log("x".repeat(64 << 10).into()));
         }
         assert!(queue.events.len() < MAX_BYTES >> 16, "{}", queue.events.len());
         let (events, lost) = read(&mut queue, reader, usize::MAX);
         assert_eq!(events.len() as u64 + lost, 1000);
-        queue.push("s", log(vec![0; 1000].into()));
+        queue.push("s", None, log(vec![0; 1000].into()));
         assert!(queue.bytes > 1000 * 2 * WRITE_OVERHEAD, "{}", queue.bytes);
     }
 

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::queue::EventQueue;
 use super::{Event, EventKind};
+use crate::caller::Identity;
 use crate::fork::ProcessLocal;
 use crate::sync::lock;
 
@@ -27,15 +28,20 @@ struct EventChannel {
 }
 
 impl EventChannel {
-    fn emit(&self, server: &str, kind: EventKind) {
-        lock(&self.queue).push(server, kind);
+    fn emit(&self, server: &str, identity: Option<&Identity>, kind: EventKind) {
+        lock(&self.queue).push(server, identity, kind);
         self.changed.notify_waiters();
     }
 }
 
 impl EventLog {
     pub(crate) fn emit(&self, server: &str, kind: EventKind) {
-        self.0.emit(server, kind);
+        self.0.emit(server, None, kind);
+    }
+
+    /// Emits an event about the connection of an identity.
+    pub(crate) fn emit_for(&self, server: &str, identity: Option<&Identity>, kind: EventKind) {
+        self.0.emit(server, identity, kind);
     }
 
     pub(crate) fn subscribe(&self) -> Events {

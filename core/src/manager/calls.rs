@@ -10,10 +10,12 @@ use crate::call::{Arguments, CallOptions};
 use crate::error::{Executed, Result};
 use crate::mailbox::{Address, Waiter};
 use crate::result::ToolResult;
+use crate::runtime;
 
 mod approval_check;
-mod awaiting_trust;
 mod call_events;
+mod caller;
+mod deferred;
 mod handle;
 mod lookup;
 mod pending;
@@ -144,11 +146,15 @@ impl Manager {
             options.on_progress = Some(with_events);
         }
         let manager = self;
+        let (began, hold) = (None, None);
         let call =
-            CheckedCall { manager, server, config, raw_name, arguments, options, began: None };
-        match &*server.lease() {
-            Some(lease) => call.send(lease.connection(), waiter),
-            None => call.send_after_start(waiter),
+            CheckedCall { manager, server, config, raw_name, arguments, options, began, hold };
+        match call.asks_for_identity() {
+            Some(on_identity) => {
+                runtime::start()?;
+                Ok(deferred::start_when_identified(call, &on_identity, waiter))
+            }
+            None => call.dispatch(waiter),
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::approval::{ApprovalPolicy, OnApproval};
 use crate::call::Retry;
+use crate::caller::{DefaultHeaders, Identity, OnIdentity};
 use crate::catalog::{DriftPolicy, Naming};
 use crate::config::ToolFilter;
 use crate::discover::DiscoverOptions;
@@ -60,6 +61,15 @@ options! {
         drift: DriftPolicy = DriftPolicy::Warn,
         /// Which tools need a person's approval. "annotations" means those that are not read-only.
         approval: ApprovalPolicy = ApprovalPolicy::Always,
+        /// The user or tenant that calls are made for. Managers of different identities share no connection.
+        identity: Option<Identity> = None,
+        /// Headers for calls to remote servers, which replace those of their definitions. A text is for all servers; an
+        /// object under the name of a server is for that one. Headers that say who calls, such as Authorization, are for
+        /// one server and need an `identity`.
+        headers: Option<DefaultHeaders> = None,
+        /// A function that is asked for whom a call is made, if the call does not say it. It returns an identity, headers,
+        /// both or neither.
+        on_identity: Option<OnIdentity> = None,
         /// A function that is asked about each call that needs approval. Without it, such calls are sent unasked.
         on_approval: Option<OnApproval> = None,
         /// How long a call waits for an approval.
@@ -94,13 +104,13 @@ impl ManagerOptions {
                 .with_hint("open the file, or use discovery"));
         }
         written.check_names(Self::OPTIONS.iter().filter(|option| option.name != WATCH))?;
-        written.options()
+        written.options().and_then(Self::checked)
     }
 
     /// Reads the options of a manager on a file.
     #[doc(hidden)]
     pub fn for_file(text: &str, language: Language) -> Result<Self> {
-        Self::read(text, language)
+        Self::read(text, language).and_then(Self::checked)
     }
 
     /// Reads the options of a manager that is made by discovery, which are those of both.
@@ -108,7 +118,34 @@ impl ManagerOptions {
     pub fn for_discovery(text: &str, language: Language) -> Result<(DiscoverOptions, Self)> {
         let written = Written::parse("discovery and a manager", text, language)?;
         written.check_names(DiscoverOptions::OPTIONS.iter().chain(Self::OPTIONS))?;
-        Ok((written.options()?, written.options()?))
+        Ok((written.options()?, written.options().and_then(Self::checked)?))
+    }
+
+    /// Refuses options that contradict each other.
+    fn checked(self) -> Result<Self> {
+        let credential = self.headers.as_ref().and_then(DefaultHeaders::credential);
+        match credential.filter(|_| self.identity.is_none()) {
+            Some(name) => {
+                let text =
+                    format!("The header \"{name}\" of a manager says who calls, but not for whom");
+                Err(Error::new(ErrorKind::ConfigInvalid, text).with_hint(
+                    "set \"identity\" too: managers of different identities share no connection",
+                ))
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// Warnings about options that name servers that are not there.
+    pub(super) fn warnings<'a>(
+        &self,
+        servers: impl Iterator<Item = &'a str> + Clone,
+    ) -> Vec<String> {
+        let named = self.headers.iter().flat_map(DefaultHeaders::servers);
+        let missing = named.filter(|name| !servers.clone().any(|server| server == *name));
+        let warning =
+            |name| format!("The option \"headers\" names server \"{name}\", which is not there");
+        self.tool_filter().glob_warnings().into_iter().chain(missing.map(warning)).collect()
     }
 
     /// Which tools of all servers are offered, besides what each definition says.

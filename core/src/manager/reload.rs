@@ -98,7 +98,7 @@ impl Inner {
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        warnings.extend(self.options.tool_filter().glob_warnings());
+        warnings.extend(self.options.warnings(servers.iter().map(|(name, _)| name.as_str())));
         *lock(&self.warnings) = warnings;
         let old = self.servers.load_full();
         let mut report = ReloadReport::default();

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, Weak};
 use arc_swap::{ArcSwapOption, Guard};
 use tokio::sync::Notify;
 
+use super::identities::{Identities, IdentityHold};
 use crate::approval::{ApprovalPolicy, Rule};
+use crate::caller::Identity;
 use crate::catalog::{Offer, Slice, ToolState, provider_of};
 use crate::completion::Completion;
 use crate::config::{Declared, MAX_RESULT_CHARS, ScopeTrust, ServerConfig};
@@ -31,6 +33,8 @@ pub(super) struct Server {
     ending: Mutex<Completion>,
     /// Signalled when the manager releases the connection.
     left: Arc<Notify>,
+    /// Connections for other identities than the manager's.
+    identities: Arc<Identities>,
 }
 
 /// How a manager presents the results of all its servers to a model.
@@ -80,6 +84,7 @@ impl Server {
             not_held: Mutex::default(),
             ending: Mutex::new(Completion::done()),
             left: Arc::default(),
+            identities: Arc::default(),
         })
     }
 
@@ -95,6 +100,9 @@ impl Server {
         if let (Some(lease), Ok(config)) = (&lease, &declared.config) {
             lease.set(config);
         }
+        if let Ok(config) = &declared.config {
+            self.identities.set(config);
+        }
         Arc::new(Server {
             name: self.name.clone(),
             presenter: presenter_settings.presenter(&self.name, &declared),
@@ -104,6 +112,7 @@ impl Server {
             not_held: Mutex::new(not_held.clone()),
             ending: Mutex::new(lock(&self.ending).clone()),
             left: self.left.clone(),
+            identities: self.identities.clone(),
         })
     }
 
@@ -167,6 +176,26 @@ impl Server {
         }
     }
 
+    /// Acquires the connection of another identity than the manager's; also returns whether it is the first one.
+    pub(super) fn hold_for(
+        &self,
+        identity: &Identity,
+        acquire: impl FnOnce(&ServerConfig) -> Result<Lease>,
+    ) -> Result<(Arc<IdentityHold>, bool)> {
+        let config = self.usable()?;
+        // Locked, so that a release finds the hold.
+        let not_held = lock(&self.not_held);
+        match *not_held {
+            NotHeld::Closed => Err(Error::closed()),
+            NotHeld::Left if self.lease.load().is_none() => Err(Error::disconnected(&self.name)),
+            _ => self.identities.get(identity, config, acquire),
+        }
+    }
+
+    pub(super) fn identities(&self) -> &Arc<Identities> {
+        &self.identities
+    }
+
     /// Whether the manager released the connection on purpose.
     pub(super) fn was_left(&self) -> bool {
         self.lease().is_none() && matches!(*lock(&self.not_held), NotHeld::Left | NotHeld::Closed)
@@ -201,6 +230,13 @@ impl Server {
         let mut ending = lock(&self.ending);
         if let Some(lease) = self.lease.swap(None) {
             *ending = lease.release(how);
+        }
+        if let Some(others) = self.identities.release(how) {
+            let own = ending.clone();
+            *ending = Completion::new(async move {
+                own.await;
+                others.await;
+            });
         }
         ending.clone()
     }
@@ -267,6 +303,7 @@ impl Server {
             server_version: greeting.as_ref().and_then(|greeting| greeting.server_version.clone()),
             instructions: greeting.and_then(|greeting| greeting.instructions),
             source: self.declared.source.clone(),
+            identities: self.identities.states(),
             calls: connection.map_or_else(Calls::default, |connection| Calls {
                 queued: connection.call_queue().len() as u64,
                 ..connection.call_counters().calls()

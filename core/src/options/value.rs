@@ -26,6 +26,12 @@ pub enum OptionKind {
     Texts,
     /// A JSON object.
     Object,
+    /// A text; what it must be, for errors.
+    Text(&'static str),
+    /// Headers: names and texts.
+    Headers,
+    /// Headers, or the headers of a server under its name.
+    HeadersByServer,
     /// One of these words.
     Words(&'static [&'static str]),
     /// True, false, or one of these words.
@@ -80,6 +86,10 @@ impl OptionKind {
             OptionKind::TimeOrWords(words) => format!("{time} or {}", quoted(words)),
             OptionKind::Texts => "a list of texts".to_owned(),
             OptionKind::Object => "an object".to_owned(),
+            OptionKind::Text(expected) => expected.to_owned(),
+            OptionKind::Headers | OptionKind::HeadersByServer => {
+                "an object whose values are texts".to_owned()
+            }
             OptionKind::Words(words) => quoted(words),
             OptionKind::FlagOrWords(words) => format!("true, false or {}", quoted(words)),
             OptionKind::Path => "a path".to_owned(),

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::STARS;
-use super::forms::{Certainty, Encoding, MIN_LENGTH};
+use super::forms::{Certainty, Encoding, Form, MIN_LENGTH};
 use super::literals::replace_literals;
 use super::needles::{Cut, Needles, is_word, widened};
 use super::view::each_view;
@@ -22,6 +22,11 @@ pub(crate) struct Mask(Option<Arc<Needles>>);
 impl Mask {
     pub(super) fn new(needles: Option<Needles>) -> Mask {
         Mask(needles.map(Arc::new))
+    }
+
+    /// The values that it hides, in all their forms.
+    pub(super) fn forms(&self) -> &[Form] {
+        self.0.as_ref().map_or(&[], |needles| &needles.forms)
     }
 
     /// Whether the other one is a clone of this one.

@@ -112,6 +112,12 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// Whether a header says who sends it.
+pub(crate) fn is_credential(name: &str, value: &str) -> bool {
+    let scheme = value.trim().split_once(char::is_whitespace).map(|(scheme, _)| scheme);
+    is_secret_key(name) || scheme.is_some_and(is_scheme)
+}
+
 /// Whether a word is an authentication scheme.
 pub(super) fn is_scheme(word: &str) -> bool {
     SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))

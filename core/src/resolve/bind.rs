@@ -13,11 +13,14 @@ use super::command::{CommandOutputs, command_of, without_escape};
 use super::environment::{find_program, inherited};
 use super::expand::{Expander, Field, LookupScope, path_beside_file, path_in, unescaped};
 use super::files::{Files, has_variables};
-use super::headers::{bind_headers, is_framing};
 use super::warnings::Warnings;
-use super::{AllowedAddresses, HttpDialect, PemFile, Target, TlsFiles, env_file, text_file};
+use super::{
+    AllowedAddresses, HttpDialect, PemFile, Target, TlsFiles, env_file, invalid, text_file,
+};
+use crate::caller::ConnectionHeaders;
 use crate::config::{InheritEnv, Level, Remote, Scope, TlsConfig};
 use crate::error::{Error, ErrorKind, Result, Stage};
+use crate::headers::{bind_headers, is_framing};
 use crate::process::Launch;
 use crate::redact::{self, Secret};
 
@@ -159,10 +162,12 @@ impl<'a> Binder<'a> {
         headers.iter().for_each(|(name, value)| values.header(name, value));
         let mask = values.build();
         let shown = mask.text(&redact::url(&remote.url)).into_owned();
-        let (server, headers) = (server.clone(), bind_headers(headers)?);
+        let headers = bind_headers(headers).map_err(|problem| invalid(&problem))?;
+        let server = server.clone();
         let addresses = AllowedAddresses::for_scope(self.scope);
         let dialect = HttpDialect::Streamable;
-        Ok(Target { server, url, dialect, addresses, headers, tls, shown, mask })
+        let caller = Arc::<ConnectionHeaders>::default();
+        Ok(Target { server, url, dialect, addresses, headers, caller, tls, shown, mask })
     }
 
     /// Reads the files. Those of a project that is not trusted are not read: a certificate tells the server who we are.

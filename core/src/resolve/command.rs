@@ -14,10 +14,10 @@ use futures_util::future::{Shared, WeakShared, join_all};
 use indexmap::IndexMap;
 
 use super::expand::directory;
-use super::headers::is_framing;
 use super::warnings::Warnings;
 use crate::config::{Level, Scope, ServerConfig};
 use crate::fork::PerProcess;
+use crate::headers::is_framing;
 use crate::host_env::HostEnv;
 use crate::process::{Program, RunError, run_command};
 use crate::redact::Secret;

@@ -6,6 +6,7 @@ use http::HeaderMap;
 use url::Url;
 
 use super::AllowedAddresses;
+use crate::caller::ConnectionHeaders;
 use crate::redact::{Mask, Secret};
 
 /// A remote server that is ready to be dialled.
@@ -14,7 +15,10 @@ pub(crate) struct Target {
     pub(crate) url: Url,
     pub(crate) dialect: HttpDialect,
     pub(crate) addresses: AllowedAddresses,
+    /// The headers of the definition.
     pub(crate) headers: HeaderMap,
+    /// The headers of the connection's identity.
+    pub(crate) caller: Arc<ConnectionHeaders>,
     pub(crate) tls: Option<TlsFiles>,
     /// The redacted URL.
     pub(crate) shown: String,

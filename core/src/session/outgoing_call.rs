@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::CallRequest;
 use crate::call::{Arguments, OnProgress};
+use crate::caller::CallerHeaders;
 use crate::error::Error;
 use crate::mailbox::Waiter;
 use crate::result::Presenter;
@@ -24,6 +25,7 @@ pub(crate) enum CallContent<'a> {
         arguments: &'a Arguments,
         meta: Option<&'a Arguments>,
         on_progress: Option<OnProgress>,
+        headers: Option<CallerHeaders>,
     },
     /// The session keeps the call until it is answered, and returns it if it was not read.
     Owned(Box<CallRequest>),
@@ -48,6 +50,13 @@ impl CallContent<'_> {
         match self {
             CallContent::Borrowed { on_progress, .. } => on_progress.clone(),
             CallContent::Owned(request) => request.options.on_progress.clone(),
+        }
+    }
+
+    pub(super) fn headers(&self) -> Option<CallerHeaders> {
+        match self {
+            CallContent::Borrowed { headers, .. } => headers.clone(),
+            CallContent::Owned(request) => request.options.headers.clone(),
         }
     }
 

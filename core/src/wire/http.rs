@@ -23,6 +23,7 @@ use super::network::connector::HttpVersions;
 use super::network::peer::Peer;
 use super::transport::{Endpoint, Transport};
 use super::{Flush, Inbound, OutgoingMessage};
+use crate::caller::CallerHeaders;
 use crate::config::Limits;
 use crate::error::{ErrorKind, Result, Stage};
 use crate::fork::{ForkGeneration, ProcessLocal};
@@ -63,7 +64,8 @@ pub(crate) struct HttpLink {
     answer_stream: Mutex<Option<AnswerStream>>,
     /// Taken when the link is closed: nothing more is dialled, and idle sockets are closed.
     client: ProcessLocal<Mutex<Option<Arc<dyn HttpClient>>>>,
-    /// Sent with each message: the configured headers, and what was negotiated with the server.
+    /// Sent with each message: the configured headers, and what was negotiated with the server. The caller's headers
+    /// replace them.
     headers: Mutex<HeaderMap>,
     message_limit: usize,
     memory: MemoryBudget,
@@ -86,6 +88,9 @@ struct Exchange {
     /// Whether it may have been sent.
     is_posted: bool,
 }
+
+/// A message and the headers of its caller.
+type MessageParts = (Bytes, Option<CallerHeaders>);
 
 /// The kind of request.
 #[derive(Clone, Copy)]
@@ -119,7 +124,7 @@ impl Transport for HttpLink {
     fn send(&self, message: OutgoingMessage, id: Option<u64>, _flush: Flush) -> Result<()> {
         match (self.me.upgrade(), id) {
             (Some(link), Some(id)) => {
-                self.spawn_request(link, message.into_json(), id, RequestKind::Call)
+                self.spawn_request(link, message.into_parts(), id, RequestKind::Call)
             }
             (Some(link), None) => send_aside(link, message.into_json(), None),
             (None, _) => {}
@@ -129,7 +134,7 @@ impl Transport for HttpLink {
 
     fn send_control(&self, message: OutgoingMessage, id: u64) -> Result<()> {
         if let Some(link) = self.me.upgrade() {
-            self.spawn_request(link, message.into_json(), id, RequestKind::Control);
+            self.spawn_request(link, message.into_parts(), id, RequestKind::Control);
         }
         Ok(())
     }
@@ -148,7 +153,7 @@ impl Transport for HttpLink {
     /// A refusal by status does not lose the link: the answer to the next request has the real problem. Only a required
     /// sign-in is reported at once.
     async fn send_and_confirm(&self, message: OutgoingMessage) -> Result<()> {
-        match self.exchange(message.into_json(), None).await {
+        match self.exchange(message.into_json(), None, None).await {
             Err(ExchangeFailure { error, by_status: true, .. })
                 if error.kind() != ErrorKind::AuthRequired =>
             {
@@ -188,8 +193,8 @@ impl Transport for HttpLink {
         let _ = self.listener.set(task.abort_handle());
     }
 
-    fn mask(&self) -> &Mask {
-        &self.peer.mask
+    fn mask(&self) -> Mask {
+        self.peer.mask()
     }
 
     fn is_over(&self) -> bool {
@@ -221,9 +226,9 @@ impl Transport for HttpLink {
 impl HttpLink {
     fn new(target: Target, limits: &Limits, versions: HttpVersions) -> Result<Arc<HttpLink>> {
         let client = client(&target, versions, CALLS)?;
-        let Target { server, url, headers, shown, mask, .. } = target;
+        let Target { server, url, headers, caller, shown, mask, .. } = target;
         Ok(Arc::new_cyclic(|me| HttpLink {
-            peer: Peer { server, url, shown, mask },
+            peer: Peer { server, url, shown, definition_mask: mask, caller },
             legacy_endpoint: OnceLock::new(),
             answer_stream: Mutex::default(),
             client: ProcessLocal::new(Mutex::new(Some(client))),
@@ -251,7 +256,13 @@ impl HttpLink {
         HttpLink::new(target, limits, HttpVersions::OnlyHttp1)
     }
 
-    fn spawn_request(&self, link: Arc<HttpLink>, message: Bytes, id: u64, kind: RequestKind) {
+    fn spawn_request(
+        &self,
+        link: Arc<HttpLink>,
+        message: MessageParts,
+        id: u64,
+        kind: RequestKind,
+    ) {
         // Locked while spawning, so that a fast answer cannot remove the entry before it is inserted.
         let mut under_way = lock(&self.under_way);
         let task = runtime::spawn(async move {
@@ -271,7 +282,12 @@ impl HttpLink {
         self.reap_soon();
     }
 
-    async fn post_in_turn(&self, message: Bytes, id: u64, kind: RequestKind) -> Result<()> {
+    async fn post_in_turn(
+        &self,
+        (message, headers): MessageParts,
+        id: u64,
+        kind: RequestKind,
+    ) -> Result<()> {
         let _socket = match kind {
             RequestKind::Control => None,
             RequestKind::Call => match self.sockets.for_call(id).await {
@@ -285,7 +301,7 @@ impl HttpLink {
             // It was given up before it was sent.
             None => return Ok(()),
         }
-        self.post(message, Some(id)).await
+        self.post(message, headers.as_ref(), Some(id)).await
     }
 
     fn inbound(&self) -> Option<Arc<dyn Inbound>> {
@@ -329,7 +345,7 @@ fn send_aside(link: Arc<HttpLink>, message: Bytes, permit: Option<OwnedSemaphore
                 Some(_) => None,
                 None => link.sockets.for_notification().await,
             };
-            link.post(message, None).await
+            link.post(message, None, None).await
         };
         tokio::select! {
             _ = timeout(ASIDE, sending) => {}

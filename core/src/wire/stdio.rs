@@ -141,8 +141,8 @@ impl Transport for StdioLink {
         self.process.with_output(error)
     }
 
-    fn mask(&self) -> &Mask {
-        self.process.mask()
+    fn mask(&self) -> Mask {
+        self.process.mask().clone()
     }
 
     fn pid(&self) -> Option<u32> {

@@ -81,7 +81,7 @@ pub(super) trait Transport: Send + Sync + Sized {
     }
 
     /// The mask for the values that the server was given.
-    fn mask(&self) -> &Mask;
+    fn mask(&self) -> Mask;
 
     /// Whether the wire's owner knows that the wire will not recover.
     fn is_over(&self) -> bool {

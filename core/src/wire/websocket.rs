@@ -128,7 +128,7 @@ impl Transport for WebSocketLink {
         self.http.read_arrived(late).await;
     }
 
-    fn mask(&self) -> &Mask {
+    fn mask(&self) -> Mask {
         self.http.mask()
     }
 

@@ -6,9 +6,12 @@ use std::sync::{Arc, Mutex};
 use mcpool::config::{self, EditTarget};
 use mcpool::host::Language;
 use mcpool::{
-    ApprovalQuestion, DiscoverOptions, Discovery, HostEnv, OnApproval, Trust, TrustQuestion,
+    ApprovalQuestion, Caller, DiscoverOptions, Discovery, HostEnv, Identity, IdentityQuestion,
+    OnApproval, OnIdentity, Trust, TrustQuestion,
 };
 use serde_json::{Map, Value, json};
+
+use crate::verbs::headers;
 
 /// The questions that a scripted callback got.
 pub(crate) type Asked = Arc<Mutex<Vec<Value>>>;
@@ -157,6 +160,27 @@ pub(crate) fn approving(answers: &Value, questions: &Asked) -> OnApproval {
                 Some("hang") => std::future::pending().await,
                 _ => answer == true,
             }
+        }
+    })
+}
+
+/// A callback that answers who calls a tool by the script: a caller, null, `fail`, `hang`.
+pub(crate) fn identifying(answers: &Value, questions: &Asked) -> OnIdentity {
+    let (answers, questions) = (answers.clone(), questions.clone());
+    OnIdentity::new(move |question: IdentityQuestion| {
+        let answer = answers[&question.tool].clone();
+        questions.lock().unwrap().push(json!(question));
+        async move {
+            match answer.as_str() {
+                // Fails without printing a panic.
+                Some("fail") => std::panic::resume_unwind(Box::new("the script says so")),
+                Some("hang") => std::future::pending().await,
+                _ => {}
+            }
+            let mut caller = Caller::default();
+            caller.identity = answer["identity"].as_str().map(|it| Identity::new(it).unwrap());
+            caller.headers = answer["headers"].as_object().map(|it| headers(it).unwrap());
+            caller
         }
     })
 }

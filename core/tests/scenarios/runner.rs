@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use crate::common::{PATIENCE, fixture, lives, read_journal};
 use crate::fixtures::Fixtures;
 use crate::matching::{check, fill, is_subsequence};
-use crate::place::{Asked, Place, approving, camel_case, scripted, text_of};
+use crate::place::{Asked, Place, approving, camel_case, identifying, scripted, text_of};
 use crate::steps::check_scenario;
 use crate::verbs::status_by_name;
 
@@ -132,14 +132,20 @@ impl Run {
             options.remove("trust");
         }
         let approval = options.remove("on_approval");
-        let mut options = ManagerOptions::for_file(&camel_case(options), Language::Node)
-            .map_err(|error| error.to_string())?;
+        let identity = options.remove("on_identity");
+        let options = ManagerOptions::for_file(&camel_case(options), Language::Node);
+        let mut options = match (options, description.get("error")) {
+            (Ok(options), _) => options,
+            (Err(error), None) => return Err(error.to_string()),
+            (Err(error), Some(expected)) => return check(expected, &json!(error)),
+        };
         if let Some(answers) = script.as_ref().and_then(|script| script.get("answers")) {
             options = options.trust(scripted(answers, &questions));
         }
         let options = options
             .pool(self.pool.clone())
-            .on_approval(approval.map(|script| approving(&script["answers"], &questions)));
+            .on_approval(approval.map(|script| approving(&script["answers"], &questions)))
+            .on_identity(identity.map(|script| identifying(&script["answers"], &questions)));
         let made = if let Some(looking) = description.get("discover") {
             match self.place.discover(looking) {
                 Ok(looking) => Manager::discover(looking, options).await,

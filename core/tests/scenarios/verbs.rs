@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcpool::{Arguments, CallOptions, Config, Manager, Retry};
+use mcpool::{Arguments, CallOptions, CallerHeaders, Config, Identity, Manager, Retry};
 use serde_json::{Value, json};
 
 use crate::place;
@@ -135,12 +135,23 @@ fn call_options(
     options.max_total_timeout = step["max_total_timeout_ms"].as_u64().map(Duration::from_millis);
     options.retry = step["retry"].as_str().map(Retry::from_name).transpose()?;
     options.meta = step["meta"].as_object().map(Arguments::new).transpose()?;
+    options.identity = step["identity"].as_str().map(Identity::new).transpose()?;
+    options.headers = step["headers"].as_object().map(headers).transpose()?;
     if step["progress"] == true {
         let told = told.clone();
         options.on_progress =
             Some(Arc::new(move |progress| told.lock().unwrap().push(json!(progress))));
     }
     Ok(options)
+}
+
+/// Headers as they are written in a scenario.
+pub(crate) fn headers(
+    entries: &serde_json::Map<String, Value>,
+) -> Result<CallerHeaders, mcpool::Error> {
+    CallerHeaders::new(
+        entries.iter().map(|(name, value)| (name, value.as_str().unwrap_or_default())),
+    )
 }
 
 /// The tool of a step, which an earlier step may have stored.

@@ -80,7 +80,7 @@ impl Actor {
             tools: self.tools.clone(),
             mask: live.session.mask(),
             masked_entries: Vec::new(),
-            fingerprint: self.config.fingerprint(),
+            fingerprint: self.config.cache_fingerprint(),
             protocol_version: live.greeting.protocol_version.clone(),
             time_ms: shared.clock.wall_ms(),
         };

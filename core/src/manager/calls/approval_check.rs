@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::super::server::Server;
@@ -191,17 +190,10 @@ impl ApprovalCheck {
 
 /// Asks in its own task, so that a panic is not an approval. Withdrawing the question ends the task.
 async fn ask_function(ask: AskFunction, question: ApprovalQuestion) -> ApprovalDecision {
-    struct AbortOnDrop(JoinHandle<bool>);
-    impl Drop for AbortOnDrop {
-        fn drop(&mut self) {
-            self.0.abort();
-        }
-    }
-    let mut task = AbortOnDrop(runtime::spawn(async move { ask(question).await }));
-    match (&mut task.0).await {
-        Ok(true) => ApprovalDecision::Approved,
-        Ok(false) => ApprovalDecision::Refused,
-        Err(_) => {
+    match runtime::in_own_task(async move { ask(question).await }).await {
+        Some(true) => ApprovalDecision::Approved,
+        Some(false) => ApprovalDecision::Refused,
+        None => {
             tracing::warn!("The approval callback panicked: the call is not approved");
             ApprovalDecision::Failed
         }

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 
-use super::awaiting_trust::AwaitingTrust;
 use super::call_events::CallEvents;
+use super::deferred::DeferredCall;
 use super::pending::CallTask;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::fork::ProcessLocal;
@@ -26,8 +26,8 @@ pub(super) enum Handle {
     Sent(Arc<Session>, u64),
     /// Not sent yet, or kept to be sent again.
     CallTask(Arc<CallTask>),
-    /// Waits for a trust decision about its server.
-    AwaitingTrust(Arc<AwaitingTrust>),
+    /// Waits for its connection.
+    Deferred(Arc<DeferredCall>),
     /// One of the others, with events.
     CallEvents(Arc<CallEvents>, Box<CallHandle>),
 }
@@ -45,7 +45,7 @@ impl CallHandle {
         match &*self.0 {
             Handle::Sent(session, id) => session.cancel(*id),
             Handle::CallTask(task) => task.cancel(),
-            Handle::AwaitingTrust(awaiting_trust) => awaiting_trust.cancel(),
+            Handle::Deferred(call) => call.cancel(),
             Handle::CallEvents(call_events, call) => {
                 call_events.emit_cancelled();
                 call.cancel();

@@ -19,9 +19,11 @@ use self::task::TaskState;
 pub(super) use self::time_budget::TimeBudget;
 
 use super::super::Manager;
+use super::super::identities::IdentityHold;
 use super::approval_check::ApprovalCheck;
 use super::handle::CallHandle;
 use crate::call::{Arguments, OnProgress, Retry};
+use crate::caller::CallerHeaders;
 use crate::catalog::Offer;
 use crate::connection::{CallPermit, Connection, Turn};
 use crate::error::{Error, ErrorKind, Executed, Result};
@@ -46,6 +48,9 @@ pub(super) struct CallSpec {
     pub(super) left: Arc<Notify>,
     /// Set if the manager asks for approval.
     pub(super) approval_check: Option<Box<ApprovalCheck>>,
+    pub(super) headers: Option<CallerHeaders>,
+    /// Keeps the connection of another identity than the manager's.
+    pub(super) _hold: Option<Arc<IdentityHold>>,
 }
 
 /// A call that waits for a session, or is kept for a resend.
@@ -180,6 +185,7 @@ impl PendingCall {
                 arguments: &self.spec.arguments,
                 meta: self.spec.meta.as_ref(),
                 on_progress: self.spec.on_progress.clone(),
+                headers: self.spec.headers.clone(),
             },
         }
     }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::super::Manager;
+use super::super::identities::IdentityHold;
 use super::super::server::Server;
 use super::super::trust::Access;
-use super::awaiting_trust;
+use super::deferred;
 use super::handle::{CallHandle, Handle};
 use super::lookup::{check_worth_waiting, find_tool, unavailable};
 use super::pending::{CallSpec, PendingCall, TimeBudget, WantedTool};
@@ -34,6 +35,8 @@ pub(super) struct CheckedCall<'a> {
     pub(super) options: CallOptions,
     /// When the caller made the call, if that is not now.
     pub(super) began: Option<Instant>,
+    /// The connection of another identity than the manager's, once it is chosen.
+    pub(super) hold: Option<&'a Arc<IdentityHold>>,
 }
 
 /// How a call reaches a server whose connection is held.
@@ -121,7 +124,8 @@ impl CheckedCall<'_> {
         waiter: Waiter,
     ) -> Result<CallHandle> {
         let limits = self.limits();
-        let CheckedCall { manager, server, config, raw_name, arguments, options, began } = self;
+        let CheckedCall { manager, server, config, raw_name, arguments, options, began, hold } =
+            self;
         let request = Box::new(CallRequest { arguments, options, sender: manager.0.me.clone() });
         let (presenter, content) = (server.presenter(), CallContent::Owned(request));
         match live.session.call(OutgoingCall { tool, presenter, content }, limits, waiter) {
@@ -131,8 +135,16 @@ impl CheckedCall<'_> {
                 if error.kind() == ErrorKind::ConnectionLost =>
             {
                 let CallRequest { arguments, options, .. } = *request;
-                let call =
-                    CheckedCall { manager, server, config, raw_name, arguments, options, began };
+                let call = CheckedCall {
+                    manager,
+                    server,
+                    config,
+                    raw_name,
+                    arguments,
+                    options,
+                    began,
+                    hold,
+                };
                 let pending = call.into_pending(connection, WantedTool::Known(tool.clone()));
                 Ok(pending.start_after_loss(waiter, (live.session.clone(), error)))
             }
@@ -150,11 +162,14 @@ impl CheckedCall<'_> {
         let wanted = WantedTool::Named(self.raw_name.to_owned());
         match manager.0.reach(server) {
             Access::Granted(connection) => {
+                self.give_headers(&connection);
                 connection.wake();
                 Ok(self.into_pending(&connection, wanted).start(waiter))
             }
             Access::Pending(held) => {
-                Ok(awaiting_trust::start(&server.name, held, self.into_spec(wanted), waiter))
+                let name = server.name.clone();
+                let late = move || deferred::untrusted_in_time(&name);
+                Ok(deferred::start_when_held(held, late, self.into_spec(wanted), waiter))
             }
             Access::Refused(error) => Err(error),
         }
@@ -168,10 +183,10 @@ impl CheckedCall<'_> {
         PendingCall::new(connection.clone(), self.into_spec(wanted))
     }
 
-    fn into_spec(self, wanted: WantedTool) -> CallSpec {
+    pub(super) fn into_spec(self, wanted: WantedTool) -> CallSpec {
         let (limits, retry) = (self.limits(), self.retry());
-        let CheckedCall { manager, server, config, arguments, options, began, .. } = self;
-        let CallOptions { meta, on_progress, on_question, .. } = options;
+        let CheckedCall { manager, server, config, arguments, options, began, hold, .. } = self;
+        let CallOptions { meta, on_progress, on_question, headers, .. } = options;
         CallSpec {
             presenter: server.presenter().clone(),
             offer: server.offer.clone(),
@@ -184,10 +199,12 @@ impl CheckedCall<'_> {
             restart_wait: manager.0.options.restart_wait,
             left: server.left(),
             approval_check: manager.approval_check(server, config, on_question),
+            headers,
+            _hold: hold.cloned(),
         }
     }
 
-    fn limits(&self) -> CallLimits {
+    pub(super) fn limits(&self) -> CallLimits {
         let idle = self.options.timeout.unwrap_or(self.config.tool_timeout);
         CallLimits::new(idle, self.options.max_total_timeout)
     }

@@ -42,13 +42,20 @@ impl Manager {
             Ok(config) => config,
             Err(error) => return Err((waiter, error)),
         };
-        let lease = server.lease();
-        let Some(lease) = &*lease else {
-            return Err((waiter, unavailable(&server.name, Some(&error))));
+        let (manager, raw_name, began, hold) = (self, &*tool, Some(began.into()), None);
+        let call =
+            CheckedCall { manager, server, config, raw_name, arguments, options, began, hold };
+        let wanted = WantedTool::Named(tool.to_string());
+        let pending = match call.other_identity() {
+            Some(identity) => match self.0.hold_for(server, &identity) {
+                Ok(hold) => call.on_hold(&hold).into_pending(hold.connection(), wanted),
+                Err(error) => return Err((waiter, error)),
+            },
+            None => match &*server.lease() {
+                Some(lease) => call.into_pending(lease.connection(), wanted),
+                None => return Err((waiter, unavailable(&server.name, Some(&error)))),
+            },
         };
-        let (manager, raw_name, began) = (self, &*tool, Some(began.into()));
-        let call = CheckedCall { manager, server, config, raw_name, arguments, options, began };
-        let pending = call.into_pending(lease.connection(), WantedTool::Named(tool.to_string()));
         Ok(pending.start_after_loss(waiter, (session, error)))
     }
 }

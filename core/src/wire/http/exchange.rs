@@ -11,6 +11,7 @@ use http::{Method, StatusCode};
 use super::HttpLink;
 use super::body::Body;
 use super::failure::ExchangeFailure;
+use crate::caller::{CallerHeaders, overlay};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::sync::lock;
 use crate::wire::Loss;
@@ -53,7 +54,25 @@ impl HttpLink {
     }
 
     pub(super) fn outgoing(&self, method: Method, accept: HeaderValue) -> Result<OutgoingRequest> {
+        self.outgoing_with(None, method, accept)
+    }
+
+    /// A request with the headers of its caller, or with those of the connection's identity.
+    pub(super) fn outgoing_with(
+        &self,
+        caller: Option<&CallerHeaders>,
+        method: Method,
+        accept: HeaderValue,
+    ) -> Result<OutgoingRequest> {
         let mut headers = lock(&self.headers).clone();
+        match caller {
+            Some(caller) => overlay(&mut headers, caller.map()),
+            None => {
+                if let Some(caller) = self.peer.caller.current() {
+                    overlay(&mut headers, caller.map());
+                }
+            }
+        }
         headers.insert(ACCEPT, accept);
         let with_session = headers.contains_key(SESSION_ID);
         let opening = !headers.contains_key(PROTOCOL_VERSION);
@@ -62,18 +81,24 @@ impl HttpLink {
     }
 
     /// Posts one message and delivers everything in the response.
-    pub(super) async fn post(&self, message: Bytes, id: Option<u64>) -> Result<()> {
-        self.exchange(message, id).await.map_err(|failure| self.report(failure))
+    pub(super) async fn post(
+        &self,
+        message: Bytes,
+        caller: Option<&CallerHeaders>,
+        id: Option<u64>,
+    ) -> Result<()> {
+        self.exchange(message, caller, id).await.map_err(|failure| self.report(failure))
     }
 
     pub(super) async fn exchange(
         &self,
         message: Bytes,
+        caller: Option<&CallerHeaders>,
         id: Option<u64>,
     ) -> Result<(), ExchangeFailure> {
         let endpoint = self.legacy_endpoint.get();
         let OutgoingRequest { request, with_session, opening } =
-            self.outgoing(Method::POST, BOTH_KINDS)?;
+            self.outgoing_with(caller, Method::POST, BOTH_KINDS)?;
         // The endpoint of the older transport names the session.
         let with_session = with_session || (endpoint.is_some() && !opening);
         let sent = SentMessage { id, with_session, opening };
@@ -113,7 +138,7 @@ impl HttpLink {
         self.refuse_encoded(&response)?;
         let kind = content_type(&response);
         if kind.starts_with("text/event-stream") {
-            self.deliver_events(response, id).await
+            self.deliver_events(response, caller, id).await
         } else if kind.starts_with("application/json") && status != StatusCode::ACCEPTED {
             let body = self.read_body(response).await?;
             if let Some(inbound) = self.inbound() {

@@ -104,7 +104,7 @@ impl HttpLink {
     }
 
     async fn answer_stream(&self) -> Result<(Url, AnswerStream), ExchangeFailure> {
-        let mut response = match self.stream_request(None)?.request.send().await {
+        let mut response = match self.stream_request(None, None)?.request.send().await {
             Ok(response) if response.status().is_success() => response,
             Ok(response) => return Err(self.refused(response, false).await),
             Err(error) => return Err(self.not_reached(&error).await),

@@ -28,7 +28,7 @@ pub(super) async fn keep_listening(weak: Weak<HttpLink>, message_limit: usize) {
     let mut short_streams = 0;
     loop {
         let Some(outgoing) =
-            weak.upgrade().and_then(|link| link.stream_request(events.last_id()).ok())
+            weak.upgrade().and_then(|link| link.stream_request(None, events.last_id()).ok())
         else {
             return;
         };

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use super::HttpLink;
 use super::exchange::{EVENTS, OutgoingRequest, content_type};
 use super::failure::ExchangeFailure;
+use crate::caller::CallerHeaders;
 use crate::error::{ErrorKind, Result};
 use crate::wire::Loss;
 use crate::wire::network::client::{BodyError, Response, SendError};
@@ -44,6 +45,7 @@ impl HttpLink {
     pub(super) async fn deliver_events(
         &self,
         mut response: Response,
+        caller: Option<&CallerHeaders>,
         id: u64,
     ) -> Result<(), ExchangeFailure> {
         let mut events = EventStream::new(self.message_limit);
@@ -53,7 +55,7 @@ impl HttpLink {
                 Ok(())
             }
             // Boxed, so that calls without it do not pay for it.
-            end => Box::pin(self.resume(events, end, id)).await,
+            end => Box::pin(self.resume(events, end, caller, id)).await,
         }
     }
 
@@ -81,6 +83,7 @@ impl HttpLink {
         &self,
         mut events: EventStream,
         mut end: StreamEnd,
+        caller: Option<&CallerHeaders>,
         id: u64,
     ) -> Result<(), ExchangeFailure> {
         let mut in_vain = 0;
@@ -93,7 +96,7 @@ impl HttpLink {
             };
             in_vain += 1;
             sleep(events.pause()).await;
-            let outgoing = self.stream_request(Some(last))?;
+            let outgoing = self.stream_request(caller, Some(last))?;
             let response = outgoing.request.send().await;
             match self.event_stream(response, outgoing.with_session).await {
                 Ok(mut response) => {
@@ -144,8 +147,12 @@ impl HttpLink {
     }
 
     /// A GET for events, after `last` if that is known.
-    pub(super) fn stream_request(&self, last: Option<&HeaderValue>) -> Result<OutgoingRequest> {
-        let mut outgoing = self.outgoing(Method::GET, EVENTS)?;
+    pub(super) fn stream_request(
+        &self,
+        caller: Option<&CallerHeaders>,
+        last: Option<&HeaderValue>,
+    ) -> Result<OutgoingRequest> {
+        let mut outgoing = self.outgoing_with(caller, Method::GET, EVENTS)?;
         if let Some(last) = last {
             outgoing.request = outgoing.request.header(LAST_EVENT_ID, last.clone());
         }

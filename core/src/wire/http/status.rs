@@ -88,7 +88,8 @@ impl HttpLink {
                 if sent.with_session && head.denies_session(answer) {
                     // Either a tool's own "not found", or a dead session that would fail every later call.
                     let _ =
-                        timeout(ASIDE, Box::pin(self.post(Bytes::from_static(PING), None))).await;
+                        timeout(ASIDE, Box::pin(self.post(Bytes::from_static(PING), None, None)))
+                            .await;
                 }
                 Ok(false)
             }
@@ -141,8 +142,8 @@ impl HttpLink {
     }
 
     fn masked(&self, RpcError { code, message, data }: RpcError) -> RpcError {
-        let message = self.peer.mask.text(&message).into_owned();
-        RpcError { code, message, data: data.map(|data| self.peer.mask.json(data)) }
+        let message = self.peer.mask().text(&message).into_owned();
+        RpcError { code, message, data: data.map(|data| self.peer.mask().json(data)) }
     }
 
     fn redirected(&self, location: Option<&str>) -> Error {

@@ -238,6 +238,7 @@ impl Client {
             url: url.parse().expect("a url"),
             dialect: HttpDialect::Streamable,
             headers: HeaderMap::new(),
+            caller: Arc::default(),
             tls: None,
             shown: url.to_owned(),
             mask,

@@ -9,6 +9,7 @@ use url::Url;
 use super::client::SendError;
 use super::proxy::{NoTunnel, UnreachableProxy};
 use super::tls::may_want_certificate;
+use crate::caller::ConnectionHeaders;
 use crate::descriptors::{is_caused_by_shortage, shortage};
 use crate::error::{Error, ErrorKind, Executed, ForeignError, Stage};
 use crate::redact::Mask;
@@ -20,13 +21,22 @@ pub(in crate::wire) struct Peer {
     pub(in crate::wire) url: Url,
     /// The redacted URL.
     pub(in crate::wire) shown: String,
-    pub(in crate::wire) mask: Mask,
+    /// Hides the values of the definition.
+    pub(in crate::wire) definition_mask: Mask,
+    /// The headers of the connection's identity, whose values are hidden too.
+    pub(in crate::wire) caller: Arc<ConnectionHeaders>,
 }
 
 impl Peer {
+    /// Hides the values that the server was given.
+    pub(in crate::wire) fn mask(&self) -> Mask {
+        self.caller.mask(&self.definition_mask)
+    }
+
     /// What happened, and where. Texts of others are masked.
     pub(in crate::wire) fn error(&self, kind: ErrorKind, what: &str) -> Error {
-        Error::new(kind, format!("{} ({})", self.mask.text(what), self.shown)).quoting(&self.shown)
+        Error::new(kind, format!("{} ({})", self.mask().text(what), self.shown))
+            .quoting(&self.shown)
     }
 
     pub(in crate::wire) fn lost(&self, what: &str) -> Error {
@@ -37,7 +47,7 @@ impl Peer {
         let cause = root_cause(error);
         let words = cause.to_string();
         let errno = cause.downcast_ref::<std::io::Error>().and_then(|it| it.raw_os_error());
-        let message = self.mask.text(&words).into_owned();
+        let message = self.mask().text(&words).into_owned();
         let lost =
             self.lost(&format!("{what}: {words}")).caused_by(ForeignError { message, errno });
         // The text may include a certificate's names or a message of the peer; a system error does not.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._calls import OnProgress
     from ._host_env import HostEnv
     from ._native import Pool
-    from ._questions import OnApproval
+    from ._questions import OnApproval, OnIdentity
     from ._tool import Naming
     from ._trust import Trust
 "#;
@@ -173,6 +173,9 @@ fn type_of(option: &OptionInfo) -> String {
         OptionKind::TimeOrWords(words) => format!("float | {}", literal(words)),
         OptionKind::Texts => "Sequence[str]".to_owned(),
         OptionKind::Object => "Mapping[str, Any]".to_owned(),
+        OptionKind::Text(_) => "str".to_owned(),
+        OptionKind::Headers => "Mapping[str, str]".to_owned(),
+        OptionKind::HeadersByServer => "Mapping[str, str | Mapping[str, str]]".to_owned(),
         OptionKind::Words(words) => literal(words),
         OptionKind::FlagOrWords(words) => format!("bool | {}", literal(words)),
         OptionKind::Path => "str | PathLike[str]".to_owned(),

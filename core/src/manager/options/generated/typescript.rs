@@ -13,7 +13,7 @@ const HEAD: &str = "\
 import type { Cancellable, OnProgress } from './calls.js';
 import type { HostEnv } from './host-env.js';
 import type { Pool } from './pool.js';
-import type { OnApproval } from './questions.js';
+import type { OnApproval, OnIdentity } from './questions.js';
 import type { Naming } from './tool.js';
 import type { Trust } from './trust.js';
 ";
@@ -87,6 +87,11 @@ fn type_of(option: &OptionInfo) -> String {
         OptionKind::TimeOrWords(words) => format!("number | {}", union(words)),
         OptionKind::Texts => "string[]".to_owned(),
         OptionKind::Object => "Record<string, unknown>".to_owned(),
+        OptionKind::Text(_) => "string".to_owned(),
+        OptionKind::Headers => "Readonly<Record<string, string>>".to_owned(),
+        OptionKind::HeadersByServer => {
+            "Readonly<Record<string, string | Readonly<Record<string, string>>>>".to_owned()
+        }
         OptionKind::Words(words) => union(words),
         OptionKind::FlagOrWords(words) => format!("boolean | {}", union(words)),
         OptionKind::Path => "string | URL".to_owned(),

@@ -247,8 +247,9 @@ fn a_proxy_that_is_down_is_not_taken_for_the_server() {
 /// What people are told about a failure.
 fn told(error: &(dyn StdError + 'static)) -> String {
     let url = Url::parse("https://host.example/mcp").expect("a url");
-    let (shown, mask) = (url.to_string(), Mask::default());
-    Peer { server: "s".into(), url, shown, mask }.unreachable(error).to_string()
+    let (shown, definition_mask, caller) = (url.to_string(), Mask::default(), Arc::default());
+    let peer = Peer { server: "s".into(), url, shown, definition_mask, caller };
+    peer.unreachable(error).to_string()
 }
 
 #[test]

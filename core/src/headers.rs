@@ -1,10 +1,7 @@
-//! Owns which headers a definition may set: all but those that frame the message, which only we set.
+//! Owns which headers a definition or a caller may set: all but those that frame the message, which only we set.
+//! Invariant: no text here shows the value of a header.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use indexmap::IndexMap;
-
-use super::invalid;
-use crate::error::Result;
 
 /// Headers about the destination, the length and the format of a message.
 const FRAMING: &[&str] = &[
@@ -27,21 +24,22 @@ const FRAMING: &[&str] = &[
 /// The protocol's own headers, headers for proxies, and HTTP/2 pseudo-headers.
 const FRAMING_FAMILIES: &[&str] = &["mcp-", "proxy-", ":"];
 
-/// Whether a definition may not set this header.
-pub(super) fn is_framing(name: &str) -> bool {
+/// Whether only we may set this header.
+pub(crate) fn is_framing(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     FRAMING.contains(&&*name) || FRAMING_FAMILIES.iter().any(|family| name.starts_with(family))
 }
 
-pub(super) fn bind_headers(entries: IndexMap<String, String>) -> Result<HeaderMap> {
+/// The headers of these entries; the error says what is wrong with one of them.
+pub(crate) fn bind_headers(
+    entries: impl IntoIterator<Item = (String, String)>,
+) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in entries {
         let header = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| invalid(&format!("\"{name}\" cannot be the name of a header")))?;
+            .map_err(|_| format!("\"{name}\" cannot be the name of a header"))?;
         let mut value = HeaderValue::from_str(&value).map_err(|_| {
-            invalid(&format!(
-                "the value of header \"{name}\" has characters that no header may have"
-            ))
+            format!("the value of header \"{name}\" has characters that no header may have")
         })?;
         value.set_sensitive(true);
         headers.append(header, value);

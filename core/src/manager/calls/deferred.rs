@@ -1,0 +1,232 @@
+//! Owns calls whose connection is not known or not there yet: a trust decision, an identity or a connect comes first. Each
+//! waits within its own time limit.
+//! Invariant: a cancellation finds the wait or the started call, whichever there is.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout_at};
+
+use super::super::{Inner, Manager};
+use super::handle::{CallHandle, Handle};
+use super::pending::{CallSpec, PendingCall, TimeBudget};
+use super::route::CheckedCall;
+use crate::call::{Arguments, CallOptions};
+use crate::caller::{AskFunction, Caller, IdentityQuestion, IdentitySource, OnIdentity};
+use crate::connection::Connection;
+use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::fork::ProcessLocal;
+use crate::mailbox::{Waiter, WaiterProxy};
+use crate::question::Question;
+use crate::result::ToolResult;
+use crate::runtime;
+use crate::sync::lock;
+
+/// A call that waits, or was started after the wait.
+pub(super) struct DeferredCall(Mutex<DeferredState>);
+
+enum DeferredState {
+    Waiting(Option<AbortHandle>),
+    Started(CallHandle),
+    /// It was cancelled, or failed before it was started.
+    Ended,
+}
+
+impl DeferredCall {
+    /// Waits, then starts the call by the function that the wait resolves to, unless it was cancelled.
+    fn start<S>(wait: impl Future<Output = S> + Send + 'static) -> CallHandle
+    where
+        S: FnOnce() -> Option<CallHandle>,
+    {
+        let deferred = Arc::new(DeferredCall(Mutex::new(DeferredState::Waiting(None))));
+        let shared = deferred.clone();
+        // Locked until the task is stored, so that a cancellation finds it.
+        let mut state = lock(&deferred.0);
+        let task = runtime::spawn(async move {
+            let start = wait.await;
+            let mut state = lock(&shared.0);
+            if let DeferredState::Waiting(_) = *state {
+                *state = start().map_or(DeferredState::Ended, DeferredState::Started);
+            }
+        });
+        *state = DeferredState::Waiting(Some(task.abort_handle()));
+        drop(state);
+        CallHandle::new(Handle::Deferred(deferred))
+    }
+
+    pub(super) fn cancel(&self) {
+        let state = std::mem::replace(&mut *lock(&self.0), DeferredState::Ended);
+        match state {
+            DeferredState::Waiting(Some(task)) => task.abort(),
+            DeferredState::Started(call) => call.cancel(),
+            DeferredState::Waiting(None) | DeferredState::Ended => {}
+        }
+    }
+}
+
+/// Starts the call on the connection that `held` resolves to; `late` is the error of a call that ran out of time.
+pub(super) fn start_when_held(
+    held: impl Future<Output = Result<Arc<Connection>>> + Send + 'static,
+    late: impl FnOnce() -> Error + Send + 'static,
+    call: CallSpec,
+    waiter: Waiter,
+) -> CallHandle {
+    DeferredCall::start(async move {
+        let held = timeout_at(call.time_budget.deadline(), held).await;
+        let held = held.unwrap_or_else(|_| Err(late()));
+        move || match held {
+            Ok(connection) => {
+                connection.wake();
+                Some(PendingCall::new(connection, call).start(waiter))
+            }
+            Err(error) => {
+                waiter.finish(Err(error.with_executed(Executed::No)));
+                None
+            }
+        }
+    })
+}
+
+/// The error of a call whose server nobody has said to trust in time.
+pub(super) fn untrusted_in_time(server: &str) -> Error {
+    let text =
+        format!("Nobody has said in time for the call whether server \"{server}\" is trusted");
+    Error::new(ErrorKind::ToolTimeout, text).with_server(server)
+}
+
+/// Asks who the call is made for, then sends it.
+pub(super) fn start_when_identified(
+    call: CheckedCall<'_>,
+    on_identity: &OnIdentity,
+    waiter: Waiter,
+) -> CallHandle {
+    let began = Instant::now();
+    let deadline = TimeBudget::new(call.limits(), began).deadline();
+    let (server, tool) = (call.server.name.clone(), call.raw_name.to_owned());
+    let CheckedCall { manager, arguments, mut options, .. } = call;
+    let question = IdentityQuestion { server: server.clone(), tool: tool.clone() };
+    let answer = ask(on_identity, question, &options, &waiter);
+    let waiter = Arc::new(ReturnedWaiter(Mutex::new(Some(waiter))));
+    let manager = manager.0.me.clone();
+    DeferredCall::start(async move {
+        let caller = match timeout_at(deadline, answer).await {
+            Ok(answer) => answer.map_err(|problem| no_identity(&server, &tool, &problem)),
+            Err(_) => Err(late_identity(&server, &tool)),
+        };
+        move || {
+            let sent = caller.and_then(|Caller { identity, headers }| {
+                (options.identity, options.headers) = (identity, headers);
+                let manager = manager.upgrade().ok_or_else(Error::closed)?;
+                let waiter = Waiter::Proxy(waiter.clone());
+                send_again(manager, &server, &tool, (arguments, options), began, waiter)
+            });
+            match sent {
+                Ok(handle) => Some(handle),
+                Err(error) => {
+                    waiter.finish(Err(error.with_executed(Executed::No)));
+                    None
+                }
+            }
+        }
+    })
+}
+
+/// Sends a call whose caller is known now. Runs on one of our threads, where no naming function may be called.
+fn send_again(
+    manager: Arc<Inner>,
+    server: &str,
+    raw_name: &str,
+    (arguments, options): (Arguments, CallOptions),
+    began: Instant,
+    waiter: Waiter,
+) -> Result<CallHandle> {
+    let manager = &Manager(ProcessLocal::new(manager));
+    manager.check_open()?;
+    let servers = manager.0.servers.load();
+    // A reload may have removed the server or the tool since.
+    let server = servers.get(server).ok_or_else(|| manager.no_such_server(server))?;
+    let config = server.usable()?;
+    server.offer.check_settled_name(raw_name)?;
+    let (began, hold) = (Some(began), None);
+    CheckedCall { manager, server, config, raw_name, arguments, options, began, hold }
+        .dispatch(waiter)
+}
+
+/// Asks; the error says why there is no answer.
+fn ask(
+    OnIdentity(source): &OnIdentity,
+    question: IdentityQuestion,
+    options: &CallOptions,
+    waiter: &Waiter,
+) -> futures_util::future::BoxFuture<'static, Result<Caller, String>> {
+    match source {
+        IdentitySource::Function(ask) => Box::pin(ask_function(ask.clone(), question)),
+        IdentitySource::Caller => {
+            let (question, answer) = Question::new("identity", &question);
+            match &options.on_question {
+                Some(on_question) => on_question(question),
+                None => waiter.ask(question),
+            }
+            Box::pin(async move { read_answer(answer.await) })
+        }
+    }
+}
+
+/// Asks in its own task, so that a panic fails only this call.
+async fn ask_function(ask: AskFunction, question: IdentityQuestion) -> Result<Caller, String> {
+    let answer = runtime::in_own_task(async move { ask(question).await }).await;
+    answer.ok_or_else(|| "it panicked".to_owned())
+}
+
+/// Reads a host's answer: an object is a caller, a text is an error message, null means that the error was logged already.
+fn read_answer(answer: Option<String>) -> Result<Caller, String> {
+    let answer = answer.and_then(|json| serde_json::from_str(&json).ok());
+    match answer {
+        Some(Value::String(problem)) => Err(problem),
+        Some(Value::Null) | None => Err("the log says how".to_owned()),
+        Some(answer) => Caller::read(&answer),
+    }
+}
+
+fn no_identity(server: &str, tool: &str, problem: &str) -> Error {
+    let text = format!(
+        "The identity callback failed, so tool \"{tool}\" of server \"{server}\" was not called: {problem}"
+    );
+    Error::new(ErrorKind::AuthFailed, text)
+        .quoting(tool)
+        .with_server(server)
+        .with_hint("it must return an identity, headers, both or nothing")
+}
+
+fn late_identity(server: &str, tool: &str) -> Error {
+    let text = format!(
+        "The identity callback did not answer in time for the call of tool \"{tool}\" of server \"{server}\""
+    );
+    Error::new(ErrorKind::ToolTimeout, text).quoting(tool).with_server(server)
+}
+
+/// The waiter of a call that may fail before it is sent.
+struct ReturnedWaiter(Mutex<Option<Waiter>>);
+
+impl WaiterProxy for ReturnedWaiter {
+    fn finish(self: Arc<Self>, outcome: Result<ToolResult>) {
+        let waiter = lock(&self.0).take();
+        if let Some(waiter) = waiter {
+            waiter.finish(outcome);
+        }
+    }
+
+    fn ask(&self, question: Question) {
+        if let Some(waiter) = &*lock(&self.0) {
+            waiter.ask(question);
+        }
+    }
+
+    fn note_progress(&self) {
+        if let Some(waiter) = &*lock(&self.0) {
+            waiter.note_progress();
+        }
+    }
+}
