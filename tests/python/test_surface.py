@@ -44,6 +44,7 @@ EXPORTS = [
     "FoundServer",
     "HandshakeFailedError",
     "HostEnv",
+    "IdentityQuestion",
     "Image",
     "InvalidArgumentsError",
     "LeftOut",
