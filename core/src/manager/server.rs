@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use arc_swap::{ArcSwapOption, Guard};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::identities::{Identities, IdentityHold};
 use crate::approval::{ApprovalPolicy, Rule};
@@ -31,10 +31,22 @@ pub(super) struct Server {
     not_held: Mutex<NotHeld>,
     /// The end of the connection that was released last; every release waits for the same one.
     ending: Mutex<Completion>,
-    /// Signalled when the manager releases the connection.
-    left: Arc<Notify>,
+    /// Changed when the manager releases the connection. Its address tells the managers of a server apart.
+    left: Arc<watch::Sender<()>>,
     /// Connections for other identities than the manager's.
     identities: Arc<Identities>,
+}
+
+/// Tells that a manager has released a connection.
+#[derive(Clone)]
+pub(super) struct Left(watch::Receiver<()>);
+
+impl Left {
+    /// Resolves when the connection has been released since this was made.
+    pub(super) async fn wait(&self) {
+        // The sender is gone with its manager.
+        let _ = self.0.clone().changed().await;
+    }
 }
 
 /// How a manager presents the results of all its servers to a model.
@@ -83,7 +95,7 @@ impl Server {
             lease: ArcSwapOption::empty(),
             not_held: Mutex::default(),
             ending: Mutex::new(Completion::done()),
-            left: Arc::default(),
+            left: Arc::new(watch::Sender::new(())),
             identities: Arc::default(),
         })
     }
@@ -215,8 +227,14 @@ impl Server {
         }
     }
 
-    pub(super) fn left(&self) -> Arc<Notify> {
-        self.left.clone()
+    /// Changed when the manager releases the connection from now on.
+    pub(super) fn left(&self) -> Left {
+        Left(self.left.subscribe())
+    }
+
+    /// Tells the managers of a server apart.
+    pub(super) fn manager_id(&self) -> usize {
+        Arc::as_ptr(&self.left) as usize
     }
 
     /// Releases the connection; resolves when the connection has ended, if it has to end.
@@ -226,7 +244,7 @@ impl Server {
             Release::Disconnect => NotHeld::Left,
             Release::Close => NotHeld::Closed,
         };
-        self.left.notify_waiters();
+        self.left.send_replace(());
         let mut ending = lock(&self.ending);
         if let Some(lease) = self.lease.swap(None) {
             *ending = lease.release(how);

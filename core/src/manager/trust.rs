@@ -222,14 +222,10 @@ impl Inner {
             }
         };
         async move {
-            let left = left.notified();
-            tokio::pin!(left);
-            // From here on a release is noticed.
-            left.as_mut().enable();
             drop(find()?);
             tokio::select! {
                 _ = timeout(limit, answer.wait()) => {}
-                () = left => {}
+                () = left.wait() => {}
             }
             let (manager, server) = find()?;
             manager.hold(&server)

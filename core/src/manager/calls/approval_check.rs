@@ -8,10 +8,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::super::server::Server;
+use super::super::server::{Left, Server};
 use super::super::{Inner, Manager};
 use crate::approval::{ApprovalQuestion, Approver, AskFunction, OnApproval, Rule};
 use crate::call::{Arguments, OnQuestion};
@@ -34,8 +33,7 @@ pub(super) struct ApprovalCheck {
     /// The tool's name in the catalog, if it is known before the server is up.
     name: Option<String>,
     manager: Weak<Inner>,
-    /// Signalled when the manager disconnects the server.
-    disconnected: Arc<Notify>,
+    left: Left,
     approved: AtomicBool,
 }
 
@@ -70,7 +68,7 @@ impl Manager {
             provider: provider_of(&server.name, &server.declared.source.provider),
             name: None,
             manager: Arc::downgrade(&self.0),
-            disconnected: server.left(),
+            left: server.left(),
             approved: AtomicBool::new(false),
         }))
     }
@@ -99,16 +97,12 @@ impl ApprovalCheck {
         waiter: &Waiter,
         total: Option<Duration>,
     ) -> Result<()> {
-        let left = self.disconnected.notified();
-        tokio::pin!(left);
-        // Subscribed before the check, so that a later disconnect is noticed.
-        left.as_mut().enable();
         self.check_still_held(tool)?;
         let limit = total.unwrap_or(self.limit).min(self.limit);
         let decision = self.ask(self.question(tool, arguments)?, waiter);
         let decision = tokio::select! {
             decision = timeout(limit, decision) => decision,
-            () = left => return Err(disconnected(tool)),
+            () = self.left.wait() => return Err(disconnected(tool)),
         };
         match decision {
             Ok(ApprovalDecision::Approved) => {

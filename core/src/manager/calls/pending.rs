@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 pub(in crate::manager::calls) use self::task::CallTask;
@@ -20,6 +19,7 @@ pub(super) use self::time_budget::TimeBudget;
 
 use super::super::Manager;
 use super::super::identities::IdentityHold;
+use super::super::server::Left;
 use super::approval_check::ApprovalCheck;
 use super::handle::CallHandle;
 use crate::call::{Arguments, OnProgress, Retry};
@@ -44,8 +44,10 @@ pub(super) struct CallSpec {
     pub(super) time_budget: TimeBudget,
     pub(super) retry: Retry,
     pub(super) restart_wait: Duration,
-    /// Signalled when the manager releases the server; tells the managers of a server apart, too.
-    pub(super) left: Arc<Notify>,
+    /// Tells that the manager has released the server.
+    pub(super) left: Left,
+    /// Tells the managers of a server apart.
+    pub(super) manager_id: usize,
     /// Set if the manager asks for approval.
     pub(super) approval_check: Option<Box<ApprovalCheck>>,
     pub(super) headers: Option<CallerHeaders>,
@@ -207,17 +209,16 @@ impl PendingCall {
     }
 
     fn enter_queue(&self) -> Turn {
-        self.connection.call_queue().enter(Arc::as_ptr(&self.spec.left) as usize)
+        self.connection.call_queue().enter(self.spec.manager_id)
     }
 
     /// Waits for the call's turn. The time counts towards the call's limit.
     async fn wait_for_turn(&self) -> Result<CallPermit> {
-        let left = self.spec.left.notified();
         let turn = lock(&self.turn).take().unwrap_or_else(|| self.enter_queue());
         tokio::select! {
             biased;
             permit = turn.wait() => Ok(permit),
-            () = left => Err(Error::disconnected(self.connection.server())),
+            () = self.spec.left.wait() => Err(Error::disconnected(self.connection.server())),
             () = sleep_until(self.spec.time_budget.deadline()) => Err(self.no_turn_in_time()),
         }
     }

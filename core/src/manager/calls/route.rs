@@ -198,6 +198,7 @@ impl CheckedCall<'_> {
             retry,
             restart_wait: manager.0.options.restart_wait,
             left: server.left(),
+            manager_id: server.manager_id(),
             approval_check: manager.approval_check(server, config, on_question),
             headers,
             _hold: hold.cloned(),

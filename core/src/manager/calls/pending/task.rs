@@ -72,6 +72,13 @@ impl CallTask {
         let mut permit = lock(&pending.permit).take();
         loop {
             let found = pending.find_session(lost_session.as_ref(), &mut restarting_until);
+            let found = async {
+                tokio::select! {
+                    biased;
+                    () = spec.left.wait() => Err(Error::disconnected(pending.connection.server())),
+                    found = found => found,
+                }
+            };
             let found = timeout_at(spec.time_budget.deadline(), found).await;
             // A call sent after its deadline would be cancelled immediately.
             let found = found
