@@ -157,12 +157,9 @@ node_modules/ready: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	touch $@
 
-docs/reference/node_modules: docs/reference/package.json
-	cd docs/reference && npm install --no-package-lock --no-audit --no-fund
-	touch $@
-
-tests/servers/node_modules: tests/servers/package.json
-	cd tests/servers && npm install --no-package-lock --no-audit --no-fund
+# Each has its lock file: without one, npm resolves forever when a registry has a package and not yet its peers.
+%/node_modules: %/package.json %/package-lock.json
+	cd $* && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
 	touch $@
 
 $(SERVER_VENVS)/%/ready: tests/servers/%.txt
@@ -170,16 +167,10 @@ $(SERVER_VENVS)/%/ready: tests/servers/%.txt
 	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-# No framework needs a script to be installed.
-$(NODE_FRAMEWORKS)/node_modules: $(NODE_FRAMEWORKS)/package.json
-	cd $(NODE_FRAMEWORKS) && npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
-	touch $@
-
 # The browser that looks at notebooks, for Linux on x86-64; elsewhere MCPOOL_BROWSER names one.
 browser: $(if $(MCPOOL_BROWSER),,target/browser/ready)
 
-target/browser/ready: tests/browser/package.json tests/browser/unpack.mjs
-	cd tests/browser && npm install --no-package-lock --no-audit --no-fund
+target/browser/ready: tests/browser/node_modules tests/browser/unpack.mjs
 	node tests/browser/unpack.mjs target/browser
 	touch $@
 
