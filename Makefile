@@ -37,7 +37,8 @@ test-rust: tests/servers/node_modules
 
 test-python: python $(SERVERS) browser
 	cargo build -p mcpool-fixture
-	$(BIN)/python -m pytest
+	# The tests mostly wait for servers: four processes on two cores.
+	$(BIN)/python -m pytest -n 4
 
 # The registries are far and the environments large: they are made side by side.
 test-frameworks: python

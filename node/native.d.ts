@@ -124,9 +124,9 @@ export declare class NativeManager {
 export declare class NativeOptions {
   /**
    * `json` has what JSON can represent. JavaScript answers questions about trust if `asksTrust`, and about a call's
-   * approval if `asksApproval`.
+   * approval and identity if `asksApproval` and `asksIdentity`.
    */
-  constructor(json: string, naming: ((server: string, tool: string) => string | null) | undefined, pool: NativePool | undefined, asksTrust: boolean, asksApproval: boolean)
+  constructor(json: string, naming: ((server: string, tool: string) => string | null) | undefined, pool: NativePool | undefined, asksTrust: boolean, asksApproval: boolean, asksIdentity: boolean)
 }
 
 /** The tool that a result is of, and how its manager shows it. */

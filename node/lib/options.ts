@@ -193,4 +193,12 @@ export interface EditOptions {
 export interface DiscoverManagerOptions extends DiscoverOptions, FileOptions {}
 
 /** The options of a call, in the order of the core's table. */
-export const CALL_OPTIONS = ['timeoutMs', 'maxTotalTimeoutMs', 'retry', 'meta', 'identity', 'headers', 'onProgress'] as const;
+export const CALL_OPTIONS = [
+  'timeoutMs',
+  'maxTotalTimeoutMs',
+  'retry',
+  'meta',
+  'identity',
+  'headers',
+  'onProgress',
+] as const;

@@ -60,9 +60,7 @@ _RECORDS: dict[str, type[ApprovalQuestion | IdentityQuestion | TrustQuestion]] =
 _LOOK_UP = 0.05  # Seconds after which a waiting thread notices that the answer is not needed any more.
 
 
-def answer_later(
-    question: NativeQuestion, callback: Callback, context: Context | None
-) -> asyncio.Task[None]:
+def answer_later(question: NativeQuestion, callback: Callback, context: Context | None) -> asyncio.Task[None]:
     """Answers in a task of the running loop."""
     loop, answering = asyncio.get_running_loop(), _answer(question, callback)
     return loop.create_task(answering) if context is None else context.run(loop.create_task, answering)

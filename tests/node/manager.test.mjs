@@ -524,6 +524,7 @@ test('status speaks JavaScript', async (t) => {
     restarts: 0,
     refs: 1,
     source: { provider: 'code', level: 'explicit' },
+    identities: {},
     protocolVersion: rest.protocolVersion,
     serverName: 'fixture',
     serverVersion: '0.1.0',

@@ -16,7 +16,7 @@ from typing import Any
 import mcpool
 from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until
 from scenario_fixtures import Fixture, start_fixtures
-from scenario_place import Place, approving, identifying, described, holds, scripted, text_of
+from scenario_place import Place, approving, described, holds, identifying, scripted, text_of
 from scenario_steps import check_scenario, is_without_manager
 from scenario_values import check, fill, is_subsequence, matches, plain
 

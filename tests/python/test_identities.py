@@ -1,4 +1,4 @@
-"""A call is made for an identity: from its options, the manager's, or a callback with the caller's variables."""
+"""A call is made for an identity: by its options, the manager's, or a callback in the caller's context."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def test_the_blocking_manager_asks_on_the_thread_that_calls(servers: dict[str, A
 
 
 @pytest.mark.parametrize(
-    "answer", [True, "ann", 7, ["ann"], {"identity": 1}, {"identity": ""}, {"headers": {"X": 1}}, {"user": "ann"}]
+    "answer",
+    [True, "ann", 7, ["ann"], {"identity": 1}, {"identity": ""}, {"headers": {"X": 1}}, {"user": "ann"}],
 )
 def test_an_answer_that_is_no_caller_fails_the_call(
     servers: dict[str, Any], tmp_path: Path, answer: object
@@ -149,7 +150,9 @@ def test_a_manager_that_its_callback_refers_to_is_collected(servers: dict[str, A
     assert owner() is None
 
 
-@pytest.mark.parametrize("wrong", [{"identity": 1}, {"headers": ["a"]}, {"headers": {"X-A": 1}}, {"identity": ""}])
+@pytest.mark.parametrize(
+    "wrong", [{"identity": 1}, {"headers": ["a"]}, {"headers": {"X-A": 1}}, {"identity": ""}]
+)
 def test_an_option_that_cannot_be_used_is_refused_by_name(servers: dict[str, Any], wrong: Any) -> None:
     async def main() -> None:
         async with mcpool.Manager(servers, **options()) as manager:

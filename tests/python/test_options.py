@@ -115,7 +115,7 @@ def test_the_keywords_of_a_pool_are_shown() -> None:
 
 
 def test_the_keywords_of_calls_are_shown() -> None:
-    of_blocking = ["timeout", "max_total_timeout", "retry", "meta"]
+    of_blocking = ["timeout", "max_total_timeout", "retry", "meta", "identity", "headers"]
     for manager, own in ((mcpool.Manager, [*of_blocking, "on_progress"]), (Manager, of_blocking)):
         assert list(keywords(manager.call_tool)) == ["self", "server", "tool", "arguments", *own]
         assert list(keywords(manager.call)) == ["self", "name", "arguments", *own]
@@ -138,8 +138,8 @@ def test_showing_the_keywords_leaves_the_function_as_it_is() -> None:
     source = inspect.getsource(mcpool.Manager.call_tool)
     assert "async def call_tool(" in source and inspect.unwrap(mcpool.discover) is mcpool.discover
     assert inspect.iscoroutinefunction(mcpool.Manager.call_tool)
-    # The first look makes the signature; the function keeps it.
-    inspect.signature(mcpool.discover)
+    # The first look at the keywords makes the signature; the function keeps it.
+    assert inspect.signature(mcpool.discover).parameters
     assert type(inspect.signature(mcpool.discover)) is inspect.Signature
 
 
@@ -189,7 +189,9 @@ def test_a_misspelt_keyword_gets_a_suggestion() -> None:
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{wrong}'.*did you mean {meant}"):
             function(**options)
     progress: dict[str, Any] = {"onprogress": print}
-    with pytest.raises(TypeError, match=r"the options are timeout, max_total_timeout, retry, meta$"):
+    with pytest.raises(
+        TypeError, match=r"the options are timeout, max_total_timeout, retry, meta, identity, headers$"
+    ):
         manager.call("echo", **progress)
 
 
@@ -206,6 +208,8 @@ def test_a_misspelt_keyword_gets_a_suggestion() -> None:
         {"retry": {"safe"}},
         {"meta": []},
         {"meta": {"x": {1}}},
+        {"identity": ["a"]},
+        {"headers": {"X-A": 1}},
     ],
 )
 def test_an_option_of_a_call_that_means_nothing_is_refused(options: dict[str, Any]) -> None:

@@ -41,10 +41,9 @@ pub(super) fn file(groups: &[Group]) -> String {
 /// The place of a name is that of the option in the core's table, by which it is passed to the core.
 fn call_option_names() -> String {
     let names = CallOptions::OPTIONS.iter().map(|option| option.name_in(Language::Node));
-    let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
+    let names: String = names.map(|name| format!("  '{name}',\n")).collect();
     format!(
-        "\n/** The options of a call, in the order of the core's table. */\nexport const CALL_OPTIONS = [{}] as const;\n",
-        names.join(", ")
+        "\n/** The options of a call, in the order of the core's table. */\nexport const CALL_OPTIONS = [\n{names}] as const;\n"
     )
 }
 
