@@ -46,6 +46,8 @@ pub struct ApprovalQuestion {
     pub annotations: Option<Value>,
     /// Where the tool comes from: its server, and the product whose config declares the server.
     pub provider: String,
+    /// For whom the call is made, if that is known.
+    pub identity: Option<String>,
 }
 
 /// Who is asked before a call that needs approval is sent.

@@ -1,23 +1,26 @@
 //! Owns who a call is made for: an identity, and headers for its server.
 //! Invariant: no text shows the value of a header, and a header that frames the message is refused.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 
-use http::HeaderMap;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::headers::{bind_headers, is_framing};
 use crate::options::{Language, OptionKind, OptionValue};
-use crate::redact::{MaskBuilder, is_credential};
+use crate::redact::{Mask, MaskBuilder, MoreValues, is_credential};
 
 mod connection_headers;
 mod defaults;
 mod on_identity;
 
-pub(crate) use connection_headers::ConnectionHeaders;
+pub(crate) use connection_headers::{ConnectionHeaders, HeadersInUse};
 pub use defaults::DefaultHeaders;
 pub(crate) use on_identity::{AskFunction, IdentitySource};
 pub use on_identity::{Caller, IdentityQuestion, OnIdentity};
@@ -54,8 +57,36 @@ impl fmt::Display for Identity {
 }
 
 /// Headers that a caller gives. They replace those of the same name in the server's definition. Cheap to clone.
-#[derive(Clone, PartialEq)]
-pub struct CallerHeaders(Arc<HeaderMap>);
+#[derive(Clone)]
+pub struct CallerHeaders(Arc<HeaderSet>);
+
+struct HeaderSet {
+    map: HeaderMap,
+    /// Of names and values, because sets are often compared and seldom equal.
+    hash: u64,
+    /// Hides the values.
+    mask: OnceLock<Mask>,
+    /// How many calls and connections send it now.
+    users: AtomicUsize,
+}
+
+impl PartialEq for HeaderSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.map == other.map
+    }
+}
+
+impl MoreValues for HeaderSet {
+    fn mask(&self) -> &Mask {
+        self.mask.get_or_init(|| {
+            let mut values = MaskBuilder::default();
+            for (name, value) in &self.map {
+                values.header(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
+            }
+            values.build()
+        })
+    }
+}
 
 impl CallerHeaders {
     /// Headers from names and values.
@@ -68,12 +99,29 @@ impl CallerHeaders {
 
     /// The error says what is wrong with one of the entries.
     fn bind(entries: IndexMap<String, String>) -> std::result::Result<CallerHeaders, String> {
-        if let Some(framing) = entries.keys().find(|name| is_framing(name)) {
-            return Err(format!(
-                "the header \"{framing}\" frames the message: only mcpool sets it"
-            ));
+        let mut names = HashSet::new();
+        for name in entries.keys() {
+            if is_framing(name) {
+                return Err(format!(
+                    "the header \"{name}\" frames the message: only mcpool sets it"
+                ));
+            }
+            if !names.insert(name.to_ascii_lowercase()) {
+                return Err(format!("the header \"{name}\" is given twice"));
+            }
         }
-        bind_headers(entries).map(|headers| CallerHeaders(Arc::new(headers)))
+        bind_headers(entries).map(CallerHeaders::from_map)
+    }
+
+    fn from_map(map: HeaderMap) -> CallerHeaders {
+        // The order of names in a map depends on its history.
+        let hash = map.iter().fold(0, |sum: u64, (name, value)| {
+            let mut hasher = DefaultHasher::new();
+            (name, value.as_bytes()).hash(&mut hasher);
+            sum.wrapping_add(hasher.finish())
+        });
+        let (mask, users) = (OnceLock::new(), AtomicUsize::new(0));
+        CallerHeaders(Arc::new(HeaderSet { map, hash, mask, users }))
     }
 
     fn read(value: &Value) -> std::result::Result<CallerHeaders, String> {
@@ -91,35 +139,60 @@ impl CallerHeaders {
 
     /// The headers, to be sent.
     pub(crate) fn map(&self) -> &HeaderMap {
-        &self.0
+        &self.0.map
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.map().is_empty()
     }
 
     /// The name of a header that says who calls.
     pub(crate) fn credential(&self) -> Option<&str> {
-        let is_credential = |(name, value): &(&http::HeaderName, &http::HeaderValue)| {
-            is_credential(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))
-        };
-        self.0.iter().find(is_credential).map(|(name, _)| name.as_str())
+        self.map().iter().find(says_who).map(|(name, _)| name.as_str())
+    }
+
+    /// The headers that say who calls, or the others.
+    fn part(&self, is_wanted: impl Fn(bool) -> bool) -> CallerHeaders {
+        let wanted = self.map().iter().filter(|header| is_wanted(says_who(header)));
+        CallerHeaders::from_map(wanted.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
+    /// The headers that say who calls, if there are any.
+    pub(crate) fn login(&self) -> Option<CallerHeaders> {
+        self.credential().map(|_| self.part(|says_who| says_who))
+    }
+
+    /// The headers that do not say who calls.
+    pub(crate) fn without_login(&self) -> CallerHeaders {
+        match self.credential() {
+            Some(_) => self.part(|says_who| !says_who),
+            None => self.clone(),
+        }
     }
 
     /// These headers, and those of `defaults` that they do not replace.
     pub(crate) fn over(&self, defaults: &CallerHeaders) -> CallerHeaders {
-        let mut all = (*defaults.0).clone();
-        overlay(&mut all, &self.0);
-        CallerHeaders(Arc::new(all))
+        let mut all = defaults.map().clone();
+        overlay(&mut all, self.map());
+        CallerHeaders::from_map(all)
     }
+}
 
-    fn add_to(&self, values: &mut MaskBuilder) {
-        for (name, value) in self.0.iter() {
-            values.header(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
-        }
+/// Whether a header says who calls.
+fn says_who((name, value): &(&HeaderName, &HeaderValue)) -> bool {
+    is_credential(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))
+}
+
+impl PartialEq for CallerHeaders {
+    fn eq(&self, other: &Self) -> bool {
+        *self.0 == *other.0
     }
 }
 
 /// Names the headers, without their values.
 impl fmt::Debug for CallerHeaders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys().map(http::HeaderName::as_str)).finish()
+        f.debug_set().entries(self.map().keys().map(HeaderName::as_str)).finish()
     }
 }
 
@@ -207,6 +280,20 @@ mod tests {
         let others =
             [("X-Request-Id", "7f3a9c1e22aa44bb"), ("X-Tenant", "a"), ("Accept-Language", "de")];
         assert_eq!(headers(&others).credential(), None);
+    }
+
+    #[test]
+    fn one_header_in_two_spellings_is_refused() {
+        let error = CallerHeaders::new([("X-A", "1"), ("x-a", "2")]).unwrap_err();
+        assert_eq!(error.code(), "INVALID_ARGUMENTS");
+    }
+
+    #[test]
+    fn headers_are_parted_by_what_they_say() {
+        let both = headers(&[("Authorization", "Bearer t0ken"), ("X-A", "1")]);
+        assert_eq!(both.login(), Some(headers(&[("Authorization", "Bearer t0ken")])));
+        assert_eq!(both.without_login(), headers(&[("X-A", "1")]));
+        assert_eq!(both.without_login().login(), None);
     }
 
     #[test]

@@ -44,8 +44,8 @@ pub(crate) struct Connection {
 /// What the actor shares with the handles.
 pub(crate) struct ConnectionShared {
     pub(crate) server: Arc<str>,
-    /// The headers of its identity, and those that its calls have brought.
-    headers: Arc<ConnectionHeaders>,
+    /// The headers of its identity, for the server of the current definition.
+    headers: ArcSwap<ConnectionHeaders>,
     pub(crate) clock: Clock,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) call_counters: Arc<CallCounters>,
@@ -114,10 +114,13 @@ impl Connection {
         clock: Clock,
         sibling: Option<&Connection>,
     ) -> Self {
+        let headers = Arc::new(sibling.map_or_else(ConnectionHeaders::default, |sibling| {
+            ConnectionHeaders::beside(&sibling.headers())
+        }));
         let sibling = sibling.map(|sibling| &sibling.shared);
         let shared = Arc::new(ConnectionShared {
             server: server.into(),
-            headers: Arc::default(),
+            headers: ArcSwap::new(headers.clone()),
             clock,
             subscribers: Arc::default(),
             call_counters: sibling.map_or_else(Arc::default, |it| it.call_counters.clone()),
@@ -131,7 +134,7 @@ impl Connection {
         });
         shared.call_queue.set_limit(config.max_concurrency);
         let (commands, inbox) = mpsc::unbounded_channel();
-        runtime::spawn(Actor::new(config, inbox, shared.clone()).run());
+        runtime::spawn(Actor::new(config, headers, inbox, shared.clone()).run());
         Connection { commands, shared }
     }
 
@@ -207,15 +210,26 @@ impl Connection {
         self.ask(|asker| Command::Adopt(tools, asker)).await.unwrap_or(false)
     }
 
-    /// Switches to another definition; a different server is restarted.
-    pub(crate) fn redefine(&self, config: ServerConfig) {
+    /// Changes the settings.
+    pub(crate) fn set(&self, config: ServerConfig) {
+        self.redefine(config, self.headers());
+    }
+
+    /// Switches to another server, which is started anew. It gets nothing of the logins of the old one.
+    pub(crate) fn replace(&self, config: ServerConfig) {
+        let headers = Arc::new(ConnectionHeaders::beside(&self.headers()));
+        self.shared.headers.store(headers.clone());
+        self.redefine(config, headers);
+    }
+
+    fn redefine(&self, config: ServerConfig, headers: Arc<ConnectionHeaders>) {
         self.shared.call_queue.set_limit(config.max_concurrency);
-        let _ = self.commands.send(Command::Redefine(Box::new(config)));
+        let _ = self.commands.send(Command::Redefine(Box::new(config), headers));
     }
 
     /// The headers of its identity.
-    pub(crate) fn headers(&self) -> &ConnectionHeaders {
-        &self.shared.headers
+    pub(crate) fn headers(&self) -> Arc<ConnectionHeaders> {
+        self.shared.headers.load_full()
     }
 
     /// The turns of its calls.

@@ -21,8 +21,8 @@ const FRAMING: &[&str] = &[
     "transfer-encoding",
     "upgrade",
 ];
-/// The protocol's own headers, headers for proxies, and HTTP/2 pseudo-headers.
-const FRAMING_FAMILIES: &[&str] = &["mcp-", "proxy-", ":"];
+/// The protocol's own headers, headers for proxies and of a WebSocket's opening, and HTTP/2 pseudo-headers.
+const FRAMING_FAMILIES: &[&str] = &["mcp-", "proxy-", "sec-websocket-", ":"];
 
 /// Whether only we may set this header.
 pub(crate) fn is_framing(name: &str) -> bool {
@@ -75,6 +75,7 @@ mod tests {
             "Proxy-Authorization",
             "Proxy-Connection",
             "HTTP2-Settings",
+            "Sec-WebSocket-Protocol",
             ":authority",
             ":path",
         ] {

@@ -114,7 +114,7 @@ impl Manager {
         let Config { servers, mut warnings, project } = config;
         let tools = options.tool_filter();
         if parent.is_none() {
-            warnings.extend(options.warnings(servers.keys().map(String::as_str)));
+            warnings.extend(options.warnings(servers.iter()));
         }
         for warning in &warnings {
             tracing::warn!("{warning}");

@@ -196,7 +196,10 @@ impl Connections {
                 if !pooled.holders.is_empty() {
                     return Err(conflict(name, &differences));
                 }
-                pooled.redefine(config);
+                match is_replaced {
+                    true => pooled.replace(config),
+                    false => pooled.set(config),
+                }
             }
             pooled.holders.push(sink.clone());
             pooled.visits += 1;
@@ -246,9 +249,14 @@ impl PooledConnection {
         PooledConnection { connection, config, holders: Vec::new(), visits: 0 }
     }
 
-    fn redefine(&mut self, config: &ServerConfig) {
+    fn set(&mut self, config: &ServerConfig) {
         self.config = config.clone();
-        self.connection.redefine(config.clone());
+        self.connection.set(config.clone());
+    }
+
+    fn replace(&mut self, config: &ServerConfig) {
+        self.config = config.clone();
+        self.connection.replace(config.clone());
     }
 }
 
@@ -318,7 +326,7 @@ impl Lease {
         config.scope.trusted = self.trusted.clone();
         config.scope.identity = self.key.identity.clone();
         if let Some(pooled) = lock(&self.connections.by_key).get_mut(&self.key) {
-            pooled.redefine(&config);
+            pooled.set(&config);
         }
     }
 

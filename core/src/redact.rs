@@ -22,7 +22,7 @@ mod view;
 pub(crate) use arguments::{arguments, shortened};
 pub(crate) use definition::{args, definition, text, url};
 pub(crate) use json::{from_json, from_value};
-pub(crate) use mask::Mask;
+pub(crate) use mask::{Mask, MoreValues};
 pub(crate) use mask_builder::MaskBuilder;
 pub(crate) use names::{is_credential, is_secret_key};
 pub(crate) use needles::Cut;

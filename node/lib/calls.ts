@@ -11,6 +11,7 @@ import {
   type Waiting,
 } from './bridge.js';
 import { InvalidArgumentsError, restoring, thrownText } from './errors.js';
+import { isPlain, plainHeaders } from './headers.js';
 import { CALL_OPTIONS, type CallOptions } from './options.js';
 import type { ToolResult } from './result.js';
 import { begin } from './telemetry.js';
@@ -152,9 +153,19 @@ function optionPairs(options: CallOptions): (number | string)[] {
     if (value === undefined || value === null) continue;
     // A function stays here; the core only learns that there is one.
     if (name === 'onProgress' && typeof value === 'function') continue;
-    given.push(place, typeof value === 'number' ? value : write(value, name));
+    const plain = name === 'headers' ? headersOf(value) : value;
+    given.push(place, typeof plain === 'number' ? plain : write(plain, name));
   }
   return given;
+}
+
+/** What is not headers stays, and the core refuses it. */
+function headersOf(value: unknown): unknown {
+  try {
+    return plainHeaders(value);
+  } catch {
+    return [];
+  }
 }
 
 interface Watch {
@@ -211,11 +222,4 @@ function write(value: unknown, what: string): string {
     const text = `The ${what} cannot become JSON: ${thrownText(cause)}`;
     throw new InvalidArgumentsError(text, { executed: 'no', cause });
   }
-}
-
-function isPlain(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype = Object.getPrototypeOf(value);
-  // An object of another realm has another `Object.prototype`, but that one is a root too.
-  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
 }

@@ -193,7 +193,7 @@ export class AuthRequiredError extends McpoolError {
   static override readonly code = 'AUTH_REQUIRED';
 }
 
-/** The server refused the credentials. */
+/** The server refused the credentials, or nobody could say for whom the call is made. */
 export class AuthFailedError extends McpoolError {
   static override readonly code = 'AUTH_FAILED';
 }

@@ -172,7 +172,7 @@ export interface CallOptions extends Cancellable {
    * Authorization, need an `identity`; they then also serve the connection of that identity, until the next
    * call brings others.
    */
-  headers?: Readonly<Record<string, string>> | undefined;
+  headers?: Headers | Readonly<Record<string, string>> | undefined;
   /** A function that gets the progress that the server reports. It must not block. */
   onProgress?: OnProgress | undefined;
 }

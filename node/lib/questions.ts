@@ -1,5 +1,6 @@
 // Owns answering the core's questions to a manager's owner: about trust, approvals and identities.
 import { bridge, type OnQuestion } from './bridge.js';
+import { isPlain, plainHeaders } from './headers.js';
 import { thrownText } from './errors.js';
 import type { ToolAnnotations } from './tool.js';
 import type { Trust } from './trust.js';
@@ -16,6 +17,8 @@ export interface ApprovalQuestion {
   annotations?: ToolAnnotations;
   /** Where the tool comes from: its server, and the product whose config declares that. */
   provider: string;
+  /** For whom the call is made, if that is known. */
+  identity?: string;
 }
 
 /** Answers whether a call may be sent. An error, or anything but a boolean, is not an approval. */
@@ -31,7 +34,7 @@ export interface IdentityQuestion {
 /** Who a call is made for. What is left out is the manager's default. */
 export interface Caller {
   identity?: string | undefined;
-  headers?: Readonly<Record<string, string>> | undefined;
+  headers?: Headers | Readonly<Record<string, string>> | undefined;
 }
 
 /** Answers who a call is made for. It runs in the caller's async context. An error fails the call. */
@@ -55,9 +58,9 @@ export function answerWith({ trust, onApproval, onIdentity }: QuestionCallbacks)
   };
   if (!callbacks.trust && !callbacks.approval && !callbacks.identity) return undefined;
   return (json) => {
-    const [id, { kind, annotations, ...fields }] = JSON.parse(json);
+    const [id, { kind, annotations, identity, ...fields }] = JSON.parse(json);
     const callback = callbacks[kind as keyof typeof callbacks] as (question: unknown) => unknown;
-    const question = annotations ? { ...fields, annotations } : fields;
+    const question = { ...fields, ...(annotations && { annotations }), ...(identity && { identity }) };
     if (kind === 'trust') hideWhenPrinted(question);
     const read = kind === 'identity' ? readCaller : readDecision;
     void answer(callback, question, read).then((said) => bridge().answer(id, said));
@@ -87,9 +90,11 @@ async function answer(
 const readDecision = (said: unknown) =>
   typeof said === 'boolean' ? said : `it gave ${typeof said}, neither true nor false`;
 
-const readCaller = (said: unknown) =>
-  said === undefined || said === null
-    ? {}
-    : typeof said === 'object'
-      ? said
-      : `it gave ${typeof said}, neither an object nor undefined`;
+/** Only plain objects: others, such as a Map, have fields that JSON leaves out, and a login must not get lost. */
+function readCaller(said: unknown): object {
+  if (said === undefined || said === null) return {};
+  if (!isPlain(said)) throw new TypeError('it gave neither a plain object nor undefined');
+  const { headers, ...rest } = said as Caller;
+  if (headers === undefined || headers === null) return rest;
+  return { ...rest, headers: plainHeaders(headers) };
+}

@@ -218,7 +218,7 @@ class AuthRequiredError(McpoolError):
 
 
 class AuthFailedError(McpoolError):
-    """The server refused the credentials."""
+    """The server refused the credentials, or nobody could say for whom the call is made."""
 
     code = "AUTH_FAILED"
 

@@ -28,6 +28,7 @@ class ApprovalQuestion(NamedTuple):
     description: str
     annotations: dict[str, Any] | None
     provider: str
+    identity: str | None = None
 
 
 class IdentityQuestion(NamedTuple):
@@ -94,6 +95,8 @@ def answer_now(question: NativeQuestion, callback: Callback, _context: Context |
 
 def _give(question: NativeQuestion, kind: str, said: Any) -> None:
     if kind == "identity":
+        if said is not None and not hasattr(said, "keys"):
+            raise TypeError(f"it gave {type(said).__name__}, neither a mapping nor None")
         question.give({} if said is None else said)
     else:
         question.answer(_is_yes(said))

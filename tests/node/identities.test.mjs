@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { AuthFailedError, ConfigInvalidError, InvalidArgumentsError, Manager } from 'mcpool';
 import { directory, journal, manage, server } from './support.mjs';
+import { Web } from './web.mjs';
 
 async function asking(test, onIdentity) {
   const path = join(directory(test), 'journal');
@@ -54,11 +55,49 @@ test('an answer that is no caller fails the call', async (t) => {
   assert.equal(calls(), 0);
 });
 
-test('an error of the callback is the reason', async (t) => {
-  const { manager } = await asking(t, () => {
-    throw new Error('nobody is logged in');
+test('an error of the callback fails the call, and its text is for the log only', async (t) => {
+  const { manager, calls } = await asking(t, () => {
+    throw new Error('Bearer s3cret of nobody');
   });
-  await assert.rejects(manager.callTool('a', 'echo', { text: 'hi' }), /nobody is logged in/);
+  await assert.rejects(manager.callTool('a', 'echo', { text: 'hi' }), (error) => {
+    assert.ok(error instanceof AuthFailedError);
+    assert.doesNotMatch(JSON.stringify(error) + error.message + error.hint, /s3cret/);
+    return true;
+  });
+  assert.equal(calls(), 0);
+});
+
+test('what JSON would leave out of an answer fails the call', async (t) => {
+  const identity = 'ann';
+  class User {
+    get identity() {
+      return identity;
+    }
+  }
+  const answers = [
+    new Map([['identity', identity]]),
+    new User(),
+    { identity, headers: new Map([['X-A', '1']]) },
+    { identity, headers: { 'X-A': undefined } },
+    { identity, headers: { 'X-A': () => 1 } },
+  ];
+  const { manager, calls } = await asking(t, () => answers.pop());
+  while (answers.length > 0) {
+    await assert.rejects(manager.callTool('a', 'echo', { text: 'hi' }), AuthFailedError);
+  }
+  assert.equal(calls(), 0);
+});
+
+test('headers may be those of fetch', async (t) => {
+  const web = await Web.start([]);
+  t.after(() => web.end());
+  const manager = manage(t, { a: { url: web.url } }, { cacheDir: false });
+  await manager.connectAll();
+  const options = { headers: new Headers({ 'X-Team': 'red' }) };
+  assert.match((await manager.callTool('a', 'headers', {}, options)).text, /"x-team":"red"/);
+  for (const headers of [new Map([['X-A', '1']]), { 'X-A': undefined }]) {
+    await assert.rejects(manager.callTool('a', 'headers', {}, { headers }), InvalidArgumentsError);
+  }
 });
 
 test('a call without an answer can be aborted', async (t) => {

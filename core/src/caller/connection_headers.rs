@@ -1,86 +1,146 @@
-//! Owns the headers of a connection's identity, and which values of callers' headers the connection's mask hides.
-//! Invariant: a value is hidden from the moment it is sent, until many others have been sent since.
+//! Owns the login of a connection's identity, and which values of callers' headers the masks of a server hide.
+//! Invariant: a value is hidden from the moment it is sent: while a call or a connection uses it, and until many others
+//! have been sent since.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwapOption;
 
-use super::CallerHeaders;
-use crate::redact::{Mask, MaskBuilder};
+use super::{CallerHeaders, HeaderSet};
+use crate::redact::{Mask, MoreValues};
 use crate::sync::lock;
 
-/// How many sets of headers are hidden; calls may bring new ones each time.
-const HIDDEN: usize = 64;
+/// How many sets of headers are hidden after their last use: those that say who calls, and others.
+const HIDDEN_LOGINS: usize = 256;
+const HIDDEN_OTHERS: usize = 32;
 
-/// The headers of one connection, which outlive its sessions.
+/// The headers of one connection to one address. They outlive its sessions, and end with its definition.
 #[derive(Default)]
 pub(crate) struct ConnectionHeaders {
-    /// Those of its identity, sent with every request that brings none of its own.
-    current: ArcSwapOption<CallerHeaders>,
-    /// Allocated by the first headers: most connections have none.
-    hidden: Mutex<Option<Box<Hidden>>>,
+    /// Sent with every request. The headers of a call replace them.
+    current: ArcSwapOption<(CallerHeaders, HeadersInUse)>,
+    /// Shared by the connections of a server: it may repeat to one caller what another one has sent.
+    hidden: Arc<HiddenHeaders>,
 }
 
+/// The headers whose values are hidden.
 #[derive(Default)]
-struct Hidden {
-    sets: VecDeque<CallerHeaders>,
-    /// The mask of the definition's values, and the mask of these with the headers.
-    built: Option<(Mask, Mask)>,
+pub(crate) struct HiddenHeaders(Mutex<Option<Box<HiddenSets>>>);
+
+/// Allocated by the first headers: most servers have none.
+#[derive(Default)]
+struct HiddenSets {
+    logins: HiddenList,
+    others: HiddenList,
+    /// The mask of the definition's values, and that mask with these headers.
+    last: Option<(Mask, Mask)>,
+}
+
+/// The latest is the last.
+#[derive(Default)]
+struct HiddenList(VecDeque<Arc<HeaderSet>>);
+
+impl HiddenList {
+    /// Adds a set, or moves it to the end; returns it, and whether the list has changed. Of those that nobody uses, the
+    /// oldest above the limit are dropped.
+    fn add(&mut self, headers: &CallerHeaders, limit: usize) -> (HeadersInUse, bool) {
+        let known = self.0.iter().position(|set| **set == *headers.0);
+        let known = known.and_then(|at| self.0.remove(at));
+        let is_new = known.is_none();
+        let set = known.unwrap_or_else(|| headers.0.clone());
+        let in_use = HeadersInUse::new(&set);
+        self.0.push_back(set);
+        let mut excess = self.0.len().saturating_sub(limit);
+        self.0.retain(|set| {
+            let is_dropped = excess > 0 && set.users.load(Ordering::Relaxed) == 0;
+            excess -= usize::from(is_dropped);
+            !is_dropped
+        });
+        (in_use, is_new)
+    }
+
+    fn sets(&self) -> impl Iterator<Item = Arc<dyn MoreValues>> {
+        self.0.iter().cloned().map(|set| set as Arc<dyn MoreValues>)
+    }
+}
+
+/// Headers that a call or a connection sends: they stay hidden at least as long as this is kept.
+pub(crate) struct HeadersInUse(Arc<HeaderSet>);
+
+impl HeadersInUse {
+    fn new(set: &Arc<HeaderSet>) -> Self {
+        set.users.fetch_add(1, Ordering::Relaxed);
+        HeadersInUse(set.clone())
+    }
+}
+
+impl Drop for HeadersInUse {
+    fn drop(&mut self) {
+        self.0.users.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl ConnectionHeaders {
-    /// Sets the headers of the identity; returns whether they are others than before.
-    pub(crate) fn set(&self, headers: &CallerHeaders) -> bool {
-        if self.current().as_ref() == Some(headers) {
-            return false;
+    /// For another address, or another identity, of the same server.
+    pub(crate) fn beside(other: &ConnectionHeaders) -> ConnectionHeaders {
+        ConnectionHeaders { current: ArcSwapOption::empty(), hidden: other.hidden.clone() }
+    }
+
+    /// Sets what is sent with every request.
+    pub(crate) fn set(&self, headers: &CallerHeaders) {
+        if self.current().as_ref() != Some(headers) {
+            let in_use = self.hide(headers);
+            self.current.store(Some(Arc::new((headers.clone(), in_use))));
         }
-        self.hide(headers);
-        self.current.store(Some(headers.clone().into()));
-        true
     }
 
     pub(crate) fn current(&self) -> Option<CallerHeaders> {
-        self.current.load().as_deref().cloned()
+        self.current.load().as_ref().map(|current| current.0.clone())
     }
 
     /// Hides these values from now on.
-    pub(crate) fn hide(&self, headers: &CallerHeaders) {
-        let mut hidden = lock(&self.hidden);
+    pub(crate) fn hide(&self, headers: &CallerHeaders) -> HeadersInUse {
+        let mut hidden = lock(&self.hidden.0);
         let hidden = hidden.get_or_insert_default();
-        if hidden.sets.contains(headers) {
-            return;
+        let (in_use, is_new) = match headers.credential() {
+            Some(_) => hidden.logins.add(headers, HIDDEN_LOGINS),
+            None => hidden.others.add(headers, HIDDEN_OTHERS),
+        };
+        if is_new {
+            hidden.last = None;
         }
-        hidden.sets.push_back(headers.clone());
-        if hidden.sets.len() > HIDDEN {
-            hidden.sets.pop_front();
-        }
-        hidden.built = None;
+        in_use
     }
 
-    /// The mask of a definition's values, extended by the headers.
+    /// The mask of a definition's values, which hides the headers too.
     pub(crate) fn mask(&self, definition: &Mask) -> Mask {
-        let mut hidden = lock(&self.hidden);
+        let mut hidden = lock(&self.hidden.0);
         let Some(hidden) = &mut *hidden else { return definition.clone() };
-        if let Some((of, built)) = &hidden.built
+        if let Some((of, mask)) = &hidden.last
             && of.is_same(definition)
         {
-            return built.clone();
+            return mask.clone();
         }
-        let mut values = MaskBuilder::default();
-        hidden.sets.iter().for_each(|headers| headers.add_to(&mut values));
-        let built = values.build_over(definition);
-        hidden.built = Some((definition.clone(), built.clone()));
-        built
+        let sets = hidden.logins.sets().chain(hidden.others.sets()).collect();
+        let mask = definition.with_more(sets);
+        hidden.last = Some((definition.clone(), mask.clone()));
+        mask
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redact::MaskBuilder;
 
     fn headers(value: &str) -> CallerHeaders {
         CallerHeaders::new([("X-Api-Key", value)]).unwrap()
+    }
+
+    fn shown(connection: &ConnectionHeaders, text: &str) -> String {
+        connection.mask(&Mask::default()).text(text).into_owned()
     }
 
     #[test]
@@ -91,29 +151,59 @@ mod tests {
         let connection = ConnectionHeaders::default();
         assert!(connection.mask(&definition).is_same(&definition));
         connection.set(&headers("first-s3cret"));
-        connection.hide(&headers("second-s3cret"));
+        drop(connection.hide(&headers("second-s3cret")));
         let said = "definition-t0ken first-s3cret second-s3cret third-s3cret";
         assert_eq!(connection.mask(&definition).text(said), "*** *** *** third-s3cret");
-        connection.hide(&headers("third-s3cret"));
+        drop(connection.hide(&headers("third-s3cret")));
         assert_eq!(connection.mask(&definition).text(said), "*** *** *** ***");
     }
 
     #[test]
     fn the_same_headers_change_nothing() {
         let connection = ConnectionHeaders::default();
-        assert!(connection.set(&headers("first-s3cret")));
+        connection.set(&headers("first-s3cret"));
         let mask = connection.mask(&Mask::default());
-        assert!(!connection.set(&headers("first-s3cret")));
+        connection.set(&headers("first-s3cret"));
         assert!(connection.mask(&Mask::default()).is_same(&mask));
-        assert!(connection.set(&headers("second-s3cret")));
     }
 
     #[test]
-    fn the_number_of_hidden_sets_is_bounded() {
+    fn what_is_in_use_stays_hidden_however_many_others_come() {
         let connection = ConnectionHeaders::default();
-        for number in 0..3 * HIDDEN {
-            connection.hide(&headers(&format!("s3cret-number-{number:04}")));
+        let in_use = connection.hide(&headers("s3cret-in-use"));
+        connection.set(&headers("s3cret-login"));
+        drop(connection.hide(&headers("s3cret-of-before")));
+        for number in 0..3 * HIDDEN_LOGINS {
+            drop(connection.hide(&headers(&format!("s3cret-number-{number:04}"))));
         }
-        assert_eq!(lock(&connection.hidden).as_ref().unwrap().sets.len(), HIDDEN);
+        let said = "s3cret-in-use s3cret-login s3cret-of-before";
+        assert_eq!(shown(&connection, said), "*** *** s3cret-of-before");
+        let kept = lock(&connection.hidden.0).as_ref().unwrap().logins.0.len();
+        assert_eq!(kept, HIDDEN_LOGINS);
+        drop(in_use);
+        for number in 0..HIDDEN_LOGINS {
+            drop(connection.hide(&headers(&format!("s3cret-other-{number:04}"))));
+        }
+        assert_eq!(shown(&connection, "s3cret-in-use s3cret-login"), "s3cret-in-use ***");
+    }
+
+    #[test]
+    fn many_headers_that_say_nothing_push_no_login_out() {
+        let connection = ConnectionHeaders::default();
+        drop(connection.hide(&headers("s3cret-login")));
+        for number in 0..3 * HIDDEN_LOGINS {
+            let id = format!("request-{number}");
+            drop(connection.hide(&CallerHeaders::new([("X-Request", id)]).unwrap()));
+        }
+        assert_eq!(shown(&connection, "s3cret-login"), "***");
+    }
+
+    #[test]
+    fn a_server_that_repeats_the_value_of_another_caller_is_quoted_without_it() {
+        let connection = ConnectionHeaders::default();
+        let other = ConnectionHeaders::beside(&connection);
+        connection.set(&headers("first-s3cret"));
+        assert_eq!(shown(&other, "first-s3cret"), "***");
+        assert_eq!(other.current(), None);
     }
 }

@@ -58,7 +58,7 @@ config_fields! {
         /// state.
         isolate "isolate": Isolate as OneOf<Isolate> = Isolate::None, Setting;
         /// Whether all identities share its connection: for servers without accounts.
-        shared_identity "sharedIdentity": bool as Switch = false, Setting;
+        shared_identity "sharedIdentity": bool as Switch = false, Identity;
         /// When it is tried again after a failure: relentless (the default of shared servers), bounded, once (the default
         /// of private ones), never, or the delays written out.
         restart "restart": RestartPolicy as RestartCodec = RestartPolicy::default_of(shared),

@@ -13,6 +13,7 @@ use super::link::{Attempt, Link, LinkEvent, PendingStore, finished};
 use super::phase::{Dialed, DownCause, Phase, PhaseEffect, PhaseEvent};
 use super::starts::StartRequest;
 use super::{ConnectionShared, Live};
+use crate::caller::ConnectionHeaders;
 use crate::completion::Completion;
 use crate::config::ServerConfig;
 use crate::error::{Error, Result};
@@ -34,7 +35,8 @@ pub(super) enum Command {
     Await(oneshot::Sender<Result<()>>),
     Wake,
     Adopt(Option<Tools>, oneshot::Sender<bool>),
-    Redefine(Box<ServerConfig>),
+    /// With the headers for the server that it defines.
+    Redefine(Box<ServerConfig>, Arc<ConnectionHeaders>),
     Store(Box<dyn ToolStore>),
     Disconnect(oneshot::Sender<()>),
 }
@@ -49,6 +51,7 @@ struct PhaseTimer {
 
 pub(super) struct Actor {
     config: ServerConfig,
+    headers: Arc<ConnectionHeaders>,
     phase: Phase,
     generation: u64,
     /// How many times it came up.
@@ -79,12 +82,14 @@ pub(super) struct Actor {
 impl Actor {
     pub(super) fn new(
         config: ServerConfig,
+        headers: Arc<ConnectionHeaders>,
         commands: mpsc::UnboundedReceiver<Command>,
         shared: Arc<ConnectionShared>,
     ) -> Self {
         let (news_sender, news) = mpsc::unbounded_channel();
         Actor {
             config,
+            headers,
             phase: Phase::Idle,
             generation: 0,
             ups: 0,
@@ -147,7 +152,10 @@ impl Actor {
                 }
                 let _ = asker.send(!self.tools.list.is_empty());
             }
-            Command::Redefine(config) => self.redefine(*config),
+            Command::Redefine(config, headers) => {
+                self.headers = headers;
+                self.redefine(*config);
+            }
             Command::Store(store) => self.store_in(store),
             Command::Disconnect(asker) => {
                 self.apply_event(PhaseEvent::Stop, None);
@@ -357,12 +365,13 @@ impl Actor {
         let session = Session::new(owner, self.config.limits);
         let is_first = matches!(self.phase, Phase::Dialing { ladder, .. } if ladder.restarts == 0);
         let start_request = StartRequest::new(is_first || self.is_awaited());
-        let (config, of, request) = (self.config.clone(), session.clone(), start_request.clone());
+        let (config, headers) = (self.config.clone(), self.headers.clone());
+        let (of, request) = (session.clone(), start_request.clone());
         let (last, pins) = (self.ending.clone(), self.load_pins());
         let dial: BoxFuture<'static, _> = Box::pin(async move {
             // The previous process of this name must end before the next one starts.
             last.await;
-            let dialed = dial(shared, config, of, request).await;
+            let dialed = dial(shared, config, headers, of, request).await;
             if let Some(pins) = pins {
                 let _ = pins.await;
             }

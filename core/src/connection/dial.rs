@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::starts::{StartPermit, StartRequest};
 use super::{ConnectionShared, Live, WarningTopic};
+use crate::caller::ConnectionHeaders;
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result, Stage};
@@ -33,6 +34,7 @@ type CurrentStage = Mutex<Stage>;
 pub(super) async fn dial(
     shared: Arc<ConnectionShared>,
     config: ServerConfig,
+    headers: Arc<ConnectionHeaders>,
     session: Arc<Session>,
     request: Arc<StartRequest>,
 ) -> Result<(Live, Tools)> {
@@ -53,7 +55,7 @@ pub(super) async fn dial(
         timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late())?;
     let warnings = warnings.into_iter().map(|warning| warning.text).collect();
     shared.warn(WarningTopic::Values, warnings);
-    let resolved = resolved.map_err(failed)?.for_caller(shared.headers.clone());
+    let resolved = resolved.map_err(failed)?.for_caller(headers);
     let waited_from = Instant::now();
     let permit = match Wire::starts_program(&resolved) {
         true => {

@@ -48,7 +48,7 @@ kinds! {
     ConnectTimeout "CONNECT_TIMEOUT" true "The server did not get ready within its timeout.",
     HandshakeFailed "HANDSHAKE_FAILED" true "The server answered, but not as an MCP server that we can speak with.",
     AuthRequired "AUTH_REQUIRED" false "The server wants a sign-in.",
-    AuthFailed "AUTH_FAILED" false "The server refused the credentials.",
+    AuthFailed "AUTH_FAILED" false "The server refused the credentials, or nobody could say for whom the call is made.",
     ToolUnavailable "TOOL_UNAVAILABLE" true "The tool's server is not there to take the call, or takes none now.",
     ToolRejected "TOOL_REJECTED" false "The server has no such tool, or refuses the call.",
     ToolFailed "TOOL_FAILED" false "The server answered the call with a JSON-RPC error.",

@@ -26,13 +26,26 @@ const KEPT: Duration = Duration::from_secs(300);
 
 /// The connections to one server for other identities.
 #[derive(Default)]
-pub(super) struct Identities {
-    holds: Mutex<HashMap<Identity, Arc<IdentityHold>>>,
+pub(super) struct Identities(Mutex<Holds>);
+
+#[derive(Default)]
+struct Holds {
+    by_identity: HashMap<Identity, Arc<IdentityHold>>,
+    /// Whether a task releases the unused ones.
+    is_watched: bool,
+}
+
+/// What [`Identities::get`] returns.
+pub(super) struct Held {
+    hold: Arc<IdentityHold>,
+    is_new: bool,
+    /// Whether a task has to be started that releases unused ones.
+    wants_watch: bool,
 }
 
 /// A manager's hold on the connection of one identity.
 pub(super) struct IdentityHold {
-    lease: Lease,
+    lease: Arc<Lease>,
     /// The definition as calls see it: each may start the server.
     pub(super) config: ServerConfig,
     /// When it was used last, by the clock, in milliseconds.
@@ -42,9 +55,17 @@ pub(super) struct IdentityHold {
 impl IdentityHold {
     fn new(lease: Lease, config: ServerConfig) -> Arc<IdentityHold> {
         let config = ServerConfig { lazy: true, ..config };
-        let hold = IdentityHold { lease, config, used_ms: AtomicU64::new(0) };
+        let hold = IdentityHold { lease: Arc::new(lease), config, used_ms: AtomicU64::new(0) };
         hold.touch();
         Arc::new(hold)
+    }
+
+    /// The same hold with other settings; calls in progress keep the ones that they began with.
+    fn with_settings(&self, config: &ServerConfig) -> Arc<IdentityHold> {
+        let mut config = ServerConfig { lazy: true, ..config.clone() };
+        config.scope.identity = self.config.scope.identity.clone();
+        let used_ms = AtomicU64::new(self.used_ms.load(Ordering::Relaxed));
+        Arc::new(IdentityHold { lease: self.lease.clone(), config, used_ms })
     }
 
     pub(super) fn connection(&self) -> &Arc<Connection> {
@@ -62,82 +83,81 @@ impl IdentityHold {
         let published = self.connection().published();
         let is_quiet = published.live.as_ref().is_none_or(|live| live.session.is_quiet());
         let is_old = self.connection().clock().now() >= used + KEPT;
-        is_old && is_quiet && Arc::strong_count(self) == 1
+        let is_waited_for = Arc::strong_count(self) > 1 || Arc::strong_count(&self.lease) > 1;
+        is_old && is_quiet && !is_waited_for
     }
 }
 
 impl Identities {
-    /// The hold of an identity, acquired if there is none; also returns whether it is the first of all.
+    /// The hold of an identity, acquired if there is none.
     pub(super) fn get(
         &self,
         identity: &Identity,
         config: &ServerConfig,
         acquire: impl FnOnce(&ServerConfig) -> Result<Lease>,
-    ) -> Result<(Arc<IdentityHold>, bool)> {
-        let mut holds = lock(&self.holds);
-        if let Some(hold) = holds.get(identity) {
+    ) -> Result<Held> {
+        let mut holds = lock(&self.0);
+        if let Some(hold) = holds.by_identity.get(identity) {
             hold.touch();
-            return Ok((hold.clone(), false));
+            return Ok(Held { hold: hold.clone(), is_new: false, wants_watch: false });
         }
         let mut config = config.clone();
         config.scope.identity = Some(identity.clone());
         let hold = IdentityHold::new(acquire(&config)?, config);
-        holds.insert(identity.clone(), hold.clone());
-        Ok((hold, holds.len() == 1))
+        holds.by_identity.insert(identity.clone(), hold.clone());
+        let wants_watch = !std::mem::replace(&mut holds.is_watched, true);
+        Ok(Held { hold, is_new: true, wants_watch })
     }
 
     /// Changes the settings of all connections in place.
     pub(super) fn set(&self, config: &ServerConfig) {
-        let mut holds = lock(&self.holds);
-        for hold in holds.values_mut() {
+        for hold in lock(&self.0).by_identity.values_mut() {
             hold.lease.set(config);
-            let mut config = ServerConfig { lazy: true, ..config.clone() };
-            config.scope.identity = hold.config.scope.identity.clone();
-            if let Some(hold) = Arc::get_mut(hold) {
-                hold.config = config;
-            }
+            *hold = hold.with_settings(config);
         }
     }
 
     /// Releases all; resolves when those connections have ended that have to end.
     pub(super) fn release(&self, how: Release) -> Option<Completion> {
-        let holds: Vec<_> = lock(&self.holds).drain().map(|(_, hold)| hold).collect();
+        let holds: Vec<_> = lock(&self.0).by_identity.drain().map(|(_, hold)| hold).collect();
         let ending: Vec<_> = holds.iter().map(|hold| hold.lease.release(how)).collect();
         (!ending.is_empty()).then(|| Completion::new(async move { drop(join_all(ending).await) }))
     }
 
     /// The states of the connections, by identity.
     pub(super) fn states(&self) -> BTreeMap<String, State> {
-        let holds = lock(&self.holds);
+        let holds = &lock(&self.0).by_identity;
         let state = |hold: &IdentityHold| hold.connection().published().state;
         holds.iter().map(|(identity, hold)| (identity.to_string(), state(hold))).collect()
     }
 
-    /// Releases the unused ones; returns whether any is left.
+    /// Releases the unused ones; returns whether others have to be watched.
     fn release_unused(&self) -> bool {
-        let mut holds = lock(&self.holds);
-        for (_, hold) in holds.extract_if(|_, hold| hold.is_unused()) {
+        let mut holds = lock(&self.0);
+        for (_, hold) in holds.by_identity.extract_if(|_, hold| hold.is_unused()) {
             drop(hold.lease.release(Release::Disconnect));
         }
-        !holds.is_empty()
+        holds.is_watched = !holds.by_identity.is_empty();
+        holds.is_watched
     }
 }
 
 impl Inner {
-    /// Acquires the server's connection for another identity than the manager's.
+    /// Acquires the server's connection for another identity than the manager's; also returns whether it was not held
+    /// before.
     pub(super) fn hold_for(
         &self,
         server: &Server,
         identity: &Identity,
-    ) -> Result<Arc<IdentityHold>> {
+    ) -> Result<(Arc<IdentityHold>, bool)> {
         self.check_open()?;
         self.pool.check_process()?;
-        let (hold, is_first) = server.hold_for(identity, |config| {
+        let Held { hold, is_new, wants_watch } = server.hold_for(identity, |config| {
             let config = self.admit(server, config)?;
             let sink = self.sink.for_identity(identity);
             self.home(&config).acquire(&server.name, &config, self.pool.clock(), &sink)
         })?;
-        if is_first {
+        if wants_watch {
             let clock = self.pool.clock().clone();
             let identities = Arc::downgrade(server.identities());
             runtime::spawn(async move {
@@ -146,7 +166,7 @@ impl Inner {
                 }
             });
         }
-        Ok(hold)
+        Ok((hold, is_new))
     }
 
     /// Where a connection of this definition is kept.
@@ -171,7 +191,7 @@ impl Inner {
     }
 }
 
-/// Releases the unused ones; returns whether any is left.
+/// Same as [`Identities::release_unused`], while there is a manager.
 fn release_unused(identities: &Weak<Identities>) -> bool {
     identities.upgrade().is_some_and(|identities| identities.release_unused())
 }

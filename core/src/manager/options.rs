@@ -11,7 +11,7 @@ use crate::approval::{ApprovalPolicy, OnApproval};
 use crate::call::Retry;
 use crate::caller::{DefaultHeaders, Identity, OnIdentity};
 use crate::catalog::{DriftPolicy, Naming};
-use crate::config::ToolFilter;
+use crate::config::{Declared, ToolFilter};
 use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::HostEnv;
@@ -136,16 +136,24 @@ impl ManagerOptions {
         }
     }
 
-    /// Warnings about options that name servers that are not there.
+    /// Warnings about options that have no effect on these servers.
     pub(super) fn warnings<'a>(
         &self,
-        servers: impl Iterator<Item = &'a str> + Clone,
+        servers: impl Iterator<Item = (&'a String, &'a Declared)> + Clone,
     ) -> Vec<String> {
         let named = self.headers.iter().flat_map(DefaultHeaders::servers);
-        let missing = named.filter(|name| !servers.clone().any(|server| server == *name));
-        let warning =
-            |name| format!("The option \"headers\" names server \"{name}\", which is not there");
-        self.tool_filter().glob_warnings().into_iter().chain(missing.map(warning)).collect()
+        let in_vain = named.filter_map(|name| {
+            let declared = servers.clone().find(|(server, _)| *server == name);
+            let why = match declared.map(|(_, declared)| &declared.config) {
+                None => "is not there",
+                Some(Ok(config)) if config.transport.starts_program() => {
+                    "is a program and takes no headers"
+                }
+                Some(_) => return None,
+            };
+            Some(format!("The option \"headers\" names server \"{name}\", which {why}"))
+        });
+        self.tool_filter().glob_warnings().into_iter().chain(in_vain).collect()
     }
 
     /// Which tools of all servers are offered, besides what each definition says.

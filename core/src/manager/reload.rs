@@ -98,7 +98,8 @@ impl Inner {
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        warnings.extend(self.options.warnings(servers.iter().map(|(name, _)| name.as_str())));
+        warnings
+            .extend(self.options.warnings(servers.iter().map(|(name, declared)| (name, declared))));
         *lock(&self.warnings) = warnings;
         let old = self.servers.load_full();
         let mut report = ReloadReport::default();

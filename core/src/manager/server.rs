@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use arc_swap::{ArcSwapOption, Guard};
 use tokio::sync::watch;
 
-use super::identities::{Identities, IdentityHold};
+use super::identities::{Held, Identities};
 use crate::approval::{ApprovalPolicy, Rule};
 use crate::caller::Identity;
 use crate::catalog::{Offer, Slice, ToolState, provider_of};
@@ -188,12 +188,12 @@ impl Server {
         }
     }
 
-    /// Acquires the connection of another identity than the manager's; also returns whether it is the first one.
+    /// Acquires the connection of another identity than the manager's.
     pub(super) fn hold_for(
         &self,
         identity: &Identity,
         acquire: impl FnOnce(&ServerConfig) -> Result<Lease>,
-    ) -> Result<(Arc<IdentityHold>, bool)> {
+    ) -> Result<Held> {
         let config = self.usable()?;
         // Locked, so that a release finds the hold.
         let not_held = lock(&self.not_held);

@@ -24,7 +24,7 @@ pub(super) enum Certainty {
 }
 
 /// One text that represents a value.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Form {
     pub(super) bytes: Box<[u8]>,
     pub(super) certainty: Certainty,

@@ -10,32 +10,53 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::STARS;
-use super::forms::{Certainty, Encoding, Form, MIN_LENGTH};
+use super::forms::{Certainty, Encoding, MIN_LENGTH};
 use super::literals::replace_literals;
 use super::needles::{Cut, Needles, is_word, widened};
-use super::view::each_view;
+use super::view::{View, each_view};
 
 /// Hides one server's values in text. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Mask(Option<Arc<Needles>>);
+pub(crate) struct Mask {
+    needles: Option<Arc<Needles>>,
+    more: Option<Arc<[Arc<dyn MoreValues>]>>,
+}
+
+/// Values that are hidden too. Their mask is made for the first text that is masked, because most calls have none.
+pub(crate) trait MoreValues: Send + Sync {
+    fn mask(&self) -> &Mask;
+}
 
 impl Mask {
     pub(super) fn new(needles: Option<Needles>) -> Mask {
-        Mask(needles.map(Arc::new))
+        Mask { needles: needles.map(Arc::new), more: None }
     }
 
-    /// The values that it hides, in all their forms.
-    pub(super) fn forms(&self) -> &[Form] {
-        self.0.as_ref().map_or(&[], |needles| &needles.forms)
+    /// The same mask, which hides these values too.
+    pub(crate) fn with_more(&self, more: Vec<Arc<dyn MoreValues>>) -> Mask {
+        Mask { needles: self.needles.clone(), more: Some(more.into()) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.needles.is_none() && self.more.is_none()
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Needles> {
+        let more = self.more.iter().flat_map(|more| more.iter());
+        let more = more.filter_map(|values| values.mask().needles.as_deref());
+        self.needles.as_deref().into_iter().chain(more)
     }
 
     /// Whether the other one is a clone of this one.
     pub(crate) fn is_same(&self, other: &Mask) -> bool {
-        match (&self.0, &other.0) {
-            (Some(needles), Some(others)) => Arc::ptr_eq(needles, others),
-            (None, None) => true,
-            _ => false,
+        fn is_same<T: ?Sized>(one: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
+            match (one, other) {
+                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                (None, None) => true,
+                _ => false,
+            }
         }
+        is_same(&self.needles, &other.needles) && is_same(&self.more, &other.more)
     }
 
     /// The text with every value replaced by stars.
@@ -61,10 +82,12 @@ impl Mask {
 
     /// Where a value begins that may continue after the end of the text.
     pub(crate) fn unfinished_from(&self, text: &str) -> Option<usize> {
-        let needles = self.0.as_ref()?;
+        if self.is_empty() {
+            return None;
+        }
         let mut open: Option<usize> = None;
         each_view(text, |view| {
-            if let Some(start) = needles.unfinished_from(&view.bytes) {
+            for start in self.all().filter_map(|needles| needles.unfinished_from(&view.bytes)) {
                 let start = floor(text, view.source_range(start..view.bytes.len()).start);
                 open = Some(open.map_or(start, |open| open.min(start)));
             }
@@ -74,13 +97,15 @@ impl Mask {
 
     /// JSON text, such as a tool's entry, with its strings masked as in `prose`.
     pub(crate) fn raw_json(&self, json: Bytes) -> Bytes {
-        let Some(needles) = &self.0 else { return json };
+        if self.is_empty() {
+            return json;
+        }
         let Ok(text) = std::str::from_utf8(&json) else { return json };
         let hide_text = |text: &str| match self.prose(text) {
             Cow::Owned(shown) => Some(shown),
             Cow::Borrowed(_) => None,
         };
-        let hide_number = |number: &str| needles.contains(number).then(|| STARS.to_owned());
+        let hide_number = |number: &str| self.hides(number).then(|| STARS.to_owned());
         match replace_literals(text, hide_text, hide_number) {
             Some(shown) => shown.into(),
             None => json,
@@ -89,7 +114,9 @@ impl Mask {
 
     /// A JSON value with its strings and keys masked.
     pub(crate) fn json(&self, value: Value) -> Value {
-        let Some(needles) = &self.0 else { return value };
+        if self.is_empty() {
+            return value;
+        }
         match value {
             Value::String(text) => self.text(&text).into(),
             Value::Array(items) => items.into_iter().map(|item| self.json(item)).collect(),
@@ -99,12 +126,17 @@ impl Mask {
                     .map(|(key, value)| (self.text(&key).into_owned(), self.json(value)))
                     .collect(),
             ),
-            Value::Number(number) => match needles.contains(&number.to_string()) {
+            Value::Number(number) => match self.hides(&number.to_string()) {
                 true => STARS.into(),
                 false => Value::Number(number),
             },
             plain => plain,
         }
+    }
+
+    /// Whether this is one of the values.
+    fn hides(&self, value: &str) -> bool {
+        self.all().any(|needles| needles.contains(value))
     }
 
     fn mask_text<'a>(
@@ -114,8 +146,10 @@ impl Mask {
         from: usize,
         cut: Cut,
     ) -> Cow<'a, str> {
-        let Some(needles) = &self.0 else { return Cow::Borrowed(&text[from..]) };
-        let found = ranges_to_hide(needles, text, certainty, cut);
+        if self.is_empty() {
+            return Cow::Borrowed(&text[from..]);
+        }
+        let found = self.ranges_to_hide(text, certainty, cut);
         let (mut shown, mut at) = (String::new(), from);
         for place in found.into_iter().filter(|place| place.end > from) {
             shown.push_str(&text[at..place.start.max(at)]);
@@ -127,39 +161,53 @@ impl Mask {
         }
         shown.push_str(&text[at..]);
         // The stars may have formed a new match with the text around them.
-        if needles.has_stars && !ranges_to_hide(needles, &shown, certainty, cut).is_empty() {
+        let has_stars = self.all().any(|needles| needles.has_stars);
+        if has_stars && !self.ranges_to_hide(&shown, certainty, cut).is_empty() {
             return Cow::Borrowed(STARS);
         }
         shown.into()
     }
-}
 
-/// The ranges to hide: sorted, disjoint, at character boundaries.
-fn ranges_to_hide(
-    needles: &Needles,
-    text: &str,
-    certainty: Certainty,
-    cut: Cut,
-) -> Vec<Range<usize>> {
-    let mut places: Vec<Range<usize>> = Vec::new();
-    each_view(text, |view| {
-        let mut seen = 0;
-        needles.find(view, |form, place| {
-            let is_short = form.encoding == Encoding::Text && form.bytes.len() < MIN_LENGTH;
-            if form.certainty > certainty || is_short && !is_word(&view.bytes, &place) {
-                return;
-            }
-            let place = widened(form, &view.bytes, place, seen);
-            seen = if form.is_prefix { place.end } else { 0 };
-            let place = view.source_range(place);
-            if view.is_new_match(&place) {
-                add(place, &mut places);
+    /// The ranges to hide: sorted, disjoint, at character boundaries.
+    fn ranges_to_hide(&self, text: &str, certainty: Certainty, cut: Cut) -> Vec<Range<usize>> {
+        let mut places: Vec<Range<usize>> = Vec::new();
+        each_view(text, |view| {
+            for needles in self.all() {
+                add_matches(needles, view, certainty, cut, &mut places);
             }
         });
-        if cut.start || cut.end {
-            needles.find_cut(&view.bytes, cut, |place| add(view.source_range(place), &mut places));
+        merged(text, places)
+    }
+}
+
+/// Adds the ranges of the text in which these values occur.
+fn add_matches(
+    needles: &Needles,
+    view: &View<'_>,
+    certainty: Certainty,
+    cut: Cut,
+    places: &mut Vec<Range<usize>>,
+) {
+    let mut seen = 0;
+    needles.find(view, |form, place| {
+        let is_short = form.encoding == Encoding::Text && form.bytes.len() < MIN_LENGTH;
+        if form.certainty > certainty || is_short && !is_word(&view.bytes, &place) {
+            return;
+        }
+        let place = widened(form, &view.bytes, place, seen);
+        seen = if form.is_prefix { place.end } else { 0 };
+        let place = view.source_range(place);
+        if view.is_new_match(&place) {
+            add(place, places);
         }
     });
+    if cut.start || cut.end {
+        needles.find_cut(&view.bytes, cut, |place| add(view.source_range(place), places));
+    }
+}
+
+/// The ranges, sorted, joined, and widened to character boundaries.
+fn merged(text: &str, places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let whole = |place: Range<usize>| floor(text, place.start)..ceiling(text, place.end);
     let mut places: Vec<_> = places.into_iter().map(whole).collect();
     places.sort_unstable_by_key(|place| place.start);

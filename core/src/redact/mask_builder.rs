@@ -166,12 +166,6 @@ impl MaskBuilder {
     pub(crate) fn build(self) -> Mask {
         Mask::new(Needles::new(self.0))
     }
-
-    /// A mask that hides these values and those of another mask.
-    pub(crate) fn build_over(mut self, other: &Mask) -> Mask {
-        self.0.extend(other.forms().iter().cloned());
-        self.build()
-    }
 }
 
 impl<'a> Extend<&'a str> for MaskBuilder {

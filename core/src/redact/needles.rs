@@ -19,7 +19,7 @@ const MIN_PART: usize = 6;
 
 pub(super) struct Needles {
     /// Sorted and unique.
-    pub(super) forms: Vec<Form>,
+    forms: Vec<Form>,
     /// The ranges of `forms` that share a prefix.
     groups: Vec<Range<usize>>,
     prefixes: AhoCorasick,

@@ -14,6 +14,7 @@ use super::super::server::{Left, Server};
 use super::super::{Inner, Manager};
 use crate::approval::{ApprovalQuestion, Approver, AskFunction, OnApproval, Rule};
 use crate::call::{Arguments, OnQuestion};
+use crate::caller::Identity;
 use crate::catalog::{Catalog, Naming, Offer, ToolNames, provider_of};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Executed, Result};
@@ -30,6 +31,7 @@ pub(super) struct ApprovalCheck {
     limit: Duration,
     on_question: Option<OnQuestion>,
     provider: String,
+    identity: Option<Identity>,
     /// The tool's name in the catalog, if it is known before the server is up.
     name: Option<String>,
     manager: Weak<Inner>,
@@ -57,6 +59,7 @@ impl Manager {
         &self,
         server: &Server,
         config: &ServerConfig,
+        identity: Option<Identity>,
         on_question: Option<OnQuestion>,
     ) -> Option<Box<ApprovalCheck>> {
         let (OnApproval(approver), rule) = self.approval_rule(config)?;
@@ -66,6 +69,7 @@ impl Manager {
             limit: self.0.options.approval_timeout,
             on_question,
             provider: provider_of(&server.name, &server.declared.source.provider),
+            identity,
             name: None,
             manager: Arc::downgrade(&self.0),
             left: server.left(),
@@ -144,6 +148,7 @@ impl ApprovalCheck {
             description: tool.description(),
             annotations: tool.annotations().and_then(|json| serde_json::from_str(json).ok()),
             provider: self.provider.clone(),
+            identity: self.identity.as_ref().map(Identity::to_string),
         })
     }
 

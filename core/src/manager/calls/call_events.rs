@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::super::Manager;
 use super::{CallHandle, Handle, ToolRef};
 use crate::call::{Arguments, CallOptions, OnProgress, Progress};
+use crate::caller::Identity;
 use crate::error::{Error, Executed, Result};
 use crate::event::{CallPhase, EventKind, EventLog};
 use crate::mailbox::{Waiter, WaiterProxy};
@@ -24,6 +25,8 @@ const MESSAGE: usize = 1000;
 pub(super) struct CallEvents {
     events: Arc<EventLog>,
     server: String,
+    /// As the call gives it.
+    identity: Option<Identity>,
     tool: String,
     call: u64,
     began: Instant,
@@ -57,6 +60,7 @@ impl Manager {
         let call_events = Arc::new(CallEvents {
             events: self.0.sink.events.clone(),
             server,
+            identity: options.identity.clone(),
             tool: raw_name,
             call: self.0.call_count.fetch_add(1, Ordering::Relaxed) + 1,
             began: Instant::now(),
@@ -117,8 +121,9 @@ impl CallEvents {
             None => {}
         }
         let (call, tool) = (self.call, self.tool.clone());
-        self.events.emit(
+        self.events.emit_for(
             &self.server,
+            self.identity.as_ref(),
             EventKind::Call {
                 phase,
                 call,

@@ -1,10 +1,11 @@
-//! Owns calls whose connection is not known or not there yet: a trust decision, an identity or a connect comes first. Each
-//! waits within its own time limit.
+//! Owns calls whose connection is not known yet: a trust decision or the answer about its identity comes first. Each waits
+//! within its own time limit.
 //! Invariant: a cancellation finds the wait or the started call, whichever there is.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
@@ -66,16 +67,17 @@ impl DeferredCall {
     }
 }
 
-/// Starts the call on the connection that `held` resolves to; `late` is the error of a call that ran out of time.
-pub(super) fn start_when_held(
+/// Starts the call on the connection that `held` resolves to, after a decision about the trust in its server.
+pub(super) fn start_when_trusted(
+    server: &str,
     held: impl Future<Output = Result<Arc<Connection>>> + Send + 'static,
-    late: impl FnOnce() -> Error + Send + 'static,
     call: CallSpec,
     waiter: Waiter,
 ) -> CallHandle {
+    let server = server.to_owned();
     DeferredCall::start(async move {
         let held = timeout_at(call.time_budget.deadline(), held).await;
-        let held = held.unwrap_or_else(|_| Err(late()));
+        let held = held.unwrap_or_else(|_| Err(untrusted_in_time(&server)));
         move || match held {
             Ok(connection) => {
                 connection.wake();
@@ -90,7 +92,7 @@ pub(super) fn start_when_held(
 }
 
 /// The error of a call whose server nobody has said to trust in time.
-pub(super) fn untrusted_in_time(server: &str) -> Error {
+fn untrusted_in_time(server: &str) -> Error {
     let text =
         format!("Nobody has said in time for the call whether server \"{server}\" is trusted");
     Error::new(ErrorKind::ToolTimeout, text).with_server(server)
@@ -105,19 +107,29 @@ pub(super) fn start_when_identified(
     let began = Instant::now();
     let deadline = TimeBudget::new(call.limits(), began).deadline();
     let (server, tool) = (call.server.name.clone(), call.raw_name.to_owned());
+    let left = call.server.left();
     let CheckedCall { manager, arguments, mut options, .. } = call;
     let question = IdentityQuestion { server: server.clone(), tool: tool.clone() };
     let answer = ask(on_identity, question, &options, &waiter);
     let waiter = Arc::new(ReturnedWaiter(Mutex::new(Some(waiter))));
     let manager = manager.0.me.clone();
     DeferredCall::start(async move {
-        let caller = match timeout_at(deadline, answer).await {
-            Ok(answer) => answer.map_err(|problem| no_identity(&server, &tool, &problem)),
-            Err(_) => Err(late_identity(&server, &tool)),
+        let caller = tokio::select! {
+            biased;
+            () = left.wait() => Err(Error::disconnected(&server)),
+            answer = timeout_at(deadline, answer) => match answer {
+                Ok(Some(caller)) => Ok(caller),
+                Ok(None) => Err(no_identity(&server, &tool)),
+                Err(_) => Err(late_identity(&server, &tool)),
+            },
         };
         move || {
             let sent = caller.and_then(|Caller { identity, headers }| {
-                (options.identity, options.headers) = (identity, headers);
+                options.identity = identity;
+                options.headers = match (options.headers.take(), headers) {
+                    (Some(own), Some(headers)) => Some(own.over(&headers)),
+                    (own, headers) => own.or(headers),
+                };
                 let manager = manager.upgrade().ok_or_else(Error::closed)?;
                 let waiter = Waiter::Proxy(waiter.clone());
                 send_again(manager, &server, &tool, (arguments, options), began, waiter)
@@ -154,50 +166,58 @@ fn send_again(
         .dispatch(waiter)
 }
 
-/// Asks; the error says why there is no answer.
+/// Asks; without an answer, the log says why.
 fn ask(
     OnIdentity(source): &OnIdentity,
     question: IdentityQuestion,
     options: &CallOptions,
     waiter: &Waiter,
-) -> futures_util::future::BoxFuture<'static, Result<Caller, String>> {
+) -> BoxFuture<'static, Option<Caller>> {
     match source {
         IdentitySource::Function(ask) => Box::pin(ask_function(ask.clone(), question)),
         IdentitySource::Caller => {
+            let server = question.server.clone();
             let (question, answer) = Question::new("identity", &question);
             match &options.on_question {
                 Some(on_question) => on_question(question),
                 None => waiter.ask(question),
             }
-            Box::pin(async move { read_answer(answer.await) })
+            Box::pin(async move { read_answer(&server, answer.await) })
         }
     }
 }
 
 /// Asks in its own task, so that a panic fails only this call.
-async fn ask_function(ask: AskFunction, question: IdentityQuestion) -> Result<Caller, String> {
+async fn ask_function(ask: AskFunction, question: IdentityQuestion) -> Option<Caller> {
+    let server = question.server.clone();
     let answer = runtime::in_own_task(async move { ask(question).await }).await;
-    answer.ok_or_else(|| "it panicked".to_owned())
+    if answer.is_none() {
+        log_problem(&server, "it panicked");
+    }
+    answer
 }
 
 /// Reads a host's answer: an object is a caller, a text is an error message, null means that the error was logged already.
-fn read_answer(answer: Option<String>) -> Result<Caller, String> {
-    let answer = answer.and_then(|json| serde_json::from_str(&json).ok());
-    match answer {
-        Some(Value::String(problem)) => Err(problem),
-        Some(Value::Null) | None => Err("the log says how".to_owned()),
-        Some(answer) => Caller::read(&answer),
-    }
+fn read_answer(server: &str, answer: Option<String>) -> Option<Caller> {
+    let answer = match answer.and_then(|json| serde_json::from_str(&json).ok())? {
+        Value::Null => return None,
+        Value::String(problem) => Err(problem),
+        answer => Caller::read(&answer),
+    };
+    answer.inspect_err(|problem| log_problem(server, problem)).ok()
 }
 
-fn no_identity(server: &str, tool: &str, problem: &str) -> Error {
+fn log_problem(server: &str, problem: &str) {
+    tracing::warn!(server, "The identity callback failed, so the call is not sent: {problem}");
+}
+
+fn no_identity(server: &str, tool: &str) -> Error {
     let text = format!(
-        "The identity callback failed, so tool \"{tool}\" of server \"{server}\" was not called: {problem}"
+        "The identity callback failed, so tool \"{tool}\" of server \"{server}\" was not called"
     );
-    Error::new(ErrorKind::AuthFailed, text)
-        .quoting(tool)
-        .with_server(server)
-        .with_hint("it must return an identity, headers, both or nothing")
+    Error::new(ErrorKind::AuthFailed, text).quoting(tool).with_server(server).with_hint(
+        "the log says how it failed; it must return an identity, headers, both or nothing",
+    )
 }
 
 fn late_identity(server: &str, tool: &str) -> Error {

@@ -23,7 +23,7 @@ use super::super::server::Left;
 use super::approval_check::ApprovalCheck;
 use super::handle::CallHandle;
 use crate::call::{Arguments, OnProgress, Retry};
-use crate::caller::CallerHeaders;
+use crate::caller::{CallerHeaders, HeadersInUse};
 use crate::catalog::Offer;
 use crate::connection::{CallPermit, Connection, Turn};
 use crate::error::{Error, ErrorKind, Executed, Result};
@@ -51,6 +51,8 @@ pub(super) struct CallSpec {
     /// Set if the manager asks for approval.
     pub(super) approval_check: Option<Box<ApprovalCheck>>,
     pub(super) headers: Option<CallerHeaders>,
+    /// The headers that the connection keeps for its identity.
+    pub(super) login: Option<CallerHeaders>,
     /// Keeps the connection of another identity than the manager's.
     pub(super) _hold: Option<Arc<IdentityHold>>,
 }
@@ -61,6 +63,10 @@ pub(super) struct PendingCall {
     spec: CallSpec,
     /// Approval comes first.
     asks_first: bool,
+    /// A connect comes before the wait for a session.
+    connects_first: bool,
+    /// Its headers, hidden while it lasts.
+    headers_in_use: OnceLock<HeadersInUse>,
     /// Set while the call is in flight.
     waiter: Mutex<Option<Waiter>>,
     /// The call's place in the queue of its server, until it waits there.
@@ -97,6 +103,8 @@ impl PendingCall {
             connection,
             spec,
             asks_first: false,
+            connects_first: false,
+            headers_in_use: OnceLock::new(),
             waiter: Mutex::default(),
             turn: Mutex::default(),
             permit: Mutex::default(),
@@ -112,6 +120,32 @@ impl PendingCall {
             self.asks_first = true;
         }
         self
+    }
+
+    /// Connects before waiting for a session, and after an approval.
+    pub(super) fn connect_first(self) -> Self {
+        PendingCall { connects_first: true, ..self }
+    }
+
+    /// Passes the headers to the connection: they are about to be sent.
+    fn give_headers(&self) {
+        let Some(headers) = &self.spec.headers else { return };
+        let connection_headers = self.connection.headers();
+        self.headers_in_use.get_or_init(|| connection_headers.hide(headers));
+        if let Some(login) = &self.spec.login {
+            connection_headers.set(login);
+        }
+    }
+
+    /// Connects, within the call's time.
+    async fn connect(&self) -> Result<()> {
+        self.give_headers();
+        tokio::select! {
+            biased;
+            () = self.spec.left.wait() => Err(Error::disconnected(self.connection.server())),
+            connected = self.connection.connect() => connected,
+            () = sleep_until(self.spec.time_budget.deadline()) => Err(self.timed_out()),
+        }
     }
 
     /// Waits for a session and sends the call there.

@@ -15,6 +15,7 @@ use super::handle::{CallHandle, Handle};
 use super::lookup::{check_worth_waiting, find_tool, unavailable};
 use super::pending::{CallSpec, PendingCall, TimeBudget, WantedTool};
 use crate::call::{Arguments, CallOptions, Retry};
+use crate::caller::CallerHeaders;
 use crate::config::ServerConfig;
 use crate::connection::{Connection, Live, Published};
 use crate::error::{ErrorKind, Result};
@@ -110,7 +111,11 @@ impl CheckedCall<'_> {
         Ok(if is_resendable { Route::Resendable(live, tool) } else { Route::Direct(live, tool) })
     }
 
-    fn needs_approval(&self, tool: &ServerTool, trusts_hints: impl Fn() -> bool) -> bool {
+    pub(super) fn needs_approval(
+        &self,
+        tool: &ServerTool,
+        trusts_hints: impl Fn() -> bool,
+    ) -> bool {
         let rule = self.manager.approval_rule(self.config);
         rule.is_some_and(|(_, rule)| rule.applies(tool, trusts_hints))
     }
@@ -162,14 +167,11 @@ impl CheckedCall<'_> {
         let wanted = WantedTool::Named(self.raw_name.to_owned());
         match manager.0.reach(server) {
             Access::Granted(connection) => {
-                self.give_headers(&connection);
                 connection.wake();
                 Ok(self.into_pending(&connection, wanted).start(waiter))
             }
             Access::Pending(held) => {
-                let name = server.name.clone();
-                let late = move || deferred::untrusted_in_time(&name);
-                Ok(deferred::start_when_held(held, late, self.into_spec(wanted), waiter))
+                Ok(deferred::start_when_trusted(&server.name, held, self.into_spec(wanted), waiter))
             }
             Access::Refused(error) => Err(error),
         }
@@ -186,7 +188,8 @@ impl CheckedCall<'_> {
     pub(super) fn into_spec(self, wanted: WantedTool) -> CallSpec {
         let (limits, retry) = (self.limits(), self.retry());
         let CheckedCall { manager, server, config, arguments, options, began, hold, .. } = self;
-        let CallOptions { meta, on_progress, on_question, headers, .. } = options;
+        let CallOptions { meta, on_progress, on_question, identity, headers, .. } = options;
+        let identity = identity.or_else(|| manager.0.options.identity.clone());
         CallSpec {
             presenter: server.presenter().clone(),
             offer: server.offer.clone(),
@@ -199,7 +202,8 @@ impl CheckedCall<'_> {
             restart_wait: manager.0.options.restart_wait,
             left: server.left(),
             manager_id: server.manager_id(),
-            approval_check: manager.approval_check(server, config, on_question),
+            approval_check: manager.approval_check(server, config, identity, on_question),
+            login: headers.as_ref().and_then(|headers| kept_headers(config, headers)),
             headers,
             _hold: hold.cloned(),
         }
@@ -212,5 +216,15 @@ impl CheckedCall<'_> {
 
     fn retry(&self) -> Retry {
         self.options.retry.unwrap_or(self.manager.0.options.retry)
+    }
+}
+
+/// The part of a call's headers that its connection keeps, if the connection is that of an identity.
+fn kept_headers(config: &ServerConfig, headers: &CallerHeaders) -> Option<CallerHeaders> {
+    config.scope.identity.as_ref()?;
+    match config.transport.takes_headers_per_call() {
+        true => headers.login(),
+        // It takes headers only when it is opened.
+        false => Some(headers.clone()),
     }
 }

@@ -48,7 +48,7 @@ impl Manager {
         let wanted = WantedTool::Named(tool.to_string());
         let pending = match call.other_identity() {
             Some(identity) => match self.0.hold_for(server, &identity) {
-                Ok(hold) => call.on_hold(&hold).into_pending(hold.connection(), wanted),
+                Ok((hold, _)) => call.on_hold(&hold).into_pending(hold.connection(), wanted),
                 Err(error) => return Err((waiter, error)),
             },
             None => match &*server.lease() {

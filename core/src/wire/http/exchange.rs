@@ -57,7 +57,7 @@ impl HttpLink {
         self.outgoing_with(None, method, accept)
     }
 
-    /// A request with the headers of its caller, or with those of the connection's identity.
+    /// A request with the headers of the connection's identity and those of its caller.
     pub(super) fn outgoing_with(
         &self,
         caller: Option<&CallerHeaders>,
@@ -65,13 +65,8 @@ impl HttpLink {
         accept: HeaderValue,
     ) -> Result<OutgoingRequest> {
         let mut headers = lock(&self.headers).clone();
-        match caller {
-            Some(caller) => overlay(&mut headers, caller.map()),
-            None => {
-                if let Some(caller) = self.peer.caller.current() {
-                    overlay(&mut headers, caller.map());
-                }
-            }
+        for caller in [self.peer.caller.current().as_ref(), caller].into_iter().flatten() {
+            overlay(&mut headers, caller.map());
         }
         headers.insert(ACCEPT, accept);
         let with_session = headers.contains_key(SESSION_ID);

@@ -68,6 +68,11 @@ impl CallTask {
         {
             return pending.finish(waiter, Err(error));
         }
+        if pending.connects_first
+            && let Err(error) = pending.connect().await
+        {
+            return pending.finish(waiter, Err(pending.not_taken(error)));
+        }
         let mut restarting_until = None;
         let mut permit = lock(&pending.permit).take();
         loop {
@@ -132,6 +137,7 @@ impl CallTask {
             return Ok(());
         }
         let pending = &self.pending;
+        pending.give_headers();
         let repeatable = pending.spec.retry == Retry::Safe && tool.is_repeatable();
         pending.repeatable.store(repeatable, Ordering::Relaxed);
         *lock(&pending.waiter) = Some(waiter);

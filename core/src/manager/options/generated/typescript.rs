@@ -87,7 +87,7 @@ fn type_of(option: &OptionInfo) -> String {
         OptionKind::Texts => "string[]".to_owned(),
         OptionKind::Object => "Record<string, unknown>".to_owned(),
         OptionKind::Text(_) => "string".to_owned(),
-        OptionKind::Headers => "Readonly<Record<string, string>>".to_owned(),
+        OptionKind::Headers => "Headers | Readonly<Record<string, string>>".to_owned(),
         OptionKind::HeadersByServer => {
             "Readonly<Record<string, string | Readonly<Record<string, string>>>>".to_owned()
         }
