@@ -1,7 +1,7 @@
 // Owns answering the core's questions to a manager's owner: about trust, approvals and identities.
 import { bridge, type OnQuestion } from './bridge.js';
-import { isPlain, plainHeaders } from './headers.js';
 import { thrownText } from './errors.js';
+import { isPlain, plainHeaders } from './headers.js';
 import type { ToolAnnotations } from './tool.js';
 import type { Trust } from './trust.js';
 
