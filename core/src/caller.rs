@@ -31,7 +31,10 @@ const USABLE_IDENTITY: &str = "a text of 1 to 256 bytes without control characte
 
 /// The user or tenant that a call is made for. Calls of two identities never share a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Identity(Arc<str>);
+pub struct Identity(
+    // Thin, because every call has room for one.
+    Arc<String>,
+);
 
 impl Identity {
     /// An identity by its name: 1 to 256 bytes without control characters.
@@ -39,7 +42,7 @@ impl Identity {
         let is_usable =
             !name.is_empty() && name.len() <= MAX_IDENTITY && !name.chars().any(char::is_control);
         match is_usable {
-            true => Ok(Identity(name.into())),
+            true => Ok(Identity(Arc::new(name.to_owned()))),
             false => Err(invalid(&format!("An identity must be {USABLE_IDENTITY}"))),
         }
     }

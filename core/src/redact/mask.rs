@@ -17,9 +17,11 @@ use super::view::{View, each_view};
 
 /// Hides one server's values in text. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Mask {
+pub(crate) struct Mask(Option<Arc<MaskValues>>);
+
+struct MaskValues {
     needles: Option<Arc<Needles>>,
-    more: Option<Arc<[Arc<dyn MoreValues>]>>,
+    more: Vec<Arc<dyn MoreValues>>,
 }
 
 /// Values that are hidden too. Their mask is made for the first text that is masked, because most calls have none.
@@ -29,34 +31,37 @@ pub(crate) trait MoreValues: Send + Sync {
 
 impl Mask {
     pub(super) fn new(needles: Option<Needles>) -> Mask {
-        Mask { needles: needles.map(Arc::new), more: None }
+        let values = |needles| MaskValues { needles: Some(Arc::new(needles)), more: Vec::new() };
+        Mask(needles.map(values).map(Arc::new))
     }
 
     /// The same mask, which hides these values too.
     pub(crate) fn with_more(&self, more: Vec<Arc<dyn MoreValues>>) -> Mask {
-        Mask { needles: self.needles.clone(), more: Some(more.into()) }
+        let needles = self.0.as_ref().and_then(|values| values.needles.clone());
+        Mask(Some(Arc::new(MaskValues { needles, more })))
     }
 
     fn is_empty(&self) -> bool {
-        self.needles.is_none() && self.more.is_none()
+        self.0.is_none()
+    }
+
+    fn needles(&self) -> Option<&Needles> {
+        self.0.as_ref()?.needles.as_deref()
     }
 
     fn all(&self) -> impl Iterator<Item = &Needles> {
-        let more = self.more.iter().flat_map(|more| more.iter());
-        let more = more.filter_map(|values| values.mask().needles.as_deref());
-        self.needles.as_deref().into_iter().chain(more)
+        let more = self.0.iter().flat_map(|values| values.more.iter());
+        let more = more.filter_map(|values| values.mask().needles());
+        self.needles().into_iter().chain(more)
     }
 
     /// Whether the other one is a clone of this one.
     pub(crate) fn is_same(&self, other: &Mask) -> bool {
-        fn is_same<T: ?Sized>(one: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
-            match (one, other) {
-                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-                (None, None) => true,
-                _ => false,
-            }
+        match (&self.0, &other.0) {
+            (Some(values), Some(others)) => Arc::ptr_eq(values, others),
+            (None, None) => true,
+            _ => false,
         }
-        is_same(&self.needles, &other.needles) && is_same(&self.more, &other.more)
     }
 
     /// The text with every value replaced by stars.
