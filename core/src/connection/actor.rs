@@ -1,9 +1,8 @@
 //! Owns the task behind a connection: it passes events to the phase machine, carries out the effects, and holds the
-//! attempt or the link. Publishing is in `publish`, the tools in `tools`, ends in `ending`.
+//! attempt or the link. Publishing is in `publish`, the tools in `tools`, the timer in `timer`, ends in `ending`.
 //! Invariant: an attempt is held while dialing, a link while up, never both.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
@@ -26,9 +25,11 @@ use crate::wire::Loss;
 
 mod ending;
 mod publish;
+mod timer;
 mod tools;
 
 use publish::EmittedChange;
+use timer::PhaseTimer;
 
 pub(super) enum Command {
     Connect(oneshot::Sender<Result<()>>),
@@ -39,14 +40,6 @@ pub(super) enum Command {
     Redefine(Box<ServerConfig>, Arc<ConnectionHeaders>),
     Store(Box<dyn ToolStore>),
     Disconnect(oneshot::Sender<()>),
-}
-
-/// The one timer of a phase.
-struct PhaseTimer {
-    /// By the clock.
-    due: Duration,
-    event: PhaseEvent,
-    alarm: BoxFuture<'static, ()>,
 }
 
 pub(super) struct Actor {
@@ -289,16 +282,6 @@ impl Actor {
         }
     }
 
-    fn on_timer(&mut self) {
-        match self.timer.take().map(|timer| timer.event) {
-            Some(PhaseEvent::Held { generation }) if self.has_served() => {
-                self.apply_event(PhaseEvent::Stable { generation }, None);
-            }
-            Some(event) => self.apply_event(event, None),
-            None => {}
-        }
-    }
-
     fn has_served(&self) -> bool {
         self.link.as_ref().is_some_and(Link::has_served)
     }
@@ -378,22 +361,6 @@ impl Actor {
             dialed
         });
         self.attempt = Some(Attempt { session, start_request, dial, early_news: Vec::new() });
-    }
-
-    fn set_timer(&mut self, before: Phase) {
-        let timer = self.phase.timer();
-        if timer == before.timer() {
-            return;
-        }
-        let from = match self.phase {
-            Phase::Ready { .. } => self.link.as_ref().map(|link| link.up_at),
-            _ => None,
-        };
-        let from = from.unwrap_or_else(|| self.shared.clock.now());
-        self.timer = timer.map(|(delay, event)| {
-            let due = from + delay;
-            PhaseTimer { due, event, alarm: Box::pin(self.shared.clock.sleep_until(due)) }
-        });
     }
 }
 
