@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 
 use crate::catalog::{Cache, ManagerSink, Offer, OfferSettings, ToolNames};
-use crate::config::{Config, Declared, ProjectEntry, Subject};
+use crate::config::{Config, Declared, Isolate, ProjectEntry, ServerConfig, Subject};
 use crate::connection::Connection;
 use crate::discover::Discovery;
 use crate::error::{Error, ErrorKind, Result};
@@ -276,6 +276,17 @@ impl Inner {
         Ok(())
     }
 
+    /// Where a connection of this definition is kept.
+    fn home(&self, config: &ServerConfig) -> &Arc<Connections> {
+        match (config.shared, config.isolate) {
+            // An untrusted definition must not occupy a name in the process-wide pool.
+            _ if config.scope.is_restricted() => &self.family,
+            (true, Isolate::None) => self.pool.connections(),
+            (true, Isolate::Session) => &self.own,
+            (false, _) => &self.family,
+        }
+    }
+
     /// Acquires the server's connection and holds it.
     fn hold(&self, server: &Server) -> Result<Arc<Connection>> {
         self.check_open()?;
@@ -288,7 +299,7 @@ impl Inner {
             if config.scope.identity.is_some()
                 && let Some(headers) = self.default_headers(server, &config)
             {
-                lease.connection().headers().set(&headers);
+                lease.connection().headers().keep(&headers);
             }
             self.warn_replaced(server);
             Ok(lease)

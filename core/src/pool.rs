@@ -182,13 +182,13 @@ impl Connections {
         let key = PoolKey { name: name.into(), identity: config.scope.identity.clone() };
         let (connection, is_replaced) = {
             let mut connections = lock(&self.by_key);
-            if !connections.contains_key(&key) {
-                let sibling = connections.iter().find(|(other, _)| other.name == key.name);
-                let sibling = sibling.map(|(_, pooled)| &*pooled.connection);
-                let connection = Connection::new(name, config.clone(), clock.clone(), sibling);
-                connections.insert(key.clone(), PooledConnection::new(connection, config));
-            }
-            let Some(pooled) = connections.get_mut(&key) else { return Err(Error::closed()) };
+            let sibling = connections.iter().find(|(other, _)| other.name == key.name);
+            let sibling = sibling.map(|(_, pooled)| pooled.connection.clone());
+            let pooled = connections.entry(key.clone()).or_insert_with(|| {
+                let (config, clock) = (config.clone(), clock.clone());
+                let connection = Connection::new(name, config.clone(), clock, sibling.as_deref());
+                PooledConnection::new(connection, config)
+            });
             let mut differences = pooled.config.identity_differences(config);
             let is_replaced = !differences.is_empty();
             differences.extend(pooled.config.setting_differences(config));
@@ -244,9 +244,13 @@ impl Connections {
 }
 
 impl PooledConnection {
-    fn new(connection: Connection, config: &ServerConfig) -> Self {
-        let (connection, config) = (Arc::new(connection), config.clone());
-        PooledConnection { connection, config, holders: Vec::new(), visits: 0 }
+    fn new(connection: Connection, config: ServerConfig) -> Self {
+        PooledConnection {
+            connection: Arc::new(connection),
+            config,
+            holders: Vec::new(),
+            visits: 0,
+        }
     }
 
     fn set(&mut self, config: &ServerConfig) {

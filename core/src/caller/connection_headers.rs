@@ -19,15 +19,22 @@ const HIDDEN_OTHERS: usize = 32;
 /// The headers of one connection to one address. They outlive its sessions, and end with its definition.
 #[derive(Default)]
 pub(crate) struct ConnectionHeaders {
-    /// Sent with every request. The headers of a call replace them.
-    current: ArcSwapOption<(CallerHeaders, HeadersInUse)>,
+    current: ArcSwapOption<KeptHeaders>,
     /// Shared by the connections of a server: it may repeat to one caller what another one has sent.
     hidden: Arc<HiddenHeaders>,
 }
 
+/// Sent with every request. The headers of a call replace those of the same name.
+struct KeptHeaders {
+    headers: CallerHeaders,
+    /// The part that says who calls.
+    login: Option<CallerHeaders>,
+    _in_use: HeadersInUse,
+}
+
 /// The headers whose values are hidden.
 #[derive(Default)]
-pub(crate) struct HiddenHeaders(Mutex<Option<Box<HiddenSets>>>);
+struct HiddenHeaders(Mutex<Option<Box<HiddenSets>>>);
 
 /// Allocated by the first headers: most servers have none.
 #[derive(Default)]
@@ -88,16 +95,33 @@ impl ConnectionHeaders {
         ConnectionHeaders { current: ArcSwapOption::empty(), hidden: other.hidden.clone() }
     }
 
-    /// Sets what is sent with every request.
-    pub(crate) fn set(&self, headers: &CallerHeaders) {
-        if self.current().as_ref() != Some(headers) {
-            let in_use = self.hide(headers);
-            self.current.store(Some(Arc::new((headers.clone(), in_use))));
+    /// Sends these headers with every request from now on. A login replaces the one before as a whole.
+    pub(crate) fn keep(&self, headers: &CallerHeaders) {
+        let before = self.current.load();
+        if before.as_ref().is_some_and(|before| before.login.as_ref() == Some(headers)) {
+            return;
         }
+        let login = headers.login();
+        let headers = match (before.as_ref().map(|before| &before.headers), &login) {
+            (Some(before), Some(_)) => headers.over(&before.without_login()),
+            (Some(before), None) => headers.over(before),
+            (None, _) => headers.clone(),
+        };
+        if before.as_ref().is_some_and(|before| before.headers == headers) {
+            return;
+        }
+        let (login, _in_use) = (headers.login(), self.hide(&headers));
+        self.current.store(Some(Arc::new(KeptHeaders { headers, login, _in_use })));
     }
 
+    /// The headers that are sent with every request.
     pub(crate) fn current(&self) -> Option<CallerHeaders> {
-        self.current.load().as_ref().map(|current| current.0.clone())
+        self.current.load().as_ref().map(|current| current.headers.clone())
+    }
+
+    /// Those of them that say who calls.
+    pub(crate) fn login(&self) -> Option<CallerHeaders> {
+        self.current.load().as_ref().and_then(|current| current.login.clone())
     }
 
     /// Hides these values from now on.
@@ -150,7 +174,7 @@ mod tests {
         let definition = definition.build();
         let connection = ConnectionHeaders::default();
         assert!(connection.mask(&definition).is_same(&definition));
-        connection.set(&headers("first-s3cret"));
+        connection.keep(&headers("first-s3cret"));
         drop(connection.hide(&headers("second-s3cret")));
         let said = "definition-t0ken first-s3cret second-s3cret third-s3cret";
         assert_eq!(connection.mask(&definition).text(said), "*** *** *** third-s3cret");
@@ -161,17 +185,30 @@ mod tests {
     #[test]
     fn the_same_headers_change_nothing() {
         let connection = ConnectionHeaders::default();
-        connection.set(&headers("first-s3cret"));
+        connection.keep(&headers("first-s3cret"));
         let mask = connection.mask(&Mask::default());
-        connection.set(&headers("first-s3cret"));
+        connection.keep(&headers("first-s3cret"));
         assert!(connection.mask(&Mask::default()).is_same(&mask));
+    }
+
+    #[test]
+    fn a_new_login_replaces_the_old_one_and_leaves_other_headers() {
+        let of = |entries: &[(&str, &str)]| CallerHeaders::new(entries.iter().copied()).unwrap();
+        let connection = ConnectionHeaders::default();
+        connection.keep(&of(&[("X-Team", "red"), ("X-Api-Key", "old"), ("Cookie", "old")]));
+        connection.keep(&headers("new"));
+        let kept = of(&[("X-Team", "red"), ("X-Api-Key", "new")]);
+        assert_eq!((connection.current(), connection.login()), (Some(kept), Some(headers("new"))));
+        connection.keep(&of(&[("X-Team", "blue")]));
+        let kept = of(&[("X-Team", "blue"), ("X-Api-Key", "new")]);
+        assert_eq!((connection.current(), connection.login()), (Some(kept), Some(headers("new"))));
     }
 
     #[test]
     fn what_is_in_use_stays_hidden_however_many_others_come() {
         let connection = ConnectionHeaders::default();
         let in_use = connection.hide(&headers("s3cret-in-use"));
-        connection.set(&headers("s3cret-login"));
+        connection.keep(&headers("s3cret-login"));
         drop(connection.hide(&headers("s3cret-of-before")));
         for number in 0..3 * HIDDEN_LOGINS {
             drop(connection.hide(&headers(&format!("s3cret-number-{number:04}"))));
@@ -202,7 +239,7 @@ mod tests {
     fn a_server_that_repeats_the_value_of_another_caller_is_quoted_without_it() {
         let connection = ConnectionHeaders::default();
         let other = ConnectionHeaders::beside(&connection);
-        connection.set(&headers("first-s3cret"));
+        connection.keep(&headers("first-s3cret"));
         assert_eq!(shown(&other, "first-s3cret"), "***");
         assert_eq!(other.current(), None);
     }

@@ -13,10 +13,10 @@ use super::Inner;
 use super::server::Server;
 use crate::caller::{CallerHeaders, Identity};
 use crate::completion::Completion;
-use crate::config::{Isolate, ServerConfig};
+use crate::config::ServerConfig;
 use crate::connection::Connection;
 use crate::error::Result;
-use crate::pool::{Connections, Lease, Release};
+use crate::pool::{Lease, Release};
 use crate::runtime;
 use crate::status::State;
 use crate::sync::lock;
@@ -167,17 +167,6 @@ impl Inner {
             });
         }
         Ok((hold, is_new))
-    }
-
-    /// Where a connection of this definition is kept.
-    pub(super) fn home(&self, config: &ServerConfig) -> &Arc<Connections> {
-        match (config.shared, config.isolate) {
-            // An untrusted definition must not occupy a name in the process-wide pool.
-            _ if config.scope.is_restricted() => &self.family,
-            (true, Isolate::None) => self.pool.connections(),
-            (true, Isolate::Session) => &self.own,
-            (false, _) => &self.family,
-        }
     }
 
     /// The manager's own headers for a server; none for programs, and none for a project that is not trusted.

@@ -103,7 +103,7 @@ impl CheckedCall<'_> {
         let login = self.options.headers.as_ref().and_then(CallerHeaders::login);
         self.config.scope.identity.is_some()
             && login.is_some()
-            && connection.headers().current() != login
+            && connection.headers().login() != login
     }
 
     /// The identity of the call, if its connection is not the manager's own.

@@ -30,6 +30,7 @@ use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::mailbox::Waiter;
 use crate::result::{Presenter, ToolResult};
 use crate::session::{CallContent, OutgoingCall, Session};
+use crate::status::State;
 use crate::sync::lock;
 use crate::tool::ServerTool;
 
@@ -51,8 +52,8 @@ pub(super) struct CallSpec {
     /// Set if the manager asks for approval.
     pub(super) approval_check: Option<Box<ApprovalCheck>>,
     pub(super) headers: Option<CallerHeaders>,
-    /// The headers that the connection keeps for its identity.
-    pub(super) login: Option<CallerHeaders>,
+    /// The part of them that the connection keeps for its identity.
+    pub(super) kept_headers: Option<CallerHeaders>,
     /// Keeps the connection of another identity than the manager's.
     pub(super) _hold: Option<Arc<IdentityHold>>,
 }
@@ -132,19 +133,23 @@ impl PendingCall {
         let Some(headers) = &self.spec.headers else { return };
         let connection_headers = self.connection.headers();
         self.headers_in_use.get_or_init(|| connection_headers.hide(headers));
-        if let Some(login) = &self.spec.login {
-            connection_headers.set(login);
+        if let Some(kept) = &self.spec.kept_headers {
+            connection_headers.keep(kept);
         }
     }
 
-    /// Connects, within the call's time.
+    /// Connects, within the call's time. An attempt that fails is no error while others follow.
     async fn connect(&self) -> Result<()> {
         self.give_headers();
-        tokio::select! {
+        let connected = tokio::select! {
             biased;
-            () = self.spec.left.wait() => Err(Error::disconnected(self.connection.server())),
+            () = self.spec.left.wait() => return Err(Error::disconnected(self.connection.server())),
             connected = self.connection.connect() => connected,
-            () = sleep_until(self.spec.time_budget.deadline()) => Err(self.timed_out()),
+            () = sleep_until(self.spec.time_budget.deadline()) => return Err(self.timed_out()),
+        };
+        match self.connection.published().state {
+            State::Connecting | State::Reconnecting => Ok(()),
+            _ => connected,
         }
     }
 

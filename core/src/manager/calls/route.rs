@@ -166,9 +166,9 @@ impl CheckedCall<'_> {
         runtime::start()?;
         let wanted = WantedTool::Named(self.raw_name.to_owned());
         match manager.0.reach(server) {
+            // What the call brings may be needed to connect.
             Access::Granted(connection) => {
-                connection.wake();
-                Ok(self.into_pending(&connection, wanted).start(waiter))
+                Ok(self.into_pending(&connection, wanted).connect_first().start(waiter))
             }
             Access::Pending(held) => {
                 Ok(deferred::start_when_trusted(&server.name, held, self.into_spec(wanted), waiter))
@@ -185,7 +185,7 @@ impl CheckedCall<'_> {
         PendingCall::new(connection.clone(), self.into_spec(wanted))
     }
 
-    pub(super) fn into_spec(self, wanted: WantedTool) -> CallSpec {
+    fn into_spec(self, wanted: WantedTool) -> CallSpec {
         let (limits, retry) = (self.limits(), self.retry());
         let CheckedCall { manager, server, config, arguments, options, began, hold, .. } = self;
         let CallOptions { meta, on_progress, on_question, identity, headers, .. } = options;
@@ -203,7 +203,7 @@ impl CheckedCall<'_> {
             left: server.left(),
             manager_id: server.manager_id(),
             approval_check: manager.approval_check(server, config, identity, on_question),
-            login: headers.as_ref().and_then(|headers| kept_headers(config, headers)),
+            kept_headers: headers.as_ref().and_then(|headers| kept_headers(config, headers)),
             headers,
             _hold: hold.cloned(),
         }
