@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One target directory and one profile for all tests: dependencies are compiled once.
 export CARGO_TARGET_DIR := $(CURDIR)/target
+# No test asks the keychain of whoever runs it; those of the keychain have their own.
+export MCPOOL_KEYCHAIN := off
 # Where a user's pip would make a release build, the tests make a development build of the same package.
 DEV_WHEEL := PATH="$(CURDIR)/$(BIN):$$PATH" MATURIN_PEP517_ARGS="--profile dev"
 
@@ -17,32 +19,38 @@ FRAMEWORK_VENVS := .venv-frameworks
 SERVER_VENVS := .venv-servers
 SERVERS := tests/servers/node_modules $(SERVER_VENVS)/current/ready $(SERVER_VENVS)/mcp1/ready
 
-.PHONY: demo test lint deny hazards-release soak fuzz bench build python node browser test-rust test-python test-node test-frameworks \
-	test-frameworks-node reference test-reference \
+.PHONY: demo test lint deny hazards-release soak fuzz bench build fixture python node browser test-rust test-python test-node test-portable test-frameworks \
+	test-frameworks-node conformance reference test-reference \
 	$(FRAMEWORK_GROUPS:%=test-frameworks-%) clean
 
-demo: python node
+# Side by side: one downloads while the other compiles. cargo lets one of them compile at a time, so the other finds its
+# dependencies built.
+demo:
+	$(MAKE) -j2 python node
 	$(BIN)/mcpool demo
 	@echo
-	node node/bin/mcpool.js demo --json
+	node node/bin/mcpool.js demo
+	@echo
+	@echo "The command mcpool is $(BIN)/mcpool here. The same in a program: docs/quickstart.md and examples/README.md."
 
-build: python node
+build: python node fixture
+
+# Together with the core: alone, the fixture would get other features of the same dependencies, and compile them again.
+fixture:
 	cargo build -p mcpool -p mcpool-fixture
 
-test: build test-rust test-python test-node test-reference test-frameworks test-frameworks-node
+test: build test-rust test-python test-node test-portable test-reference test-docs test-frameworks test-frameworks-node \
+	conformance
 
-test-rust: tests/servers/node_modules
-	cargo build -p mcpool-fixture
+test-rust: fixture tests/servers/node_modules
 	cargo test -p mcpool -p mcpool-fixture
 
-test-python: python $(SERVERS) browser
-	cargo build -p mcpool-fixture
+test-python: python fixture $(VENV)/ready $(SERVERS) browser
 	# The tests mostly wait for servers: four processes on two cores.
 	$(BIN)/python -m pytest -n 4
 
 # The registries are far and the environments large: they are made side by side.
-test-frameworks: python
-	cargo build -p mcpool-fixture
+test-frameworks: python fixture
 	$(MAKE) -j$(words $(FRAMEWORK_GROUPS)) $(FRAMEWORK_GROUPS:%=$(FRAMEWORK_VENVS)/%/ready)
 	$(MAKE) $(FRAMEWORK_GROUPS:%=test-frameworks-%)
 
@@ -59,24 +67,32 @@ $(FRAMEWORK_VENVS)/%/ready: tests/frameworks/%.txt
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-compile --only-binary :all: -r $<
 	touch $@
 
-test-node: node $(VENV)/ready $(SERVERS)
+test-node: node fixture $(VENV)/ready $(SERVERS)
 	npm run check:generated
-	cargo build -p mcpool-fixture
 	npm test
+
+# Every promise once more with what macOS has, without the means that only Linux has.
+test-portable: build $(VENV)/ready
+	MCPOOL_PORTABLE=1 cargo test -p mcpool --test scenarios --test portable_means --test orphans
+	MCPOOL_PORTABLE=1 $(BIN)/python -m pytest -n 4 tests/python/test_scenarios.py
+	MCPOOL_PORTABLE=1 node --test tests/node/scenarios.test.mjs
 
 # Some frameworks want a newer Node than the others and we do; it comes from the registry.
 NODE_FRAMEWORKS := tests/frameworks-node
 NODE_FRAMEWORK_TESTS := missing types langchain anthropic
 NEW_NODE_FRAMEWORK_TESTS := docs ai-sdk mastra openai openai-agents
 
-test-frameworks-node: node $(NODE_FRAMEWORKS)/node_modules
-	cargo build -p mcpool-fixture
+test-frameworks-node: node fixture $(NODE_FRAMEWORKS)/node_modules
 	node $(NODE_FRAMEWORKS)/place.mjs
 	cd $(NODE_FRAMEWORKS) && node --test $(NODE_FRAMEWORK_TESTS:%=%.test.mjs)
 	cd $(NODE_FRAMEWORKS) && node_modules/.bin/node --test $(NEW_NODE_FRAMEWORK_TESTS:%=%.test.mjs)
 
+# The official suite; ARGS="--only scope --client node" runs a part of it.
+conformance: python node $(VENV)/ready tests/conformance/node_modules
+	$(BIN)/python tests/conformance/run.py --filter auth/ $(ARGS)
+
 # What docs/reference says is made from stubs and comments.
-reference: python node_modules/ready docs/reference/node_modules
+reference: python $(VENV)/ready node_modules/ready docs/reference/node_modules
 	$(BIN)/python docs/reference/python.py > docs/reference/python.md
 	node docs/reference/node.mjs > docs/reference/node.md
 
@@ -90,7 +106,7 @@ lint: $(VENV)/ready node_modules/ready
 	RUSTDOCFLAGS="-D warnings" cargo doc -p mcpool --no-deps
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy python/mcpool
+	$(BIN)/mypy python/mcpool tests/conformance
 	npm run lint
 
 # Licences, forbidden crates and sources of the dependencies, by deny.toml. Not part of `lint`: the tool takes minutes to build.
@@ -98,20 +114,19 @@ deny: target/tools/bin/cargo-deny
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" cargo deny check licenses bans sources
 
 target/tools/bin/cargo-deny:
-	cargo install cargo-deny --locked --root target/tools
+	cargo install cargo-deny --version 0.20.2 --locked --root target/tools
 
 # The tests of hazards on an optimised build: a debug build is slow enough to hide some races.
 HAZARDS := $(basename $(notdir $(shell grep -l '^//! Hazard' core/tests/*.rs)))
 OPTIMISED := $(CARGO_TARGET_DIR)/bench-build
 
 hazards-release:
-	cargo build --profile bench-build -p mcpool-fixture
+	cargo build --profile bench-build -p mcpool -p mcpool-fixture
 	MCPOOL_FIXTURE=$(OPTIMISED)/mcpool-fixture \
 		cargo test --profile bench-build -p mcpool $(HAZARDS:%=--test %)
 
 # A long storm of kills over fifty servers; SOAK_SECONDS says how long.
-soak:
-	cargo build -p mcpool-fixture
+soak: fixture
 	cargo run -p mcpool --example soak
 
 # Each target for FUZZ_SECONDS; a finding fails and lies in fuzz/artifacts. Runs on stable: without a sanitizer, which only
@@ -138,10 +153,10 @@ bench: node_modules/ready
 	bench/run --setup
 	bench/.peers/venv/bin/pip install --quiet --force-reinstall --no-deps .
 	npm run build
-	cargo build --release -p mcpool-fixture
+	cargo build --release -p mcpool -p mcpool-fixture
 	bench/run $(BENCH)
 
-python: $(VENV)/ready
+python: $(VENV)/maturin
 	rm -rf $(WHEELS)
 	$(DEV_WHEEL) $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(WHEELS) .
 	$(BIN)/pip install --quiet --force-reinstall --no-deps $(WHEELS)/*.whl
@@ -149,13 +164,18 @@ python: $(VENV)/ready
 node: node_modules/ready
 	npm run build:debug
 
-$(VENV)/ready: tests/requirements.txt
+# All that a build needs: `make demo` does not wait for the tools of the tests.
+$(VENV)/maturin: tests/requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet -r tests/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check $$(grep '^maturin==' tests/requirements.txt)
+	touch $@
+
+$(VENV)/ready: $(VENV)/maturin
+	$(BIN)/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
 	touch $@
 
 node_modules/ready: package.json package-lock.json
-	npm ci --no-audit --no-fund
+	npm ci --no-audit --no-fund --ignore-scripts
 	touch $@
 
 # Each has its lock file: without one, npm resolves forever when a registry has a package and not yet its peers.
@@ -177,6 +197,10 @@ target/browser/ready: tests/browser/node_modules tests/browser/unpack.mjs
 
 clean:
 	cargo clean
-	rm -rf $(VENV) $(FRAMEWORK_VENVS) $(SERVER_VENVS) node_modules tests/servers/node_modules tests/browser/node_modules \
-		docs/reference/node_modules \
+	rm -rf dist $(VENV) .venv-dist $(FRAMEWORK_VENVS) $(SERVER_VENVS) node_modules tests/servers/node_modules tests/browser/node_modules \
+		docs/reference/node_modules tests/conformance/node_modules tests/dist/node_modules \
 		$(NODE_FRAMEWORKS)/node_modules node/dist bench/.peers
+
+include make/dist.mk
+include make/docs.mk
+include make/release.mk

@@ -23,6 +23,10 @@ OVER_HTTP = Contestant("over HTTP", "Python", "mcpool_client.py", transport="htt
 OVER_SSE = Contestant("over SSE", "Python", "mcpool_client.py", ours=True, transport="sse")
 OVER_WEBSOCKET = Contestant("over WebSocket", "Python", "mcpool_client.py", ours=True, transport="websocket")
 
+# Ours at a server that wants a token: one that we signed in to, and one whose token is written in its definition.
+WITH_HEADER = Contestant("with a header", "Python", "mcpool_client.py")
+WITH_LOGIN = Contestant("with OAuth", "Python", "mcpool_client.py", ours=True)
+
 C = Contestant("C client", "C", "connect")
 
 # With the ways they have to come back, or to hold many servers.

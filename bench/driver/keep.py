@@ -52,7 +52,9 @@ def keep_node(tree: Path, built: Path, into: Path) -> None:
     _do([str(modules / ".bin" / "tsc"), "-p", str(tree / "tsconfig.json"), *compiled], tree)
     shutil.copy(tree / "package.json", into)
     shutil.copy(tree / "node" / "native.js", into / "node")
-    shutil.copy(built / "libmcpool_node.so", into / "node" / f"mcpool.linux-{_architecture()}-gnu.node")
+    # Trees from before there was a build script look for the addon under another name.
+    addon = "mcpool.node" if (tree / "node" / "build.mjs").exists() else f"mcpool.linux-{_architecture()}-gnu.node"
+    shutil.copy(built / "libmcpool_node.so", into / "node" / addon)
 
 
 def _architecture() -> str:

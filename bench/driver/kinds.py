@@ -7,12 +7,13 @@ line are in `config_kinds.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .config_kinds import Commanding, Discovering
 from .kind import Kind, Sample
 from .life import Interpreted, Recovering, Troubled
-from .processes import Failed, once
+from .processes import Failed, Process, once
 from .works import BIG
 
 BURST = 0.4  # seconds
@@ -42,6 +43,29 @@ class Calls(Kind):
             "p50_us": took["p50_us"],
             "p99_us": took["p99_us"],
         }
+
+
+class Logins(Calls):
+    """Calls to a server that wants a token, which the definition brings or a sign-in gets."""
+
+    def start(self) -> None:
+        # Logins are stored.
+        self.home = TemporaryDirectory()
+        super().start()
+
+    def worker(self, server: dict[str, Any] | None, env: dict[str, str] | None = None) -> Process:
+        return super().worker(server, {**(env or {}), "XDG_CONFIG_HOME": self.home.name})
+
+    def server(self) -> dict[str, Any]:
+        server = self.http("--oauth", "--oauth-client", "bench:secret", "--oauth-preissued", "at-bench")
+        if self.contestant.label == "with a header":
+            return {**server, "headers": {"Authorization": "Bearer at-bench"}}
+        login = {"grant": "clientCredentials", "clientId": "bench", "clientSecret": "secret"}
+        return {**server, "auth": login}
+
+    def close(self, patience: float = 10) -> None:
+        super().close(patience)
+        self.home.cleanup()
 
 
 class Big(Kind):
@@ -157,6 +181,7 @@ class Idling(Kind):
 KINDS: dict[str, type[Kind]] = {
     "calls": Calls,
     "transports": Calls,
+    "logins": Logins,
     "big": Big,
     "showing": Showing,
     "listing": Listing,

@@ -21,6 +21,8 @@ from .contestants import (
     PYTHON,
     SDK,
     UVLOOP,
+    WITH_HEADER,
+    WITH_LOGIN,
     C,
 )
 from .life_works import LIFE
@@ -186,6 +188,18 @@ WORKS = [
             [OVER_SSE, OVER_WEBSOCKET, OVER_HTTP],
             [CPU, RATE],
             {("cpu_us", "over HTTP"): at_most("1.05 ×", 1.05), ("calls_s", "over HTTP"): at_least(0.95)},
+            concurrency=concurrency,
+        )
+        for suffix, how, concurrency in (("", "one at a time", 1), ("-64", "64 in flight", 64))
+    ),
+    *(
+        Work(
+            f"logins{suffix}",
+            f"Python: 100 B echo over HTTP with a token, {how}",
+            "logins",
+            [WITH_LOGIN, WITH_HEADER],
+            [CPU, RATE],
+            {("cpu_us", "with a header"): at_most("1.02 ×", 1.02), ("calls_s", "with a header"): at_least(0.98)},
             concurrency=concurrency,
         )
         for suffix, how, concurrency in (("", "one at a time", 1), ("-64", "64 in flight", 64))

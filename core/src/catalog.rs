@@ -28,7 +28,7 @@ mod search;
 pub(crate) use cache::Cache;
 use drift::Drift;
 pub use drift::DriftPolicy;
-pub(crate) use manager_sink::ManagerSink;
+pub(crate) use manager_sink::{ManagerSink, SignInOptions};
 pub(crate) use name::ToolNames;
 pub use name::{Naming, NamingFunction};
 pub(crate) use offer::{Offer, OfferSettings, PinLookup};

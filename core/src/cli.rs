@@ -10,18 +10,24 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::error::Error;
 use crate::logs;
+use crate::oauth::refresh_login;
+use crate::relaunch::set_relaunch;
 
 mod add;
 mod advice;
+mod auth;
 mod call;
 mod completions;
 mod connect;
+#[cfg_attr(windows, path = "cli/windows/console.rs")]
+mod console;
 mod demo;
 mod demo_server;
 mod discover;
 mod display;
 mod doctor;
 mod edit_target;
+#[cfg_attr(windows, path = "cli/windows/interrupt.rs")]
 mod interrupt;
 mod list;
 mod pairs;
@@ -55,6 +61,7 @@ Examples:
   mcpool add time -- uvx mcp-server-time       one more
   mcpool tools                                 what can be called
   mcpool call time get_current_time timezone=UTC
+  mcpool auth docs                             sign in to a server that wants it
   mcpool doctor                                what is wrong, and what to do
   mcpool status -c mcp.json --json             of one file, for scripts
 
@@ -100,6 +107,12 @@ enum Command {
     Disable(switch::Disable),
     /// Connect one server and say how that went
     Test(test::Test),
+    /// Sign in to a server
+    Auth(auth::Auth),
+    /// Sign in to a server anew
+    Reauth(auth::Reauth),
+    /// Sign out of a server
+    Unauth(auth::Unauth),
     /// Let a project's config file start programs
     Trust(trust::Trust),
     /// Show which config files are there and which of them wins
@@ -116,6 +129,9 @@ enum Command {
     /// The server of the demo, on standard input and output
     #[command(hide = true)]
     DemoServer,
+    /// Refreshes a login for another process, which may be killed meanwhile
+    #[command(hide = true)]
+    RefreshLogin,
 }
 
 /// Why a command was aborted.
@@ -152,6 +168,7 @@ pub fn run_os(args: Vec<OsString>, relaunch: Vec<String>) -> i32 {
 /// leading arguments, that starts this same command line again.
 pub fn run(args: Vec<String>, relaunch: Vec<String>) -> i32 {
     logs::to_stderr_if_asked();
+    set_relaunch(relaunch.clone());
     let for_programs = args.iter().take_while(|word| *word != "--").any(|word| word == "--json");
     let words = std::iter::once("mcpool".to_owned()).chain(args);
     let line = match CommandLine::try_parse_from(words) {
@@ -169,6 +186,9 @@ pub fn run(args: Vec<String>, relaunch: Vec<String>) -> i32 {
         Command::Enable(enable) => enable.run(&mut screen),
         Command::Disable(disable) => disable.run(&mut screen),
         Command::Test(test) => test.run(&mut screen),
+        Command::Auth(auth) => auth.run(&mut screen),
+        Command::Reauth(reauth) => reauth.run(&mut screen),
+        Command::Unauth(unauth) => unauth.run(&mut screen),
         Command::Trust(trust) => trust.run(&mut screen),
         Command::Discover(discover) => discover.run(&mut screen),
         Command::Doctor(doctor) => doctor.run(&mut screen),
@@ -176,6 +196,7 @@ pub fn run(args: Vec<String>, relaunch: Vec<String>) -> i32 {
         Command::Demo => demo::run(&relaunch, &mut screen),
         Command::Completions(completions) => completions.run(&mut screen),
         Command::DemoServer => return demo_server::serve(),
+        Command::RefreshLogin => return refresh_login(),
     };
     let code = match ended {
         Ok(code) => code,

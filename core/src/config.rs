@@ -40,6 +40,7 @@ mod transport;
 mod validate;
 mod write;
 
+pub use auth::{AuthConfig, AuthType, CallbackHost, Dpop, Grant, IdentityProvider};
 pub use declared::Declared;
 pub(crate) use document::warn_of_misspelt;
 pub use edit::{

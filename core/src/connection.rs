@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::error::{Error, Result};
 use crate::event::EventKind;
+use crate::oauth::Login;
 use crate::redact::Mask;
 use crate::runtime;
 use crate::session::{Handshake, Session};
@@ -29,6 +30,7 @@ mod dial;
 mod health_watch;
 mod inspect;
 mod link;
+mod login;
 mod phase;
 mod starts;
 
@@ -46,6 +48,9 @@ pub(crate) struct ConnectionShared {
     pub(crate) server: Arc<str>,
     /// The headers of its identity, for the server of the current definition.
     headers: ArcSwap<ConnectionHeaders>,
+    login: Mutex<Option<Arc<Login>>>,
+    /// To the actor, which ends with the last handle.
+    commands: mpsc::WeakUnboundedSender<Command>,
     pub(crate) clock: Clock,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) call_counters: Arc<CallCounters>,
@@ -53,8 +58,8 @@ pub(crate) struct ConnectionShared {
     published: ArcSwap<Published>,
     /// Signalled on every publish. The value is read from `published`, because a watch skips values.
     changed: watch::Sender<()>,
-    /// Warnings about its values from the last resolve, and about its tools from the last listing.
-    warnings: Mutex<[Vec<String>; 2]>,
+    /// Warnings about its values and its login from the last attempt, and about its tools from the last listing.
+    warnings: Mutex<[Vec<String>; 3]>,
     /// Suspicions in what the server says of itself.
     suspicions: Mutex<Vec<Suspicion>>,
     /// How long its attempts have waited for a start permit, and since when one is waiting.
@@ -118,9 +123,12 @@ impl Connection {
             ConnectionHeaders::beside(&sibling.headers())
         }));
         let sibling = sibling.map(|sibling| &sibling.shared);
+        let (commands, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(ConnectionShared {
             server: server.into(),
             headers: ArcSwap::new(headers.clone()),
+            login: Mutex::default(),
+            commands: commands.downgrade(),
             clock,
             subscribers: Arc::default(),
             call_counters: sibling.map_or_else(Arc::default, |it| it.call_counters.clone()),
@@ -133,7 +141,6 @@ impl Connection {
             called_ms: AtomicU64::new(0),
         });
         shared.call_queue.set_limit(config.max_concurrency);
-        let (commands, inbox) = mpsc::unbounded_channel();
         runtime::spawn(Actor::new(config, headers, inbox, shared.clone()).run());
         Connection { commands, shared }
     }
@@ -261,6 +268,7 @@ impl Connection {
 enum WarningTopic {
     Values,
     Tools,
+    Login,
 }
 
 impl ConnectionShared {

@@ -6,9 +6,8 @@ use std::fmt::Display;
 use std::fs::File;
 use std::io;
 
-use rustix::io::Errno;
-
 use crate::error::{Error, ErrorKind, Result};
+use crate::file_system::{DESCRIPTOR_SHORTAGE, NULL_DEVICE};
 
 /// The most descriptors that one attempt needs at once: pipes, a command that prints a value, certificates.
 const PER_ATTEMPT: usize = 16;
@@ -22,7 +21,7 @@ pub(crate) fn check_room(server: &str) -> Result<()> {
 /// Like [`check_room`], for work that belongs to no server.
 pub(crate) fn check_room_for(what: impl Display) -> Result<()> {
     let room = || -> io::Result<Vec<File>> {
-        let first = File::open("/dev/null")?;
+        let first = File::open(NULL_DEVICE)?;
         let mut taken =
             (1..PER_ATTEMPT).map(|_| first.try_clone()).collect::<io::Result<Vec<_>>>()?;
         taken.push(first);
@@ -36,8 +35,7 @@ pub(crate) fn check_room_for(what: impl Display) -> Result<()> {
 
 /// Whether the process or the system has no descriptor left.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
-    let code = error.raw_os_error();
-    [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error()))
+    error.raw_os_error().is_some_and(|code| DESCRIPTOR_SHORTAGE.contains(&code))
 }
 
 /// Whether a shortage caused this error.
@@ -50,7 +48,7 @@ pub(crate) fn is_caused_by_shortage(error: &(dyn StdError + 'static)) -> bool {
         }
     }
     // The system's resolver reports a shortage as an unknown host.
-    File::open("/dev/null").is_err_and(|error| is_shortage(&error))
+    File::open(NULL_DEVICE).is_err_and(|error| is_shortage(&error))
 }
 
 pub(crate) fn shortage(server: &str) -> Error {
@@ -78,6 +76,8 @@ fn shortage_for(what: impl Display) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use rustix::io::Errno;
+
     use super::*;
 
     #[test]

@@ -4,11 +4,12 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The lock file, on file systems that cannot lock a directory.
+use crate::file_system::{make_options_private, open_directory_to_lock, open_without_following};
+
+/// The lock file, on file systems that cannot lock a directory, and on Windows.
 const LOCK_FILE: &str = ".mcpool.lock";
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -22,8 +23,10 @@ impl DirectoryLock {
         directory: &Path,
         mut keep_waiting: impl FnMut(Duration) -> bool,
     ) -> io::Result<Option<Self>> {
-        let mut file = File::open(directory)?;
-        let mut is_lock_file = false;
+        let (mut file, mut is_lock_file) = match open_directory_to_lock(directory)? {
+            Some(directory) => (directory, false),
+            None => (open_lock_file(directory)?, true),
+        };
         let begun = Instant::now();
         // Polled, because `flock` cannot be given a timeout: a thread that blocks in it could not be ended.
         loop {
@@ -55,10 +58,9 @@ impl Drop for DirectoryLock {
 
 fn open_lock_file(directory: &Path) -> io::Result<File> {
     let mut options = File::options();
-    options.create(true).truncate(false).write(true).mode(0o600);
+    make_options_private(options.create(true).truncate(false).write(true));
     // The owner of the directory may have put a link there.
-    options.custom_flags(libc::O_NOFOLLOW);
-    options.open(directory.join(LOCK_FILE))
+    open_without_following(&mut options, &directory.join(LOCK_FILE))
 }
 
 #[cfg(test)]

@@ -115,6 +115,18 @@ impl Error {
         self
     }
 
+    /// Sets the page to open in a browser.
+    pub(crate) fn with_auth_url(mut self, url: String) -> Self {
+        self.0.fields.auth_url = Some(url);
+        self
+    }
+
+    /// Sets the scopes that a sign-in has to ask for.
+    pub(crate) fn with_auth_scopes(mut self, scopes: &[String]) -> Self {
+        self.0.fields.auth_scopes = Some(scopes.join(" "));
+        self
+    }
+
     /// Sets the server's JSON-RPC error, whose message this error quotes.
     pub fn with_rpc(mut self, rpc: RpcError) -> Self {
         self.0.fields.rpc = Some(rpc);
@@ -179,9 +191,8 @@ impl Error {
     /// Whether the server's program was not found.
     #[cfg(feature = "cli")]
     pub(crate) fn is_program_missing(&self) -> bool {
-        let missing = rustix::io::Errno::NOENT.raw_os_error();
         let is_missing = |cause: &Cause| match cause {
-            Cause::Foreign(foreign) => foreign.errno == Some(missing),
+            Cause::Foreign(foreign) => foreign.errno == Some(crate::file_system::NOT_FOUND),
             Cause::Error(_) => false,
         };
         self.0.fields.stage == Some(Stage::Spawn)

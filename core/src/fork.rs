@@ -4,14 +4,18 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use crate::error::Result;
 use crate::sync::lock;
 
+#[cfg(unix)]
 mod descriptors;
+#[cfg(unix)]
+mod handler;
 
+#[cfg(unix)]
 pub(crate) use descriptors::LocalFd;
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
@@ -21,30 +25,15 @@ pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Counts forks from now on.
-fn watch_forks() {
-    static WATCHED: AtomicBool = AtomicBool::new(false);
-    if !WATCHED.load(Ordering::Acquire) {
-        // Not a `Once`: a forked child could wait forever for the thread inside it. Two threads may both register the
-        // handler; then a fork counts twice, which is harmless.
-        // SAFETY: the function is `extern "C"`, stays loaded, and is async-signal-safe.
-        unsafe { libc::pthread_atfork(None, None, Some(on_fork)) };
-        WATCHED.store(true, Ordering::Release);
-    }
-}
-
-extern "C" fn on_fork() {
-    GENERATION.fetch_add(1, Ordering::Relaxed);
-    descriptors::close_inherited();
-}
-
 /// Identifies the process that created a value.
 #[derive(Clone, Copy)]
 pub(crate) struct ForkGeneration(u64);
 
 impl ForkGeneration {
     pub(crate) fn current() -> ForkGeneration {
-        watch_forks();
+        // Windows has no fork.
+        #[cfg(unix)]
+        handler::watch_forks();
         ForkGeneration(generation())
     }
 
@@ -222,7 +211,7 @@ fn in_this_process<T>(slot: *const Slot<T>, generation: u64) -> Option<&'static 
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
 
     use super::*;
     use crate::error::{Error, ErrorKind};

@@ -1,9 +1,11 @@
-//! What the bindings are made of: queues into host loops, questions to a host, options as JSON, logs and the runtime.
+//! What the bindings are made of: queues into host loops, questions to a host, options as JSON, logs and the runtime. And
+//! what tests have to know of the process.
 //! It changes with the bindings and is not part of the crate's stable interface.
 
-pub use crate::mailbox::{Address, Letter, Mailbox};
+pub use crate::mailbox::{Address, Letter, Mailbox, RawDescriptor};
 pub use crate::manager::CallHandle;
 pub use crate::options::{Given, Language, OptionInfo, OptionKind, suggest_option};
+pub use crate::platform::portable;
 pub use crate::question::{Listening, Questions, Taken};
 pub use crate::result::{CallFailure, Origin};
 

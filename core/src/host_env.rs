@@ -37,6 +37,14 @@ impl Platform {
             Platform::Linux
         }
     }
+
+    /// Whether a command is a path, not a name to look for.
+    pub(crate) fn is_path(self, command: &str) -> bool {
+        match self {
+            Platform::Windows => command.contains(['/', '\\', ':']),
+            Platform::Linux | Platform::Macos => command.contains('/'),
+        }
+    }
 }
 
 /// Environment, home and platform: the process's own, or replacements.
@@ -127,6 +135,12 @@ impl HostEnv {
         self.0.is_none()
     }
 
+    /// Whether the variables are those of the home's user: a replaced home with the process's variables has another
+    /// session than these name.
+    pub(crate) fn has_own_session(&self) -> bool {
+        self.0.as_ref().is_none_or(|injected| injected.env.is_some() || injected.home.is_none())
+    }
+
     /// Reads `{"env": {…}, "home": "…", "platform": "linux"}` or null, which is the process's own.
     #[doc(hidden)]
     pub fn from_json(text: &str) -> Result<HostEnv> {
@@ -180,7 +194,10 @@ impl HostEnv {
             self.var(variable).map(PathBuf::from).filter(|directory| directory.is_absolute())
         };
         let base = match self.platform() {
-            Platform::Windows => self.var("APPDATA").map(PathBuf::from),
+            Platform::Windows => {
+                let named = self.var("APPDATA").filter(|it| !it.is_empty()).map(PathBuf::from);
+                named.or_else(|| Some(self.home()?.join("AppData").join("Roaming")))
+            }
             Platform::Linux | Platform::Macos => {
                 chosen("XDG_CONFIG_HOME").or_else(|| Some(self.home()?.join(".config")))
             }
@@ -190,5 +207,19 @@ impl HostEnv {
 
     fn injected_env(&self) -> Option<&BTreeMap<String, String>> {
         self.0.as_ref().and_then(|injected| injected.env.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_told_from_a_name() {
+        let is_path = |command| [Platform::Linux, Platform::Windows].map(|it| it.is_path(command));
+        assert_eq!(is_path("npx"), [false, false]);
+        assert_eq!(is_path("bin/npx"), [true, true]);
+        assert_eq!(is_path("bin\\npx"), [false, true]);
+        assert_eq!(is_path("C:npx"), [false, true]);
     }
 }

@@ -22,7 +22,11 @@
 //! # }
 //! ```
 
+// On docs.rs, which builds with nightly: says which feature a name needs.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod approval;
+mod auth_prompt;
 mod call;
 mod caller;
 mod camel_case;
@@ -38,6 +42,7 @@ mod directory_lock;
 mod discover;
 mod error;
 mod event;
+mod file_system;
 mod fork;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
@@ -48,17 +53,23 @@ mod headers;
 #[doc(hidden)]
 pub mod host;
 mod host_env;
+mod http_client;
 mod json_string;
+mod login_store;
 mod logs;
 mod mailbox;
 mod manager;
+mod oauth;
 mod options;
+#[cfg_attr(windows, path = "ownership/windows.rs")]
 mod ownership;
+mod platform;
 mod pool;
 mod process;
 mod question;
 mod redact;
 mod regular_file;
+mod relaunch;
 mod resolve;
 mod result;
 mod runtime;
@@ -77,14 +88,15 @@ mod variable_name;
 mod wire;
 
 pub use approval::{ApprovalPolicy, ApprovalQuestion, OnApproval};
+pub use auth_prompt::{AuthPrompt, OnAuth};
 pub use call::{Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
 pub use caller::{Caller, CallerHeaders, DefaultHeaders, Identity, IdentityQuestion, OnIdentity};
 pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, Tool, ToolState};
 pub use clock::Clock;
 pub use config::{
-    Config, Declared, HealthProbe, HeldBack, HeldBackEffect, InheritEnv, Isolate, KeepAlive, Level,
-    Limits, ProjectEntry, Remote, RestartPolicy, Scope, ScopeTrust, ServerConfig, Source, Subject,
-    ToolFilter, TransportConfig, check_name,
+    AuthConfig, AuthType, Config, Declared, HealthProbe, HeldBack, HeldBackEffect, InheritEnv,
+    Isolate, KeepAlive, Level, Limits, ProjectEntry, Remote, RestartPolicy, Scope, ScopeTrust,
+    ServerConfig, Source, Subject, ToolFilter, TransportConfig, check_name,
 };
 pub use discover::{
     DiscoverOptions, Discovery, DiscoveryError, FoundFile, LeftOut, McpRemote, providers,
@@ -94,13 +106,16 @@ pub use error::{
 };
 pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
 pub use host_env::{HostEnv, Platform};
+pub use login_store::{LoginStore, LoginStoreRequest};
 pub use manager::{
-    Attributes, CacheDir, CallTelemetry, ConnectReport, Manager, ManagerOptions,
+    Attributes, AuthorizeOptions, CacheDir, CallTelemetry, ConnectReport, Manager, ManagerOptions,
     PendingWithoutCache, ReloadReport, Telemetry, ToolRef, telemetry_words,
 };
+pub use oauth::refresh_login;
 pub use pool::{Pool, PoolOptions};
 pub use question::Question;
 pub use redact::Secret;
+pub use relaunch::set_relaunch;
 pub use result::{ForModel, Image, Spill, ToolOutput, ToolResult};
 pub use scan::{Signal, SignalKind};
 pub use status::{Calls, Reason, ServerStatus, State};

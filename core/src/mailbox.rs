@@ -5,7 +5,6 @@
 //! nothing is posted or delivered.
 
 use std::future::Future;
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,16 +15,19 @@ use crate::call::Progress;
 use crate::descriptors::refused;
 use crate::error::{Error, Result};
 use crate::fork::ForkGeneration;
+use crate::process::PipeEnd;
 use crate::question::Question;
 use crate::result::ToolResult;
 use crate::runtime;
 use crate::sync::lock;
 
 mod waiter;
+#[cfg_attr(windows, path = "mailbox/wake/windows.rs")]
 mod wake;
 
 pub use waiter::Address;
 pub(crate) use waiter::{Waiter, WaiterProxy};
+pub use wake::RawDescriptor;
 use wake::WakeDescriptor;
 
 /// How many progress letters are queued per loop. Beyond that, a call's newest one replaces its previous one.
@@ -49,7 +51,7 @@ pub enum Letter {
 /// A source of answers that a loop can read on its own thread.
 pub(crate) trait LentReader: Send + Sync {
     /// Readable while there is something to read.
-    fn descriptor(&self) -> BorrowedFd<'_>;
+    fn pipe(&self) -> &PipeEnd;
     /// Reads for one turn and delivers the answers.
     fn read_ready(&self);
 }
@@ -131,9 +133,9 @@ impl Mailbox {
         self.made_in.is_inherited()
     }
 
-    /// Readable while a drain is due.
-    pub fn descriptor(&self) -> BorrowedFd<'_> {
-        self.wake.descriptor()
+    /// Readable while a drain is due. It is open as long as the mailbox.
+    pub fn descriptor(&self) -> RawDescriptor {
+        self.wake.raw()
     }
 
     /// Takes all letters. Called on the loop's thread when the descriptor is readable.
@@ -194,10 +196,7 @@ impl Mailbox {
     /// Blocks this thread until a letter may have arrived or `limit` has passed; for loops that cannot watch a
     /// descriptor. Returns which of the two happened.
     pub fn wait(&self, limit: Duration) -> bool {
-        let limit = rustix::event::Timespec::try_from(limit).ok();
-        let descriptor = self.descriptor();
-        let mut fds = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
-        rustix::event::poll(&mut fds, limit.as_ref()).is_ok_and(|ready| ready > 0)
+        self.wake.wait(limit)
     }
 
     /// Posts a letter for `key`.
@@ -231,10 +230,15 @@ impl Mailbox {
         self.id
     }
 
-    /// Lends `reader` to the loop's thread, if the system supports it.
+    /// Whether a reader can be lent to the loop's thread.
+    pub(crate) fn can_adopt(&self) -> bool {
+        self.wake.can_add()
+    }
+
+    /// Lends `reader` to the loop's thread; returns whether that succeeded.
     pub(crate) fn adopt<R: LentReader + 'static>(&self, reader: &Arc<R>) -> bool {
         let mut lent = lock(&self.lent);
-        let adopted = self.wake.add(reader.descriptor());
+        let adopted = self.wake.add(reader.pipe());
         if adopted {
             lent.push(reader.clone());
         }
@@ -243,7 +247,7 @@ impl Mailbox {
 
     pub(crate) fn release<R: LentReader>(&self, reader: &R) {
         let mut lent = lock(&self.lent);
-        self.wake.remove(reader.descriptor());
+        self.wake.remove(reader.pipe());
         lent.retain(|lent| !std::ptr::addr_eq(Arc::as_ptr(lent), reader));
     }
 }
@@ -253,10 +257,7 @@ mod tests {
     use super::*;
 
     fn readable(mailbox: &Mailbox) -> bool {
-        let descriptor = mailbox.descriptor();
-        let mut fds = [rustix::event::PollFd::new(&descriptor, rustix::event::PollFlags::IN)];
-        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-        rustix::event::poll(&mut fds, Some(&now)).unwrap() == 1
+        mailbox.wait(Duration::ZERO)
     }
 
     #[test]

@@ -10,7 +10,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 
-use crate::catalog::{Cache, ManagerSink, Offer, OfferSettings, ToolNames};
+use crate::catalog::{Cache, ManagerSink, Offer, OfferSettings, SignInOptions, ToolNames};
 use crate::config::{Config, Declared, Isolate, ProjectEntry, ServerConfig, Subject};
 use crate::connection::Connection;
 use crate::discover::Discovery;
@@ -24,6 +24,7 @@ use crate::similar::did_you_mean;
 use crate::status::ServerStatus;
 use crate::sync::lock;
 
+mod auth;
 mod calls;
 mod close;
 mod connect;
@@ -42,6 +43,7 @@ mod watch;
 #[cfg(feature = "watch")]
 mod watch;
 
+pub use auth::AuthorizeOptions;
 pub use calls::{CallHandle, ToolRef};
 pub use connect::ConnectReport;
 pub use options::{CacheDir, ManagerOptions, PendingWithoutCache, Telemetry};
@@ -136,7 +138,12 @@ impl Manager {
         let pins = parent.map_or_else(Arc::default, |parent| parent.offer_settings.pins().clone());
         let policies = (options.drift, options.approval);
         let offer_settings = OfferSettings::new(&tools, policies, names, cache.clone(), pins);
-        let sink = ManagerSink::new(cache);
+        let sign_in = SignInOptions {
+            on_auth: options.on_auth.clone(),
+            login_store: options.login_store.clone(),
+            begin_auth: options.begin_auth,
+        };
+        let sink = ManagerSink::new(cache, sign_in);
         let events = Arc::downgrade(&sink.events);
         let presenter_settings = PresenterSettings { wrap: options.wrap, spill_dir, events };
         let servers = servers.into_iter().map(|(name, declared)| {

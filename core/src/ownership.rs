@@ -17,6 +17,31 @@ pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
+/// The name of a directory of ours in the system's temporary directory, which all users share.
+pub(crate) fn temporary_directory_name() -> String {
+    format!("mcpool-{}", User::current().0)
+}
+
+/// Whether only the user can read it.
+pub(crate) fn is_private(about: &Metadata) -> bool {
+    about.mode() & 0o077 == 0
+}
+
+/// Whether others may read it.
+#[cfg(feature = "cli")]
+pub(crate) fn is_readable_by_others(about: &Metadata) -> bool {
+    about.mode() & 0o044 != 0
+}
+
+/// Whether it is our own file, which others can read but not write.
+#[cfg(feature = "cli")]
+pub(crate) fn is_only_exposed(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|about| {
+        let is_ours = about.is_file() && about.uid() == User::current().0;
+        is_ours && about.mode() & WRITABLE_BY_OTHERS == 0 && is_readable_by_others(&about)
+    })
+}
+
 /// The user whose files are accepted; root's are too, since root could change them anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct User(u32);

@@ -1,43 +1,55 @@
 //! Owns child processes: starting one in its own session, keeping the end of its stderr, its exit, and ending its whole
 //! process group.
-//! Invariant: no process that was started here outlives its owner.
+//! Invariant: no process that was started here outlives its owner, except one that is started to do so (`detached`).
 
 use std::ffi::OsString;
 use std::future::Future;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rustix::process::Pid;
 use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
 use crate::descriptors::{is_shortage, shortage};
 use crate::error::{Error, ErrorKind, Result, Stage};
-use crate::fork::LocalFd;
 use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;
 
 mod activity;
+#[cfg_attr(windows, path = "process/windows/child.rs")]
 mod child;
+mod detached;
+#[cfg_attr(windows, path = "process/windows/group.rs")]
 mod group;
+#[cfg_attr(windows, path = "process/windows/guardian.rs")]
 mod guardian;
+#[cfg_attr(windows, path = "process/windows/pipe.rs")]
+mod pipe;
 mod run_command;
+#[cfg_attr(windows, path = "process/windows/signals.rs")]
+mod signals;
+#[cfg_attr(windows, path = "process/windows/spawn.rs")]
 mod spawn;
 mod stderr;
 mod stderr_log;
 mod stdout;
 
 pub(crate) use activity::Activity;
-use child::Child;
-use group::{END_STEP_LIMIT, end_group, end_orphans};
+use child::{Child, signal_of};
+pub(crate) use detached::Detached;
+use group::{END_STEP_LIMIT, Pid, end_group, end_orphans};
 use guardian::{permit_to_start, register, unregister};
+#[cfg(unix)]
+pub(crate) use pipe::cloexec_pipe;
+use pipe::pipes;
+pub(crate) use pipe::{PipeEnd, Receiver, last_output_arrived};
 pub(crate) use run_command::{RunError, run_command};
+pub(crate) use signals::ignore_signals;
+#[cfg(feature = "cli")]
+pub(crate) use signals::kill_process;
 pub(crate) use spawn::Program;
 use spawn::spawn;
 use stderr::StderrTail;
@@ -50,8 +62,6 @@ const EXIT_WAIT: Duration = Duration::from_secs(1);
 const STDERR_WAIT: Duration = Duration::from_millis(200);
 /// The longest time that [`Process::exit_report`] takes.
 pub(crate) const EXIT_REPORT: Duration = EXIT_WAIT.saturating_add(STDERR_WAIT);
-/// A large result then needs few reads; the kernel allocates the memory only when it is used.
-const PIPE_SIZE: usize = 1 << 20;
 
 /// A program to start.
 pub(crate) struct Launch {
@@ -108,7 +118,7 @@ impl Exit {
 
 impl Process {
     /// Starts the program; returns its stdin and stdout, ready for non-blocking I/O.
-    pub(crate) fn start(launch: Launch) -> Result<(Process, LocalFd, LocalFd)> {
+    pub(crate) fn start(launch: Launch) -> Result<(Process, PipeEnd, PipeEnd)> {
         let mask = launch.mask.clone();
         let program = mask.text(&launch.program.display().to_string()).into_owned();
         let (server, cwd) = (launch.server.clone(), launch.cwd.clone());
@@ -118,13 +128,12 @@ impl Process {
             false => cannot_start(&program, cwd.as_ref(), &mask, error),
         };
         let (stdin, stdout, mut stderr, theirs) = pipes().map_err(cannot_start)?;
-        let permit = permit_to_start().ok_or_else(|| {
+        let _permit = permit_to_start().ok_or_else(|| {
             let text = format!("\"{program}\" is not started: this process is ending");
             Error::new(ErrorKind::ConnectFailed, text)
         })?;
         let group = spawn(&launch.into(), theirs).map_err(cannot_start)?;
         register(group);
-        drop(permit);
         let mut child = Child::watch(group).map_err(|error| {
             unregister(group);
             cannot_start(error)
@@ -165,7 +174,7 @@ impl Process {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.group.as_raw_nonzero().get() as u32
+        group::number(self.group)
     }
 
     pub(crate) fn exit(&self) -> Exit {
@@ -196,7 +205,7 @@ impl Process {
                 let _ = tokio::time::timeout(STDERR_WAIT, done.wait_for(|done| *done)).await;
             }
             let exit_code = status.and_then(|status| status.code());
-            let signal = status.and_then(|status| status.signal());
+            let signal = status.and_then(signal_of);
             let text = match (exit_code, signal) {
                 (Some(code), _) => format!("The server exited with code {code}"),
                 (None, Some(signal)) => format!("The server was ended by signal {signal}"),
@@ -224,7 +233,7 @@ impl Process {
         }
     }
 
-    /// Waits for the group to end by itself (its input is closed by now), then sends SIGTERM, then SIGKILL. Bounded.
+    /// Waits for the group to end by itself (its input is closed by now), then ends it. Bounded.
     pub(crate) async fn end(&self) {
         end_group(self.group, self.exit.clone()).await;
     }
@@ -244,48 +253,10 @@ fn with_output(
     error.with_stdout(stdout).with_stderr(lock(tail).text())
 }
 
-/// Our ends of stdin, stdout and stderr, and the child's.
-type PipeEnds = (LocalFd, LocalFd, pipe::Receiver, spawn::Stdio);
-
-fn pipes() -> std::io::Result<PipeEnds> {
-    let (stdin_theirs, stdin_ours) = cloexec_pipe()?;
-    let stdin_ours = LocalFd::new(stdin_ours);
-    let (stdout_ours, stdout_theirs) = cloexec_pipe()?;
-    let stdout_ours = LocalFd::new(stdout_ours);
-    for fd in [&stdin_ours, &stdout_ours] {
-        let flags = rustix::fs::fcntl_getfl(fd)?;
-        rustix::fs::fcntl_setfl(fd, flags | rustix::fs::OFlags::NONBLOCK)?;
-    }
-    // A user over the system's limit of pipe memory keeps the default size.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::pipe::fcntl_setpipe_size(&stdout_ours, PIPE_SIZE);
-    let (stderr_ours, stderr_theirs) = receiver()?;
-    Ok((stdin_ours, stdout_ours, stderr_ours, [stdin_theirs, stdout_theirs, stderr_theirs]))
-}
-
-/// A pipe that a task reads.
-fn receiver() -> std::io::Result<(pipe::Receiver, OwnedFd)> {
-    let (ours, theirs) = cloexec_pipe()?;
-    Ok((pipe::Receiver::from_owned_fd(ours)?, theirs))
-}
-
-#[cfg(target_os = "linux")]
-fn cloexec_pipe() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
-    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn cloexec_pipe() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
-    let pipe = rustix::pipe::pipe()?;
-    rustix::io::fcntl_setfd(&pipe.0, rustix::io::FdFlags::CLOEXEC)?;
-    rustix::io::fcntl_setfd(&pipe.1, rustix::io::FdFlags::CLOEXEC)?;
-    Ok(pipe)
-}
-
 impl From<Launch> for Program {
     fn from(launch: Launch) -> Program {
         let Launch { program: path, args, env, cwd, .. } = launch;
-        Program { path, args, env: env.into_iter().collect(), cwd }
+        Program::new(path, args, env.into_iter().collect(), cwd)
     }
 }
 

@@ -7,10 +7,12 @@
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
+use crate::auth_prompt::{AuthPrompt, OnAuth};
 use crate::fork::ForkGeneration;
+use crate::login_store::{LoginStore, LoginStoreRequest};
 use crate::sync::lock;
 use crate::trust::{Trust, TrustQuestion};
 
@@ -127,6 +129,33 @@ impl Questions {
         }))
     }
 
+    /// The sign-in callback of a manager that asks this way. The answer is `{"redirect_url": "…"}`, or anything else if
+    /// that is not known.
+    pub fn on_auth(&self) -> OnAuth {
+        let questions = self.clone();
+        OnAuth::new(move |prompt: AuthPrompt| {
+            let answer = questions.ask("auth", &prompt);
+            async move {
+                let answer: AuthAnswer = serde_json::from_str(&answer.await?).ok()?;
+                answer.redirect_url
+            }
+        })
+    }
+
+    /// The store of logins of a manager that asks this way. The answer is `{"value": …}` with a text or null; anything else
+    /// is a failure.
+    pub fn login_store(&self) -> LoginStore {
+        let questions = self.clone();
+        LoginStore::new(move |request: LoginStoreRequest| {
+            let answer = questions.ask("login_store", &request);
+            async move {
+                let answer = answer.await.unwrap_or_default();
+                let answer: Result<LoginStoreAnswer, _> = serde_json::from_str(&answer);
+                answer.map(|answer| answer.value).map_err(|_| "the callback failed".to_owned())
+            }
+        })
+    }
+
     fn leave(&self, id: u64) {
         let mut state = lock(&self.0);
         let was_newest = state.listeners.last().is_some_and(|listener| listener.id == id);
@@ -135,6 +164,16 @@ impl Questions {
             state.untaken().for_each(|question| (newest.notify)(question.clone()));
         }
     }
+}
+
+#[derive(Deserialize)]
+struct LoginStoreAnswer {
+    value: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct AuthAnswer {
+    redirect_url: Option<String>,
 }
 
 fn is_yes(server: &str, answer: Option<String>) -> bool {
@@ -174,7 +213,7 @@ impl Question {
         (Question { kind, text: text.into(), reply }, async move { answer.await.ok() })
     }
 
-    /// The kind of question: `trust` or `approval`.
+    /// The kind of question: `trust`, `approval`, `identity`, `auth` or `login_store`.
     pub fn kind(&self) -> &'static str {
         self.kind
     }

@@ -6,7 +6,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use crate::file_system::open_without_waiting;
 
 /// Why there is no content.
 pub(crate) enum Problem {
@@ -28,8 +28,7 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Problem> {
     // Checked before it is opened, because opening a device may do something; and after, because it may have been replaced
     // in between.
     check_regular(&std::fs::metadata(path)?)?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(io::Error::from)?);
+    let file = open_without_waiting(path)?;
     let metadata = file.metadata()?;
     check_regular(&metadata)?;
     read_open(file, metadata.len(), limit)

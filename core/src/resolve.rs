@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::caller::ConnectionHeaders;
-use crate::config::{ScopeTrust, ServerConfig, TransportConfig};
+use crate::config::{AuthConfig, ScopeTrust, ServerConfig, TransportConfig};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::Launch;
 use crate::redact::Secret;
@@ -13,6 +13,7 @@ use crate::runtime;
 
 pub(crate) mod address_class;
 mod allowed_addresses;
+mod auth;
 mod bind;
 mod command;
 mod env_file;
@@ -25,6 +26,7 @@ pub(crate) mod text_file;
 mod warnings;
 
 pub(crate) use allowed_addresses::{AllowedAddresses, RefusedAddress};
+pub(crate) use auth::SignIn;
 use bind::{Binder, WrittenStdio};
 use command::{CommandOutputs, run_commands};
 use files::Files;
@@ -98,6 +100,7 @@ pub(crate) async fn resolve(
 fn texts(config: &ServerConfig) -> Vec<&str> {
     let mut texts = config.transport.plain_texts();
     texts.extend(config.transport.secrets().map(Secret::expose));
+    texts.extend(config.auth.iter().flat_map(AuthConfig::texts));
     texts
 }
 
@@ -119,22 +122,23 @@ fn bind(
     warnings: &mut Warnings,
 ) -> Result<Resolved> {
     let mut binder = Binder::new(&config.scope, outputs, warnings);
-    let tls = config.tls.as_ref();
+    let (tls, auth) = (config.tls.as_ref(), config.auth.as_ref());
     let resolved = match &config.transport {
         TransportConfig::Stdio { command, args, env, env_file, cwd } => {
             let written = WrittenStdio { command, args, env, env_file, cwd };
             binder.bind_stdio(server, config.inherit_env, written).map(Resolved::Stdio)
         }
         TransportConfig::Http(remote) => {
-            let target = binder.bind_remote(server, remote, tls, HTTP_SCHEMES)?;
+            let target = binder.bind_remote(server, remote, tls, auth, HTTP_SCHEMES)?;
             Ok(Resolved::Http(target))
         }
         TransportConfig::Sse(remote) => {
-            let target = binder.bind_remote(server, remote, tls, HTTP_SCHEMES)?;
+            let target = binder.bind_remote(server, remote, tls, auth, HTTP_SCHEMES)?;
             Ok(Resolved::Http(Target { dialect: HttpDialect::Legacy, ..target }))
         }
         TransportConfig::WebSocket(remote) => {
-            Ok(Resolved::WebSocket(binder.bind_remote(server, remote, tls, WEBSOCKET_SCHEMES)?))
+            let target = binder.bind_remote(server, remote, tls, auth, WEBSOCKET_SCHEMES)?;
+            Ok(Resolved::WebSocket(target))
         }
     }?;
     if config.transport.starts_program() || tls.is_some() {

@@ -10,8 +10,24 @@ pub(crate) fn quote(word: &str) -> String {
         .chars()
         .map(|c| if is_unpasteable(c) { char::REPLACEMENT_CHARACTER } else { c })
         .collect();
+    if cfg!(windows) {
+        return quote_on_windows(&tame);
+    }
     // Only NUL is refused, and it was removed above.
     shlex::try_quote(&tame).map_or_else(|_| "''".to_owned(), Cow::into_owned)
+}
+
+/// Quotes one word for `cmd.exe` and PowerShell alike. What one of them interprets between quotes is removed.
+fn quote_on_windows(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.+/\\:".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    let is_interpreted = |c| matches!(c, '"' | '%' | '!' | '$' | '`' | '\u{201c}'..='\u{201e}');
+    let tame = word.replace(is_interpreted, "\u{fffd}");
+    // A program takes a backslash before the last quote for its escape.
+    let slashes = tame.len() - tame.trim_end_matches('\\').len();
+    format!("\"{tame}{}\"", "\\".repeat(slashes))
 }
 
 #[cfg(any(feature = "cli", test))]
@@ -78,6 +94,21 @@ mod tests {
         let all = join(HOSTILE.iter().copied());
         assert_eq!(shlex::split(&all).unwrap(), HOSTILE);
         assert_eq!(quote("plain-word_1.json"), "plain-word_1.json");
+    }
+
+    #[test]
+    fn a_word_stays_one_word_on_windows() {
+        let quoted = quote_on_windows;
+        assert_eq!(quoted("C:\\bin\\npx.cmd"), "C:\\bin\\npx.cmd");
+        assert_eq!(quoted("a b\\"), "\"a b\\\\\"");
+        assert_eq!(quoted(""), "\"\"");
+        for hostile in
+            ["a & calc", "a|b>c", "%PATH%", "$(calc)", "`calc`", "\" & calc", "\u{201d}; calc"]
+        {
+            let quoted = quoted(hostile);
+            let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap();
+            assert!(!inner.contains(['"', '%', '$', '`', '\u{201d}']), "{quoted}");
+        }
     }
 
     #[test]

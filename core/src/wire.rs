@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::config::Limits;
 use crate::error::{Error, Result, Stage};
 use crate::mailbox::Mailbox;
+use crate::oauth::Login;
 use crate::redact::Mask;
 use crate::resolve::Resolved;
 
@@ -22,6 +23,8 @@ mod transport;
 mod websocket;
 
 pub(crate) use inbound::{Inbound, Loss, UnreadRequests};
+#[cfg(test)]
+pub(crate) use network::peer::Peer;
 pub(crate) use outgoing::OutgoingMessage;
 pub(crate) use transport::Endpoint;
 use transport::Transport;
@@ -64,9 +67,15 @@ macro_rules! transports {
 
         impl Wire {
             /// Starts or dials the server.
-            pub(crate) async fn open(resolved: Resolved, limits: &Limits) -> Result<Wire> {
+            pub(crate) async fn open(
+                resolved: Resolved,
+                login: Option<Arc<Login>>,
+                limits: &Limits,
+            ) -> Result<Wire> {
                 Ok(match resolved {
-                    $(Resolved::$name(target) => Wire::$name(<$transport>::open(target, limits).await?),)*
+                    $(Resolved::$name(target) => {
+                        Wire::$name(<$transport>::open(target, login, limits).await?)
+                    })*
                 })
             }
 

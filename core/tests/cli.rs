@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[path = "cli/support.rs"]
 mod support;
 
-use support::{MCPOOL, Ran};
+use support::{MCPOOL, Ran, means};
 
 fn mcpool(args: &[&str]) -> Ran {
     command(args).output().unwrap().into()
@@ -23,7 +23,7 @@ fn command(args: &[&str]) -> Command {
     std::fs::create_dir_all(home).unwrap();
     command.current_dir(home).env_clear().env("HOME", home);
     command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    command.env("MCPOOL_CACHE_DIR", format!("{home}/cache"));
+    command.env("MCPOOL_CACHE_DIR", format!("{home}/cache")).envs(means());
     command
 }
 

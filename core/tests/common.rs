@@ -1,16 +1,21 @@
 //! Shared by the tests: the fixture server, its journal, and inspecting processes.
 #![allow(dead_code)]
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mcpool::host::logs::LogReader;
 use mcpool::{
-    Arguments, CacheDir, CallOptions, Config, Manager, ManagerOptions, Pool, PoolOptions,
-    ToolResult,
+    Arguments, CacheDir, CallOptions, Config, HostEnv, Manager, ManagerOptions, OnAuth, Pool,
+    PoolOptions, ToolResult,
 };
 use serde_json::{Value, json};
+
+#[path = "common/page.rs"]
+pub(crate) mod page;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -18,7 +23,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) fn fixture() -> PathBuf {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/mcpool-fixture");
     let path = std::env::var_os("MCPOOL_FIXTURE").map_or(built, PathBuf::from);
-    assert!(path.exists(), "build it first: cargo build -p mcpool-fixture");
+    assert!(path.exists(), "build it first: make fixture");
     path
 }
 
@@ -84,6 +89,30 @@ impl Drop for Web {
     }
 }
 
+/// Signs in as a person would who sees the page and agrees.
+pub(crate) fn agreeing() -> OnAuth {
+    OnAuth::new(|prompt| async move {
+        tokio::task::spawn_blocking(move || page::load(&prompt.url).location).await.unwrap()
+    })
+}
+
+/// A manager of one server, "s", that keeps its logins in this home.
+pub(crate) fn manager_at_home(server: Value, home: &Path, on_auth: Option<OnAuth>) -> Manager {
+    let config = Config::from_value(json!({"mcpServers": {"s": server}})).expect("a valid config");
+    let host_env = HostEnv::new(Some(BTreeMap::new()), Some(home.to_owned()), None);
+    Manager::new(config, apart().host_env(host_env).on_auth(on_auth))
+}
+
+/// All that is logged and not read yet.
+pub(crate) fn logged(logs: &LogReader) -> String {
+    let mut said = String::new();
+    while let Some(records) = logs.next_batch(Duration::ZERO).filter(|records| !records.is_empty())
+    {
+        said += &format!("{records:?}");
+    }
+    said
+}
+
 /// The entries of a fixture's journal.
 pub(crate) fn read_journal(file: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
@@ -116,6 +145,13 @@ impl Journal {
 
     pub(crate) fn entries(&self) -> Vec<Value> {
         read_journal(&self.0)
+    }
+
+    /// How many entries have these members.
+    pub(crate) fn count(&self, wanted: Value) -> usize {
+        let wanted = wanted.as_object().expect("an object");
+        let matches = |entry: &&Value| wanted.iter().all(|(key, value)| entry[key] == *value);
+        self.entries().iter().filter(matches).count()
     }
 
     pub(crate) fn pids(&self) -> Vec<i64> {

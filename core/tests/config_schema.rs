@@ -21,6 +21,7 @@ fn misfit(value: &Value, schema: &Value, path: &str) -> Option<String> {
             },
             "enum" => rule.as_array().unwrap().contains(value),
             "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
             "minLength" => {
                 value.as_str().is_none_or(|text| text.len() as u64 >= rule.as_u64().unwrap())
             }
@@ -188,7 +189,7 @@ fn what_is_right_fits_and_what_is_wrong_does_not() {
         json!({"type": "sse", "url": "http://h/", "headers": {"A": "b"}}),
         json!({"command": "x", "restart": "never", "keepAlive": 5, "tools": {"a": {"enabled": false}}}),
         json!({"command": "x", "restart": {"delays": [1, 2]}, "keepAlive": "always", "tools": ["*"]}),
-        json!({"command": "x", "limits": {"jsonDepth": 5}, "isolate": "session", "auth": {"a": [1]}}),
+        json!({"command": "x", "limits": {"jsonDepth": 5}, "isolate": "session", "auth": {"callbackPort": 8080}}),
     ];
     for definition in right {
         assert_eq!(of_server(&definition), None, "{definition}");

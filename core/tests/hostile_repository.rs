@@ -96,6 +96,13 @@ fn lines_of(command: &str, theirs: &[(String, String)]) -> Vec<Vec<String>> {
             &["nobody", "echo"],
         ],
         "test" => vec![&["github"], &["mine"], &["spare"], &["runner"], &["relative"], &["bare"]],
+        "auth" | "reauth" => vec![
+            &["github", "--no-browser"],
+            &["mine", "--no-browser"],
+            &["spare", "--device"],
+            &["relative", "--no-browser"],
+        ],
+        "unauth" => vec![&["github"], &["mine"], &["spare"], &["relative"]],
         "trust" => vec![&[], &["--list"]],
         "completions" => vec![&["bash"], &["zsh"], &["fish"]],
         "add" => vec![&["added", "--disabled", "--", "/bin/true"]],
@@ -116,6 +123,8 @@ fn lines_of(command: &str, theirs: &[(String, String)]) -> Vec<Vec<String>> {
             "test" => &[],
             "call" if at % 2 == 0 => &["echo", "text=hi"],
             "tools" | "doctor" if at % 4 == 0 => &[],
+            "auth" | "reauth" if at % 4 == 0 => &["--no-browser"],
+            "unauth" if at % 4 == 0 => &[],
             _ => continue,
         };
         // Limited to one product, because all files are read again for each.

@@ -4,9 +4,8 @@
 mod common;
 
 use std::collections::HashMap;
-use std::time::Duration;
 
-use common::{Journal, Web, apart, call, until};
+use common::{Journal, Web, apart, call, logged, until};
 use mcpool::host::logs::{LevelFilter, LogReader};
 use mcpool::{
     Arguments, CallOptions, CallerHeaders, Config, Identity, Manager, Pool, PoolOptions, ToolResult,
@@ -148,12 +147,7 @@ async fn no_text_shows_the_value_of_a_callers_header() {
                 said += &serde_json::to_string(&event).unwrap();
             }
         }
-        while let Some(records) = logs.next_batch(Duration::ZERO) {
-            if records.is_empty() {
-                break;
-            }
-            said += &format!("{records:?}");
-        }
+        said += &logged(&logs);
         assert!(said.contains("***"), "{transport}: nothing was repeated");
         let leak = said.find("swordfish").map(|at| &said[at.saturating_sub(200)..at + 40]);
         assert_eq!(leak, None, "{transport}");

@@ -10,6 +10,8 @@ mod common;
 mod fixtures;
 #[path = "scenarios/matching.rs"]
 mod matching;
+#[path = "scenarios/person.rs"]
+mod person;
 #[path = "scenarios/place.rs"]
 mod place;
 #[path = "scenarios/runner.rs"]

@@ -1,5 +1,6 @@
 //! Hazard: a call that a dying server never read is lost or runs twice. Also run as a release build, which is fast
-//! enough to write into the pipe of a server whose end is not noticed yet.
+//! enough to write into the pipe of a server whose end is not noticed yet. By portable means only those calls are known
+//! to be unread that were not written whole.
 
 mod common;
 
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{Journal, PATIENCE, apart, call, stdio, until};
 use mcpool::ToolRef;
-use mcpool::host::{Address, Letter, Mailbox};
+use mcpool::host::{Address, Letter, Mailbox, portable};
 use mcpool::{Arguments, CallOptions, Config, Executed, Manager, ManagerOptions, ToolResult};
 use serde_json::{Value, json};
 
@@ -36,6 +37,15 @@ impl Killed {
         let pid = self.manager.status()[0].pid.expect("it is up");
         // SAFETY: this test started the server, and mcpool has not reaped it yet.
         unsafe { libc::kill(pid as i32, signal) };
+    }
+
+    /// Calls made from now on are provably not read: if need be, because the pipe has no room for them.
+    async fn stop_taking_calls(&self) {
+        self.stop().await;
+        if portable() {
+            let larger_than_the_pipe = json!({"text": "x".repeat(300_000), "key": "given up"});
+            drop(self.call("echo", larger_than_the_pipe, Default::default()));
+        }
     }
 
     /// Nothing is read from now on.
@@ -110,8 +120,11 @@ async fn what_was_read_is_lost_and_what_was_not_goes_to_the_next() {
         let error = read.await.unwrap_err();
         assert_eq!((error.code(), error.executed()), ("CONNECTION_LOST", Some(Executed::Unknown)));
         for (key, call) in unread.into_iter().enumerate() {
-            assert_eq!(call.await.unwrap().text(), "on");
-            assert_eq!(killed.count("ran", &json!(key)), 1);
+            match call.await {
+                Err(error) if portable() => assert_eq!(error.executed(), Some(Executed::Unknown)),
+                answer => assert_eq!(answer.unwrap().text(), "on"),
+            }
+            assert_eq!(killed.count("ran", &json!(key)), usize::from(!portable()));
         }
         assert_eq!(killed.count("ran", &json!("read")), 1);
         killed.manager.close().await;
@@ -135,7 +148,7 @@ async fn a_call_that_is_larger_than_the_pipe_goes_to_the_next() {
 #[tokio::test]
 async fn progress_of_a_call_that_was_sent_again_is_heard() {
     let killed = Killed::connected("unread-progress", &[], apart()).await;
-    killed.stop().await;
+    killed.stop_taking_calls().await;
     let told: Arc<Mutex<Vec<f64>>> = Arc::default();
     let heard = told.clone();
     let options = CallOptions::default()
@@ -150,7 +163,7 @@ async fn progress_of_a_call_that_was_sent_again_is_heard() {
 #[tokio::test]
 async fn a_call_that_was_sent_again_can_be_given_up() {
     let killed = Killed::connected("unread-cancel", &[], apart()).await;
-    killed.stop().await;
+    killed.stop_taking_calls().await;
     let call = killed.call("sleep", json!({"ms": 60_000, "key": 1}), Default::default());
     killed.signal(libc::SIGKILL);
     until("the second run", || killed.count("ran", &json!(1)) == 1).await;
@@ -186,7 +199,7 @@ async fn a_call_that_was_given_up_is_not_sent_again() {
 async fn a_loop_gets_the_answer_of_a_call_that_was_sent_again() {
     let killed = Killed::connected("unread-loop", &[], apart()).await;
     let mailbox = Mailbox::new().unwrap();
-    killed.stop().await;
+    killed.stop_taking_calls().await;
     for key in 0..4 {
         let arguments = Arguments::new(&json!({"text": "on", "key": key})).unwrap();
         let tool = ToolRef::Of { server: "s", tool: "echo" };
@@ -214,7 +227,7 @@ async fn a_loop_gets_the_answer_of_a_call_that_was_sent_again() {
 
 #[tokio::test]
 async fn nothing_is_proved_while_somebody_may_still_read() {
-    for (place, goes_on) in [("inside", true), ("outside", false)] {
+    for (place, goes_on) in [("inside", !portable()), ("outside", false)] {
         let name = format!("unread-heir-{place}");
         let killed = Killed::connected(&name, &["--heir", place], apart()).await;
         killed.stop().await;

@@ -67,6 +67,8 @@ export interface ErrorDetails {
   readonly stderr?: string;
   readonly stdout?: string;
   readonly httpStatus?: number;
+  readonly authUrl?: string;
+  readonly authScopes?: string;
   readonly rpc?: RpcError;
   readonly restart?: Restart;
   readonly retryAfterMs?: number;
@@ -105,6 +107,13 @@ export class McpoolError extends Error {
   declare readonly stdout?: string;
   /** The HTTP status that refused the request. */
   declare readonly httpStatus?: number;
+  /** The page to open in a browser, for `AUTH_REQUIRED`. */
+  declare readonly authUrl?: string;
+  /**
+   * The scopes that a sign-in has to ask for, with spaces between them, for `AUTH_REQUIRED` if a sign-in
+   * helps.
+   */
+  declare readonly authScopes?: string;
   /** The server's JSON-RPC error, for `TOOL_FAILED`, refused handshakes and refusals by HTTP status. */
   declare readonly rpc?: RpcError;
   /** The state of the restart, for `mcp_restart_in_progress` and `mcp_restart_failed`. */
@@ -126,6 +135,8 @@ export class McpoolError extends Error {
     if (details.stderr != null) this.stderr = details.stderr;
     if (details.stdout != null) this.stdout = details.stdout;
     if (details.httpStatus != null) this.httpStatus = details.httpStatus;
+    if (details.authUrl != null) this.authUrl = details.authUrl;
+    if (details.authScopes != null) this.authScopes = details.authScopes;
     if (details.rpc != null) this.rpc = details.rpc;
     if (details.restart != null) this.restart = details.restart;
     if (details.retryAfterMs != null) this.retryAfterMs = details.retryAfterMs;

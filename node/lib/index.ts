@@ -29,7 +29,7 @@ export type {
   ToolsChangedEvent,
 } from './events.js';
 export type { HostEnv } from './host-env.js';
-export { Manager } from './manager.js';
+export { type AuthorizeOptions, Manager } from './manager.js';
 export type {
   CallOptions,
   DiscoverManagerOptions,
@@ -41,11 +41,22 @@ export type {
 } from './options.js';
 export { ToolOutput } from './output.js';
 export { Pool } from './pool.js';
-export type { ApprovalQuestion, Caller, IdentityQuestion, OnApproval, OnIdentity } from './questions.js';
+export type {
+  ApprovalQuestion,
+  AuthPrompt,
+  Caller,
+  IdentityQuestion,
+  LoginStore,
+  LoginStoreRequest,
+  OnApproval,
+  OnAuth,
+  OnIdentity,
+} from './questions.js';
 export { type ContentBlock, type Image, ToolResult } from './result.js';
 export { Secret } from './secret.js';
 export type {
   Config,
+  IdentityProvider,
   Limits,
   RestartDelays,
   ServerAuth,

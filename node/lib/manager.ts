@@ -1,5 +1,5 @@
 // Owns the manager for JavaScript: types and verbs; the core makes all decisions.
-import { NativeFound, NativeManager, NativeOptions } from '../native.js';
+import { NativeFound, NativeManager, NativeOptions, setRelaunch } from '../native.js';
 import { bridge, type OnQuestion, runVerb } from './bridge.js';
 import { type Arguments, type CallContext, call } from './calls.js';
 import { type Discovery, readDiscovery } from './discover.js';
@@ -9,6 +9,7 @@ import type { CallOptions, DiscoverManagerOptions, FileOptions, ManagerOptions }
 import { byName, ToolOutput } from './output.js';
 import { nativeOf, Pool } from './pool.js';
 import { answerWith, type QuestionCallbacks } from './questions.js';
+import { relaunchWords } from './relaunch.js';
 import type { ToolResult } from './result.js';
 import type { Config } from './server-config.js';
 import { pathOf, write, writeOptions } from './shape.js';
@@ -22,7 +23,22 @@ import {
 } from './status.js';
 import { type Tool, toolsOf } from './tool.js';
 
+setRelaunch(relaunchWords());
+
 const nothing = () => undefined;
+
+function flag(name: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new TypeError(`"${name}" must be true or false`);
+  return value;
+}
+
+/** How to sign in. */
+export interface AuthorizeOptions {
+  /** Forget the login that there is first. */
+  fresh?: boolean | undefined;
+  /** Sign in with a browser on another device. */
+  device?: boolean | undefined;
+}
 
 /** Connects to many servers, lists their tools and routes calls. Managers of a process share their connections. */
 export class Manager implements AsyncDisposable {
@@ -43,6 +59,8 @@ export class Manager implements AsyncDisposable {
       trust: options.trust,
       onApproval: options.onApproval,
       onIdentity: options.onIdentity,
+      onAuth: options.onAuth,
+      loginStore: options.loginStore,
     };
     this.#onQuestion = answerWith(this.#callbacks);
     this.#caller = {
@@ -189,6 +207,30 @@ export class Manager implements AsyncDisposable {
   }
 
   /**
+   * Signs in to a server and connects it. `onAuth` is asked to open the page, and the event `auth_required` names it;
+   * this waits up to five minutes. Does nothing if the server is connected with a login. `fresh` forgets the login that
+   * there is first; `device` is for a browser on another device.
+   */
+  authorize(server: string, options: AuthorizeOptions = {}): Promise<void> {
+    const { fresh = false, device = false } = options;
+    return runVerb(
+      (key) => this.#native.authorize(key, String(server), flag('fresh', fresh), flag('device', device)),
+      nothing,
+      this.#onQuestion,
+    );
+  }
+
+  /** Finishes a sign-in with the URL that a browser was sent back to, and connects the server. */
+  completeAuth(redirectUrl: string | URL): Promise<void> {
+    return runVerb((key) => this.#native.completeAuth(key, String(redirectUrl)), nothing, this.#onQuestion);
+  }
+
+  /** Forgets the login of a server, revokes it where possible, and disconnects the server. */
+  forgetAuth(server: string): Promise<void> {
+    return runVerb((key) => this.#native.forgetAuth(key, String(server)), nothing, this.#onQuestion);
+  }
+
+  /**
    * Accepts tools that have changed since they were first seen: one tool by its raw name, or all tools of the server.
    * Returns the names of the changed tools.
    */
@@ -225,28 +267,29 @@ class Wrapped {
 }
 
 /** Wraps a native manager. Internal: the native type is not public. */
-const wrapNative = (native: NativeManager, { trust, onApproval, onIdentity }: QuestionCallbacks) =>
-  new Manager(new Wrapped(native) as never, { trust, onApproval, onIdentity });
+const wrapNative = (native: NativeManager, callbacks: QuestionCallbacks) => {
+  const { trust, onApproval, onIdentity, onAuth, loginStore } = callbacks;
+  return new Manager(new Wrapped(native) as never, { trust, onApproval, onIdentity, onAuth, loginStore });
+};
 
 /** The options for the native side: the pool and the functions that are called are separate from the JSON. */
 function nativeOptions(options: DiscoverManagerOptions): NativeOptions {
-  const { naming, pool, trust, onApproval, onIdentity } = options ?? {};
+  const { naming, pool, trust, onApproval, onIdentity, onAuth, loginStore } = options ?? {};
   const nativePool = pool instanceof Pool ? nativeOf(pool) : undefined;
   const namer = typeof naming === 'function' ? nullOnError(naming) : undefined;
-  const asksTrust = typeof trust === 'function';
-  const asksApproval = typeof onApproval === 'function';
-  const asksIdentity = typeof onIdentity === 'function';
+  const functions = { trust, onAuth, onApproval, onIdentity, loginStore };
+  const asked = Object.entries(functions).filter(([, callback]) => typeof callback === 'function');
   const separate = {
     ...(nativePool && { pool: undefined }),
     ...(namer && { naming: undefined }),
-    ...(asksTrust && { trust: undefined }),
-    ...(asksApproval && { onApproval: undefined }),
-    ...(asksIdentity && { onIdentity: undefined }),
+    ...Object.fromEntries(asked.map(([name]) => [name, undefined])),
   };
   const isAllJson = Object.keys(separate).length === 0;
   // The core refuses what is not an object.
   const json = writeOptions(isAllJson ? options : { ...options, ...separate });
-  return new NativeOptions(json, namer, nativePool, asksTrust, asksApproval, asksIdentity);
+  const kind = (name: string) => name.replace(/^on/, '').toLowerCase();
+  const asks = asked.map(([name]) => (name === 'loginStore' ? 'login_store' : kind(name)));
+  return new NativeOptions(json, namer, nativePool, asks);
 }
 
 const textOf = (config: Config | string) => (typeof config === 'string' ? config : write('config', config));

@@ -2,7 +2,7 @@
 import type { Cancellable, OnProgress } from './calls.js';
 import type { HostEnv } from './host-env.js';
 import type { Pool } from './pool.js';
-import type { OnApproval, OnIdentity } from './questions.js';
+import type { LoginStore, OnApproval, OnAuth, OnIdentity } from './questions.js';
 import type { Naming } from './tool.js';
 import type { Trust } from './trust.js';
 
@@ -76,6 +76,21 @@ export interface ManagerOptions {
    * headers, both or neither.
    */
   onIdentity?: OnIdentity | undefined;
+  /**
+   * A function that is asked to sign in to a server: it opens or shows the page. It may return the URL that
+   * the browser was sent back to, for machines without a browser.
+   */
+  onAuth?: OnAuth | undefined;
+  /**
+   * A function that keeps logins in place of files: it is asked to load, to save and to remove texts by
+   * their keys.
+   */
+  loginStore?: LoginStore | undefined;
+  /**
+   * Whether a sign-in is begun for a server that wants one: a client is registered if needed, and the page
+   * to open is named. Otherwise only `authorize` begins one. Default: true.
+   */
+  beginAuth?: boolean | undefined;
   /**
    * A function that is asked about each call that needs approval. Without it, such calls are sent unasked.
    */

@@ -42,27 +42,66 @@ export type OnIdentity = (
   question: IdentityQuestion,
 ) => Caller | undefined | null | Promise<Caller | undefined | null>;
 
+/** A server that wants a sign-in. */
+export interface AuthPrompt {
+  server: string;
+  /** For whom, if that is known. */
+  identity?: string;
+  /** The page to open in a browser. */
+  url: string;
+  /** The code to type there, if the browser is on another device. */
+  userCode?: string;
+  /** The scopes that are asked for. */
+  scopes: string[];
+  /** How long the page can be used. */
+  expiresInMs: number;
+}
+
+/** Opens or shows the page of a sign-in. It may return the URL that the browser was sent back to. */
+export type OnAuth = (
+  prompt: AuthPrompt,
+) => string | URL | undefined | null | Promise<string | URL | undefined | null>;
+
+/** What a store of logins is asked: to load, to save or to remove a text. The value contains tokens. */
+export interface LoginStoreRequest {
+  op: 'load' | 'save' | 'remove';
+  key: string;
+  value?: string;
+}
+
+/** Keeps logins: returns the saved text for `load`, and nothing otherwise. An error means that it was not done. */
+export type LoginStore = (
+  request: LoginStoreRequest,
+) => string | undefined | null | Promise<string | undefined | null>;
+
 /** The functions that answer a manager's questions. */
 export interface QuestionCallbacks {
   trust?: Trust | undefined;
   onApproval?: OnApproval | undefined;
   onIdentity?: OnIdentity | undefined;
+  onAuth?: OnAuth | undefined;
+  loginStore?: LoginStore | undefined;
 }
 
 /** Answers the questions of a manager with these functions; undefined if there is none. */
-export function answerWith({ trust, onApproval, onIdentity }: QuestionCallbacks): OnQuestion {
+export function answerWith(functions: QuestionCallbacks): OnQuestion {
+  const { trust, onApproval, onIdentity, onAuth, loginStore } = functions;
   const callbacks = {
     trust: typeof trust === 'function' ? trust : undefined,
     approval: typeof onApproval === 'function' ? onApproval : undefined,
     identity: typeof onIdentity === 'function' ? onIdentity : undefined,
+    auth: typeof onAuth === 'function' ? onAuth : undefined,
+    login_store: typeof loginStore === 'function' ? loginStore : undefined,
   };
-  if (!callbacks.trust && !callbacks.approval && !callbacks.identity) return undefined;
+  if (Object.values(callbacks).every((callback) => callback === undefined)) return undefined;
   return (json) => {
     const [id, { kind, annotations, identity, ...fields }] = JSON.parse(json);
     const callback = callbacks[kind as keyof typeof callbacks] as (question: unknown) => unknown;
-    const question = { ...fields, ...(annotations && { annotations }), ...(identity && { identity }) };
+    const all = { ...fields, ...(annotations && { annotations }), ...(identity && { identity }) };
+    const question = kind === 'auth' ? promptOf(all) : all;
     if (kind === 'trust') hideWhenPrinted(question);
-    const read = kind === 'identity' ? readCaller : readDecision;
+    if (kind === 'login_store') hideValue(question);
+    const read = READERS[kind as keyof typeof READERS];
     void answer(callback, question, read).then((said) => bridge().answer(id, said));
   };
 }
@@ -72,6 +111,12 @@ function hideWhenPrinted(question: { server: string; path: string; fingerprint: 
   const { server, path, fingerprint } = question;
   const value = () => ({ server, path, fingerprint });
   Object.defineProperty(question, Symbol.for('nodejs.util.inspect.custom'), { value });
+}
+
+/** A logged request shows no tokens. */
+function hideValue(request: LoginStoreRequest): void {
+  const { op, key } = request;
+  Object.defineProperty(request, Symbol.for('nodejs.util.inspect.custom'), { value: () => ({ op, key }) });
 }
 
 /** The answer as JSON, or an error message: the core then answers no, or fails the call. */
@@ -87,6 +132,10 @@ async function answer(
   }
 }
 
+function promptOf({ user_code, expires_in_ms, ...fields }: Record<string, unknown>) {
+  return { ...fields, ...(user_code ? { userCode: user_code } : {}), expiresInMs: expires_in_ms };
+}
+
 const readDecision = (said: unknown) =>
   typeof said === 'boolean' ? said : `it gave ${typeof said}, neither true nor false`;
 
@@ -98,3 +147,24 @@ function readCaller(said: unknown): object {
   if (headers === undefined || headers === null) return rest;
   return { ...rest, headers: plainHeaders(headers) };
 }
+
+function readRedirect(said: unknown): object {
+  if (said === undefined || said === null) return {};
+  if (typeof said !== 'string' && !(said instanceof URL))
+    throw new TypeError('it gave neither a URL nor undefined');
+  return { redirect_url: String(said) };
+}
+
+function readValue(said: unknown): object {
+  if (said === undefined || said === null) return { value: null };
+  if (typeof said !== 'string') throw new TypeError('it gave neither a text nor undefined');
+  return { value: said };
+}
+
+const READERS = {
+  trust: readDecision,
+  approval: readDecision,
+  identity: readCaller,
+  auth: readRedirect,
+  login_store: readValue,
+};

@@ -11,17 +11,80 @@ export interface TlsConfig {
   key?: string;
 }
 
+/** The identity provider of a company. */
+export interface IdentityProvider {
+  /** Its token endpoint. */
+  tokenEndpoint?: string;
+  /** Our client id there. */
+  clientId?: string;
+  /** Our secret there. */
+  clientSecret?: string;
+  /** The user's ID token. */
+  idToken?: string;
+}
+
 /** How we show a server who we are. */
 export interface ServerAuth {
-  /** The kind of sign-in. */
-  type: 'oauth' | 'bearer';
-  /** Which credentials, for `oauth`. */
+  /**
+   * The kind of sign-in: `oauth`, a fixed token (`bearer`), or `none`, which also keeps a server on the
+   * network from asking for one.
+   */
+  type?: 'oauth' | 'bearer' | 'none';
+  /**
+   * The name of the stored login, for several accounts at one server; a program gets its token as
+   * `OAUTH_ACCESS_TOKEN`.
+   */
   credentialId?: string;
   /** The token, for `bearer`. */
   token?: string;
   /** The variable that holds the token, for `bearer`. */
   tokenEnv?: string;
-  [field: string]: unknown;
+  /** How the token is got: `authorizationCode` and `deviceCode` ask a person, the others do not. */
+  grant?: 'authorizationCode' | 'deviceCode' | 'clientCredentials' | 'jwtBearer' | 'enterprise';
+  /** The id of a client that is registered already. Then none is registered. */
+  clientId?: string;
+  /** Its secret. */
+  clientSecret?: string;
+  /** Its private key in PEM form (PKCS#8), for `clientCredentials`. */
+  privateKey?: string;
+  /**
+   * The address of a client id metadata document, which takes the place of a registration where the server
+   * supports it.
+   */
+  clientMetadataUrl?: string;
+  /** The scopes to ask for, besides those that the server names. */
+  scopes?: string[] | string;
+  /**
+   * The resource that the token is for: `omit` leaves it out; otherwise the text as written. Not from a
+   * project.
+   */
+  resource?: string;
+  /** The issuer that must have issued the token, whatever the server says. Not from a project. */
+  issuer?: string;
+  /**
+   * Further parameters of the requests for authorisation and for tokens, such as `audience`. Not from a
+   * project.
+   */
+  params?: Record<string, string>;
+  /** The host of the address that the browser returns to: some servers want one spelling of it. */
+  callbackHost?: '127.0.0.1' | 'localhost';
+  /** Its port. */
+  callbackPort?: number;
+  /**
+   * Whether the authorisation server may have a private address although the server itself has a public one.
+   * Not from a project.
+   */
+  allowPrivateAddresses?: boolean;
+  /** Whether an authorisation server that does not name its issuer is accepted. Not from a project. */
+  allowMissingIssuer?: boolean;
+  /** Whether an authorisation server that does not say that it supports PKCE is used. Not from a project. */
+  allowMissingPkce?: boolean;
+  /** Whether tokens are bound to a key of ours (DPoP): where the server asks for it, always, or never. */
+  dpop?: 'auto' | 'always' | 'never';
+  /** The assertion of the platform that we run on, for `jwtBearer`. */
+  assertion?: string;
+  /** The identity provider of the company, for `enterprise`. */
+  idp?: IdentityProvider;
 }
 
 /** When a server is tried again: after these milliseconds; `forever` repeats the last of them. */
@@ -82,7 +145,12 @@ export interface ServerConfig {
   headers?: Record<string, string>;
   /** Its own TLS settings, for a server on the network. */
   tls?: TlsConfig;
-  /** How to sign in. Has no effect in this version. */
+  /**
+   * A command that prints further headers as a JSON object, for a server on the network. It runs before each
+   * connect, for 10 s at most.
+   */
+  headersHelper?: string;
+  /** How to sign in. */
   auth?: ServerAuth;
   /** Off means: listed, never started. */
   enabled?: boolean;

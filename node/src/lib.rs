@@ -62,6 +62,10 @@ pub fn event_types() -> Vec<&'static str> {
     EventKind::TYPES.to_vec()
 }
 
+/// Must be that of the package that loads the addon.
+#[napi]
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// How many places the table of those who wait has at most; the low bits of a key are its place.
 #[napi]
 pub const PLACES: u32 = 1 << 24;
@@ -104,6 +108,12 @@ pub fn schema() -> String {
 #[napi]
 pub fn run_command(words: Vec<String>, itself: Vec<String>) -> i32 {
     mcpool::cli::run(words, itself)
+}
+
+/// Says how the command line is started again.
+#[napi]
+pub fn set_relaunch(words: Vec<String>) {
+    mcpool::set_relaunch(words);
 }
 
 /// While the module loads, so that nothing is missed; where nobody asked, logging costs nothing.

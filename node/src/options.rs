@@ -17,39 +17,35 @@ pub struct NativeOptions {
     json: String,
     naming: Option<(Naming, Rc<Namer>)>,
     pool: Option<Pool>,
-    asks_trust: bool,
-    asks_approval: bool,
-    asks_identity: bool,
+    asks: Vec<String>,
 }
 
 /// What belongs to a manager besides the core's.
 #[derive(Clone)]
 pub(crate) struct Kept {
     _namer: Option<Rc<Namer>>,
-    /// The core's questions about trust, when JavaScript answers them.
+    /// The core's questions about trust and sign-ins, when JavaScript answers them.
     pub(crate) questions: Option<Questions>,
 }
 
 #[napi]
 impl NativeOptions {
-    /// `json` has what JSON can represent. JavaScript answers questions about trust if `asksTrust`, and about a call's
-    /// approval and identity if `asksApproval` and `asksIdentity`.
+    /// `json` has what JSON can represent. JavaScript answers the kinds of questions in `asks`: `trust`, `auth`,
+    /// `login_store`, `approval` and `identity`.
     #[napi(
         constructor,
-        ts_args_type = "json: string, naming: ((server: string, tool: string) => string | null) | undefined, pool: NativePool | undefined, asksTrust: boolean, asksApproval: boolean, asksIdentity: boolean"
+        ts_args_type = "json: string, naming: ((server: string, tool: string) => string | null) | undefined, pool: NativePool | undefined, asks: string[]"
     )]
     pub fn new(
         env: Env,
         json: String,
         naming: Option<NamingFunction<'_>>,
         pool: Option<&NativePool>,
-        asks_trust: bool,
-        asks_approval: bool,
-        asks_identity: bool,
+        asks: Vec<String>,
     ) -> napi::Result<Self> {
         let naming = naming.map(|function| naming::by_function(env, function)).transpose()?;
         let pool = pool.map(|pool| pool.0.clone());
-        Ok(NativeOptions { json, naming, pool, asks_trust, asks_approval, asks_identity })
+        Ok(NativeOptions { json, naming, pool, asks })
     }
 }
 
@@ -76,14 +72,22 @@ impl NativeOptions {
     }
 
     fn complete(&self, mut options: ManagerOptions) -> (ManagerOptions, Kept) {
-        let questions = self.asks_trust.then(Questions::default);
-        if let Some(questions) = &questions {
+        let asks = |kind: &str| self.asks.iter().any(|asked| asked == kind);
+        let kinds = ["trust", "auth", "login_store"];
+        let questions = kinds.into_iter().any(asks).then(Questions::default);
+        if let Some(questions) = questions.as_ref().filter(|_| asks("trust")) {
             options = options.trust(questions.trust());
         }
-        if self.asks_approval {
+        if let Some(questions) = questions.as_ref().filter(|_| asks("auth")) {
+            options = options.on_auth(questions.on_auth());
+        }
+        if let Some(questions) = questions.as_ref().filter(|_| asks("login_store")) {
+            options = options.login_store(questions.login_store());
+        }
+        if asks("approval") {
             options = options.on_approval(OnApproval::of_caller());
         }
-        if self.asks_identity {
+        if asks("identity") {
             options = options.on_identity(OnIdentity::of_caller());
         }
         let mut kept = Kept { _namer: None, questions };

@@ -193,7 +193,8 @@ impl Post {
         self.delivering.get()
     }
 
-    /// Runs a delivery; its microtasks have run when `deliver` returns.
+    /// Runs a delivery; its microtasks have run when `deliver` returns. On Windows libuv does not call us.
+    #[cfg(unix)]
     pub(crate) fn with_delivery(&self, deliver: impl FnOnce()) {
         self.delivering.set(true);
         deliver();

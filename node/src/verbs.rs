@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use mcpool::host::Language;
-use mcpool::{CallOptions, Config, Manager};
+use mcpool::{AuthorizeOptions, CallOptions, Config, Manager};
 use napi_derive::napi;
 
 use crate::bridge::start_listening;
@@ -34,6 +34,22 @@ impl NativeManager {
             let verb = limit.map(|limit| core.wait_for(&server, limit));
             async move { verb?.await }
         });
+    }
+
+    #[napi]
+    pub fn authorize(&self, key: i64, server: String, fresh: bool, device: bool) {
+        let options = AuthorizeOptions::default().fresh(fresh).device(device);
+        self.run(key, |core| core.authorize(&server, options));
+    }
+
+    #[napi]
+    pub fn complete_auth(&self, key: i64, redirect_url: String) {
+        self.run(key, |core| core.complete_auth(&redirect_url));
+    }
+
+    #[napi]
+    pub fn forget_auth(&self, key: i64, server: String) {
+        self.run(key, |core| core.forget_auth(&server));
     }
 
     #[napi]

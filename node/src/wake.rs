@@ -7,8 +7,10 @@ use napi::{Result, sys};
 
 use crate::post::Post;
 
+#[cfg_attr(windows, path = "wake/no_poll.rs")]
 mod poll;
 mod thread;
+#[cfg(unix)]
 mod uv;
 
 pub(crate) enum Wake {

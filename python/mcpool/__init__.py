@@ -6,18 +6,28 @@ async with mcpool.Manager({"mcpServers": {"time": {"command": "uvx", "args": ["m
     print(result.text)
 """
 
-from . import config
+try:
+    from ._native import Tool, ToolResult, __version__, set_relaunch
+except ImportError as error:
+    raise ImportError(
+        f"The compiled part of mcpool does not load: {error}. It cannot be imported from a zip file, and it "
+        "must be built for this Python and system: install mcpool again with pip."
+    ) from error
+
+from . import _relaunch, config
 from ._calls import Progress
 from ._error_classes import *
 from ._events import Event, Events, Signal
 from ._host_env import HostEnv
 from ._manager import Manager
-from ._native import Tool, ToolResult, __version__
 from ._output import ToolOutput
 from ._pool import Pool
 from ._result import Image
 from ._status import Calls, ConnectReport, ReloadReport, ServerStatus, Source
 from ._tool import ToolList
+
+set_relaunch(_relaunch.words())
+del set_relaunch
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
@@ -32,12 +42,13 @@ if TYPE_CHECKING:
         ReplacedServer,
         discover,
     )
-    from ._questions import ApprovalQuestion, IdentityQuestion
+    from ._questions import ApprovalQuestion, AuthPrompt, IdentityQuestion, LoginStoreRequest
     from ._secret import Secret
     from ._trust import Trusted, TrustQuestion, trust, trusted, untrust
 
 __all__ = [
     "ApprovalQuestion",
+    "AuthPrompt",
     "BlockedEntry",
     "Calls",
     "ConnectReport",
@@ -52,6 +63,7 @@ __all__ = [
     "IdentityQuestion",
     "Image",
     "LeftOut",
+    "LoginStoreRequest",
     "Manager",
     "Pool",
     "Progress",
@@ -108,7 +120,10 @@ __all__ += [
 
 
 if not TYPE_CHECKING:
-    _LATER = {"ApprovalQuestion": "_questions", "IdentityQuestion": "_questions", "Secret": "_secret"}
+    _LATER = dict.fromkeys(
+        ["ApprovalQuestion", "AuthPrompt", "IdentityQuestion", "LoginStoreRequest"], "_questions"
+    )
+    _LATER["Secret"] = "_secret"
     _LATER.update(dict.fromkeys(["TrustQuestion", "Trusted", "trust", "trusted", "untrust"], "_trust"))
 
     def __getattr__(name: str) -> object:

@@ -95,6 +95,12 @@ class McpoolError(Exception):
     """The first lines of stdout that are not messages, for failed starts."""
     http_status: int | None
     """The HTTP status that refused the request."""
+    auth_url: str | None
+    """The page to open in a browser, for `AUTH_REQUIRED`."""
+    auth_scopes: str | None
+    """The scopes that a sign-in has to ask for, with spaces between them, for `AUTH_REQUIRED` if a sign-in
+    helps.
+    """
     rpc: RpcError | None
     """The server's JSON-RPC error, for `TOOL_FAILED`, refused handshakes and refusals by HTTP status."""
     restart: Restart | None
@@ -116,6 +122,8 @@ class McpoolError(Exception):
         stderr: str | None = None,
         stdout: str | None = None,
         http_status: int | None = None,
+        auth_url: str | None = None,
+        auth_scopes: str | None = None,
         rpc: RpcError | None = None,
         restart: Restart | None = None,
         retry_after_ms: int | None = None,
@@ -132,6 +140,8 @@ class McpoolError(Exception):
         self.stderr = stderr
         self.stdout = stdout
         self.http_status = http_status
+        self.auth_url = auth_url
+        self.auth_scopes = auth_scopes
         self.rpc = rpc
         self.restart = restart
         self.retry_after_ms = retry_after_ms
@@ -320,6 +330,9 @@ model should trust it as little as a result.
 `stderr`: The last lines of the server's stderr, for failed starts and for processes that ended.
 `stdout`: The first lines of stdout that are not messages, for failed starts.
 `http_status`: The HTTP status that refused the request.
+`auth_url`: The page to open in a browser, for `AUTH_REQUIRED`.
+`auth_scopes`: The scopes that a sign-in has to ask for, with spaces between them, for `AUTH_REQUIRED` if a
+sign-in helps.
 `rpc`: The server's JSON-RPC error, for `TOOL_FAILED`, refused handshakes and refusals by HTTP status.
 `restart`: The state of the restart, for `mcp_restart_in_progress` and `mcp_restart_failed`.
 `retry_after_ms`: When to retry, in milliseconds: the `Retry-After` of a 429 or 503.

@@ -111,6 +111,23 @@ class Manager(ManagerBase):
         """
         return reload_report(await finish(_native.reload(self._native, config)))
 
+    async def authorize(self, server: str, *, fresh: bool = False, device: bool = False) -> None:
+        """Signs in to a server and connects it.
+
+        `on_auth` is asked to open the page, and the event `auth_required` names it; this waits up to five
+        minutes. Does nothing if the server is connected with a login. `fresh` forgets the login that there is
+        first; `device` is for a browser on another device.
+        """
+        await finish(_native.authorize(self._native, server, fresh, device))
+
+    async def complete_auth(self, redirect_url: str) -> None:
+        """Finishes a sign-in with the URL that a browser was sent back to, and connects the server."""
+        await finish(_native.complete_auth(self._native, redirect_url))
+
+    async def forget_auth(self, server: str) -> None:
+        """Forgets the login of a server, revokes it where possible, and disconnects the server."""
+        await finish(_native.forget_auth(self._native, server))
+
     async def accept_drift(self, server: str, tool: str | None = None) -> list[str]:
         """Accepts tools that have changed since they were first seen.
 

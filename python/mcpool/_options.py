@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ._calls import OnProgress
     from ._host_env import HostEnv
     from ._native import Pool
-    from ._questions import OnApproval, OnIdentity
+    from ._questions import LoginStore, OnApproval, OnAuth, OnIdentity
     from ._tool import Naming
     from ._trust import Trust
 
@@ -66,6 +66,15 @@ if TYPE_CHECKING:
         on_identity: OnIdentity | None
         """A function that is asked for whom a call is made, if the call does not say it. It returns an
         identity, headers, both or neither."""
+        on_auth: OnAuth | None
+        """A function that is asked to sign in to a server: it opens or shows the page. It may return the
+        URL that the browser was sent back to, for machines without a browser."""
+        login_store: LoginStore | None
+        """A function that keeps logins in place of files: it is asked to load, to save and to remove
+        texts by their keys."""
+        begin_auth: bool | None
+        """Whether a sign-in is begun for a server that wants one: a client is registered if needed, and
+        the page to open is named. Otherwise only `authorize` begins one. Default: True."""
         on_approval: OnApproval | None
         """A function that is asked about each call that needs approval. Without it, such calls are sent
         unasked."""
@@ -201,6 +210,9 @@ MANAGER: dict[str, tuple[str, object]] = {
     "identity": ("str | None", None),
     "headers": ("Mapping[str, str | Mapping[str, str]] | None", None),
     "on_identity": ("OnIdentity | None", None),
+    "on_auth": ("OnAuth | None", None),
+    "login_store": ("LoginStore | None", None),
+    "begin_auth": ("bool | None", True),
     "on_approval": ("OnApproval | None", None),
     "approval_timeout": ("float | None", 300.0),
     "wrap": ("bool | None", True),
@@ -242,6 +254,12 @@ for all servers; an object under the name of a server is for that one. Headers t
 such as Authorization, are for one server and need an `identity`.
 `on_identity`: A function that is asked for whom a call is made, if the call does not say it. It
 returns an identity, headers, both or neither.
+`on_auth`: A function that is asked to sign in to a server: it opens or shows the page. It may
+return the URL that the browser was sent back to, for machines without a browser.
+`login_store`: A function that keeps logins in place of files: it is asked to load, to save and to
+remove texts by their keys.
+`begin_auth`: Whether a sign-in is begun for a server that wants one: a client is registered if
+needed, and the page to open is named. Otherwise only `authorize` begins one.
 `on_approval`: A function that is asked about each call that needs approval. Without it, such calls
 are sent unasked.
 `approval_timeout`: How long a call waits for an approval. In seconds.

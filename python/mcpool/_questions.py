@@ -38,6 +38,28 @@ class IdentityQuestion(NamedTuple):
     tool: str
 
 
+class AuthPrompt(NamedTuple):
+    """A server that wants a sign-in: the page to open, and the code to type there from another device."""
+
+    server: str
+    url: str
+    scopes: list[str]
+    expires_in_ms: int
+    user_code: str | None = None
+    identity: str | None = None
+
+
+class LoginStoreRequest(NamedTuple):
+    """What a store of logins is asked: `op` is load, save or remove. The value contains tokens."""
+
+    op: str
+    key: str
+    value: str | None = None
+
+    def __repr__(self) -> str:
+        return f"LoginStoreRequest(op={self.op!r}, key={self.key!r})"
+
+
 if TYPE_CHECKING:
 
     class Caller(TypedDict, total=False):
@@ -50,12 +72,20 @@ if TYPE_CHECKING:
     """Answers whether a call may be sent."""
     OnIdentity: TypeAlias = Callable[[IdentityQuestion], Caller | Awaitable[Caller | None] | None]
     """Answers who a call is made for. It runs with the caller's context variables."""
-    Callback: TypeAlias = TrustCallback | OnApproval | OnIdentity
+    OnAuth: TypeAlias = Callable[[AuthPrompt], str | Awaitable[str | None] | None]
+    """Opens or shows the page of a sign-in. It may return the URL that the browser was sent back to."""
+    LoginStore: TypeAlias = Callable[[LoginStoreRequest], str | Awaitable[str | None] | None]
+    """Keeps logins: returns the saved text for `load`, and None otherwise."""
+    Callback: TypeAlias = TrustCallback | OnApproval | OnIdentity | OnAuth | LoginStore
 
 _logger = logging.getLogger("mcpool")
-_RECORDS: dict[str, type[ApprovalQuestion | IdentityQuestion | TrustQuestion]] = {
+_RECORDS: dict[
+    str, type[ApprovalQuestion | AuthPrompt | IdentityQuestion | LoginStoreRequest | TrustQuestion]
+] = {
     "approval": ApprovalQuestion,
+    "auth": AuthPrompt,
     "identity": IdentityQuestion,
+    "login_store": LoginStoreRequest,
     "trust": TrustQuestion,
 }
 _LOOK_UP = 0.05  # Seconds after which a waiting thread notices that the answer is not needed any more.
@@ -76,8 +106,8 @@ async def _answer(question: NativeQuestion, callback: Callback) -> None:
         question.fail()
         _report(kind)
     except BaseException:
-        # Another listener may still answer about trust; a call has no other.
-        if kind != "trust":
+        # Another listener may still answer; a call has no other.
+        if kind not in ("trust", "auth", "login_store"):
             question.fail()
         raise
 
@@ -98,6 +128,10 @@ def _give(question: NativeQuestion, kind: str, said: Any) -> None:
         if said is not None and not hasattr(said, "keys"):
             raise TypeError(f"it gave {type(said).__name__}, neither a mapping nor None")
         question.give({} if said is None else said)
+    elif kind in ("auth", "login_store"):
+        if said is not None and not isinstance(said, str):
+            raise TypeError(f"it gave {type(said).__name__}, neither a text nor None")
+        question.give({"redirect_url" if kind == "auth" else "value": said})
     else:
         question.answer(_is_yes(said))
 
@@ -121,7 +155,7 @@ def _read(question: NativeQuestion) -> tuple[str, Any]:
     fields = question.fields()
     kind = fields["kind"]
     record = _RECORDS[kind]
-    return kind, record(**{name: fields[name] for name in record._fields})
+    return kind, record(**{name: fields[name] for name in record._fields if name in fields})
 
 
 def _waits(said: Any) -> bool:
@@ -136,5 +170,10 @@ def _is_yes(said: Any) -> bool:
 
 
 def _report(kind: str) -> None:
-    outcome = "the call is not sent" if kind == "identity" else "the answer is no"
+    outcomes = {
+        "identity": "the call is not sent",
+        "auth": "the sign-in stays open",
+        "login_store": "the login is not loaded or saved",
+    }
+    outcome = outcomes.get(kind, "the answer is no")
     _logger.warning("The %s callback failed: %s", kind, outcome, exc_info=True)

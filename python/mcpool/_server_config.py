@@ -19,17 +19,77 @@ class TlsConfig(TypedDict, total=False):
     """The private key of `cert`."""
 
 
+class IdentityProvider(TypedDict, total=False):
+    """The identity provider of a company."""
+
+    tokenEndpoint: str
+    """Its token endpoint."""
+    clientId: str
+    """Our client id there."""
+    clientSecret: str
+    """Our secret there."""
+    idToken: str
+    """The user's ID token."""
+
+
 class ServerAuth(TypedDict, total=False):
     """How we show a server who we are."""
 
-    type: Literal["oauth", "bearer"]
-    """The kind of sign-in."""
+    type: Literal["oauth", "bearer", "none"]
+    """The kind of sign-in: `oauth`, a fixed token (`bearer`), or `none`, which also keeps a server on the
+    network from asking for one.
+    """
     credentialId: str
-    """Which credentials, for `oauth`."""
+    """The name of the stored login, for several accounts at one server; a program gets its token as
+    `OAUTH_ACCESS_TOKEN`.
+    """
     token: str
     """The token, for `bearer`."""
     tokenEnv: str
     """The variable that holds the token, for `bearer`."""
+    grant: Literal["authorizationCode", "deviceCode", "clientCredentials", "jwtBearer", "enterprise"]
+    """How the token is got: `authorizationCode` and `deviceCode` ask a person, the others do not."""
+    clientId: str
+    """The id of a client that is registered already. Then none is registered."""
+    clientSecret: str
+    """Its secret."""
+    privateKey: str
+    """Its private key in PEM form (PKCS#8), for `clientCredentials`."""
+    clientMetadataUrl: str
+    """The address of a client id metadata document, which takes the place of a registration where the server
+    supports it.
+    """
+    scopes: list[str] | str
+    """The scopes to ask for, besides those that the server names."""
+    resource: str
+    """The resource that the token is for: `omit` leaves it out; otherwise the text as written. Not from a
+    project.
+    """
+    issuer: str
+    """The issuer that must have issued the token, whatever the server says. Not from a project."""
+    params: dict[str, str]
+    """Further parameters of the requests for authorisation and for tokens, such as `audience`. Not from a
+    project.
+    """
+    callbackHost: Literal["127.0.0.1", "localhost"]
+    """The host of the address that the browser returns to: some servers want one spelling of it."""
+    callbackPort: int
+    """Its port."""
+    allowPrivateAddresses: bool
+    """Whether the authorisation server may have a private address although the server itself has a public
+    one. Not from a project.
+    """
+    allowMissingIssuer: bool
+    """Whether an authorisation server that does not name its issuer is accepted. Not from a project."""
+    allowMissingPkce: bool
+    """Whether an authorisation server that does not say that it supports PKCE is used. Not from a project.
+    """
+    dpop: Literal["auto", "always", "never"]
+    """Whether tokens are bound to a key of ours (DPoP): where the server asks for it, always, or never."""
+    assertion: str
+    """The assertion of the platform that we run on, for `jwtBearer`."""
+    idp: IdentityProvider
+    """The identity provider of the company, for `enterprise`."""
 
 
 class RestartDelays(TypedDict, total=False):
@@ -92,8 +152,12 @@ class ServerConfig(TypedDict, total=False):
     """Headers sent with each request."""
     tls: TlsConfig
     """Its own TLS settings, for a server on the network."""
+    headersHelper: str
+    """A command that prints further headers as a JSON object, for a server on the network. It runs before
+    each connect, for 10 s at most.
+    """
     auth: ServerAuth
-    """How to sign in. Has no effect in this version."""
+    """How to sign in."""
     enabled: bool
     """Off means: listed, never started."""
     disabled: bool

@@ -3,11 +3,10 @@
 
 use std::cell::RefCell;
 use std::future::Future;
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpool::host::{Letter, Mailbox};
+use mcpool::host::{Letter, Mailbox, RawDescriptor};
 use mcpool::{Progress, Question};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -38,8 +37,8 @@ impl Bridge {
     }
 
     /// Readable while there are letters.
-    fn fileno(&self) -> i32 {
-        self.mailbox.descriptor().as_raw_fd()
+    fn fileno(&self) -> RawDescriptor {
+        self.mailbox.descriptor()
     }
 
     /// Blocks until there may be letters, or for this many seconds; returns which of the two happened.

@@ -185,7 +185,8 @@ impl Writer {
 
     fn entries(&mut self, entries: &Bound<'_, PyDict>, depth: usize) -> Result<(), Refused> {
         self.out.push(b'{');
-        for (at, (key, value)) in entries.iter().enumerate() {
+        // A copy: code of the values, or a thread of a free-threaded interpreter, may change the dict meanwhile.
+        for (at, (key, value)) in entries.copy()?.iter().enumerate() {
             self.entry(at, &key, &value, depth)?;
         }
         self.out.push(b'}');

@@ -29,6 +29,12 @@ fn run_cli(py: Python<'_>, args: Vec<std::ffi::OsString>, restart: Vec<String>) 
     py.detach(|| mcpool::cli::run_os(args, restart))
 }
 
+/// Says how the command line is started again.
+#[pyfunction]
+fn set_relaunch(words: Vec<String>) {
+    mcpool::set_relaunch(words);
+}
+
 /// Code, whether retryable, and meaning of every kind of error.
 #[pyfunction]
 fn error_kinds() -> Vec<(&'static str, bool, &'static str)> {
@@ -44,7 +50,7 @@ fn event_types() -> Vec<&'static str> {
     mcpool::EventKind::TYPES.to_vec()
 }
 
-#[pymodule]
+#[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<bridge::Bridge>()?;
@@ -57,6 +63,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<result::ToolResult>()?;
     module.add_class::<tool::Tool>()?;
     module.add_function(wrap_pyfunction!(run_cli, module)?)?;
+    module.add_function(wrap_pyfunction!(set_relaunch, module)?)?;
     module.add_function(wrap_pyfunction!(error_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry::telemetry_words, module)?)?;
     module.add_function(wrap_pyfunction!(event_types, module)?)?;
@@ -66,6 +73,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(verbs::connect, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::wait_for, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::reload, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::authorize, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::complete_auth, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::forget_auth, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::accept_drift, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::disconnect, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::disconnect_all, module)?)?;
@@ -86,6 +96,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(blocking::verbs::block_call, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::verbs::block_call_for, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::verbs::block_reload, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_authorize, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_complete_auth, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_forget_auth, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::verbs::block_accept_drift, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::verbs::block_disconnect, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::verbs::block_disconnect_all, module)?)?;

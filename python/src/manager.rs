@@ -53,8 +53,11 @@ impl NativeManager {
         let tools = catalog.tools().iter().cloned();
         let tools = tools.map(|tool| Tool::new(tool, self.core.clone(), self.asking(py)));
         let list = PyList::new(py, tools)?;
-        let remembered = Some((catalog.clone(), list.clone().unbind()));
-        *self.tools.lock().expect("nothing panics while it is held") = remembered;
+        let remembered = (catalog.clone(), list.clone().unbind());
+        // The old list is dropped without the lock: that may wait for other threads of Python.
+        let before =
+            self.tools.lock().expect("nothing panics while it is held").replace(remembered);
+        drop(before);
         Ok((catalog, list))
     }
 

@@ -75,16 +75,33 @@ impl BeyondJson {
         if let Some(function) = self.functions.remove("naming") {
             options = options.naming(naming::by_function(function));
         }
-        let trust = self.functions.remove("trust").map(|function| (Questions::default(), function));
-        if let Some((questions, _)) = &trust {
+        let (trust, auth) = (self.functions.remove("trust"), self.functions.remove("on_auth"));
+        let login_store = self.functions.remove("login_store");
+        let asks = trust.is_some() || auth.is_some() || login_store.is_some();
+        let questions = asks.then(Questions::default);
+        if let (Some(questions), Some(_)) = (&questions, &trust) {
             options = options.trust(questions.trust());
+        }
+        if let (Some(questions), Some(_)) = (&questions, &auth) {
+            options = options.on_auth(questions.on_auth());
+        }
+        if let (Some(questions), Some(_)) = (&questions, &login_store) {
+            options = options.login_store(questions.login_store());
         }
         let approval = self.functions.remove("on_approval");
         let on_approval = approval.as_ref().map(|_| OnApproval::of_caller());
         let identity = self.functions.remove("on_identity");
         let on_identity = identity.as_ref().map(|_| OnIdentity::of_caller());
-        let asks = trust.is_some() || approval.is_some() || identity.is_some();
-        let asking = asks.then_some(Asking { trust, approval, identity, watches: false });
+        let asks = questions.is_some() || approval.is_some() || identity.is_some();
+        let asking = asks.then_some(Asking {
+            questions,
+            trust,
+            auth,
+            login_store,
+            approval,
+            identity,
+            watches: false,
+        });
         (options.on_approval(on_approval).on_identity(on_identity).pool(self.pool), asking)
     }
 }

@@ -10,9 +10,15 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::json;
 
-/// The functions that answer a manager's questions, and the queue of those about trust.
+/// The functions that answer a manager's questions, and the queue of those that no call asks.
 pub(crate) struct Asking {
-    pub(crate) trust: Option<(Questions, Py<PyAny>)>,
+    /// Set if there is a function for trust, for signing in or for keeping logins.
+    pub(crate) questions: Option<Questions>,
+    pub(crate) trust: Option<Py<PyAny>>,
+    /// For signing in to a server.
+    pub(crate) auth: Option<Py<PyAny>>,
+    /// For keeping logins.
+    pub(crate) login_store: Option<Py<PyAny>>,
     /// For the approval of a call, asked by the call itself.
     pub(crate) approval: Option<Py<PyAny>>,
     /// For the identity of a call, asked by the call itself.
@@ -27,7 +33,7 @@ impl Asking {
         &self,
         on_question: impl Fn(Question) + Send + 'static,
     ) -> Option<Listening> {
-        let (questions, _) = self.trust.as_ref()?;
+        let questions = self.questions.as_ref()?;
         Some(if self.watches {
             questions.listen_if_alone(on_question)
         } else {
@@ -39,7 +45,9 @@ impl Asking {
         match question.kind() {
             "approval" => self.approval.as_ref(),
             "identity" => self.identity.as_ref(),
-            _ => self.trust.as_ref().map(|(_, callback)| callback),
+            "auth" => self.auth.as_ref(),
+            "login_store" => self.login_store.as_ref(),
+            _ => self.trust.as_ref(),
         }
     }
 
@@ -49,11 +57,14 @@ impl Asking {
     }
 
     pub(crate) fn clone_ref(&self, py: Python<'_>) -> Asking {
-        let trust = self.trust.as_ref();
+        let copy = |callback: &Option<Py<PyAny>>| callback.as_ref().map(|it| it.clone_ref(py));
         Asking {
-            trust: trust.map(|(questions, callback)| (questions.clone(), callback.clone_ref(py))),
-            approval: self.approval.as_ref().map(|callback| callback.clone_ref(py)),
-            identity: self.identity.as_ref().map(|callback| callback.clone_ref(py)),
+            questions: self.questions.clone(),
+            trust: copy(&self.trust),
+            auth: copy(&self.auth),
+            login_store: copy(&self.login_store),
+            approval: copy(&self.approval),
+            identity: copy(&self.identity),
             watches: self.watches,
         }
     }
@@ -76,8 +87,8 @@ impl Kept {
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.0.try_lock() {
             Ok(kept) => kept.as_ref().map_or(Ok(()), |asking| {
-                let trust = asking.trust.iter().map(|(_, callback)| callback);
-                let all = trust.chain(&asking.approval).chain(&asking.identity);
+                let Asking { trust, auth, login_store, approval, identity, .. } = asking;
+                let all = [trust, auth, login_store, approval, identity].into_iter().flatten();
                 all.into_iter().try_for_each(|callback| visit.call(callback))
             }),
             // It is in use, so it is not garbage.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use mcpool::{Config, Manager, ReloadReport};
+use mcpool::{AuthorizeOptions, Config, Manager, ReloadReport};
 use pyo3::prelude::*;
 
 use crate::bridge::running;
@@ -94,6 +94,37 @@ pub(crate) async fn reload_to(
         Some(config) => core.reload_with(config).await,
         None => core.reload().await,
     }
+}
+
+/// Signs in to a server, and connects it.
+#[pyfunction]
+pub(crate) fn authorize<'py>(
+    manager: &Bound<'py, NativeManager>,
+    server: &str,
+    fresh: bool,
+    device: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    crate::logs::follow(manager.py())?;
+    let options = AuthorizeOptions::default().fresh(fresh).device(device);
+    start_on(manager, |core| done(core.authorize(server, options)))
+}
+
+/// Finishes a sign-in with the URL that the browser was sent back to.
+#[pyfunction]
+pub(crate) fn complete_auth<'py>(
+    manager: &Bound<'py, NativeManager>,
+    redirect_url: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    start_on(manager, |core| done(core.complete_auth(redirect_url)))
+}
+
+/// Forgets the login of a server.
+#[pyfunction]
+pub(crate) fn forget_auth<'py>(
+    manager: &Bound<'py, NativeManager>,
+    server: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    start_on(manager, |core| done(core.forget_auth(server)))
 }
 
 /// Accepts tools that have changed since they were first seen; returns their names.

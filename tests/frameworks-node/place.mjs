@@ -1,5 +1,5 @@
 // Puts the package as it would be installed beside the frameworks: a link would look for them beside its target.
-import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -7,19 +7,14 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Copies what the package ships, and the addon, into `modules`. */
 export function place(modules) {
+  if (!existsSync(join(root, 'node/mcpool.node'))) throw new Error('there is no addon: run "make node"');
   const home = join(modules, 'mcpool');
   rmSync(home, { recursive: true, force: true });
   mkdirSync(join(home, 'node'), { recursive: true });
   cpSync(join(root, 'package.json'), join(home, 'package.json'));
-  for (const name of ['dist', 'native.js', 'native.d.ts', ...addons()]) {
+  for (const name of ['dist', 'native.js', 'native.d.ts', 'mcpool.node']) {
     cpSync(join(root, 'node', name), join(home, 'node', name), { recursive: true });
   }
-}
-
-function addons() {
-  const found = readdirSync(join(root, 'node')).filter((name) => name.endsWith('.node'));
-  if (found.length === 0) throw new Error('there is no addon: run "make node"');
-  return found;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

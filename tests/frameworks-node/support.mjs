@@ -8,7 +8,7 @@ import { Manager, Pool } from 'mcpool';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const fixture = process.env.MCPOOL_FIXTURE ?? join(root, 'target/debug/mcpool-fixture');
-if (!existsSync(fixture)) throw new Error(`${fixture} is missing: run "cargo build -p mcpool-fixture"`);
+if (!existsSync(fixture)) throw new Error(`${fixture} is missing: run "make fixture"`);
 
 /** A fixture over stdio with these knobs. */
 export const server = (...knobs) => ({ command: fixture, args: ['stdio', ...knobs] });

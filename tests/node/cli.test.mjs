@@ -11,7 +11,8 @@ const command = join(root, 'node/bin/mcpool.js');
 /** Starts the command for a user of the test's own. */
 function start(home, args) {
   mkdirSync(join(home, 'project'), { recursive: true });
-  const env = { PATH: process.env.PATH, HOME: home, MCPOOL_CACHE_DIR: join(home, 'cache') };
+  const { PATH, MCPOOL_KEYCHAIN } = process.env;
+  const env = { PATH, HOME: home, MCPOOL_CACHE_DIR: join(home, 'cache'), MCPOOL_KEYCHAIN };
   return spawn(process.execPath, [command, ...args], { cwd: join(home, 'project'), env, timeout: 30_000 });
 }
 

@@ -103,3 +103,9 @@ export const onNodeHttp2 = {
   command: (port) => [process.execPath, join(servers, 'http2.mjs'), String(port), certs],
   url: (port) => `https://127.0.0.1:${port}/mcp`,
 };
+
+/** A server that demands a token, with its authorisation server: a program of `tests/servers`. */
+export const protectedBy = (program, options) => ({
+  command: (port) => [process.execPath, join(servers, program), String(port), JSON.stringify(options)],
+  url: (port) => `http://127.0.0.1:${port}/mcp`,
+});

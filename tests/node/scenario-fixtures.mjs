@@ -20,7 +20,10 @@ export class Fixtures {
       names[`${name}:server`] = web
         ? { type: transport, url: web.url }
         : { command: program, args: [transport, ...knobs] };
-      if (web) names[name] = web.url;
+      if (web) {
+        names[name] = web.url;
+        names[`${name}:origin`] = new URL(web.url).origin;
+      }
     }
   }
 

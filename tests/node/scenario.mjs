@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Manager, McpoolError, Pool } from 'mcpool';
 import { camel, check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
+import { get, keeping, pageOf, signingIn } from './person.mjs';
 import { Fixtures } from './scenario-fixtures.mjs';
 import { approving, described, holds, identifying, Place, scripted, textOf } from './scenario-place.mjs';
 import { checkScenario, isWithoutManager } from './scenario-steps.mjs';
@@ -58,6 +59,7 @@ class Steps {
     this.place = place;
     this.fixtures = fixtures;
     this.managers = new Map();
+    this.logins = new Map();
     this.started = new Map();
   }
 
@@ -69,6 +71,8 @@ class Steps {
     if (typeof chosen.trust === 'object') chosen.trust = scripted(chosen.trust.answers, questions);
     if (chosen.onApproval) chosen.onApproval = approving(chosen.onApproval.answers, questions);
     if (chosen.onIdentity) chosen.onIdentity = identifying(chosen.onIdentity.answers, questions);
+    if (chosen.onAuth) chosen.onAuth = signingIn(chosen.onAuth.answers, questions);
+    if (chosen.loginStore) chosen.loginStore = keeping(this.logins, chosen.loginStore.answers);
     const made = await settled(
       (async () => {
         if (discover) return Manager.discover({ ...this.place.looking(discover), ...chosen });
@@ -200,6 +204,17 @@ class Steps {
         const { connect, ...changes } = await manager.reload(step.config);
         return { ...changes, connect: plain(snake(connect)) };
       }
+      case 'authorize':
+        return await manager.authorize(step.server, { fresh: step.fresh, device: step.device });
+      case 'browse':
+        return await get(pageOf(manager, step.server));
+      case 'complete_auth': {
+        const redirected = async () =>
+          (await get(pageOf(manager, step.server), { redirect: 'manual' })).location;
+        return await manager.completeAuth(step.url ?? (await redirected()));
+      }
+      case 'forget_auth':
+        return await manager.forgetAuth(step.server);
       case 'accept_drift':
         return await manager.acceptDrift(step.server, step.tool);
       case 'disconnect':

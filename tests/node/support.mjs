@@ -1,5 +1,5 @@
 // What the suites share: the fixture server, managers that are always closed, bounded waits.
-// Nothing here touches the user's own cache, nor do the programs that are started from here.
+// Nothing here touches the user's own cache or keychain, nor do the programs that are started from here.
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,9 +11,10 @@ import { Manager, Pool } from 'mcpool';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 export const fixture = process.env.MCPOOL_FIXTURE ?? join(root, 'target/debug/mcpool-fixture');
-if (!existsSync(fixture)) throw new Error(`${fixture} is missing: run "cargo build -p mcpool-fixture"`);
+if (!existsSync(fixture)) throw new Error(`${fixture} is missing: run "make fixture"`);
 
 process.env.MCPOOL_CACHE_DIR = mkdtempSync(join(tmpdir(), 'mcpool-cache-'));
+process.env.MCPOOL_KEYCHAIN = 'off';
 process.once('exit', () => rmSync(process.env.MCPOOL_CACHE_DIR, { recursive: true, force: true }));
 
 /** A fixture over stdio with these knobs. */

@@ -70,10 +70,12 @@ test('the verbs of a manager are the list', () => {
   const names = Object.getOwnPropertyNames(required.Manager.prototype);
   assert.deepEqual(names.sort(), [
     'acceptDrift',
+    'authorize',
     'call',
     'callTool',
     'child',
     'close',
+    'completeAuth',
     'connect',
     'connectAll',
     'constructor',
@@ -81,6 +83,7 @@ test('the verbs of a manager are the list', () => {
     'disconnectAll',
     'discovery',
     'events',
+    'forgetAuth',
     'getTools',
     'off',
     'on',

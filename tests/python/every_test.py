@@ -1,4 +1,4 @@
-"""What every test needs, of us and of each framework: the fixture's program, a cache of its own, Ctrl-C."""
+"""What every test needs, of us and of each framework: the fixture, its own cache, no keychain, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from fixture_server import PROGRAM
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     if not PROGRAM.is_file():
-        pytest.exit(f"{PROGRAM} is missing: build it with `cargo build -p mcpool-fixture`", returncode=1)
+        pytest.exit(f"{PROGRAM} is missing: build it with `make fixture`", returncode=1)
     # What a shell starts in the background ignores Ctrl-C, and so would all that the tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ["MCPOOL_KEYCHAIN"] = "off"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import socket
 import subprocess
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import mcpool
 from fixture_server import ROOT, until
@@ -139,6 +141,24 @@ def on_typescript() -> RealServer:
     """`tests/servers/websocket.mjs`."""
     program = str(SERVERS / "websocket.mjs")
     return RealServer(lambda port: [node(), program, str(port)], "ws://127.0.0.1:{port}", "websocket")
+
+
+def protected(program: str, path: str = "/mcp", kind: str = "http", **options: Any) -> RealServer:
+    """A server that demands a token, with its authorisation server: a program of `tests/servers`."""
+    command = [node(), str(SERVERS / program)]
+    url = "http://127.0.0.1:{port}" + path
+    words = json.dumps({"path": path, **options})
+    return RealServer(lambda port: [*command, str(port), words], url, kind)
+
+
+def python_with_auth(library: str, *upstream: int) -> RealServer:
+    """`tests/servers/python_auth.py` on one of its libraries, or `mcp1_auth.py`."""
+    if library == "mcp1":
+        command = [str(environment("mcp1") / "python"), str(SERVERS / "mcp1_auth.py")]
+    else:
+        command = [str(environment("current") / "python"), str(SERVERS / "python_auth.py"), library]
+    words = [str(port) for port in upstream]
+    return RealServer(lambda port: [*command, str(port), *words], "http://127.0.0.1:{port}/mcp")
 
 
 def node() -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import mcpool
 from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until
+from person import get, keeping, signing_in
 from scenario_fixtures import Fixture, start_fixtures
 from scenario_place import Place, approving, described, holds, identifying, scripted, text_of
 from scenario_steps import check_scenario, is_without_manager
@@ -103,6 +104,7 @@ class Steps:
         self.place = place
         self.fixtures = fixtures
         self.managers: dict[str, Watched] = {}
+        self.logins: dict[str, str] = {}
         self.started: dict[str, asyncio.Task[Any]] = {}
 
     async def open(self, name: str, description: dict[str, Any]) -> None:
@@ -117,6 +119,10 @@ class Steps:
             options["on_approval"] = approving(options["on_approval"]["answers"], questions)
         if "on_identity" in options:
             options["on_identity"] = identifying(options["on_identity"]["answers"], questions)
+        if "on_auth" in options:
+            options["on_auth"] = signing_in(options["on_auth"]["answers"], questions)
+        if "login_store" in options:
+            options["login_store"] = keeping(self.logins, options["login_store"]["answers"])
         try:
             if "discover" in description:
                 manager = await mcpool.Manager.discover(
@@ -241,6 +247,16 @@ class Steps:
                 self.managers[step["as"]] = Watched(manager.child(), self.on(step).questions)
             case "reload":
                 return plain(await manager.reload(step.get("config")))
+            case "authorize":
+                await manager.authorize(
+                    step["server"], fresh=step.get("fresh", False), device=step.get("device", False)
+                )
+            case "browse":
+                return plain(await get(page_of(manager, step["server"])))
+            case "complete_auth":
+                await manager.complete_auth(step.get("url") or await redirected(manager, step["server"]))
+            case "forget_auth":
+                await manager.forget_auth(step["server"])
             case "accept_drift":
                 return await manager.accept_drift(step["server"], step.get("tool"))
             case "disconnect":
@@ -252,6 +268,20 @@ class Steps:
             case unknown:
                 raise AssertionError(f"there is no step {unknown!r}")
         return None
+
+
+def page_of(manager: mcpool.Manager, server: str) -> str:
+    """The page that the status of a server names."""
+    error = next(status.error for status in manager.status() if status.name == server)
+    assert error is not None and error.auth_url is not None, f"{server} names no page: {error}"
+    return error.auth_url
+
+
+async def redirected(manager: mcpool.Manager, server: str) -> str:
+    """Where the page of a server leads to."""
+    location = (await get(page_of(manager, server), follow=False)).location
+    assert location is not None, "the page leads nowhere"
+    return location
 
 
 def in_seconds(options: dict[str, Any]) -> dict[str, Any]:

@@ -58,4 +58,6 @@ def start_fixtures(
         names[f"{name}:server"] = fixture.definition
         if fixture.url:
             names[name] = fixture.url
+            place = urlsplit(fixture.url)
+            names[f"{name}:origin"] = f"{place.scheme}://{place.netloc}"
     return fixtures

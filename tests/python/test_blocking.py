@@ -211,6 +211,22 @@ def test_arguments_may_be_any_mapping(manager: mcpool.blocking.Manager) -> None:
         assert manager.call_tool("a", "echo", mapping).text == "x"
 
 
+def test_arguments_that_change_while_they_are_read_are_those_of_the_begin(
+    manager: mcpool.blocking.Manager,
+) -> None:
+    from collections import UserDict
+
+    class Grows(UserDict[str, int]):
+        def __iter__(self) -> Iterator[str]:
+            arguments["added"] = 1
+            return super().__iter__()
+
+    manager.connect_all()
+    arguments: dict[str, object] = {"text": "x", "changes": Grows(a=1)}
+    assert manager.call_tool("a", "echo", arguments).text == "x"
+    assert "added" in arguments
+
+
 def test_the_list_of_tools_is_the_callers_own(manager: mcpool.blocking.Manager) -> None:
     manager.connect_all()
     tools = manager.get_tools()

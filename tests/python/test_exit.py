@@ -315,6 +315,8 @@ def test_a_forked_child_ends_without_its_parents_servers(start: Start, journal: 
     host = start("""
         manager = mcpool.blocking.Manager(servers)
         manager.connect_all()
+        # Newer versions of Python warn of threads.
+        __import__("warnings").simplefilter("ignore")
         child = os.fork()
         if child == 0:
             sys.exit(0)

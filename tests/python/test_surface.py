@@ -23,6 +23,7 @@ ALLOWED = Path(__file__).with_name("stubtest_allowed.txt")
 EXPORTS = [
     "ApprovalQuestion",
     "AuthFailedError",
+    "AuthPrompt",
     "AuthRequiredError",
     "BlockedEntry",
     "Calls",
@@ -49,6 +50,7 @@ EXPORTS = [
     "InvalidArgumentsError",
     "LeftOut",
     "LimitExceededError",
+    "LoginStoreRequest",
     "Manager",
     "McpoolError",
     "NotApprovedError",
@@ -88,10 +90,12 @@ EXPORTS = [
 BLOCKING = ["Events", "Manager", "config", "discover", "trust", "trusted", "untrust"]
 VERBS = [
     "accept_drift",
+    "authorize",
     "call",
     "call_tool",
     "child",
     "close",
+    "complete_auth",
     "connect",
     "connect_all",
     "disconnect",
@@ -99,6 +103,7 @@ VERBS = [
     "discover",
     "discovery",
     "events",
+    "forget_auth",
     "from_file",
     "get_tools",
     "reload",

@@ -14,7 +14,8 @@ from fixture_server import config
 def user_env(home: Path) -> dict[str, str]:
     """For a command that is run for a user of the test's own: nothing of whoever runs the tests."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "VIRTUAL_ENV") if name in os.environ}
-    return {**kept, "HOME": str(home), "MCPOOL_CACHE_DIR": str(home / "cache")}
+    own = {"HOME": str(home), "MCPOOL_CACHE_DIR": str(home / "cache"), "MCPOOL_KEYCHAIN": "off"}
+    return {**kept, **own}
 
 
 class UserHome:

@@ -16,6 +16,7 @@ use etcetera::BaseStrategy;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::file_system::persist;
 use crate::fork::PerProcess;
 use crate::ownership::User;
 use crate::regular_file::{self, Problem};
@@ -283,8 +284,7 @@ pub(super) fn replace(
         .tempfile_in(dir)?;
     file.write_all(content)?;
     sync(file.as_file())?;
-    file.persist(path)?;
-    Ok(())
+    persist(file, path)
 }
 
 /// Whether a file was left by an interrupted writer.

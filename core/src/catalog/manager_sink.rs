@@ -6,10 +6,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
+use futures_util::future::BoxFuture;
+
 use super::{Cache, Offer, PinFile, PinKey, PinLookup};
+use crate::auth_prompt::{AuthPrompt, OnAuth};
 use crate::caller::Identity;
 use crate::connection::Connection;
 use crate::event::{EventKind, EventLog, InjectionPlace};
+use crate::login_store::LoginStore;
 use crate::redact::Mask;
 use crate::runtime;
 use crate::subscribers::{Listing, Subscriber, Suspicion, ToolStore, WrittenFiles, log_event};
@@ -21,11 +25,20 @@ const SUSPICIONS: usize = 1024;
 /// How many warnings about servers a manager keeps.
 const WARNINGS: usize = 1024;
 
+/// How a manager wants sign-ins.
+#[derive(Clone)]
+pub(crate) struct SignInOptions {
+    pub(crate) on_auth: Option<OnAuth>,
+    pub(crate) login_store: Option<LoginStore>,
+    pub(crate) begin_auth: bool,
+}
+
 /// A manager, as its connections see it.
 pub(crate) struct ManagerSink {
     pub(crate) events: Arc<EventLog>,
     /// Set on the sink of the connections that have another identity than the manager.
     identity: Option<Identity>,
+    sign_in: SignInOptions,
     pub(crate) cache: Cache,
     catalog_version: AtomicU64,
     /// How many tool changes its servers have announced.
@@ -39,14 +52,15 @@ pub(crate) struct ManagerSink {
 }
 
 impl ManagerSink {
-    pub(crate) fn new(cache: Cache) -> Arc<ManagerSink> {
-        Arc::new(ManagerSink::unshared(cache))
+    pub(crate) fn new(cache: Cache, sign_in: SignInOptions) -> Arc<Self> {
+        Arc::new(ManagerSink::unshared(cache, sign_in))
     }
 
-    fn unshared(cache: Cache) -> ManagerSink {
+    fn unshared(cache: Cache, sign_in: SignInOptions) -> ManagerSink {
         ManagerSink {
             events: Arc::default(),
             identity: None,
+            sign_in,
             cache,
             catalog_version: AtomicU64::new(1),
             announcements: AtomicU64::new(0),
@@ -59,7 +73,7 @@ impl ManagerSink {
     /// The sink of the manager's connections for another identity. It offers nothing: the manager's catalog and cache are
     /// those of its own identity.
     pub(crate) fn for_identity(&self, identity: &Identity) -> Arc<ManagerSink> {
-        let mut sink = ManagerSink::unshared(Cache::off());
+        let mut sink = ManagerSink::unshared(Cache::off(), self.sign_in.clone());
         sink.events = self.events.clone();
         sink.identity = Some(identity.clone());
         Arc::new(sink)
@@ -143,6 +157,18 @@ impl ManagerSink {
 }
 
 impl Subscriber for ManagerSink {
+    fn ask_auth(&self, prompt: &AuthPrompt) -> Option<BoxFuture<'static, Option<String>>> {
+        self.sign_in.on_auth.as_ref().map(|on_auth| on_auth.ask(prompt))
+    }
+
+    fn login_store(&self) -> Option<LoginStore> {
+        self.sign_in.login_store.clone()
+    }
+
+    fn begin_auth(&self) -> bool {
+        self.sign_in.begin_auth
+    }
+
     fn emit(&self, server: &str, kind: EventKind) {
         match (&self.identity, kind) {
             // The catalog has the tools of the manager's own identity.

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
+use http::StatusCode;
 use indexmap::IndexMap;
 
 use super::display::quoted_path;
-use crate::config::{Declared, TransportConfig};
+use crate::config::{Declared, Level, TransportConfig};
 use crate::error::{Error, ErrorKind};
 use crate::shell;
 use crate::similar::did_you_mean;
@@ -48,10 +49,7 @@ fn advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<Stri
             let now = now.unwrap_or_default();
             Some(format!("if the server is only slow, give it a longer \"timeout\"{now}"))
         }
-        ErrorKind::AuthRequired | ErrorKind::AuthFailed => {
-            let sign_in = shell::mcpool("auth", name, "");
-            Some(format!("put a token into \"headers\", or sign in: {sign_in}"))
-        }
+        ErrorKind::AuthRequired | ErrorKind::AuthFailed => auth_advice(name, declared, error),
         ErrorKind::Untrusted => {
             let path = declared?.source.path.as_deref()?;
             Some(format!("if you trust that file: mcpool trust {}", quoted_path(path)))
@@ -65,6 +63,39 @@ fn advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<Stri
         }
         _ => None,
     }
+}
+
+/// What to do about a refused login. A hint that comes with the error is about the definition, which has to change first.
+fn auth_advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<String> {
+    let command = |verb, options: &str| auth_command(verb, name, declared, options);
+    let is_forbidden = error.http_status() == Some(StatusCode::FORBIDDEN.as_u16());
+    match (error.auth_scopes(), error.hint()) {
+        (Some(""), _) => Some(format!("sign in: {}", command("auth", ""))),
+        (Some(scopes), _) => {
+            let sign_in = command("auth", &format!("--scope {}", shell::quote(scopes)));
+            Some(format!("sign in with more scopes: {sign_in}"))
+        }
+        (None, Some(_)) => None,
+        (None, None) if is_forbidden => {
+            Some(format!("sign in as somebody who may use it: {}", command("auth", "")))
+        }
+        _ => Some(format!("sign in: {}", command("auth", ""))),
+    }
+}
+
+/// `mcpool VERB NAME`, for the file that declares the server.
+pub(super) fn auth_command(
+    verb: &str,
+    name: &str,
+    declared: Option<&Declared>,
+    options: &str,
+) -> String {
+    let source = declared.map(|declared| &declared.source);
+    // Discovery does not read a file that was named explicitly.
+    let file = source.filter(|source| source.level == Level::Explicit);
+    let file = file.and_then(|source| source.path.as_deref());
+    let file = file.map_or_else(String::new, |path| format!("--config {}", quoted_path(path)));
+    shell::mcpool(verb, name, format!("{options} {file}").trim())
 }
 
 /// Whether the program reported that Docker is not running. Its exit code is the same for many failures, so only its
@@ -114,10 +145,34 @@ mod tests {
         let server = json!({"command": "x", "timeout": 500});
         let told = |kind| hint(server.clone(), Error::new(kind, "no"));
         assert!(told(ErrorKind::ConnectTimeout).contains("now 500 ms"));
-        assert!(told(ErrorKind::AuthRequired).contains("mcpool auth n"));
-        assert!(told(ErrorKind::AuthFailed).contains("mcpool auth n"));
         let words = "Cannot connect to the Docker daemon at unix:///x".to_owned();
         let gone = Error::new(ErrorKind::ConnectFailed, "it exited").with_stderr(Some(words));
         assert!(hint(server, gone).starts_with("start Docker"));
+    }
+
+    #[test]
+    fn a_refused_login_is_told_with_the_command_that_helps() {
+        let told = |error: Error| {
+            let config = Config::from_value(json!({"mcpServers": {"n": {"url": "https://h/"}}}));
+            let advised = advised("n", Some(&config.unwrap().servers["n"]), error);
+            advised.hint().unwrap().to_owned()
+        };
+        let required = || Error::new(ErrorKind::AuthRequired, "no").with_http_status(401);
+        let failed = |status| Error::new(ErrorKind::AuthFailed, "no").with_http_status(status);
+        assert_eq!(told(required().with_auth_scopes(&[])), "sign in: mcpool auth n");
+        let more = required().with_auth_scopes(&["a".to_owned(), "b'".to_owned()]);
+        assert!(told(more).ends_with("mcpool auth n --scope \"a b'\""));
+        assert!(told(failed(403)).ends_with("mcpool auth n"));
+        assert!(told(failed(401)).ends_with("mcpool auth n"));
+        assert_eq!(told(required().with_hint("the error's own")), "the error's own");
+    }
+
+    #[test]
+    fn the_command_names_the_file_that_discovery_does_not_read() {
+        let file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+        std::fs::write(file.path(), r#"{"mcpServers": {"n": {"url": "https://h/"}}}"#).unwrap();
+        let config = Config::from_file(file.path()).unwrap();
+        let command = auth_command("auth", "n", Some(&config.servers["n"]), "");
+        assert_eq!(command, format!("mcpool auth n --config {}", file.path().display()));
     }
 }

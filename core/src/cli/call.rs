@@ -8,6 +8,7 @@ use clap::{Args, value_parser};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::advice::advised;
 use super::connect::{connect_required, not_connected};
 use super::pairs::{Pair, build_object};
 use super::screen::Screen;
@@ -77,7 +78,7 @@ impl Call {
     pub(super) fn run(mut self, screen: &mut Screen) -> CommandResult {
         let given = self.parse_arguments()?;
         let found = self.sources.find()?;
-        let (config, options) = (found.config.clone(), ManagerOptions::default());
+        let (config, options) = (found.config.clone(), ManagerOptions::default().begin_auth(false));
         with_manager(config, options, screen, async |manager, screen| {
             let connected = connect_required(manager, &found.config, &self.server, screen).await;
             if let Err(error) = connected {
@@ -89,7 +90,9 @@ impl Call {
             };
             let timeout = self.timeout.map(|ms| Duration::from_millis(ms.into()));
             let options = CallOptions { timeout, ..CallOptions::default() };
-            let result = manager.call_tool(&self.server, &self.tool, arguments, options).await?;
+            let result = manager.call_tool(&self.server, &self.tool, arguments, options).await;
+            let declared = found.config.servers.get(&self.server);
+            let result = result.map_err(|error| advised(&self.server, declared, error))?;
             screen.document(&serde_json::from_str::<&RawValue>(result.json()).ok());
             screen.say_foreign(&result.text());
             Ok(if result.is_error() { FAILED } else { OK })

@@ -87,7 +87,7 @@ pub(super) async fn connect(
 }
 
 /// Prints warnings about values that were looked up while connecting.
-fn print_value_warnings(manager: &Manager, config: &Config, screen: &Screen) {
+pub(super) fn print_value_warnings(manager: &Manager, config: &Config, screen: &Screen) {
     for warning in manager.warnings().iter().skip(config.warnings.len()) {
         screen.note(Tint::Yellow, "Warning:", warning);
     }

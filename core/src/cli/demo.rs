@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use super::screen::Screen;
@@ -17,10 +16,17 @@ use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::event::{EventKind, Events};
 use crate::manager::{CacheDir, Manager, ManagerOptions};
+use crate::process::kill_process;
 use crate::status::State;
 
 const SERVER: &str = "demo";
 const INDENT: &str = "   ";
+const NEXT: [(&str, &str); 4] = [
+    ("mcpool discover", "Finds the servers that your editors and agents already use"),
+    ("mcpool tools", "Connects to them and lists their tools"),
+    ("mcpool add time -- uvx mcp-server-time", "Adds a server to your own config"),
+    ("mcpool doctor", "Says what is wrong with a server, and what to do"),
+];
 
 pub(super) fn run(relaunch: &[String], screen: &mut Screen) -> CommandResult {
     let mut words = relaunch.iter().map(String::as_str).chain(["demo-server"]);
@@ -46,8 +52,9 @@ async fn call_each_tool(manager: &Manager, screen: &mut Screen) -> CommandResult
     status::print_statuses(screen, INDENT, &statuses);
     let recovery = recover(manager, screen).await?;
     let disconnect = disconnect(manager, screen).await?;
-    let next = screen.paint(Tint::Bold, "mcpool tools");
-    screen.say(format!("\nYour own servers: {next}"));
+    heading(screen, "Try next");
+    let rows = NEXT.map(|(command, what)| vec![Cell::new(Tint::Bold, command), Cell::plain(what)]);
+    screen.table(INDENT, &["COMMAND", "WHAT IT DOES"], rows.into());
     screen.document(&json!({
         "connect": connect,
         "tools": tools,
@@ -115,8 +122,8 @@ async fn recover(manager: &Manager, screen: &mut Screen) -> Result<Value, CliErr
     let killed = manager.status().first().and_then(|status| status.pid);
     let started = Instant::now();
     let mut events = manager.events();
-    if let Some(pid) = killed.and_then(|pid| Pid::from_raw(pid as i32)) {
-        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    if let Some(pid) = killed {
+        kill_process(pid);
     }
     wait_until_lost(&mut events).await;
     let sent = Arguments::new(&json!({"name": "Grace"}))?;

@@ -1,5 +1,5 @@
 //! Owns `mcpool doctor`: all checks in one run, each with advice. `files` checks files and directories, `server` one
-//! server, `network` the network to it.
+//! server, `network` the network to it, `login` what is stored of its login.
 //! Invariant: it changes nothing, and leaves no process.
 
 use clap::Args;
@@ -22,6 +22,7 @@ use crate::manager::ManagerOptions;
 mod files;
 mod finding;
 mod local;
+mod login;
 mod network;
 mod server;
 
@@ -73,16 +74,21 @@ impl Doctor {
         let names: Vec<String> =
             found.config.servers.keys().filter(|name| wanted(name)).cloned().collect();
         let config = without_restarts(found.config.clone());
-        with_manager(config, ManagerOptions::default(), screen, async |manager, screen| {
-            let examined = stream::iter(&names)
-                .map(|name| server::examine(manager, name, &found.config.servers[name]))
-                .buffered(TOGETHER)
-                .collect::<Vec<Examined>>();
-            let mut servers = with_progress(manager, &names, screen, examined).await;
-            let project = found.config.project.iter().filter(|entry| wanted(&entry.name));
-            servers.extend(project.filter_map(server::examine_held_back));
-            Ok(print_report(&found, &files, &servers, screen))
-        })
+        with_manager(
+            config,
+            ManagerOptions::default().begin_auth(false),
+            screen,
+            async |manager, screen| {
+                let examined = stream::iter(&names)
+                    .map(|name| server::examine(manager, name, &found.config.servers[name]))
+                    .buffered(TOGETHER)
+                    .collect::<Vec<Examined>>();
+                let mut servers = with_progress(manager, &names, screen, examined).await;
+                let project = found.config.project.iter().filter(|entry| wanted(&entry.name));
+                servers.extend(project.filter_map(server::examine_held_back));
+                Ok(print_report(&found, &files, &servers, screen))
+            },
+        )
     }
 
     fn check_names(&self, found: &FoundServers) -> Result<()> {

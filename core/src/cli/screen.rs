@@ -77,6 +77,14 @@ impl Screen {
         }
     }
 
+    /// One of several documents for programs, which read along: each on its own line.
+    pub(super) fn record(&mut self, facts: &impl Serialize) {
+        if self.json {
+            let text = serde_json::to_string(facts).expect("every fact has a JSON form");
+            self.write_foreign(&text);
+        }
+    }
+
     /// What is JSON for people too.
     pub(super) fn data(&mut self, facts: &impl Serialize) {
         let text = serde_json::to_string_pretty(facts).expect("every fact has a JSON form");

@@ -37,7 +37,8 @@ impl Status {
     pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let found = self.sources.find()?;
         let config = without_restarts(found.config.clone());
-        let options = ManagerOptions { gate: NO_GATE, ..ManagerOptions::default() };
+        let options =
+            ManagerOptions { gate: NO_GATE, begin_auth: false, ..ManagerOptions::default() };
         with_manager(config, options, screen, async |manager, screen| {
             let connected = connect(manager, &found, None, screen).await?;
             screen.document(&json!({

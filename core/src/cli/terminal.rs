@@ -2,9 +2,11 @@
 
 use std::fmt::Display;
 use std::io::IsTerminal;
-use std::os::fd::AsRawFd;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+pub(super) use super::console::columns;
+use super::console::{Console, understands_colour};
 
 /// A text style; the number is its ANSI code.
 #[derive(Clone, Copy)]
@@ -26,9 +28,10 @@ pub(super) enum Paint {
 }
 
 impl Paint {
-    pub(super) fn for_stream(stream: &impl IsTerminal) -> Self {
+    pub(super) fn for_stream(stream: &(impl IsTerminal + Console)) -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        if stream.is_terminal() && !refused && !is_dumb() { Paint::On } else { Paint::Off }
+        let wanted = stream.is_terminal() && !refused && !is_dumb();
+        if wanted && understands_colour(stream) { Paint::On } else { Paint::Off }
     }
 
     pub(super) fn paint(self, tint: Tint, text: impl Display) -> String {
@@ -72,17 +75,6 @@ pub(super) fn cut(text: &mut String, room: usize) {
     text.truncate(end);
     text.truncate(text.trim_end().len());
     text.push('…');
-}
-
-/// The terminal's width, if the stream is a terminal.
-pub(super) fn columns(stream: &impl AsRawFd) -> Option<usize> {
-    // SAFETY: the struct is plain numbers, and the kernel writes only to it.
-    let size = unsafe {
-        let mut size: libc::winsize = std::mem::zeroed();
-        let result = libc::ioctl(stream.as_raw_fd(), libc::TIOCGWINSZ, &mut size);
-        (result == 0).then_some(size)
-    };
-    size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Tools {
     pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let found = self.sources.find()?;
         let config = without_restarts(found.config.clone());
-        let default = ManagerOptions::default();
+        let default = ManagerOptions::default().begin_auth(false);
         let gate = if self.fresh { NO_GATE } else { SHORT_GATE };
         with_manager(config, ManagerOptions { gate, ..default }, screen, async |manager, screen| {
             let connected = connect(manager, &found, self.server.as_deref(), screen).await?;

@@ -9,6 +9,7 @@ use super::field::Codec;
 use super::reader::FieldReader;
 use super::shape::ValueShape;
 use crate::error::Result;
+use crate::redact::Secret;
 
 /// True or false.
 pub(super) struct Switch;
@@ -120,6 +121,26 @@ impl Codec for Text {
 
     fn write(value: &Option<String>) -> Value {
         value.as_deref().map(Value::from).unwrap_or_default()
+    }
+}
+
+/// A text that is never shown; absent when not written.
+pub(super) struct SecretText;
+
+impl Codec for SecretText {
+    type Value = Option<Secret>;
+    const SHAPE: ValueShape = ValueShape::TEXT;
+
+    fn read(
+        reader: &mut FieldReader<'_>,
+        key: &str,
+        default: Option<Secret>,
+    ) -> Result<Option<Secret>> {
+        Ok(reader.string(key)?.filter(|text| !text.is_empty()).map(Secret::new).or(default))
+    }
+
+    fn write(value: &Option<Secret>) -> Value {
+        value.as_ref().map(|text| text.expose().into()).unwrap_or_default()
     }
 }
 

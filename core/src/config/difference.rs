@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 
 use super::field::Class;
 use super::server::identity_fields;
-use super::{InheritEnv, Level, Scope, ScopeTrust, ServerConfig, TransportConfig};
-use crate::host_env::HostEnv;
+use super::{AuthConfig, InheritEnv, Level, Scope, ScopeTrust, ServerConfig, TransportConfig};
+use crate::host_env::{HostEnv, Platform};
 use crate::redact::Secret;
 
 impl ServerConfig {
@@ -58,7 +58,7 @@ impl ServerConfig {
     /// Whether a value of it is the output of a command.
     pub(crate) fn has_commands(&self) -> bool {
         let is_command = |value: &Secret| value.expose().starts_with('!');
-        self.transport.secrets().any(is_command)
+        self.transport.secrets().any(is_command) || self.headers_helper.is_some()
     }
 
     /// The part of the scope that decides what is started or dialled. It is estimated from the texts, and includes too
@@ -72,6 +72,7 @@ impl ServerConfig {
         };
         let mut plain = self.transport.plain_texts();
         plain.extend(&tls_paths);
+        plain.extend(self.auth.iter().flat_map(AuthConfig::texts));
         let entries: Vec<&str> = self.transport.secrets().map(Secret::expose).collect();
         let any = |text: &str| plain.iter().chain(&entries).any(|value| value.contains(text));
         let refers = any("${");
@@ -80,7 +81,7 @@ impl ServerConfig {
         let is_project = scope.level == Level::Project;
         let has_relative_paths = match &self.transport {
             TransportConfig::Stdio { command, env_file, cwd, .. } => {
-                (command.contains('/') && is_relative(command))
+                (Platform::current().is_path(command) && is_relative(command))
                     || env_file.iter().chain(cwd).any(|path| is_relative(path))
                     || (is_project && cwd.is_none())
             }
@@ -248,7 +249,6 @@ mod tests {
             ("lazy", json!(true)),
             ("enabled", json!(false)),
             ("requestTimeout", json!(100_000)),
-            ("auth", json!({"type": "oauth"})),
             ("maxResultChars", json!(1)),
             ("protocol", json!("2025-11-25")),
             ("tools", json!({"a": {"enabled": false}})),

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::parse::{self, Format, Parsed, SyntaxError};
 use super::{Config, Source, physical};
 use crate::error::{Error, ErrorKind, Result};
+use crate::file_system::LINK_LOOP;
 use crate::regular_file::{self, Problem};
 
 const LARGEST_FILE: u64 = 4 << 20;
@@ -85,7 +86,7 @@ pub(super) fn in_words(error: &io::Error) -> String {
     match error.kind() {
         Io::NotFound | Io::NotADirectory => "does not exist".to_owned(),
         Io::PermissionDenied => "cannot be read: permission denied".to_owned(),
-        _ if error.raw_os_error() == Some(libc::ELOOP) => {
+        _ if error.raw_os_error() == Some(LINK_LOOP) => {
             "cannot be read: its symbolic links go round in a loop".to_owned()
         }
         _ => format!("cannot be read: {error}"),

@@ -2,11 +2,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::file_system;
+
 /// A canonical path of the file, also for one that does not exist.
 pub(crate) fn physical(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    std::fs::canonicalize(&absolute).unwrap_or_else(|_| {
-        match (absolute.parent().map(std::fs::canonicalize), absolute.file_name()) {
+    file_system::canonicalize(&absolute).unwrap_or_else(|_| {
+        match (absolute.parent().map(file_system::canonicalize), absolute.file_name()) {
             (Some(Ok(parent)), Some(name)) => parent.join(name),
             _ => absolute,
         }

@@ -92,6 +92,7 @@ fn shape_schema(shape: &ValueShape) -> Map<String, Value> {
         ValueShape::Words(words) => json!({"type": "string", "enum": words}),
         ValueShape::Spellings { all, .. } => json!({"type": "string", "enum": all()}),
         ValueShape::Integer { least } => json!({"type": "integer", "minimum": least}),
+        ValueShape::Port => json!({"type": "integer", "minimum": 1, "maximum": u16::MAX}),
         ValueShape::List(item) => json!({"type": "array", "items": shape_schema(item)}),
         ValueShape::ByName(value) => {
             json!({"type": "object", "additionalProperties": shape_schema(value)})
@@ -136,6 +137,7 @@ mod tests {
             ValueShape::Spellings { usual, .. } => json!(usual[0]),
             // The least time for a request is long.
             ValueShape::Integer { .. } => json!(1_000_000),
+            ValueShape::Port => json!(8080),
             ValueShape::List(item) => json!([sample_of(item)]),
             ValueShape::ByName(value) => json!({"a": sample_of(value)}),
             ValueShape::Object(object) => fields_of(object.rows)

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Scope;
-use super::auth::Auth;
-use super::codec::{Bound, Count, Interval, Millis, OneOf, Switch, keywords, millis};
+use super::auth::{AuthConfig, AuthObject};
+use super::codec::{Bound, Count, Interval, Millis, OneOf, Switch, Text, keywords, millis};
 use super::enabled::EnabledFields;
 use super::field::{Class, Codec, Field, config_fields, fields_of};
 use super::keep_alive::{KeepAlive, KeepAliveTime};
@@ -21,7 +21,6 @@ use super::tls::{TlsConfig, TlsObject};
 use super::tools::{ToolFields, ToolFilter};
 use super::transport::{TransportConfig, TransportFields};
 use crate::error::Result;
-use crate::redact::Secret;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 const TOOL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -35,8 +34,11 @@ config_fields! {
         transport: TransportConfig as TransportFields, Identity;
         /// Its own TLS settings, for a server on the network.
         tls "tls": Option<TlsConfig> as TlsObject = None, Identity, "the system's certificates";
+        /// A command that prints further headers as a JSON object, for a server on the network. It runs before each
+        /// connect, for 10 s at most.
+        headers_helper "headersHelper": Option<String> as Text = None, Identity;
         /// How to sign in.
-        auth "auth": Option<Secret> as Auth = None, View planned;
+        auth "auth": Option<AuthConfig> as AuthObject = None, Identity, "signs in if the server asks for it";
         /// Off means: listed, never started.
         enabled: bool as EnabledFields = true, View;
         /// Milliseconds for connect, handshake and the first tool list together.

@@ -26,6 +26,8 @@ pub(super) enum ValueShape {
     Integer {
         least: u64,
     },
+    /// The number of a port.
+    Port,
     List(&'static ValueShape),
     /// An object with such values by name.
     ByName(&'static ValueShape),

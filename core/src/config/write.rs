@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn the_order_is_always_the_same() {
-        let one = json!({"timeout": 5, "env": {"B": "1", "A": "2"}, "command": "x", "auth": {"z": 1, "a": 2}});
-        let text = r#"{"command":"x","env":{"B":"1","A":"2"},"auth":{"z":1,"a":2},"timeout":5}"#;
+        let one = json!({"timeout": 5, "env": {"B": "1", "A": "2"}, "command": "x", "auth": {"clientId": "a", "token": "b"}});
+        let text = r#"{"command":"x","env":{"B":"1","A":"2"},"auth":{"token":"b","clientId":"a"},"timeout":5}"#;
         assert_eq!(written(one).to_string(), text);
     }
 
@@ -155,6 +155,7 @@ mod tests {
             ValueShape::Words(words) | ValueShape::Spellings { usual: words, .. } => {
                 words.get(rng.usize(0..=words.len())).map_or(json!(1), |word| json!(word))
             }
+            ValueShape::Port => rng.u16(1..).into(),
             ValueShape::Integer { least } => {
                 let below = least.saturating_sub(1);
                 let numbers = [below, *least, 7, 30_000, 1 << 20, u64::MAX].map(Value::from);
@@ -182,7 +183,7 @@ mod tests {
             return any_value(rng, &field.shape);
         }
         let special = match field.name {
-            "auth" => vec![json!({}), json!({"type": "oauth", "n": [1, null]})],
+            "auth" => vec![json!({}), json!({"type": "oauth"})],
             "protocol" => vec![json!("2025-11-25")],
             "restart" => vec![json!({"delays": [250], "forever": true})],
             _ => vec![],

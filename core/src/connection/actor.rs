@@ -39,6 +39,8 @@ pub(super) enum Command {
     /// With the headers for the server that it defines.
     Redefine(Box<ServerConfig>, Arc<ConnectionHeaders>),
     Store(Box<dyn ToolStore>),
+    /// Somebody has signed in.
+    SignedIn,
     Disconnect(oneshot::Sender<()>),
 }
 
@@ -58,6 +60,8 @@ pub(super) struct Actor {
     awaiting: Vec<oneshot::Sender<Result<()>>>,
     /// While dialing.
     attempt: Option<Attempt>,
+    /// Whether somebody has signed in during the attempt.
+    has_signed_in: bool,
     /// While up.
     link: Option<Link>,
     /// The server's own tools, or the last known ones while it is not up.
@@ -92,6 +96,7 @@ impl Actor {
             connecting: Vec::new(),
             awaiting: Vec::new(),
             attempt: None,
+            has_signed_in: false,
             link: None,
             tools: Tools::default(),
             timer: None,
@@ -150,6 +155,7 @@ impl Actor {
                 self.redefine(*config);
             }
             Command::Store(store) => self.store_in(store),
+            Command::SignedIn => self.on_signed_in(),
             Command::Disconnect(asker) => {
                 self.apply_event(PhaseEvent::Stop, None);
                 let ending = self.ending.clone();
@@ -158,6 +164,14 @@ impl Actor {
                     let _ = asker.send(());
                 });
             }
+        }
+    }
+
+    /// A server that waited for a sign-in is dialled again.
+    fn on_signed_in(&mut self) {
+        self.has_signed_in = true;
+        if self.phase.needs_auth() {
+            self.apply_event(PhaseEvent::Start, None);
         }
     }
 
@@ -251,6 +265,10 @@ impl Actor {
                 }
                 let outcome = Dialed::from_error(&error);
                 self.apply_event(PhaseEvent::Dialed { generation, outcome }, Some(error));
+                // The attempt may have failed a moment before the sign-in.
+                if self.has_signed_in && self.phase.needs_auth() {
+                    self.apply_event(PhaseEvent::Start, None);
+                }
             }
         }
         for news in early_news.into_iter().flatten() {
@@ -337,6 +355,7 @@ impl Actor {
 
     fn start_attempt(&mut self, generation: u64) {
         self.generation = generation;
+        self.has_signed_in = false;
         let shared = self.shared.clone();
         let owner = SessionOwner {
             server: shared.server.clone(),

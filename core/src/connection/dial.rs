@@ -15,6 +15,7 @@ use crate::caller::ConnectionHeaders;
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result, Stage};
+use crate::oauth::Login;
 use crate::resolve::{Resolved, resolve};
 use crate::runtime;
 use crate::session::{Session, connect_error, initialize, list_tools};
@@ -55,7 +56,10 @@ pub(super) async fn dial(
         timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late())?;
     let warnings = warnings.into_iter().map(|warning| warning.text).collect();
     shared.warn(WarningTopic::Values, warnings);
-    let resolved = resolved.map_err(failed)?.for_caller(headers);
+    let mut resolved = resolved.map_err(failed)?.for_caller(headers.clone());
+    let given = shared.give_login(&mut resolved, &config, &headers);
+    timeout_at(deadline, given).await.map_err(|_| late())?;
+    let login = shared.login_for(&resolved, &config, &headers);
     let waited_from = Instant::now();
     let permit = match Wire::starts_program(&resolved) {
         true => {
@@ -65,13 +69,19 @@ pub(super) async fn dial(
         false => None,
     };
     let mut deadline = deadline + waited_from.elapsed();
-    let mut attempt = pin!(attempt(&shared, &config, &session, &stage, resolved, permit));
+    let opening = Opening { resolved, login: login.clone(), permit };
+    let mut attempt = pin!(attempt(&shared, &config, &session, &stage, opening));
     let mut stops = 0;
     let outcome = loop {
         if let Ok(outcome) = timeout_at(deadline, &mut attempt).await {
             break Some(outcome);
         }
         let overdue = deadline.elapsed();
+        // A person takes longer than a server.
+        if login.as_ref().is_some_and(|login| login.is_waiting()) {
+            deadline = Instant::now() + config.timeout;
+            continue;
+        }
         session.read_arrived(overdue).await;
         // A machine under constant load looks like many suspensions.
         if !was_stopped(overdue) || stops == STOPS {
@@ -92,16 +102,22 @@ pub(super) async fn dial(
     })
 }
 
+/// What an attempt opens.
+struct Opening {
+    resolved: Resolved,
+    login: Option<Arc<Login>>,
+    permit: Option<StartPermit>,
+}
+
 async fn attempt(
     shared: &ConnectionShared,
     config: &ServerConfig,
     session: &Arc<Session>,
     stage: &CurrentStage,
-    resolved: Resolved,
-    permit: Option<StartPermit>,
+    Opening { resolved, login, permit }: Opening,
 ) -> Result<(Live, Tools)> {
     *lock(stage) = Wire::opening_stage(&resolved);
-    let wire = Wire::open(resolved, &config.limits).await.map_err(connect_error)?;
+    let wire = Wire::open(resolved, login, &config.limits).await.map_err(connect_error)?;
     if let (Some(permit), Some(pid)) = (&permit, wire.pid()) {
         permit.started(pid);
     }

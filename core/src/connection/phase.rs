@@ -303,6 +303,10 @@ impl Phase {
         }
     }
 
+    pub(super) fn needs_auth(self) -> bool {
+        matches!(self, Phase::Down { cause: DownCause::NeedsAuth, .. })
+    }
+
     /// Whether the last error explains why it is not up.
     pub(super) fn has_error(self) -> bool {
         match self {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::fork::PerProcess;
+use crate::platform::portable;
 use crate::process::Activity;
 use crate::runtime;
 use crate::sync::lock;
@@ -228,8 +229,12 @@ impl StartQueue {
     }
 }
 
-/// How many tasks of the machine are running or runnable, including this one; `None` if that cannot be read.
+/// How many tasks of the machine are running or runnable, including this one; `None` if that cannot be read, as by
+/// portable means.
 fn running_tasks() -> Option<usize> {
+    if portable() {
+        return None;
+    }
     let load = std::fs::read_to_string("/proc/loadavg").ok()?;
     load.split(' ').nth(3)?.split('/').next()?.parse().ok()
 }

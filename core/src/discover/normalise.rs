@@ -28,6 +28,13 @@ const FIELD_SYNONYMS: &[(&str, &[&str])] = &[
     ("disabledTools", &["disabledTools", "disabled_tools", "excludeTools", "toolsDenied"]),
     ("auth", &["auth", "oauth"]),
 ];
+/// The same, of the object about signing in.
+const AUTH_SYNONYMS: &[(&str, &[&str])] = &[
+    ("clientId", &["clientId", "CLIENT_ID", "client_id"]),
+    ("clientSecret", &["clientSecret", "CLIENT_SECRET", "client_secret"]),
+    ("scopes", &["scopes", "scope"]),
+    ("callbackPort", &["callbackPort", "callback_port"]),
+];
 const COMMANDS: &[&str] = &["command", "cmd"];
 /// Field names for a URL, and the transport that each implies.
 const URL_FIELDS: &[(&str, Option<&str>)] = &[
@@ -43,9 +50,6 @@ const INPUT: &str = "${input:";
 const APPROVAL_LISTS: &[&str] = &["autoApprove", "alwaysAllow"];
 /// Lists of variables that are passed on under their own names.
 const PASSED_VARIABLES: &[&str] = &["env_vars", "env_keys"];
-
-/// Fields that users may miss and that this version does not support.
-const UNSUPPORTED: &[&str] = &["headersHelper"];
 
 /// A normalised entry.
 pub(super) struct Normalised {
@@ -71,11 +75,7 @@ pub(super) fn normalise(
     if !inputs.is_empty() {
         fill_inputs(&mut definition, inputs);
     }
-    let mut warnings: Vec<String> = UNSUPPORTED
-        .iter()
-        .filter(|field| entry.take(field).is_some())
-        .map(|field| format!("\"{field}\" has no effect in this version"))
-        .collect();
+    let mut warnings = Vec::new();
     let not_run = not_run
         .into_iter()
         .map(|field| format!("\"{field}\" has a $(…), which is not run and stays as it is"));
@@ -101,6 +101,15 @@ impl Entry {
     }
 }
 
+fn rename_auth(auth: &mut Map<String, Value>) {
+    for (ours, words) in AUTH_SYNONYMS {
+        let found: Vec<Value> = words.iter().filter_map(|word| auth.remove(*word)).collect();
+        if let Some(value) = found.into_iter().find(|value| !value.is_null() && value != "") {
+            auth.insert((*ours).to_owned(), value);
+        }
+    }
+}
+
 fn rename(
     entry: &mut Entry,
     provider: &Provider,
@@ -111,9 +120,11 @@ fn rename(
             definition.insert((*ours).to_owned(), value);
         }
     }
-    // `oauth: false` and the like control a product's own sign-in; only an object is ours.
-    if definition.get("auth").is_some_and(|auth| !auth.is_object()) {
-        definition.remove("auth");
+    match definition.get_mut("auth") {
+        Some(Value::Object(auth)) => rename_auth(auth),
+        // `oauth: false` and the like control a product's own sign-in.
+        Some(_) => drop(definition.remove("auth")),
+        None => {}
     }
     command(entry, provider, definition)?;
     address(entry, provider, definition);

@@ -16,6 +16,7 @@ use crate::config::{
     Level, Scope, ScopeTrust, Source, parse_document, read_text, warn_of_misspelt,
 };
 use crate::error::Error;
+use crate::file_system;
 
 const MAX_ANSWER: usize = 256;
 
@@ -81,7 +82,7 @@ impl<'a> DocumentReader<'a> {
     pub(super) fn read(&mut self, provider: &'static Provider) {
         for location in provider.locations {
             for candidate in self.roots.candidates(location) {
-                let physical = match std::fs::canonicalize(&candidate.path) {
+                let physical = match file_system::canonicalize(&candidate.path) {
                     Ok(physical) => physical,
                     Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => {
                         continue;
@@ -105,7 +106,7 @@ impl<'a> DocumentReader<'a> {
             let locations = PROVIDERS.iter().flat_map(|provider| provider.locations);
             let users = locations.filter(|location| location.level == Level::User);
             let files = users.flat_map(|location| self.roots.candidates(location));
-            files.filter_map(|file| std::fs::canonicalize(file.path).ok()).collect()
+            files.filter_map(|file| file_system::canonicalize(file.path).ok()).collect()
         });
         users.contains(physical)
     }
@@ -252,7 +253,7 @@ impl<'a> DocumentReader<'a> {
     /// The project's directory in the notations that products use.
     fn project_keys(&self) -> Vec<String> {
         let project = self.roots.project;
-        let physical = std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned());
+        let physical = file_system::canonicalize(project).unwrap_or_else(|_| project.to_owned());
         let mut keys = Vec::new();
         for path in [project, &physical] {
             let written = path.display().to_string();

@@ -118,6 +118,10 @@ error_fields! {
         stdout: String,
         /// The HTTP status that refused the request.
         http_status: u16,
+        /// The page to open in a browser, for `AUTH_REQUIRED`.
+        auth_url: String,
+        /// The scopes that a sign-in has to ask for, with spaces between them, for `AUTH_REQUIRED` if a sign-in helps.
+        auth_scopes: String,
         /// The server's JSON-RPC error, for `TOOL_FAILED`, refused handshakes and refusals by HTTP status.
         rpc: RpcError,
         /// The state of the restart, for `mcp_restart_in_progress` and `mcp_restart_failed`.

@@ -124,6 +124,11 @@ impl Identities {
         (!ending.is_empty()).then(|| Completion::new(async move { drop(join_all(ending).await) }))
     }
 
+    pub(super) fn connections(&self) -> Vec<Arc<Connection>> {
+        let holds = lock(&self.0);
+        holds.by_identity.values().map(|hold| hold.connection().clone()).collect()
+    }
+
     /// The states of the connections, by identity.
     pub(super) fn states(&self) -> BTreeMap<String, State> {
         let holds = &lock(&self.0).by_identity;

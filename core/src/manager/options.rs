@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::approval::{ApprovalPolicy, OnApproval};
+use crate::auth_prompt::OnAuth;
 use crate::call::Retry;
 use crate::caller::{DefaultHeaders, Identity, OnIdentity};
 use crate::catalog::{DriftPolicy, Naming};
@@ -15,6 +16,7 @@ use crate::config::{Declared, ToolFilter};
 use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::HostEnv;
+use crate::login_store::LoginStore;
 use crate::options::{Language, Options, Written, options};
 use crate::pool::Pool;
 use crate::result::Spill;
@@ -70,6 +72,14 @@ options! {
         /// A function that is asked for whom a call is made, if the call does not say it. It returns an identity, headers,
         /// both or neither.
         on_identity: Option<OnIdentity> = None,
+        /// A function that is asked to sign in to a server: it opens or shows the page. It may return the URL that the
+        /// browser was sent back to, for machines without a browser.
+        on_auth: Option<OnAuth> = None,
+        /// A function that keeps logins in place of files: it is asked to load, to save and to remove texts by their keys.
+        login_store: Option<LoginStore> = None,
+        /// Whether a sign-in is begun for a server that wants one: a client is registered if needed, and the page to open is
+        /// named. Otherwise only `authorize` begins one.
+        begin_auth: bool = true,
         /// A function that is asked about each call that needs approval. Without it, such calls are sent unasked.
         on_approval: Option<OnApproval> = None,
         /// How long a call waits for an approval.

@@ -64,7 +64,6 @@ fn shows_public_address(url: &str) -> bool {
 }
 
 impl Manager {
-    #[cfg(feature = "cli")]
     /// The definition as this manager may use it, for inspection without connecting.
     pub(crate) fn admitted(&self, server: &str) -> Result<ServerConfig> {
         let server = self.find(server)?;

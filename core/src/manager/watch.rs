@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::config::own_writes;
 use crate::descriptors::check_room_for;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file_system;
 use crate::runtime;
 use crate::subscribers::{Subscriber, log_event};
 use crate::sync::lock;
@@ -88,13 +89,21 @@ impl Watch {
     }
 }
 
-/// The target of a symbolic link is watched too.
+/// The target of a symbolic link is watched too. macOS reports the physical path of a directory, so a file is also known
+/// by that one.
 fn with_targets(files: &[PathBuf]) -> Vec<PathBuf> {
-    let targets = files.iter().filter_map(|file| std::fs::canonicalize(file).ok());
-    let mut all: Vec<PathBuf> = files.iter().cloned().chain(targets).collect();
+    let targets = files.iter().filter_map(|file| file_system::canonicalize(file).ok());
+    let physical = files.iter().filter_map(|file| in_physical_directory(file));
+    let mut all: Vec<PathBuf> = files.iter().cloned().chain(targets).chain(physical).collect();
     all.sort();
     all.dedup();
     all
+}
+
+/// The file below the physical path of its nearest directory that exists.
+fn in_physical_directory(file: &Path) -> Option<PathBuf> {
+    let directory = file.ancestors().skip(1).find(|directory| directory.is_dir())?;
+    Some(file_system::canonicalize(directory).ok()?.join(file.strip_prefix(directory).ok()?))
 }
 
 impl FileWatcher {
@@ -215,6 +224,24 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         false
+    }
+
+    #[test]
+    fn files_are_known_by_their_physical_paths_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = std::fs::canonicalize(directory.path()).unwrap();
+        let (link, physical) = (base.join("link"), base.join("physical"));
+        std::fs::create_dir(&physical).unwrap();
+        std::fs::write(physical.join("target"), "").unwrap();
+        std::os::unix::fs::symlink(&physical, &link).unwrap();
+        std::os::unix::fs::symlink("target", physical.join("file")).unwrap();
+        for (file, expected) in
+            [("file", &["file", "target"][..]), ("missing/file", &["missing/file"])]
+        {
+            let mut all = vec![link.join(file)];
+            all.extend(expected.iter().map(|path| physical.join(path)));
+            assert_eq!(super::with_targets(&[link.join(file)]), all);
+        }
     }
 
     #[test]

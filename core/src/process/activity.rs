@@ -1,6 +1,9 @@
 //! Owns sampling whether a process tree is busy: its CPU time, and whether one of its processes runs or waits for a
 //! disk.
 
+#[cfg(target_os = "linux")]
+use crate::platform::portable;
+
 /// One sample; two equal samples mean that nothing was done in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Activity {
@@ -11,9 +14,18 @@ pub(crate) struct Activity {
 }
 
 impl Activity {
-    /// `None` if the system does not tell, or the process is gone.
-    #[cfg(target_os = "linux")]
+    /// `None` if it cannot be measured, as by portable means, or the process is gone.
     pub(crate) fn sample(pid: u32) -> Option<Activity> {
+        #[cfg(target_os = "linux")]
+        if !portable() {
+            return Activity::sample_tree(pid);
+        }
+        let _ = pid;
+        None
+    }
+
+    #[cfg(target_os = "linux")]
+    fn sample_tree(pid: u32) -> Option<Activity> {
         let mut seen = sample_one(pid)?;
         let mut descendants = children(pid);
         let mut looked_at = 0;
@@ -29,11 +41,6 @@ impl Activity {
             descendants.extend(children(pid));
         }
         Some(seen)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn sample(_pid: u32) -> Option<Activity> {
-        None
     }
 }
 
@@ -88,10 +95,10 @@ mod tests {
         while children(child.id()).is_empty() {
             std::thread::yield_now();
         }
-        assert!(Activity::sample(child.id()).is_some());
+        assert!(Activity::sample_tree(child.id()).is_some());
         assert!(children(std::process::id()).contains(&child.id()));
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert_eq!(Activity::sample(child.id()), None);
+        assert_eq!(Activity::sample_tree(child.id()), None);
     }
 }

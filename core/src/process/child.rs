@@ -1,14 +1,17 @@
 //! Owns waiting for a child's exit: by a pidfd where the system has them, otherwise by a thread per child.
-//! Invariant: no signal handler is installed; SIGCHLD belongs to the host.
+//! Invariant: no signal handler is installed, because SIGCHLD belongs to the host. A child is reaped when its owner
+//! learns of its exit, not before: until then nobody else can get its process id.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 use tokio::sync::oneshot;
 
 use super::group::signal_group;
+#[cfg(target_os = "linux")]
+use crate::platform::portable;
 
 /// The stack size of a waiting thread.
 const WAITER_STACK: usize = 64 << 10;
@@ -21,14 +24,16 @@ pub(super) struct Child {
 enum ExitSource {
     #[cfg(target_os = "linux")]
     Descriptor(tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>),
-    Thread(oneshot::Receiver<ExitStatus>),
+    Thread(oneshot::Receiver<()>),
 }
 
 impl Child {
     /// Watches a child that was just started; kills it if it cannot be watched.
     pub(super) fn watch(pid: Pid) -> io::Result<Child> {
         #[cfg(target_os = "linux")]
-        if let Ok(child) = Child::by_descriptor(pid) {
+        if !portable()
+            && let Ok(child) = Child::by_descriptor(pid)
+        {
             return Ok(child);
         }
         Child::by_thread(pid).inspect_err(|_| {
@@ -50,7 +55,10 @@ impl Child {
         let (sender, receiver) = oneshot::channel();
         let thread =
             std::thread::Builder::new().name("mcpool-wait".to_owned()).stack_size(WAITER_STACK);
-        thread.spawn(move || sender.send(reap(pid, WaitOptions::empty())))?;
+        thread.spawn(move || {
+            wait_for_exit(pid);
+            sender.send(())
+        })?;
         Ok(Child { pid, end: ExitSource::Thread(receiver) })
     }
 
@@ -60,16 +68,25 @@ impl Child {
 
     /// Must not be called again after it has returned.
     pub(super) async fn wait(&mut self) -> ExitStatus {
-        match &mut self.end {
+        let ended = match &mut self.end {
+            // Fails only when the runtime shuts down.
             #[cfg(target_os = "linux")]
-            ExitSource::Descriptor(fd) => {
-                // Fails only when the runtime shuts down.
-                let ended = fd.readable().await.is_ok();
-                if ended { reap(self.pid, WaitOptions::NOHANG) } else { unknown() }
-            }
-            ExitSource::Thread(receiver) => receiver.await.unwrap_or_else(|_| unknown()),
-        }
+            ExitSource::Descriptor(fd) => fd.readable().await.is_ok(),
+            ExitSource::Thread(receiver) => receiver.await.is_ok(),
+        };
+        if ended { reap(self.pid, WaitOptions::NOHANG) } else { unknown() }
     }
+}
+
+/// Blocks until the child has exited, or the host has reaped it.
+fn wait_for_exit(pid: Pid) {
+    let exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let _ = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), exited));
+}
+
+/// The signal that ended the process.
+pub(super) fn signal_of(status: ExitStatus) -> Option<i32> {
+    status.signal()
 }
 
 /// Reaps the child. The host may have reaped it already, by waiting for any child.

@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+pub(super) use rustix::process::Pid;
+use rustix::process::{Signal, kill_process_group, test_kill_process_group};
 
 use super::Exit;
 
@@ -11,6 +12,10 @@ use super::Exit;
 pub(super) const END_STEP_LIMIT: Duration = Duration::from_secs(1);
 /// How often a group without its leader is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+pub(super) fn number(group: Pid) -> u32 {
+    group.as_raw_nonzero().get() as u32
+}
 
 /// Waits for the leader to end by itself, then sends SIGTERM, then SIGKILL. Then waits for the rest of its group.
 pub(super) async fn end_group(group: Pid, exit: Exit) {
@@ -50,4 +55,8 @@ async fn is_gone_in_time(group: Pid) -> bool {
 /// Returns whether there was a process to signal.
 pub(super) fn signal_group(group: Pid, signal: Signal) -> bool {
     kill_process_group(group, signal).is_ok()
+}
+
+pub(super) fn kill_group(group: Pid) {
+    signal_group(group, Signal::KILL);
 }

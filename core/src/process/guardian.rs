@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-use super::cloexec_pipe;
 use super::group::signal_group;
+use super::pipe::cloexec_pipe;
 use super::spawn::{Program, null, spawn};
 use crate::fork::{LocalFd, PerProcess};
 use crate::sync::lock;

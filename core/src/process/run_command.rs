@@ -4,14 +4,12 @@
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
 
 use super::child::Child;
-use super::group::signal_group;
+use super::group::kill_group;
 use super::guardian::{permit_to_start, register, unregister};
-use super::receiver;
+use super::pipe::{Receiver, receiver};
 use super::spawn::{Program, null, spawn};
 use crate::runtime;
 
@@ -52,7 +50,7 @@ pub(crate) async fn run_command(program: Program, limit: usize) -> Result<Vec<u8
 }
 
 /// The number of bytes read, 0 at the end. Pending forever without a pipe.
-async fn read_chunk(stdout: &mut Option<pipe::Receiver>, chunk: &mut [u8]) -> usize {
+async fn read_chunk(stdout: &mut Option<Receiver>, chunk: &mut [u8]) -> usize {
     match stdout {
         Some(stdout) => stdout.read(chunk).await.unwrap_or(0),
         None => std::future::pending().await,
@@ -64,13 +62,12 @@ struct ChildGroup(Option<Child>);
 
 impl ChildGroup {
     /// Starts the program; returns its stdout too.
-    fn start(program: Program) -> Option<(ChildGroup, pipe::Receiver)> {
+    fn start(program: Program) -> Option<(ChildGroup, Receiver)> {
         let (ours, theirs) = receiver().ok()?;
         let stdio = [null().ok()?, theirs, null().ok()?];
-        let permit = permit_to_start()?;
+        let _permit = permit_to_start()?;
         let group = spawn(&program, stdio).ok()?;
         register(group);
-        drop(permit);
         match Child::watch(group) {
             Ok(child) => Some((ChildGroup(Some(child)), ours)),
             Err(_) => {
@@ -84,7 +81,7 @@ impl ChildGroup {
     async fn wait(&mut self) -> Option<ExitStatus> {
         let child = self.0.as_mut()?;
         let (status, group) = (child.wait().await, child.pid());
-        signal_group(group, Signal::KILL);
+        kill_group(group);
         unregister(group);
         self.0 = None;
         Some(status)
@@ -95,7 +92,7 @@ impl Drop for ChildGroup {
     fn drop(&mut self) {
         let Some(mut child) = self.0.take() else { return };
         let group = child.pid();
-        signal_group(group, Signal::KILL);
+        kill_group(group);
         runtime::spawn(async move {
             child.wait().await;
             unregister(group);

@@ -28,6 +28,27 @@ pub(crate) struct Program {
     pub(crate) cwd: Option<PathBuf>,
 }
 
+impl Program {
+    pub(crate) fn new(
+        path: PathBuf,
+        args: Vec<String>,
+        env: BTreeMap<OsString, OsString>,
+        cwd: Option<PathBuf>,
+    ) -> Self {
+        Program { path, args, env, cwd }
+    }
+
+    /// The system's shell with this command.
+    pub(crate) fn shell(
+        command: &str,
+        env: BTreeMap<OsString, OsString>,
+        cwd: Option<PathBuf>,
+    ) -> Self {
+        let args = vec!["-c".to_owned(), command.to_owned()];
+        Program { path: "/bin/sh".into(), args, env, cwd }
+    }
+}
+
 /// The stdin, stdout and stderr of a program.
 pub(super) type Stdio = [OwnedFd; 3];
 

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rustix::io::Errno;
 use url::Url;
 
-use super::command::{CommandOutputs, command_of, without_escape};
-use super::environment::{find_program, inherited};
+use super::command::{CommandOutputs, HEADERS_HELPER, command_of, without_escape};
+use super::environment::{find_file, find_program, inherited, without_earlier_values};
 use super::expand::{Expander, Field, LookupScope, path_beside_file, path_in, unescaped};
 use super::files::{Files, has_variables};
 use super::warnings::Warnings;
@@ -18,9 +17,11 @@ use super::{
     AllowedAddresses, HttpDialect, PemFile, Target, TlsFiles, env_file, invalid, text_file,
 };
 use crate::caller::ConnectionHeaders;
-use crate::config::{InheritEnv, Level, Remote, Scope, TlsConfig};
+use crate::config::{AuthConfig, InheritEnv, Level, Remote, Scope, TlsConfig};
 use crate::error::{Error, ErrorKind, Result, Stage};
+use crate::file_system::NOT_FOUND;
 use crate::headers::{bind_headers, is_framing};
+use crate::host_env::Platform;
 use crate::process::Launch;
 use crate::redact::{self, Secret};
 
@@ -58,6 +59,26 @@ impl<'a> Binder<'a> {
         let mut files = Files::default();
         let variables = read_variables(scope, &mut files, warnings);
         Binder { scope, expander: Expander::new(scope, variables, files, warnings), outputs }
+    }
+
+    pub(super) fn scope(&self) -> &'a Scope {
+        self.scope
+    }
+
+    pub(super) fn warn(&mut self, text: &str) {
+        self.expander.warnings.push(text);
+    }
+
+    pub(super) fn add_secret(&mut self, value: &str) {
+        self.expander.add_secret(value);
+    }
+
+    pub(super) fn sent_lookup(&self) -> LookupScope {
+        self.expander.sent_lookup()
+    }
+
+    pub(super) fn expand(&mut self, field: Field<'_>, text: &str) -> Result<String> {
+        self.expander.expand(field, text)
     }
 
     /// The files that were read.
@@ -115,15 +136,20 @@ impl<'a> Binder<'a> {
         values.inherited(&env);
         env.extend(from_file.into_iter().map(|(name, value)| (name.into(), value.into())));
         env.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
-        let program = if command.contains('/') {
-            path_in(scope, &command)
+        let platform = Platform::current();
+        let env = without_earlier_values(env, platform);
+        let program = if platform.is_path(&command) {
+            let path = path_in(scope, &command);
+            // A missing program is reported when it is started.
+            find_file(path.clone(), &env, platform).unwrap_or(path)
         } else {
-            find_program(&command, &env, search_base(scope, &cwd).as_deref()).ok_or_else(|| {
+            let base = search_base(scope, &cwd);
+            find_program(&command, &env, base.as_deref(), platform).ok_or_else(|| {
                 let text =
                     format!("Command \"{}\" was not found", redact::text(command_as_written));
                 Error::new(ErrorKind::ConnectFailed, text)
                     .with_stage(Stage::Spawn)
-                    .caused_by(&std::io::Error::from(Errno::NOENT))
+                    .caused_by(&std::io::Error::from_raw_os_error(NOT_FOUND))
                     .with_hint("is it installed, and on the PATH that the server gets?")
             })?
         };
@@ -135,6 +161,7 @@ impl<'a> Binder<'a> {
         server: &Arc<str>,
         remote: &Remote,
         tls: Option<&TlsConfig>,
+        auth: Option<&AuthConfig>,
         schemes: &[&str],
     ) -> Result<Target> {
         let own = match self.scope.level {
@@ -155,19 +182,21 @@ impl<'a> Binder<'a> {
         })?;
         let tls = tls.map(|tls| self.bind_tls(server, tls)).transpose()?;
         let headers = self.sent_headers(&remote.headers);
-        let headers = self.entries(Field::new("headers", lookup), &headers)?;
+        let mut headers = self.entries(Field::new("headers", lookup), &headers)?;
+        self.add_helped(&mut headers);
+        let mut bound = bind_headers(headers.clone()).map_err(|problem| invalid(&problem))?;
+        let sign_in = self.bind_auth(auth, &url, &mut bound)?;
         let mut values = self.expander.take_mask_builder();
         values.url(&url);
         own.iter().for_each(|(name, value)| values.variable(name, value));
         headers.iter().for_each(|(name, value)| values.header(name, value));
         let mask = values.build();
         let shown = mask.text(&redact::url(&remote.url)).into_owned();
-        let headers = bind_headers(headers).map_err(|problem| invalid(&problem))?;
-        let server = server.clone();
+        let (server, headers) = (server.clone(), bound);
         let addresses = AllowedAddresses::for_scope(self.scope);
         let dialect = HttpDialect::Streamable;
         let caller = Arc::<ConnectionHeaders>::default();
-        Ok(Target { server, url, dialect, addresses, headers, caller, tls, shown, mask })
+        Ok(Target { server, url, dialect, addresses, headers, caller, sign_in, tls, shown, mask })
     }
 
     /// Reads the files. Those of a project that is not trusted are not read: a certificate tells the server who we are.
@@ -238,6 +267,24 @@ impl<'a> Binder<'a> {
             !is_framing(name)
         });
         sent
+    }
+
+    /// Adds what the command for headers has printed; it wins over what is written.
+    fn add_helped(&mut self, headers: &mut IndexMap<String, String>) {
+        let Some(output) = self.command_output(HEADERS_HELPER, "") else { return };
+        let Ok(printed) = serde_json::from_str::<IndexMap<String, String>>(&output) else {
+            let text = "is left out: its command printed no JSON object of texts";
+            return self.warn(&format!("\"{HEADERS_HELPER}\" {text}"));
+        };
+        for (name, value) in printed {
+            if is_framing(&name) {
+                let text = "is left out: how a message is framed is not for a definition to say";
+                self.warn(&format!("\"{HEADERS_HELPER}\": {name} {text}"));
+                continue;
+            }
+            headers.retain(|written, _| !written.eq_ignore_ascii_case(&name));
+            headers.insert(name, value);
+        }
     }
 
     /// Variables or headers: the outputs of commands, the values of bare names, and expanded references.

@@ -26,6 +26,9 @@ use crate::sync::lock;
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 const OUTPUT_LIMIT: usize = 64 << 10;
 
+/// The field of the command that prints headers.
+pub(super) const HEADERS_HELPER: &str = "headersHelper";
+
 /// Marks a value as a command.
 const MARK: char = '!';
 
@@ -95,29 +98,43 @@ pub(super) async fn run_commands(config: &ServerConfig, warnings: &mut Warnings)
     if let Some(remote) = config.transport.remote() {
         commands.extend(entries("headers", &remote.headers));
     }
+    let helper = config.headers_helper.iter().filter(|_| config.transport.remote().is_some());
+    commands.extend(helper.map(|helper| ((HEADERS_HELPER, String::new()), helper.clone())));
     let scope = &config.scope;
     if scope.is_restricted() {
-        for ((field, name), _) in commands {
+        for (entry, _) in commands {
             warnings.push(&format!(
-                "\"{field}.{name}\" is left out: commands of a project are not run before it is trusted"
+                "\"{}\" is left out: commands of a project are not run before it is trusted",
+                label(&entry)
             ));
         }
         return CommandOutputs::new();
     }
     let runs = commands.into_iter().map(|(entry, command)| {
         let request = CommandRequest::new(&command, scope);
-        async move { (entry, request.output().await) }
+        async move {
+            // What a helper prints may expire.
+            let output = match entry.0 {
+                HEADERS_HELPER => request.run(TIME_LIMIT).await,
+                _ => request.output().await,
+            };
+            (entry, output)
+        }
     });
     let mut outputs = CommandOutputs::new();
-    for ((field, name), outcome) in join_all(runs).await {
+    for (entry, outcome) in join_all(runs).await {
         match outcome {
-            Ok(value) => drop(outputs.insert((field, name), value)),
+            Ok(value) => drop(outputs.insert(entry, value)),
             Err(failure) => {
-                warnings.push(&format!("\"{field}.{name}\" is left out: {}", failure.text()));
+                warnings.push(&format!("\"{}\" is left out: {}", label(&entry), failure.text()));
             }
         }
     }
     outputs
+}
+
+fn label((field, name): &(&'static str, String)) -> String {
+    if name.is_empty() { (*field).to_owned() } else { format!("{field}.{name}") }
 }
 
 impl CommandRequest {
@@ -173,12 +190,8 @@ impl CommandRequest {
     }
 
     async fn run(&self, limit: Duration) -> Result<Secret, CommandFailure> {
-        let shell = Program {
-            path: "/bin/sh".into(),
-            args: vec!["-c".to_owned(), self.command.clone()],
-            env: self.host_env.vars().into_iter().collect(),
-            cwd: self.directory.clone(),
-        };
+        let env = self.host_env.vars().into_iter().collect();
+        let shell = Program::shell(&self.command, env, self.directory.clone());
         let output = tokio::time::timeout(limit, run_command(shell, OUTPUT_LIMIT)).await;
         let output = output.map_err(|_| CommandFailure::Late)?.map_err(|error| match error {
             RunError::NotStarted | RunError::Failed => CommandFailure::Failed,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use url::Url;
 
-use super::AllowedAddresses;
+use super::{AllowedAddresses, SignIn};
 use crate::caller::ConnectionHeaders;
 use crate::redact::{Mask, Secret};
 
@@ -19,6 +19,8 @@ pub(crate) struct Target {
     pub(crate) headers: HeaderMap,
     /// The headers of the connection's identity.
     pub(crate) caller: Arc<ConnectionHeaders>,
+    /// Whether it may ask us to sign in.
+    pub(crate) sign_in: SignIn,
     pub(crate) tls: Option<TlsFiles>,
     /// The redacted URL.
     pub(crate) shown: String,
@@ -36,6 +38,7 @@ pub(crate) enum HttpDialect {
 }
 
 /// The files of a server's own TLS settings.
+#[derive(Clone)]
 pub(crate) struct TlsFiles {
     /// The certificates that the server's own must be signed by, in place of the system's.
     pub(crate) ca: Option<PemFile>,
@@ -44,6 +47,7 @@ pub(crate) struct TlsFiles {
 }
 
 /// A file in PEM form.
+#[derive(Clone)]
 pub(crate) struct PemFile {
     /// The field that names it.
     pub(crate) field: &'static str,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::Deserialize;
 
 use super::wrap::reduced;
-use crate::ownership::User;
+use crate::ownership::{User, temporary_directory_name};
 use crate::sync::lock;
 
 const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -41,10 +41,7 @@ pub(crate) struct SpillDir {
 impl SpillDir {
     /// In the cache directory, or in the system's temporary directory where there is none.
     pub(crate) fn beside(cache: Option<&Path>) -> SpillDir {
-        let temporary = || {
-            let user = rustix::process::geteuid().as_raw();
-            std::env::temp_dir().join(format!("mcpool-{user}"))
-        };
+        let temporary = || std::env::temp_dir().join(temporary_directory_name());
         let dir = cache.map_or_else(temporary, |dir| dir.join("results"));
         SpillDir { dir, swept: Mutex::default() }
     }

@@ -3,15 +3,15 @@
 //! trusts nothing and is never deleted.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::Trusted;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file_system::{make_options_private, persist, sync_directory};
 use crate::host_env::HostEnv;
 use crate::ownership::make_private;
 use crate::resolve::text_file;
@@ -95,13 +95,9 @@ impl Store {
         };
         make_private(&directory).map_err(failed)?;
         // A separate lock file, since every change replaces the store.
-        let lock = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(directory.join(LOCK))
-            .map_err(failed)?;
+        let mut options = OpenOptions::new();
+        make_options_private(options.write(true).create(true).truncate(false));
+        let lock = options.open(directory.join(LOCK)).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let mut store = match Store::read(&file) {
             Ok(store) => store,
@@ -148,10 +144,10 @@ impl Store {
         let mut fresh = tempfile::Builder::new().prefix(".trust-").tempfile_in(directory)?;
         fresh.write_all(&text)?;
         fresh.as_file().sync_all()?;
-        fresh.persist(file)?;
+        persist(fresh, file)?;
         // The rename is durable only after its directory is synced; where that is not supported, the system does it
         // later.
-        File::open(directory).and_then(|directory| directory.sync_all()).or(Ok(()))
+        sync_directory(directory).or(Ok(()))
     }
 }
 

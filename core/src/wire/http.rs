@@ -18,8 +18,6 @@ use tokio::time::{sleep, timeout};
 use url::Url;
 
 use super::network::catch_up::let_sockets_be_read;
-use super::network::client::{HttpClient, client};
-use super::network::connector::HttpVersions;
 use super::network::peer::Peer;
 use super::transport::{Endpoint, Transport};
 use super::{Flush, Inbound, OutgoingMessage};
@@ -27,8 +25,11 @@ use crate::caller::CallerHeaders;
 use crate::config::Limits;
 use crate::error::{ErrorKind, Result, Stage};
 use crate::fork::{ForkGeneration, ProcessLocal};
+use crate::http_client::HttpVersions;
+use crate::http_client::{HttpClient, client};
+use crate::oauth::Login;
 use crate::redact::Mask;
-use crate::resolve::{HttpDialect, Target};
+use crate::resolve::{HttpDialect, SignIn, Target};
 use crate::runtime;
 use crate::sync::lock;
 
@@ -37,6 +38,7 @@ mod exchange;
 mod failure;
 mod legacy;
 mod listen;
+mod login;
 mod memory_budget;
 mod reaper;
 mod resume;
@@ -46,7 +48,7 @@ mod status;
 mod tests;
 mod upgrade;
 
-use exchange::{BOTH_KINDS, OutgoingRequest, PROTOCOL_VERSION};
+use exchange::{BOTH_KINDS, PROTOCOL_VERSION};
 use failure::ExchangeFailure;
 use legacy::AnswerStream;
 use memory_budget::MemoryBudget;
@@ -58,6 +60,9 @@ const ASIDE: Duration = Duration::from_secs(10);
 
 pub(crate) struct HttpLink {
     pub(super) peer: Peer,
+    /// Whether the server may ask us to sign in, and with which login.
+    sign_in: SignIn,
+    login: Option<Arc<Login>>,
     /// Where messages are posted to a server of the older transport.
     legacy_endpoint: OnceLock<Url>,
     /// The open event stream of the older transport, until its messages are delivered.
@@ -107,9 +112,13 @@ impl Transport for HttpLink {
     // Every call is an exchange of its own.
     const CALLS_END_ALONE: bool = true;
 
-    async fn open(target: Target, limits: &Limits) -> Result<Arc<HttpLink>> {
+    async fn open(
+        target: Target,
+        login: Option<Arc<Login>>,
+        limits: &Limits,
+    ) -> Result<Arc<HttpLink>> {
         let dialect = target.dialect;
-        let link = HttpLink::new(target, limits, HttpVersions::All)?;
+        let link = HttpLink::new(target, login, limits, HttpVersions::All)?;
         if dialect == HttpDialect::Legacy {
             link.open_answer_stream().await.map_err(|failure| failure.error)?;
         }
@@ -217,18 +226,27 @@ impl Transport for HttpLink {
         if self.over.load(Ordering::Relaxed) {
             return;
         }
-        if let Ok(OutgoingRequest { request, with_session: true, .. }) = goodbye {
-            let _ = timeout(GOODBYE, request.send()).await;
+        if let Ok(goodbye) = goodbye
+            && goodbye.with_session
+        {
+            let _ = timeout(GOODBYE, goodbye.send_once()).await;
         }
     }
 }
 
 impl HttpLink {
-    fn new(target: Target, limits: &Limits, versions: HttpVersions) -> Result<Arc<HttpLink>> {
+    fn new(
+        target: Target,
+        login: Option<Arc<Login>>,
+        limits: &Limits,
+        versions: HttpVersions,
+    ) -> Result<Arc<HttpLink>> {
         let client = client(&target, versions, CALLS)?;
-        let Target { server, url, headers, caller, shown, mask, .. } = target;
+        let Target { server, url, headers, caller, sign_in, shown, mask, .. } = target;
         Ok(Arc::new_cyclic(|me| HttpLink {
             peer: Peer { server, url, shown, definition_mask: mask, caller },
+            sign_in,
+            login,
             legacy_endpoint: OnceLock::new(),
             answer_stream: Mutex::default(),
             client: ProcessLocal::new(Mutex::new(Some(client))),
@@ -249,11 +267,15 @@ impl HttpLink {
     }
 
     /// A link whose connection becomes a WebSocket.
-    pub(super) fn for_upgrade(mut target: Target, limits: &Limits) -> Result<Arc<HttpLink>> {
+    pub(super) fn for_upgrade(
+        mut target: Target,
+        login: Option<Arc<Login>>,
+        limits: &Limits,
+    ) -> Result<Arc<HttpLink>> {
         let scheme = if target.url.scheme() == "wss" { "https" } else { "http" };
         // A change between special schemes does not fail.
         let _ = target.url.set_scheme(scheme);
-        HttpLink::new(target, limits, HttpVersions::OnlyHttp1)
+        HttpLink::new(target, login, limits, HttpVersions::OnlyHttp1)
     }
 
     fn spawn_request(

@@ -3,25 +3,26 @@
 //! thread of the only host loop that waits for answers (`loan`).
 //! Invariant: a server that no longer reads or writes is lost; a forked child touches neither pipe nor process.
 
-use std::os::fd::AsFd;
+use std::io::ErrorKind as Io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
-
-use rustix::io::{Errno, ioctl_fionread};
 
 use super::transport::Transport;
 use super::{Flush, Inbound, OutgoingMessage, UnreadRequests};
 use crate::config::Limits;
 use crate::error::{Error, Result, Stage};
-use crate::fork::LocalFd;
 use crate::mailbox::Mailbox;
-use crate::process::{Closed, Launch, Process};
+use crate::oauth::Login;
+use crate::process::{Closed, Launch, PipeEnd, Process, last_output_arrived};
 use crate::redact::Mask;
 use crate::sync::lock;
 
 mod frame;
+#[cfg_attr(windows, path = "stdio/windows/io.rs")]
 mod io;
+// No pipe is lent on Windows.
+#[cfg_attr(windows, expect(dead_code))]
 mod loan;
 mod outbox;
 mod unread;
@@ -39,8 +40,8 @@ const LARGEST_PIPE: usize = 1 << 20;
 
 pub(crate) struct StdioLink {
     me: Weak<StdioLink>,
-    slot: usize,
-    stdout: LocalFd,
+    slot: io::Slot,
+    stdout: PipeEnd,
     frames: Mutex<Frames>,
     outbox: Mutex<Outbox>,
     inbound: OnceLock<Weak<dyn Inbound>>,
@@ -57,14 +58,18 @@ impl Transport for StdioLink {
     const REPORTS_UNSENT_LATER: bool = false;
     const CALLS_END_ALONE: bool = false;
 
-    async fn open(launch: Launch, limits: &Limits) -> Result<Arc<StdioLink>> {
+    async fn open(
+        launch: Launch,
+        _login: Option<Arc<Login>>,
+        limits: &Limits,
+    ) -> Result<Arc<StdioLink>> {
         let io = io::start()?;
         let (process, stdin, stdout) = Process::start(launch)?;
         Ok(Arc::new_cyclic(|me: &Weak<StdioLink>| {
             let slot = io.enter(me.clone());
             StdioLink {
                 me: me.clone(),
-                slot,
+                slot: slot.clone(),
                 stdout,
                 frames: Mutex::new(Frames::new(limits.message_bytes)),
                 outbox: Mutex::new(Outbox::new(me.clone(), slot, process.exit(), stdin)),
@@ -79,11 +84,12 @@ impl Transport for StdioLink {
     /// Reports the end to `inbound` too: a closed pipe or a dead process.
     fn deliver_to(&self, inbound: Weak<dyn Inbound>) {
         let _ = self.inbound.set(inbound);
-        io::thread().watch_reads(self.slot, self.stdout.as_fd());
+        io::thread().watch_reads(&self.slot, &self.stdout);
         self.outbox().watch();
         let (link, exit) = (self.me.clone(), self.process.exit());
         crate::runtime::spawn(async move {
             exit.wait().await;
+            last_output_arrived().await;
             if let Some(link) = link.upgrade() {
                 link.read_and_end(Closed::Output);
             }
@@ -155,7 +161,7 @@ impl Transport for StdioLink {
         }
         self.ended.store(true, Ordering::Release);
         self.reclaim();
-        io::thread().unwatch(self.stdout.as_fd());
+        io::thread().unwatch(&self.stdout);
         self.outbox().close();
         self.process.end().await;
     }
@@ -184,14 +190,18 @@ impl StdioLink {
 
     /// Reads only what is available now: another holder of the pipe may write forever.
     fn read_waiting(&self) {
-        let waiting = ioctl_fionread(&self.stdout).unwrap_or(0);
-        let waiting = usize::try_from(waiting).unwrap_or(usize::MAX).min(LARGEST_PIPE);
+        let waiting = self.stdout.available().min(LARGEST_PIPE);
         self.read(waiting, waiting);
     }
 
-    /// Which requests were never read, if that is known.
+    /// Which requests were never read, as far as that is known.
     fn take_unread(&self) -> Option<UnreadRequests> {
         if self.is_inherited() { None } else { self.outbox().take_unread() }
+    }
+
+    /// Whether that will be known better once the last reader is gone.
+    fn has_doubts(&self) -> bool {
+        !self.is_inherited() && self.outbox().has_doubts()
     }
 
     /// Reads for one turn and delivers every complete line.
@@ -213,15 +223,13 @@ impl StdioLink {
         self.loan.touch();
         let (mut total, mut of_short_lines) = (0, 0);
         while total < budget && of_short_lines < short_lines_budget {
-            let waiting =
-                if frames.is_long() { ioctl_fionread(&self.stdout).unwrap_or(0) } else { 0 };
-            let room = frames.room((waiting as usize).min(READ_BUDGET));
-            let spare = room.spare_capacity_mut();
-            let space = spare.len();
-            let count = match rustix::io::read(&self.stdout, spare) {
-                Ok((filled, _)) => filled.len(),
-                Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => return,
+            let waiting = if frames.is_long() { self.stdout.available() } else { 0 };
+            let room = frames.room(waiting.min(READ_BUDGET));
+            let space = room.capacity() - room.len();
+            let count = match self.stdout.read(room) {
+                Ok(count) => count,
+                Err(error) if error.kind() == Io::Interrupted => continue,
+                Err(error) if error.kind() == Io::WouldBlock => return,
                 // A pipe that cannot be read has ended.
                 Err(_) => 0,
             };
@@ -229,8 +237,6 @@ impl StdioLink {
                 drop(frames);
                 return self.end(Closed::Output);
             }
-            // SAFETY: the kernel has filled this many bytes of the spare capacity.
-            unsafe { room.set_len(room.len() + count) };
             total += count;
             while let Some(frame) = frames.next() {
                 match frame {
@@ -253,7 +259,7 @@ impl StdioLink {
             return;
         }
         self.reclaim();
-        io::thread().unwatch(self.stdout.as_fd());
+        io::thread().unwatch(&self.stdout);
         self.note_prompt();
         let inbound = self.inbound.get().cloned();
         let (link, rest_ended) = (self.me.clone(), self.process.rest_ended());
@@ -261,13 +267,12 @@ impl StdioLink {
         crate::runtime::spawn(async move {
             let error = report.await;
             let Some(inbound) = inbound.and_then(|inbound| inbound.upgrade()) else { return };
-            let unread = || link.upgrade().and_then(|link| link.take_unread());
-            let mut proof = unread();
-            if proof.is_none() && inbound.awaits_answers() {
+            let has_doubts = link.upgrade().is_some_and(|link| link.has_doubts());
+            if has_doubts && inbound.awaits_answers() {
                 // Another process of the server's group may still read.
                 rest_ended.await;
-                proof = unread();
             }
+            let proof = link.upgrade().and_then(|link| link.take_unread());
             inbound.closed(error, proof.as_ref());
         });
     }
@@ -292,9 +297,9 @@ impl Drop for StdioLink {
             return;
         }
         self.reclaim();
-        io::thread().unwatch(self.stdout.as_fd());
+        io::thread().unwatch(&self.stdout);
         self.outbox().close();
-        io::thread().leave(self.slot);
+        io::thread().leave(&self.slot);
         self.process.end_in_background();
     }
 }

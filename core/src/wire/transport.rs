@@ -11,6 +11,7 @@ use super::{Flush, Inbound, OutgoingMessage};
 use crate::config::Limits;
 use crate::error::{Error, Result, Stage};
 use crate::mailbox::Mailbox;
+use crate::oauth::Login;
 use crate::redact::Mask;
 
 /// A transport. [`super::Wire`] passes every call to its transport.
@@ -26,9 +27,11 @@ pub(super) trait Transport: Send + Sync + Sized {
     /// Calls in flight end by themselves when the link is lost, so the next link need not wait for them.
     const CALLS_END_ALONE: bool;
 
-    /// Starts or dials the server. Dropping the future ends what it has started.
+    /// Starts or dials the server. Dropping the future ends what it has started. The login is for a server on the
+    /// network that may ask for one.
     fn open(
         target: Self::Target,
+        login: Option<Arc<Login>>,
         limits: &Limits,
     ) -> impl Future<Output = Result<Arc<Self>>> + Send;
 

@@ -27,6 +27,7 @@ use super::{Flush, Inbound, OutgoingMessage};
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result, Stage};
 use crate::fork::ForkGeneration;
+use crate::oauth::Login;
 use crate::redact::Mask;
 use crate::resolve::Target;
 use crate::runtime;
@@ -61,8 +62,12 @@ impl Transport for WebSocketLink {
     const REPORTS_UNSENT_LATER: bool = true;
     const CALLS_END_ALONE: bool = false;
 
-    async fn open(target: Target, limits: &Limits) -> Result<Arc<WebSocketLink>> {
-        let http = HttpLink::for_upgrade(target, limits)?;
+    async fn open(
+        target: Target,
+        login: Option<Arc<Login>>,
+        limits: &Limits,
+    ) -> Result<Arc<WebSocketLink>> {
+        let http = HttpLink::for_upgrade(target, login, limits)?;
         let connection = http.upgrade().await?;
         let config = Some(socket_config(limits));
         let socket = WebSocketStream::from_raw_socket(connection, Role::Client, config).await;

@@ -1,6 +1,7 @@
 //! Shared by the tests of the command line: the real binary, with its own home.
 #![allow(dead_code)]
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -65,6 +66,7 @@ impl Home {
         command.args(args).stdin(Stdio::null()).current_dir(self.project("")).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.home("")).env("MCPOOL_CACHE_DIR", self.0.join("cache"));
+        command.env("MCPOOL_KEYCHAIN", "off").envs(means());
         command
     }
 
@@ -77,6 +79,11 @@ impl Drop for Home {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Which means of the system the tests use.
+pub(crate) fn means() -> Option<(&'static str, OsString)> {
+    std::env::var_os("MCPOOL_PORTABLE").map(|portable| ("MCPOOL_PORTABLE", portable))
 }
 
 /// A definition of the demo server.
@@ -98,6 +105,6 @@ pub(crate) fn read(path: &Path) -> Value {
 pub(crate) fn fixture() -> PathBuf {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/mcpool-fixture");
     let path = std::env::var_os("MCPOOL_FIXTURE").map_or(built, PathBuf::from);
-    assert!(path.exists(), "build it first: cargo build -p mcpool-fixture");
+    assert!(path.exists(), "build it first: make fixture");
     path
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
+use url::Url;
 
 use crate::common::{Web, fixture};
 use crate::matching::{Names, fill};
@@ -47,7 +48,11 @@ impl Fixtures {
             let mut started = Fixture { transport, knobs, url: None, server: None };
             started.start()?;
             names.push((format!("{name}:server"), started.definition()));
-            names.extend(started.url.clone().map(|url| (name.clone(), json!(url))));
+            if let Some(url) = &started.url {
+                let origin = Url::parse(url).map(|url| url.origin().ascii_serialization());
+                names.push((name.clone(), json!(url)));
+                names.push((format!("{name}:origin"), json!(origin.unwrap_or_default())));
+            }
             fixtures.0.insert(name.clone(), started);
         }
         Ok(fixtures)

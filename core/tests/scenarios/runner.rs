@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use crate::common::{PATIENCE, fixture, lives, read_journal};
 use crate::fixtures::Fixtures;
 use crate::matching::{check, fill, is_subsequence};
+use crate::person::{Logins, keeping, signing_in};
 use crate::place::{Asked, Place, approving, camel_case, identifying, scripted, text_of};
 use crate::steps::check_scenario;
 use crate::verbs::status_by_name;
@@ -32,6 +33,8 @@ pub(crate) struct Run {
     managers: Mutex<HashMap<String, Arc<Watched>>>,
     started: Mutex<HashMap<String, JoinHandle<Outcome>>>,
     fixtures: Mutex<Fixtures>,
+    /// What the stores of its managers keep.
+    logins: Logins,
 }
 
 /// A manager and what it told so far.
@@ -97,6 +100,7 @@ async fn play(
         place,
         managers: Mutex::default(),
         started: Mutex::default(),
+        logins: Logins::default(),
         fixtures: Mutex::new(fixtures),
     });
     run.open(MAIN, scenario).await?;
@@ -133,6 +137,8 @@ impl Run {
         }
         let approval = options.remove("on_approval");
         let identity = options.remove("on_identity");
+        let auth = options.remove("on_auth");
+        let store = options.remove("login_store");
         let options = ManagerOptions::for_file(&camel_case(options), Language::Node);
         let mut options = match (options, description.get("error")) {
             (Ok(options), _) => options,
@@ -145,7 +151,9 @@ impl Run {
         let options = options
             .pool(self.pool.clone())
             .on_approval(approval.map(|script| approving(&script["answers"], &questions)))
-            .on_identity(identity.map(|script| identifying(&script["answers"], &questions)));
+            .on_identity(identity.map(|script| identifying(&script["answers"], &questions)))
+            .on_auth(auth.map(|script| signing_in(&script["answers"], &questions)))
+            .login_store(store.map(|script| keeping(&self.logins, &script["answers"])));
         let made = if let Some(looking) = description.get("discover") {
             match self.place.discover(looking) {
                 Ok(looking) => Manager::discover(looking, options).await,

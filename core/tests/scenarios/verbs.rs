@@ -4,9 +4,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcpool::{Arguments, CallOptions, CallerHeaders, Config, Identity, Manager, Retry};
+use mcpool::{
+    Arguments, AuthorizeOptions, CallOptions, CallerHeaders, Config, Identity, Manager, Retry,
+};
 use serde_json::{Value, json};
 
+use crate::person::{get, page_of};
 use crate::place;
 use crate::runner::{Outcome, Run};
 use crate::steps::is_without_manager;
@@ -60,6 +63,27 @@ impl Run {
                 };
                 report.map(|report| json!(report))
             }
+            "authorize" => {
+                let is_set = |name: &str| step[name].as_bool().unwrap_or(false);
+                let options = AuthorizeOptions::default().fresh(is_set("fresh"));
+                let options = options.device(is_set("device"));
+                manager.authorize(text("server"), options).await.map(|()| Value::Null)
+            }
+            "browse" => {
+                let page = get(&page_of(manager, text("server")), true).await;
+                Ok(json!({"status": page.status, "text": page.text}))
+            }
+            "complete_auth" => {
+                let url = match step["url"].as_str() {
+                    Some(url) => url.to_owned(),
+                    None => {
+                        let page = get(&page_of(manager, text("server")), false).await;
+                        page.location.expect("the page leads somewhere")
+                    }
+                };
+                manager.complete_auth(&url).await.map(|()| Value::Null)
+            }
+            "forget_auth" => manager.forget_auth(text("server")).await.map(|()| Value::Null),
             "accept_drift" => {
                 let accepted = manager.accept_drift(text("server"), step["tool"].as_str()).await;
                 accepted.map(|names| json!(names))

@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 use std::rc::{Rc, Weak};
 
@@ -40,7 +39,7 @@ impl Poll {
         unsafe {
             let mut memory = vec![0u128; (uv.handle_size)(UV_POLL).div_ceil(16)].into_boxed_slice();
             let handle: Handle = memory.as_mut_ptr().cast();
-            let descriptor = post.mailbox.descriptor().as_raw_fd();
+            let descriptor = post.mailbox.descriptor();
             if (uv.poll_init)(event_loop.cast(), handle, descriptor) != 0 {
                 return Ok(None);
             }

@@ -134,6 +134,23 @@ class Manager(ManagerBase):
         """
         return reload_report(_native.block_reload(self._native, config))
 
+    def authorize(self, server: str, *, fresh: bool = False, device: bool = False) -> None:
+        """Signs in to a server and connects it.
+
+        `on_auth` is asked to open the page, and the event `auth_required` names it; this waits up to five
+        minutes. Does nothing if the server is connected with a login. `fresh` forgets the login that there is
+        first; `device` is for a browser on another device.
+        """
+        _native.block_authorize(self._native, server, fresh, device)
+
+    def complete_auth(self, redirect_url: str) -> None:
+        """Finishes a sign-in with the URL that a browser was sent back to, and connects the server."""
+        _native.block_complete_auth(self._native, redirect_url)
+
+    def forget_auth(self, server: str) -> None:
+        """Forgets the login of a server, revokes it where possible, and disconnects the server."""
+        _native.block_forget_auth(self._native, server)
+
     def accept_drift(self, server: str, tool: str | None = None) -> list[str]:
         """Accepts tools that have changed since they were first seen.
 

@@ -1,5 +1,6 @@
 //! Owns the verbs of `mcpool.blocking`.
 
+use mcpool::AuthorizeOptions;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -43,6 +44,37 @@ pub(crate) fn block_wait_for(
 ) -> PyResult<()> {
     let limit = read_timeout(timeout)?;
     wait_on(manager, |core| core.wait_for(server, limit))?.or_raise(py)
+}
+
+#[pyfunction]
+pub(crate) fn block_authorize(
+    py: Python<'_>,
+    manager: &Bound<'_, NativeManager>,
+    server: &str,
+    fresh: bool,
+    device: bool,
+) -> PyResult<()> {
+    crate::logs::follow(py)?;
+    let options = AuthorizeOptions::default().fresh(fresh).device(device);
+    wait_on(manager, |core| core.authorize(server, options))?.or_raise(py)
+}
+
+#[pyfunction]
+pub(crate) fn block_complete_auth(
+    py: Python<'_>,
+    manager: &Bound<'_, NativeManager>,
+    redirect_url: &str,
+) -> PyResult<()> {
+    wait_on(manager, |core| core.complete_auth(redirect_url))?.or_raise(py)
+}
+
+#[pyfunction]
+pub(crate) fn block_forget_auth(
+    py: Python<'_>,
+    manager: &Bound<'_, NativeManager>,
+    server: &str,
+) -> PyResult<()> {
+    wait_on(manager, |core| core.forget_auth(server))?.or_raise(py)
 }
 
 /// Calls a tool; if `server` is None, `tool` is a name in the catalog.

@@ -1,20 +1,16 @@
 //! Owns the checks of files and directories: can they be read, may others read secrets in them, can tools be
 //! remembered.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-
-use rustix::fs::{Access, access};
 
 use super::Examined;
 use super::finding::Finding;
 use crate::catalog::Cache;
 use crate::cli::display::{quoted_path, without_path};
 use crate::cli::sources::FoundServers;
+use crate::file_system::can_create_files_in;
+use crate::ownership::is_readable_by_others;
 use crate::redact;
-
-/// Others may read it.
-const READABLE_BY_OTHERS: u32 = 0o044;
 
 pub(super) fn examine(found: &FoundServers) -> Vec<Examined> {
     let mut examined: Vec<Examined> = match &found.discovery {
@@ -65,8 +61,8 @@ fn servers(of: &str, count: usize) -> String {
 }
 
 fn with_privacy(read: Finding, path: &str, found: &FoundServers) -> Vec<Finding> {
-    let mode = std::fs::metadata(path).map_or(0, |file| file.permissions().mode());
-    if mode & READABLE_BY_OTHERS == 0 || !holds_secrets(path, found) {
+    let is_exposed = std::fs::metadata(path).is_ok_and(|about| is_readable_by_others(&about));
+    if !is_exposed || !holds_secrets(path, found) {
         return vec![read];
     }
     let text = "it holds secrets, and others on this machine may read it";
@@ -86,9 +82,8 @@ fn holds_secrets(path: &str, found: &FoundServers) -> bool {
 /// Creates nothing: a missing directory can be created if its parent is writable.
 fn cache(directory: &Path) -> Finding {
     let existing = directory.ancestors().find(|directory| directory.exists());
-    let writable = existing.is_some_and(|existing| {
-        existing.is_dir() && access(existing, Access::WRITE_OK | Access::EXEC_OK).is_ok()
-    });
+    let writable =
+        existing.is_some_and(|existing| existing.is_dir() && can_create_files_in(existing));
     if writable {
         return Finding::ok("cache", "tools can be remembered here");
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Examined;
 use super::finding::{Finding, Verdict};
+use super::login::LoginCheck;
 use super::{local, network};
 use crate::cli::advice::{advised, installer};
 use crate::cli::display::{self, command_or_url, quoted_path, short_path};
@@ -43,11 +44,18 @@ pub(super) async fn examine(manager: &Manager, name: &str, declared: &Declared) 
             return Examined::new(name, findings);
         }
     };
-    findings.extend(values_and_program(name, &admitted).await);
+    let (of_values, login) = values_and_program(name, &admitted).await;
+    findings.extend(of_values);
     if findings.iter().any(|finding| finding.verdict == Verdict::Broken) {
         return Examined::new(name, findings);
     }
-    findings.extend(connect(manager, name, declared, &admitted).await);
+    let connection = connect(manager, name, declared, &admitted).await;
+    let of_login = match login {
+        Some(login) => login.examine(name, declared, &connection).await,
+        None => Vec::new(),
+    };
+    findings.extend(connection);
+    findings.extend(of_login);
     Examined::new(name, findings)
 }
 
@@ -94,21 +102,26 @@ fn bridge(name: &str, declared: &Declared) -> Option<Finding> {
     Some(finding.with_advice(advice))
 }
 
-/// Warnings about its values, and where its program is.
-async fn values_and_program(name: &str, config: &ServerConfig) -> Vec<Finding> {
+/// Warnings about its values, where its program is, and the check of its login.
+async fn values_and_program(
+    name: &str,
+    config: &ServerConfig,
+) -> (Vec<Finding>, Option<LoginCheck>) {
     let (resolved, warnings) = resolve(&name.into(), config).await;
     let odd = warnings.into_iter().map(|warning| Finding {
         advice: warning.hint.map(str::to_owned),
         ..Finding::warning("values", warning.text)
     });
-    let mut findings: Vec<Finding> = odd.collect();
+    let (mut findings, mut login): (Vec<Finding>, _) = (odd.collect(), None);
     match (resolved, &config.transport) {
         (Ok(Resolved::Stdio(launch)), _) => {
             findings.extend(local::finding(config, &launch));
             let program = launch.program.display().to_string();
             findings.push(Finding::ok("program", launch.mask.text(&program)));
         }
-        (Ok(Resolved::Http(_) | Resolved::WebSocket(_)), _) => {}
+        (Ok(Resolved::Http(target) | Resolved::WebSocket(target)), _) => {
+            login = LoginCheck::new(target, &config.scope).await;
+        }
         (Err(error), TransportConfig::Stdio { command, .. })
             if error.kind() == ErrorKind::ConnectFailed =>
         {
@@ -120,7 +133,7 @@ async fn values_and_program(name: &str, config: &ServerConfig) -> Vec<Finding> {
         }
         (Err(error), _) => findings.push(Finding::error("values", &error)),
     }
-    findings
+    (findings, login)
 }
 
 async fn connect(

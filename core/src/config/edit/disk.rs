@@ -2,19 +2,16 @@
 //! Invariant: a process that ends at any point leaves nothing locked, and the next writer removes the temporary files
 //! of a killed one.
 
-use std::fs::{File, Metadata};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-use rustix::fs::{Access, Gid, Uid, access, fchown};
 
 use super::confine::confined;
 use crate::config::file::{in_words, read_text};
 use crate::config::own_writes::{self, UNFINISHED_PREFIX};
 use crate::directory_lock::DirectoryLock;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file_system::{LINK_LOOP, check_writable, persist, sync_directory, take_after, version};
 use crate::ownership::make_private;
 
 /// How long to wait for the lock while no other writer makes progress, and in total.
@@ -85,7 +82,7 @@ fn target(path: &Path) -> io::Result<PathBuf> {
             _ => return Ok(at),
         }
     }
-    Err(rustix::io::Errno::LOOP.into())
+    Err(io::Error::from_raw_os_error(LINK_LOOP))
 }
 
 pub(super) fn failed(path: &Path, done: &str, error: &io::Error) -> Error {
@@ -103,7 +100,7 @@ pub(super) fn failed(path: &Path, done: &str, error: &io::Error) -> Error {
 /// Waits for other processes that change files of the directory.
 fn lock(directory: &Path, target: &Path, shown: &Path) -> Result<DirectoryLock> {
     // Each change replaces the file, so a waiter sees the progress of other writers.
-    let version = || std::fs::metadata(target).ok().map(|it| (it.ino(), it.mtime_nsec()));
+    let version = || std::fs::metadata(target).ok().map(|about| version(&about));
     let (mut seen, mut seen_at) = (version(), Duration::ZERO);
     let keep_waiting = |waited: Duration| {
         let now = version();
@@ -128,11 +125,12 @@ impl Unfinished {
     fn write(target: &Path, directory: &Path, text: &str) -> io::Result<Unfinished> {
         let old = std::fs::metadata(target).ok();
         if old.is_some() {
-            access(target, Access::WRITE_OK)?;
+            check_writable(target)?;
         }
         clear_abandoned(directory);
         let mut file = tempfile::Builder::new().prefix(UNFINISHED_PREFIX).tempfile_in(directory)?;
         file.write_all(text.as_bytes())?;
+        // A new file is private to the user.
         if let Some(old) = &old {
             take_after(file.as_file(), old)?;
         }
@@ -143,19 +141,9 @@ impl Unfinished {
     }
 
     fn finish(self, target: &Path, directory: &Path) -> io::Result<()> {
-        self.0.persist(target).map_err(|error| error.error)?;
-        File::open(directory)?.sync_all()
+        persist(self.0, target)?;
+        sync_directory(directory)
     }
-}
-
-/// A new file is private to the user; a replaced one keeps its owner and mode.
-fn take_after(file: &File, old: &Metadata) -> io::Result<()> {
-    let new = file.metadata()?;
-    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        // Only root can change the owner; others keep their own.
-        let _ = fchown(file, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
-    }
-    file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))
 }
 
 /// Only the holder of the lock writes here, so every other temporary file is abandoned.

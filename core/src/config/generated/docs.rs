@@ -34,7 +34,7 @@ fn value(shape: &ValueShape) -> String {
         ValueShape::Switch => "true or false".to_owned(),
         ValueShape::Text { .. } | ValueShape::LooseText => "text".to_owned(),
         ValueShape::Words(words) | ValueShape::Spellings { usual: words, .. } => quoted(words),
-        ValueShape::Integer { .. } => "number".to_owned(),
+        ValueShape::Integer { .. } | ValueShape::Port => "number".to_owned(),
         ValueShape::List(_) => "list".to_owned(),
         ValueShape::ByName(_) => "object".to_owned(),
         ValueShape::Object(object) => {

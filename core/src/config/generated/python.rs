@@ -38,7 +38,7 @@ fn typed(shape: &ValueShape) -> String {
         ValueShape::Spellings { usual, .. } => {
             format!("{} | str", typed(&ValueShape::Words(usual)))
         }
-        ValueShape::Integer { .. } => "int".to_owned(),
+        ValueShape::Integer { .. } | ValueShape::Port => "int".to_owned(),
         ValueShape::List(item) => format!("list[{}]", typed(item)),
         ValueShape::ByName(value) => format!("dict[str, {}]", typed(value)),
         ValueShape::Object(object) => object.name.to_owned(),

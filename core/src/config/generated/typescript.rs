@@ -38,7 +38,7 @@ fn typed(shape: &ValueShape) -> String {
             "string".to_owned()
         }
         ValueShape::Words(words) => format!("'{}'", words.join("' | '")),
-        ValueShape::Integer { .. } => "number".to_owned(),
+        ValueShape::Integer { .. } | ValueShape::Port => "number".to_owned(),
         ValueShape::List(item) => format!("{}[]", typed(item)),
         ValueShape::ByName(value) => format!("Record<string, {}>", typed(value)),
         ValueShape::Object(object) => object.name.to_owned(),

@@ -30,6 +30,9 @@ impl Dialed {
             kind if is_hopeless(kind) => {
                 Dialed::Hopeless { cause: DownCause::from_error_kind(kind) }
             }
+            ErrorKind::AuthFailed if error.is_incurable() => {
+                Dialed::Hopeless { cause: DownCause::NeedsAuth }
+            }
             ErrorKind::AuthFailed => Dialed::Refused,
             _ if error.is_incurable() => Dialed::Incurable,
             _ => match error.retry_after_ms() {

@@ -55,7 +55,9 @@ pub(super) fn check_worth_waiting(
 
 pub(super) fn unavailable(server: &str, error: Option<&Error>) -> Error {
     // Connecting again would fail the same way.
-    if let Some(error) = error.filter(|error| error.kind() == ErrorKind::Untrusted) {
+    let is_incurable =
+        |error: &&Error| matches!(error.kind(), ErrorKind::Untrusted | ErrorKind::AuthRequired);
+    if let Some(error) = error.filter(is_incurable) {
         return error.clone().with_executed(Executed::No);
     }
     let reason = error.map_or(String::new(), |error| format!(": {}", error.message()));

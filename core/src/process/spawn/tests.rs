@@ -2,7 +2,7 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 
 use super::*;
-use crate::process::cloexec_pipe;
+use crate::process::pipe::cloexec_pipe;
 
 type SpawnFn = fn(&Program, Stdio) -> io::Result<Pid>;
 

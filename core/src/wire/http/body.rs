@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::exchange::{content_encoding, content_type};
 use super::memory_budget::MemoryBudget;
 use crate::error::RpcError;
-use crate::wire::network::client::Response;
+use crate::http_client::Response;
 use crate::wire::network::events::EventStream;
 use crate::wire::{our_number, without_bom};
 

@@ -2,20 +2,25 @@
 //! meaning of an error status is in `status`.
 //! Invariant: a response is delivered or becomes a failure, and the loss of a link is reported once.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue,
+};
 use http::{Method, StatusCode};
 
 use super::HttpLink;
 use super::body::Body;
 use super::failure::ExchangeFailure;
+use super::login::{authorize, settle};
 use crate::caller::{CallerHeaders, overlay};
 use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::http_client::{Request, Response};
+use crate::oauth::{Login, Settled};
 use crate::sync::lock;
 use crate::wire::Loss;
-use crate::wire::network::client::{Request, Response};
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -38,6 +43,7 @@ pub(super) struct SentMessage {
 /// A request that can be sent without holding the link.
 pub(super) struct OutgoingRequest {
     pub(super) request: Request,
+    pub(super) login: Option<Arc<Login>>,
     pub(super) with_session: bool,
     pub(super) opening: bool,
 }
@@ -71,8 +77,10 @@ impl HttpLink {
         headers.insert(ACCEPT, accept);
         let with_session = headers.contains_key(SESSION_ID);
         let opening = !headers.contains_key(PROTOCOL_VERSION);
+        // A caller who says who calls needs no login of ours.
+        let login = self.login.clone().filter(|_| !headers.contains_key(AUTHORIZATION));
         let request = self.request(method)?.headers(headers);
-        Ok(OutgoingRequest { request, with_session, opening })
+        Ok(OutgoingRequest { request, login, with_session, opening })
     }
 
     /// Posts one message and delivers everything in the response.
@@ -92,7 +100,7 @@ impl HttpLink {
         id: Option<u64>,
     ) -> Result<(), ExchangeFailure> {
         let endpoint = self.legacy_endpoint.get();
-        let OutgoingRequest { request, with_session, opening } =
+        let OutgoingRequest { request, login, with_session, opening } =
             self.outgoing_with(caller, Method::POST, BOTH_KINDS)?;
         // The endpoint of the older transport names the session.
         let with_session = with_session || (endpoint.is_some() && !opening);
@@ -101,12 +109,20 @@ impl HttpLink {
         if let Some(endpoint) = endpoint {
             request = request.to(endpoint.clone());
         }
+        let mut before = Settled::default();
         let response = loop {
+            let sent_token = match &login {
+                Some(login) => authorize(Some(login), &mut request).await?,
+                None => None,
+            };
             let response = match request.send_once().await {
                 Ok(response) => response,
                 Err(error) => return Err(self.not_reached(&error).await),
             };
             self.sockets.note_version(response.version());
+            if let (Some(login), Some(token)) = (&login, &sent_token) {
+                login.note_answer(token, request.url(), response.headers());
+            }
             if response.status().is_success() {
                 break response;
             }
@@ -114,6 +130,10 @@ impl HttpLink {
             match Box::pin(self.deliver_or_redirect(&mut request, response, sent)).await {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
+                Err(ExchangeFailure { refusal: Some(refusal), .. }) if let Some(login) = &login => {
+                    let settled = settle(login, &refusal, &request, sent_token, before);
+                    before = Box::pin(settled).await?;
+                }
                 Err(failure) if opening && !self.is_legacy() => {
                     let endpoint = Box::pin(self.fall_back(&failure)).await;
                     request = request.to(endpoint.ok_or(failure)?);

@@ -8,11 +8,12 @@ use http::Method;
 use tokio::time::timeout;
 
 use super::HttpLink;
+use super::login::SignInRefusal;
 use crate::descriptors::is_caused_by_shortage;
 use crate::error::{Error, ErrorKind, Executed};
+use crate::http_client::{BodyError, SendError};
 use crate::resolve::RefusedAddress;
 use crate::wire::Loss;
-use crate::wire::network::client::{BodyError, SendError};
 
 /// How long the check for a live server may take.
 const REACHABLE_CHECK: Duration = Duration::from_secs(1);
@@ -25,15 +26,17 @@ pub(super) struct ExchangeFailure {
     pub(super) loss: Option<Loss>,
     /// The server responded with an error status.
     pub(super) by_status: bool,
+    /// Set if a login may settle it.
+    pub(super) refusal: Option<Box<SignInRefusal>>,
 }
 
 impl ExchangeFailure {
     fn new(error: Error, loss: Loss) -> Self {
-        ExchangeFailure { error, loss: Some(loss), by_status: false }
+        ExchangeFailure { error, loss: Some(loss), by_status: false, refusal: None }
     }
 
     pub(super) fn refused(error: Error, loss: Option<Loss>) -> Self {
-        ExchangeFailure { error, loss, by_status: true }
+        ExchangeFailure { error, loss, by_status: true, refusal: None }
     }
 
     /// Same, if only the rest of an answer was requested. A 404 to that may be about the stream; if it is about the
@@ -46,7 +49,7 @@ impl ExchangeFailure {
 
 impl From<Error> for ExchangeFailure {
     fn from(error: Error) -> Self {
-        ExchangeFailure { error, loss: None, by_status: false }
+        ExchangeFailure { error, loss: None, by_status: false, refusal: None }
     }
 }
 
@@ -54,7 +57,7 @@ impl HttpLink {
     pub(super) async fn not_reached(&self, error: &SendError) -> ExchangeFailure {
         if error.is_unsent() || RefusedAddress::cause_of(error).is_some() {
             let (error, loss) = self.peer.not_dialled(error);
-            return ExchangeFailure { error, loss, by_status: false };
+            return ExchangeFailure { error, loss, by_status: false, refusal: None };
         }
         if error.is_flood() {
             let flood =
@@ -76,7 +79,7 @@ impl HttpLink {
 
     /// Checks whether a server that closed the connection is still up: any answer means that it is.
     async fn check_reachable(&self) -> Loss {
-        let Ok(request) = self.request(Method::HEAD) else { return Loss::Gone };
+        let Ok(mut request) = self.request(Method::HEAD) else { return Loss::Gone };
         match timeout(REACHABLE_CHECK, request.send()).await {
             Ok(Err(error)) if !is_caused_by_shortage(&error) => Loss::Gone,
             Ok(_) | Err(_) => Loss::Doubtful,

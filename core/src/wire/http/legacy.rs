@@ -17,10 +17,11 @@ use super::HttpLink;
 use super::body::Body;
 use super::exchange::{content_encoding, content_type, media_type};
 use super::failure::ExchangeFailure;
+use super::login::NotSent;
 use crate::error::{Error, Executed, Result};
+use crate::http_client::Response;
 use crate::runtime;
 use crate::sync::lock;
-use crate::wire::network::client::Response;
 use crate::wire::network::events::{Event, EventStream};
 use crate::wire::{Inbound, UnreadRequests};
 
@@ -104,10 +105,11 @@ impl HttpLink {
     }
 
     async fn answer_stream(&self) -> Result<(Url, AnswerStream), ExchangeFailure> {
-        let mut response = match self.stream_request(None, None)?.request.send().await {
+        let mut response = match self.stream_request(None, None)?.send().await {
             Ok(response) if response.status().is_success() => response,
             Ok(response) => return Err(self.refused(response, false).await),
-            Err(error) => return Err(self.not_reached(&error).await),
+            Err(NotSent::Failed(error)) => return Err(self.not_reached(&error).await),
+            Err(NotSent::Refused(failure)) => return Err(failure),
         };
         let kind = content_type(&response);
         if !kind.starts_with("text/event-stream") {

@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep};
 use super::HttpLink;
 use super::failure::ExchangeFailure;
 use super::resume::NoStream;
+use crate::http_client::{BodyError, Response};
 use crate::wire::Loss;
-use crate::wire::network::client::{BodyError, Response};
 use crate::wire::network::events::EventStream;
 
 /// How many times the delay doubles while a server fails, or ends each stream at once.
@@ -32,9 +32,10 @@ pub(super) async fn keep_listening(weak: Weak<HttpLink>, message_limit: usize) {
         else {
             return;
         };
-        let response = outgoing.request.send().await;
+        let with_session = outgoing.with_session;
+        let response = outgoing.send().await;
         let Some(link) = weak.upgrade() else { return };
-        let stream = link.event_stream(response, outgoing.with_session).await;
+        let stream = link.event_stream(response, with_session).await;
         let pause = match stream {
             Ok(response) => {
                 drop(link);

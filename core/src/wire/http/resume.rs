@@ -9,10 +9,11 @@ use tokio::time::sleep;
 use super::HttpLink;
 use super::exchange::{EVENTS, OutgoingRequest, content_type};
 use super::failure::ExchangeFailure;
+use super::login::NotSent;
 use crate::caller::CallerHeaders;
 use crate::error::{ErrorKind, Result};
+use crate::http_client::{BodyError, Response};
 use crate::wire::Loss;
-use crate::wire::network::client::{BodyError, Response, SendError};
 use crate::wire::network::events::EventStream;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -97,8 +98,9 @@ impl HttpLink {
             in_vain += 1;
             sleep(events.pause()).await;
             let outgoing = self.stream_request(caller, Some(last))?;
-            let response = outgoing.request.send().await;
-            match self.event_stream(response, outgoing.with_session).await {
+            let with_session = outgoing.with_session;
+            let response = outgoing.send().await;
+            match self.event_stream(response, with_session).await {
                 Ok(mut response) => {
                     let before = events.count();
                     events.restart();
@@ -162,7 +164,7 @@ impl HttpLink {
     /// The response to a GET, if it is an event stream.
     pub(super) async fn event_stream(
         &self,
-        response: Result<Response, SendError>,
+        response: Result<Response, NotSent>,
         with_session: bool,
     ) -> Result<Response, NoStream> {
         let failure = match response {
@@ -171,7 +173,8 @@ impl HttpLink {
                 return if is_stream { Ok(response) } else { Err(NoStream::NotOffered) };
             }
             Ok(response) => self.refused(response, with_session).await,
-            Err(error) => self.not_reached(&error).await,
+            Err(NotSent::Failed(error)) => self.not_reached(&error).await,
+            Err(NotSent::Refused(failure)) => failure,
         };
         Err(match failure.loss {
             Some(Loss::Doubtful) => NoStream::Failing(failure),

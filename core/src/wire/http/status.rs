@@ -14,10 +14,11 @@ use tokio::time::timeout;
 use super::body::{Body, denies_session, rpc_error};
 use super::exchange::SentMessage;
 use super::failure::ExchangeFailure;
+use super::login::SignInRefusal;
 use super::{ASIDE, HttpLink};
 use crate::error::{Error, ErrorKind, Executed, RpcError};
+use crate::http_client::{Request, Response};
 use crate::wire::Loss;
-use crate::wire::network::client::{Request, Response};
 
 /// A ping, to find out whether the session is known.
 const PING: &[u8] = br#"{"jsonrpc":"2.0","id":"mcpool-session","method":"ping"}"#;
@@ -29,6 +30,8 @@ struct Head {
     has_challenge: bool,
     /// Where it redirects to.
     location: Option<String>,
+    /// Set if a login may settle it.
+    refusal: Option<Box<SignInRefusal>>,
 }
 
 impl Head {
@@ -41,6 +44,7 @@ impl Head {
             retry_after_ms: retry_after_ms(headers).filter(|_| waits),
             has_challenge: headers.contains_key(WWW_AUTHENTICATE),
             location: text(headers, &LOCATION).map(str::to_owned),
+            refusal: SignInRefusal::from_response(response),
         }
     }
 
@@ -49,7 +53,7 @@ impl Head {
     fn is_about_sign_in(&self, opening: bool) -> bool {
         match self.status {
             StatusCode::UNAUTHORIZED => opening || self.has_challenge,
-            StatusCode::FORBIDDEN => opening,
+            StatusCode::FORBIDDEN => opening || self.refusal.is_some(),
             _ => false,
         }
     }
@@ -94,7 +98,7 @@ impl HttpLink {
                 Ok(false)
             }
             (Body::Words(_), ..) if is_redirected => Ok(true),
-            _ => Err(self.failure_by_status(&head, &body, sent.with_session)),
+            _ => Err(self.failure_by_status(head, &body, sent.with_session)),
         }
     }
 
@@ -102,10 +106,10 @@ impl HttpLink {
     pub(super) async fn refused(&self, response: Response, with_session: bool) -> ExchangeFailure {
         let head = Head::from_response(&response);
         let body = self.possible_answer(response, None).await;
-        self.failure_by_status(&head, &body, with_session)
+        self.failure_by_status(head, &body, with_session)
     }
 
-    fn failure_by_status(&self, head: &Head, body: &Body, with_session: bool) -> ExchangeFailure {
+    fn failure_by_status(&self, head: Head, body: &Body, with_session: bool) -> ExchangeFailure {
         let status = head.status;
         let is_unread = matches!(body, Body::Unread);
         let at_most = |executed| if is_unread { Executed::Unknown } else { executed };
@@ -138,7 +142,9 @@ impl HttpLink {
         if let Some(ms) = head.retry_after_ms {
             error = error.with_retry_after_ms(ms);
         }
-        ExchangeFailure::refused(error, status.is_server_error().then_some(Loss::Doubtful))
+        let error = self.explain_refusal(status, error);
+        let loss = status.is_server_error().then_some(Loss::Doubtful);
+        ExchangeFailure { refusal: head.refusal, ..ExchangeFailure::refused(error, loss) }
     }
 
     fn masked(&self, RpcError { code, message, data }: RpcError) -> RpcError {

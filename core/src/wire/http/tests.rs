@@ -17,7 +17,7 @@ use super::exchange::SESSION_ID;
 use crate::config::Limits;
 use crate::error::{Error, Executed};
 use crate::redact::{Mask, MaskBuilder};
-use crate::resolve::{AllowedAddresses, HttpDialect, Target};
+use crate::resolve::{AllowedAddresses, HttpDialect, SignIn, Target};
 use crate::sync::lock;
 use crate::wire::transport::Transport;
 use crate::wire::{Flush, Inbound, Loss, OutgoingMessage, UnreadRequests};
@@ -239,12 +239,13 @@ impl Client {
             dialect: HttpDialect::Streamable,
             headers: HeaderMap::new(),
             caller: Arc::default(),
+            sign_in: SignIn::Off,
             tls: None,
             shown: url.to_owned(),
             mask,
         };
         let limits = Limits { message_bytes: 1 << 20, ..Default::default() };
-        let link = crate::runtime::block_on(HttpLink::open(target, &limits)).expect("a link");
+        let link = crate::runtime::block_on(HttpLink::open(target, None, &limits)).expect("a link");
         let (sender, told) = unbounded_channel();
         let recorder = Arc::new(Recorder {
             waiting: Mutex::default(),

@@ -14,8 +14,9 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use super::HttpLink;
 use super::exchange::BOTH_KINDS;
 use super::failure::ExchangeFailure;
+use super::login::NotSent;
 use crate::error::Result;
-use crate::wire::network::client::Response;
+use crate::http_client::Response;
 
 impl HttpLink {
     /// Opens a WebSocket.
@@ -25,7 +26,7 @@ impl HttpLink {
 
     async fn upgraded(&self) -> Result<TokioIo<Upgraded>, ExchangeFailure> {
         let key = generate_key();
-        let mut request = self.outgoing(Method::GET, BOTH_KINDS)?.request;
+        let mut outgoing = self.outgoing(Method::GET, BOTH_KINDS)?;
         for (name, value) in [
             (CONNECTION, "Upgrade"),
             (UPGRADE, "websocket"),
@@ -34,11 +35,12 @@ impl HttpLink {
             (SEC_WEBSOCKET_KEY, &key),
         ] {
             let value = HeaderValue::from_str(value).expect("words and base64 are header values");
-            request = request.header(name, value);
+            outgoing.request = outgoing.request.header(name, value);
         }
-        let response = match request.send().await {
+        let response = match outgoing.send().await {
             Ok(response) => response,
-            Err(error) => return Err(self.not_reached(&error).await),
+            Err(NotSent::Failed(error)) => return Err(self.not_reached(&error).await),
+            Err(NotSent::Refused(failure)) => return Err(failure),
         };
         let status = response.status();
         if status != StatusCode::SWITCHING_PROTOCOLS {

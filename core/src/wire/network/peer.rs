@@ -6,44 +6,44 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::client::SendError;
-use super::proxy::{NoTunnel, UnreachableProxy};
-use super::tls::may_want_certificate;
 use crate::caller::ConnectionHeaders;
 use crate::descriptors::{is_caused_by_shortage, shortage};
 use crate::error::{Error, ErrorKind, Executed, ForeignError, Stage};
+use crate::http_client::SendError;
+use crate::http_client::may_want_certificate;
+use crate::http_client::{NoTunnel, UnreachableProxy};
 use crate::redact::Mask;
 use crate::resolve::RefusedAddress;
 use crate::wire::Loss;
 
-pub(in crate::wire) struct Peer {
-    pub(in crate::wire) server: Arc<str>,
-    pub(in crate::wire) url: Url,
+pub(crate) struct Peer {
+    pub(crate) server: Arc<str>,
+    pub(crate) url: Url,
     /// The redacted URL.
-    pub(in crate::wire) shown: String,
+    pub(crate) shown: String,
     /// Hides the values of the definition.
-    pub(in crate::wire) definition_mask: Mask,
+    pub(crate) definition_mask: Mask,
     /// The headers of the connection's identity, whose values are hidden too.
-    pub(in crate::wire) caller: Arc<ConnectionHeaders>,
+    pub(crate) caller: Arc<ConnectionHeaders>,
 }
 
 impl Peer {
     /// Hides the values that the server was given.
-    pub(in crate::wire) fn mask(&self) -> Mask {
+    pub(crate) fn mask(&self) -> Mask {
         self.caller.mask(&self.definition_mask)
     }
 
     /// What happened, and where. Texts of others are masked.
-    pub(in crate::wire) fn error(&self, kind: ErrorKind, what: &str) -> Error {
+    pub(crate) fn error(&self, kind: ErrorKind, what: &str) -> Error {
         Error::new(kind, format!("{} ({})", self.mask().text(what), self.shown))
             .quoting(&self.shown)
     }
 
-    pub(in crate::wire) fn lost(&self, what: &str) -> Error {
+    pub(crate) fn lost(&self, what: &str) -> Error {
         self.error(ErrorKind::ConnectionLost, what)
     }
 
-    pub(in crate::wire) fn lost_by(&self, what: &str, error: &(dyn StdError + 'static)) -> Error {
+    pub(crate) fn lost_by(&self, what: &str, error: &(dyn StdError + 'static)) -> Error {
         let cause = root_cause(error);
         let words = cause.to_string();
         let errno = cause.downcast_ref::<std::io::Error>().and_then(|it| it.raw_os_error());
@@ -54,7 +54,7 @@ impl Peer {
         if errno.is_some() { lost } else { lost.quoting(&words) }
     }
 
-    pub(in crate::wire) fn unreachable(&self, error: &(dyn StdError + 'static)) -> Error {
+    pub(crate) fn unreachable(&self, error: &(dyn StdError + 'static)) -> Error {
         if UnreachableProxy::is_cause_of(error) {
             return self
                 .lost_by("The proxy cannot be reached", error)
@@ -75,10 +75,7 @@ impl Peer {
     }
 
     /// The error of a dial that failed, and what it means for the link. Nothing was sent.
-    pub(in crate::wire) fn not_dialled(
-        &self,
-        error: &(dyn StdError + 'static),
-    ) -> (Error, Option<Loss>) {
+    pub(crate) fn not_dialled(&self, error: &(dyn StdError + 'static)) -> (Error, Option<Loss>) {
         let (error, loss) = if let Some(refused) = RefusedAddress::cause_of(error) {
             (refused.to_error(&self.server).with_stage(Stage::Dial), Some(Loss::Gone))
         } else if is_caused_by_shortage(error) {

@@ -3,7 +3,7 @@
 //! this thread takes it back as soon as the host has not touched it for a moment.
 //! Invariant: a pipe is watched by this thread or lent, never neither.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -14,9 +14,15 @@ use crate::descriptors::refused;
 use crate::error::Result;
 use crate::fork::Startable;
 use crate::mailbox::LentReader;
+use crate::platform::portable;
+use crate::process::PipeEnd;
 use crate::sync::lock;
 
 const LOAN_CHECK: Duration = Duration::from_millis(10);
+
+/// The key of a pipe.
+#[derive(Clone)]
+pub(super) struct Slot(usize);
 
 pub(super) struct IoThread {
     poller: Poller,
@@ -82,59 +88,68 @@ impl IoThread {
     }
 
     /// Registers `link`; its key is valid until [`IoThread::leave`].
-    pub(super) fn enter(&self, link: Weak<StdioLink>) -> usize {
+    pub(super) fn enter(&self, link: Weak<StdioLink>) -> Slot {
         let mut links = self.links();
         match links.free.pop() {
             Some(slot) => {
                 links.slots[slot] = Some(link);
-                slot
+                Slot(slot)
             }
             None => {
                 links.slots.push(Some(link));
-                links.slots.len() - 1
+                Slot(links.slots.len() - 1)
             }
         }
     }
 
-    pub(super) fn leave(&self, slot: usize) {
+    pub(super) fn leave(&self, &Slot(slot): &Slot) {
         let mut links = self.links();
         links.slots[slot] = None;
         links.free.push(slot);
     }
 
-    /// Calls [`StdioLink::read_ready`] whenever `fd` is readable, until [`IoThread::unwatch`].
-    pub(super) fn watch_reads(&self, slot: usize, fd: BorrowedFd<'_>) {
+    /// Calls [`StdioLink::read_ready`] whenever `pipe` is readable, until [`IoThread::unwatch`].
+    pub(super) fn watch_reads(&self, &Slot(slot): &Slot, pipe: &PipeEnd) {
         // SAFETY: every pipe unwatches its descriptors before it drops them.
         let added = unsafe {
-            self.poller.add_with_mode(fd.as_raw_fd(), Event::readable(slot * 2), PollMode::Level)
+            let fd = pipe.as_fd().as_raw_fd();
+            self.poller.add_with_mode(fd, Event::readable(slot * 2), PollMode::Level)
         };
         if let Err(error) = added {
             tracing::error!(%error, "cannot watch a server's output");
         }
     }
 
-    /// Calls [`StdioLink::write_ready`] when `fd`'s pipe has no reader any more, which the poller reports by itself,
-    /// until [`IoThread::unwatch`].
-    pub(super) fn watch_input(&self, slot: usize, fd: BorrowedFd<'_>) {
-        let nothing = Event::none(slot * 2 + 1);
+    /// Calls [`StdioLink::write_ready`] when `pipe` has no reader any more, until [`IoThread::unwatch`]. Linux reports
+    /// that without being asked; by portable means every change of the pipe's room is reported too.
+    pub(super) fn watch_input(&self, &Slot(slot): &Slot, pipe: &PipeEnd) {
+        let key = slot * 2 + 1;
+        let (event, mode) = match portable() {
+            true => (Event::writable(key), PollMode::Edge),
+            false => (Event::none(key), PollMode::Level),
+        };
         // SAFETY: as in `watch_reads`.
-        let added = unsafe { self.poller.add_with_mode(fd.as_raw_fd(), nothing, PollMode::Level) };
+        let added = unsafe { self.poller.add_with_mode(pipe.as_fd().as_raw_fd(), event, mode) };
         if let Err(error) = added {
             tracing::error!(%error, "cannot watch a server's input");
         }
     }
 
-    /// Calls [`StdioLink::write_ready`] also whenever `fd` is writable, while `wanted`.
-    pub(super) fn watch_room(&self, slot: usize, fd: BorrowedFd<'_>, wanted: bool) {
+    /// Calls [`StdioLink::write_ready`] also whenever `pipe` is writable, while `wanted`.
+    pub(super) fn watch_room(&self, &Slot(slot): &Slot, pipe: &PipeEnd, wanted: bool) {
+        // Then `watch_input` reports it.
+        if portable() {
+            return;
+        }
         let event = Event::new(slot * 2 + 1, false, wanted);
-        if let Err(error) = self.poller.modify_with_mode(fd, event, PollMode::Level) {
+        if let Err(error) = self.poller.modify_with_mode(pipe, event, PollMode::Level) {
             tracing::error!(%error, "cannot watch a server's input");
         }
     }
 
-    pub(super) fn unwatch(&self, fd: BorrowedFd<'_>) {
+    pub(super) fn unwatch(&self, pipe: &PipeEnd) {
         // It may never have been watched.
-        let _ = self.poller.delete(fd);
+        let _ = self.poller.delete(pipe);
     }
 
     /// Starts checking this loan.

@@ -2,13 +2,13 @@
 //! own thread, which saves a thread switch in each direction.
 //! Invariant: an open pipe is read by the I/O thread or is lent, never neither.
 
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::{StdioLink, io};
 use crate::mailbox::{LentReader, Mailbox};
+use crate::process::PipeEnd;
 use crate::sync::lock;
 
 /// A loan ends when the loop has not read the pipe for this long.
@@ -61,7 +61,7 @@ impl StdioLink {
     pub(super) fn lend_to(&self, mailbox: &Arc<Mailbox>) {
         let loan = &self.loan;
         let holder_id = loan.holder_id.load(Ordering::Relaxed);
-        if holder_id == mailbox.id() || self.is_inherited() {
+        if holder_id == mailbox.id() || !mailbox.can_adopt() || self.is_inherited() {
             return;
         }
         if holder_id != 0 {
@@ -72,9 +72,9 @@ impl StdioLink {
             return;
         }
         let Some(pipe) = self.me.upgrade() else { return };
-        io::thread().unwatch(self.stdout.as_fd());
+        io::thread().unwatch(&self.stdout);
         if !mailbox.adopt(&pipe) {
-            return io::thread().watch_reads(self.slot, self.stdout.as_fd());
+            return io::thread().watch_reads(&self.slot, &self.stdout);
         }
         loan.holder_id.store(mailbox.id(), Ordering::Relaxed);
         loan.touch();
@@ -95,7 +95,7 @@ impl StdioLink {
         self.loan.holder_id.store(0, Ordering::Relaxed);
         mailbox.release(self);
         if !self.ended.load(Ordering::Acquire) {
-            io::thread().watch_reads(self.slot, self.stdout.as_fd());
+            io::thread().watch_reads(&self.slot, &self.stdout);
         }
     }
 
@@ -111,8 +111,8 @@ impl StdioLink {
 }
 
 impl LentReader for StdioLink {
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        self.stdout.as_fd()
+    fn pipe(&self) -> &PipeEnd {
+        &self.stdout
     }
 
     fn read_ready(&self) {

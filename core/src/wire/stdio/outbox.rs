@@ -2,18 +2,14 @@
 //! writes it later.
 //! Invariant: lines are written whole and in order; once there is no reader, nothing more is written.
 
-use std::os::fd::AsFd;
+use std::io::ErrorKind as Io;
 use std::sync::Weak;
 use std::time::Duration;
-
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::{Errno, ioctl_fionread};
 
 use super::unread::Positions;
 use super::{StdioLink, io};
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::fork::LocalFd;
-use crate::process::{Closed, Exit};
+use crate::process::{Closed, Exit, PipeEnd};
 use crate::wire::{Flush, UnreadRequests};
 
 /// How much a server may leave unread before calls are refused.
@@ -26,9 +22,9 @@ const CLOSED_INPUT: Duration = Duration::from_millis(100);
 pub(super) struct Outbox {
     pipe: Weak<StdioLink>,
     /// The pipe's key at the I/O thread.
-    slot: usize,
+    slot: io::Slot,
     exit: Exit,
-    stdin: Option<LocalFd>,
+    stdin: Option<PipeEnd>,
     buffer: Vec<u8>,
     /// The pipe is full and the I/O thread will flush.
     waiting: bool,
@@ -40,8 +36,8 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn new(pipe: Weak<StdioLink>, slot: usize, exit: Exit, stdin: LocalFd) -> Self {
-        let positions = Positions::new(capacity_of(&stdin));
+    pub(super) fn new(pipe: Weak<StdioLink>, slot: io::Slot, exit: Exit, stdin: PipeEnd) -> Self {
+        let positions = Positions::new(stdin.capacity());
         Outbox {
             pipe,
             slot,
@@ -56,9 +52,12 @@ impl Outbox {
     }
 
     /// Lets the I/O thread report when there is no reader any more.
-    pub(super) fn watch(&self) {
-        if let Some(stdin) = &self.stdin {
-            io::thread().watch_input(self.slot, stdin.as_fd());
+    pub(super) fn watch(&mut self) {
+        let Some(stdin) = &self.stdin else { return };
+        io::thread().watch_input(&self.slot, stdin);
+        // Not every system reports what was so before.
+        if !stdin.has_reader() {
+            self.note_closed();
         }
     }
 
@@ -68,14 +67,14 @@ impl Outbox {
             return Err(input_closed());
         };
         if self.buffer.is_empty() && flush == Flush::Now && !self.waiting {
-            match rustix::io::write(stdin, &message) {
+            match stdin.write(&message) {
                 Ok(count) if count == message.len() => self.written += count as u64,
                 Ok(count) => {
                     self.written += count as u64;
                     self.buffer.extend_from_slice(&message[count..]);
                     self.wait_for_room();
                 }
-                Err(Errno::AGAIN | Errno::INTR) => {
+                Err(error) if error.kind() == Io::WouldBlock => {
                     self.buffer = message;
                     self.wait_for_room();
                 }
@@ -112,7 +111,7 @@ impl Outbox {
             return;
         }
         let Some(stdin) = &self.stdin else { return };
-        match rustix::io::write(stdin, &self.buffer) {
+        match stdin.write(&self.buffer) {
             Ok(count) => {
                 self.written += count as u64;
                 if count == self.buffer.len() {
@@ -123,7 +122,7 @@ impl Outbox {
                     self.wait_for_room();
                 }
             }
-            Err(Errno::AGAIN | Errno::INTR) => self.wait_for_room(),
+            Err(error) if error.kind() == Io::WouldBlock => self.wait_for_room(),
             Err(_) => self.note_closed(),
         }
     }
@@ -131,24 +130,25 @@ impl Outbox {
     /// The pipe is writable again, or has no reader any more.
     pub(super) fn write_ready(&mut self) {
         let Some(stdin) = &self.stdin else { return };
-        if !has_reader(stdin) {
+        if !stdin.has_reader() {
             return self.note_closed();
         }
         if std::mem::take(&mut self.waiting) {
             self.flush();
             if let (Some(stdin), false) = (&self.stdin, self.waiting) {
-                io::thread().watch_room(self.slot, stdin.as_fd(), false);
+                io::thread().watch_room(&self.slot, stdin, false);
             }
         }
     }
 
-    /// Which requests were never read, if that is known: there is no reader any more.
+    /// Whether more requests may be proved unread once the last reader is gone.
+    pub(super) fn has_doubts(&self) -> bool {
+        self.stdin.as_ref().is_some_and(PipeEnd::may_count_more)
+    }
+
+    /// Which requests were never read, as far as that is known.
     pub(super) fn take_unread(&mut self) -> Option<UnreadRequests> {
-        if !cfg!(target_os = "linux") {
-            return None;
-        }
-        let stdin = self.stdin.as_ref().filter(|stdin| !has_reader(stdin))?;
-        let left = ioctl_fionread(stdin).ok()?;
+        let left = self.stdin.as_ref()?.left_unread();
         // Nothing is written from now on, so no request can be both proved unread and sent.
         self.broken = true;
         let read = self.written.checked_sub(left)?;
@@ -159,9 +159,9 @@ impl Outbox {
         if let Some(stdin) = self.stdin.take() {
             if !self.waiting && !self.broken {
                 // Messages held back for a common write must not be lost by closing.
-                let _ = rustix::io::write(&stdin, &self.buffer);
+                let _ = stdin.write(&self.buffer);
             }
-            io::thread().unwatch(stdin.as_fd());
+            io::thread().unwatch(&stdin);
         }
     }
 
@@ -175,7 +175,7 @@ impl Outbox {
 
     fn wait_for_room(&mut self) {
         if let Some(stdin) = &self.stdin {
-            io::thread().watch_room(self.slot, stdin.as_fd(), true);
+            io::thread().watch_room(&self.slot, stdin, true);
             self.waiting = true;
         }
     }
@@ -186,7 +186,7 @@ impl Outbox {
             return;
         }
         if let Some(stdin) = &self.stdin {
-            io::thread().unwatch(stdin.as_fd());
+            io::thread().unwatch(stdin);
         }
         let (pipe, exit) = (self.pipe.clone(), self.exit.clone());
         crate::runtime::spawn(async move {
@@ -196,24 +196,6 @@ impl Outbox {
             }
         });
     }
-}
-
-/// Whether any process has the other end of the pipe open.
-fn has_reader(stdin: &LocalFd) -> bool {
-    let mut fds = [PollFd::new(stdin, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let polled = rustix::event::poll(&mut fds, Some(&now));
-    polled.is_err() || !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
-}
-
-/// The capacity of the pipe.
-fn capacity_of(stdin: &LocalFd) -> usize {
-    #[cfg(target_os = "linux")]
-    if let Ok(capacity) = rustix::pipe::fcntl_getpipe_size(stdin) {
-        return capacity;
-    }
-    let _ = stdin;
-    1 << 20
 }
 
 pub(super) fn input_closed() -> Error {

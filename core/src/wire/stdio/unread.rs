@@ -1,5 +1,5 @@
 //! Owns the proof that a request was never read: it compares the position of each request in the byte stream with how
-//! far the server has read, once there is no reader any more.
+//! far the server has read at most, once nothing more is written.
 //! Invariant: a request that is proved unread never ran and never will; a doubtful one counts as read.
 
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ pub(super) struct Positions {
     requests: VecDeque<(u64, u64)>,
     /// The newest id that was certainly read and is not kept any more.
     newest_read: u64,
-    /// The capacity of the pipe.
+    /// How many bytes that the pipe has accepted may be known to be unread.
     capacity: u64,
 }
 
@@ -38,7 +38,7 @@ impl Positions {
         self.requests.push_back((id, end));
     }
 
-    /// The unread requests, once there is no reader any more and `read` bytes were read.
+    /// The unread requests, once nothing more is written or read and at most `read` bytes were read.
     pub(super) fn unread(&mut self, read: u64) -> UnreadRequests {
         // A server might act on a request before it has read the newline.
         let was_read = |end: u64| read + 1 >= end;

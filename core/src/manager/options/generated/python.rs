@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._calls import OnProgress
     from ._host_env import HostEnv
     from ._native import Pool
-    from ._questions import OnApproval, OnIdentity
+    from ._questions import LoginStore, OnApproval, OnAuth, OnIdentity
     from ._tool import Naming
     from ._trust import Trust
 "#;

@@ -13,7 +13,7 @@ const HEAD: &str = "\
 import type { Cancellable, OnProgress } from './calls.js';
 import type { HostEnv } from './host-env.js';
 import type { Pool } from './pool.js';
-import type { OnApproval, OnIdentity } from './questions.js';
+import type { LoginStore, OnApproval, OnAuth, OnIdentity } from './questions.js';
 import type { Naming } from './tool.js';
 import type { Trust } from './trust.js';
 ";
