@@ -59,7 +59,7 @@ class Module:
                         self.imports[alias.asname or alias.name] = (self._absolute(node), alias.name)
                 case ast.AugAssign(target=ast.Name(id="__all__")):
                     self.added_exports += ast.literal_eval(node.value)
-                case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.Try():
                     self._read(node.body)
 
     def _absolute(self, node: ast.ImportFrom) -> str:
