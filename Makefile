@@ -19,7 +19,7 @@ FRAMEWORK_VENVS := .venv-frameworks
 SERVER_VENVS := .venv-servers
 SERVERS := tests/servers/node_modules $(SERVER_VENVS)/current/ready $(SERVER_VENVS)/mcp1/ready
 
-.PHONY: demo test lint deny hazards-release soak fuzz bench build fixture python node browser test-rust test-python test-node test-portable test-frameworks \
+.PHONY: demo test lint deny hazards-release soak fuzz bench build fixture python node browser test-rust test-python test-node test-scenarios test-portable test-frameworks \
 	test-frameworks-node conformance reference test-reference \
 	$(FRAMEWORK_GROUPS:%=test-frameworks-%) clean
 
@@ -71,11 +71,17 @@ test-node: node fixture $(VENV)/ready $(SERVERS)
 	npm run check:generated
 	npm test
 
-# Every promise once more with what macOS has, without the means that only Linux has.
+# Every promise in three languages. Unlike the tests of hazards, it measures nothing by means that only Linux has.
+test-scenarios: build $(VENV)/ready
+	cargo test -p mcpool --test scenarios
+	$(BIN)/python -m pytest -n 4 tests/python/test_scenarios.py
+	node --test tests/node/scenarios.test.mjs
+
+# The same once more with what macOS has, without the means that only Linux has.
+test-portable: export MCPOOL_PORTABLE := 1
 test-portable: build $(VENV)/ready
-	MCPOOL_PORTABLE=1 cargo test -p mcpool --test scenarios --test portable_means --test orphans
-	MCPOOL_PORTABLE=1 $(BIN)/python -m pytest -n 4 tests/python/test_scenarios.py
-	MCPOOL_PORTABLE=1 node --test tests/node/scenarios.test.mjs
+	$(MAKE) test-scenarios
+	cargo test -p mcpool --test portable_means --test orphans
 
 # Some frameworks want a newer Node than the others and we do; it comes from the registry.
 NODE_FRAMEWORKS := tests/frameworks-node

@@ -23,7 +23,8 @@ ADDON := $(CURDIR)/target/npm/$(TARGET).node
 
 .PHONY: dist dist-python dist-node test-dist
 
-dist: dist-python dist-node dist-rust check-dist
+dist: dist-python dist-node dist-rust
+	$(MAKE) check-dist
 
 # An interpreter without the GIL, for a wheel of its own.
 FREE_THREADED ?= $(shell command -v python3.14t)

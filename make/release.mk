@@ -9,11 +9,11 @@ WITH_TOOLS := PATH="$(TOOLS)/bin:$$PATH"
 	smoke publish-rust publish-node github-release clean-release
 
 # The crate, built once more from what the package has. PACKAGE_FLAGS=--allow-dirty tries it with changes that are not
-# committed.
+# committed. The package has no profile: as in the workspace's, dependencies get no debug information.
 dist-rust:
 	mkdir -p $(DIST)
 	rm -f $(DIST)/*.crate $(CARGO_TARGET_DIR)/package/*.crate
-	cargo package -p mcpool --locked $(PACKAGE_FLAGS)
+	CARGO_PROFILE_DEV_DEBUG=false cargo package -p mcpool --locked $(PACKAGE_FLAGS)
 	cp $(CARGO_TARGET_DIR)/package/mcpool-*.crate $(DIST)
 
 # The licences of what is linked into the binaries, and the bill of materials.
@@ -76,9 +76,15 @@ smoke:
 	$(CARGO_TARGET_DIR)/debug/mcpool demo
 
 # DRY_RUN=--dry-run does all but the upload. Who may publish is decided by the identity of the workflow. `dist-rust` has
-# verified the crate: nothing is compiled where a token is at hand.
+# verified the crate: nothing is compiled where a token is at hand. What is published already is left out, so that a run that
+# broke off can be repeated.
 publish-rust:
-	cargo publish -p mcpool --locked --no-verify $(DRY_RUN)
+	@crate=mcpool@$$($(PYTHON) release/version.py show); \
+	if cargo info --quiet --registry crates-io "$$crate" > /dev/null 2>&1; then \
+		echo "$$crate is published already"; \
+	else \
+		cargo publish -p mcpool --locked --no-verify $(DRY_RUN); \
+	fi
 
 publish-node:
 	$(PYTHON) release/publish_node.py $(DIST) $(DRY_RUN)

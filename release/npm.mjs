@@ -15,7 +15,7 @@ const dist = join(root, 'dist');
 const platforms = readJson('node/platforms.json');
 const checkout = readJson('package.json');
 /** What every package says of itself. */
-const { version, description, keywords, license, engines } = checkout;
+const { version, description, keywords, license, engines, homepage, repository, bugs } = checkout;
 
 const [what, addon] = process.argv.slice(2);
 if (what === 'main') packMain();
@@ -55,6 +55,9 @@ function packAddon(target, addon) {
     keywords,
     license,
     engines,
+    homepage,
+    repository,
+    bugs,
     os: [os],
     cpu: [cpu],
     ...(libc && { libc: [libc] }),

@@ -1,5 +1,6 @@
 """Knows every place that repeats the version, and changes them together.
 
+    python release/version.py show
     python release/version.py set 0.2.0 [--root DIRECTORY]
     python release/version.py check-tag v0.2.0
     python release/version.py notes v0.2.0
@@ -109,10 +110,13 @@ def replace(path: Path, old: str, new: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("action", choices=["set", "check-tag", "notes"])
-    parser.add_argument("value", help="the version, or the tag")
+    parser.add_argument("action", choices=["show", "set", "check-tag", "notes"])
+    parser.add_argument("value", nargs="?", default="", help="the version, or the tag")
     parser.add_argument("--root", type=Path, default=ROOT)
     asked = parser.parse_args()
+    if asked.action == "show":
+        print(current(asked.root))
+        return
     if asked.action == "check-tag":
         sys.exit(check_tag(asked.root, asked.value))
     if asked.action == "notes":

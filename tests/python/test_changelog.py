@@ -20,10 +20,24 @@ def test_what_is_unreleased_comes_first() -> None:
         assert re.fullmatch(r"\[\d+\.\d+\.\d+(-rc\.\d+)?\] - \d{4}-\d\d-\d\d( \[YANKED\])?", heading), heading
 
 
+def age(heading: str) -> tuple[list[int], str]:
+    """The version, in which a candidate comes before the release, and the date."""
+    found = re.match(r"\[([\d.]+)(?:-rc\.(\d+))?\] - ([\d-]+)", heading)
+    assert found, heading
+    version, candidate, date = found.groups()
+    return [*(int(part) for part in version.split(".")), int(candidate or 1_000_000)], date
+
+
 def test_versions_and_dates_go_from_new_to_old() -> None:
-    released = [re.split(r"[\[\] -]+", heading)[1:5] for heading, _ in ENTRIES[1:]]
-    order = [([int(part) for part in version.split(".")], date) for version, *date in released]
-    assert order == sorted(order, reverse=True)
+    versions = [age(heading)[0] for heading, _ in ENTRIES[1:]]
+    dates = [age(heading)[1] for heading, _ in ENTRIES[1:]]
+    assert versions == sorted(versions, reverse=True)
+    assert dates == sorted(dates, reverse=True)
+
+
+def test_a_release_is_newer_than_its_candidates() -> None:
+    ages = [age(f"[{version}] - 2026-01-01") for version in ("0.2.0-rc.2", "0.2.0-rc.10", "0.2.0", "0.10.0")]
+    assert ages == sorted(ages)
 
 
 def test_every_entry_has_the_sections_in_their_order() -> None:

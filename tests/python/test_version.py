@@ -99,6 +99,7 @@ def test_one_command_changes_every_place(copied: Path) -> None:
     assert workspace_version(copied) == "7.8.9"
     found = versions(copied)
     assert set(found.values()) == {"7.8.9"}, found
+    assert script(copied, "show").stdout == "7.8.9\n"
     assert found.keys() == versions(ROOT).keys() | {"CHANGELOG.md"}
     assert re.search(
         r"^## \[Unreleased\]\n\n## \[7\.8\.9\] - [\d-]+$", (copied / "CHANGELOG.md").read_text(), re.MULTILINE
@@ -114,9 +115,12 @@ def test_a_version_that_is_none_is_refused(copied: Path) -> None:
 
 def test_a_tag_must_be_that_of_the_version_and_of_the_changelog(copied: Path) -> None:
     script(copied, "set", "7.8.9")
-    assert "names no repository" in script(copied, "check-tag", "v7.8.9").stderr
     manifest = json.loads((copied / "package.json").read_text())
+    manifest.pop("repository", None)
+    (copied / "package.json").write_text(json.dumps(manifest))
+    assert "names no repository" in script(copied, "check-tag", "v7.8.9").stderr
     (copied / "package.json").write_text(json.dumps({**manifest, "repository": "an address"}))
+    (copied / "README.md").write_text("Version 7.8.9 is not released yet.")
     assert "not released yet" in script(copied, "check-tag", "v7.8.9").stderr
     (copied / "README.md").write_text("# mcpool")
     assert script(copied, "check-tag", "v7.8.9").returncode == 0
@@ -127,11 +131,10 @@ def test_a_tag_must_be_that_of_the_version_and_of_the_changelog(copied: Path) ->
 
 
 def test_the_notes_of_a_release_are_its_entry_of_the_changelog(copied: Path) -> None:
-    script(copied, "set", "7.8.9")
     (copied / "CHANGELOG.md").write_text(
-        (copied / "CHANGELOG.md").read_text() + "\n## [7.8.8] - 2026-01-01\n\n- Old.\n"
+        "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- New.\n\n## [7.8.8] - 2026-01-01\n\n- Old.\n"
     )
+    script(copied, "set", "7.8.9")
     printed = script(copied, "notes", "v7.8.9").stdout
-    assert "### Added" in printed
-    assert "7.8.8" not in printed
+    assert printed == "### Added\n\n- New.\n"
     assert script(copied, "notes", "v7.8.8").stdout == "- Old.\n"
