@@ -113,6 +113,8 @@ export declare class NativeManager {
   close(key: number): void
   /** Without a config, the file is read again. */
   reload(key: number, config?: string | undefined | null): void
+  /** The core's questions come as letters for `key`, also while no verb is running, until the key is cancelled. */
+  listen(key: number): void
 }
 
 /** Options of a manager. */

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::error::{Error, Result};
 use crate::event::EventKind;
+use crate::login_store::LoginStore;
 use crate::oauth::Login;
 use crate::redact::Mask;
 use crate::runtime;
@@ -49,6 +50,8 @@ pub(crate) struct ConnectionShared {
     /// The headers of its identity, for the server of the current definition.
     headers: ArcSwap<ConnectionHeaders>,
     login: Mutex<Option<Arc<Login>>>,
+    /// Where logins are kept, if not in files.
+    login_store: Option<LoginStore>,
     /// To the actor, which ends with the last handle.
     commands: mpsc::WeakUnboundedSender<Command>,
     pub(crate) clock: Clock,
@@ -118,6 +121,7 @@ impl Connection {
         config: ServerConfig,
         clock: Clock,
         sibling: Option<&Connection>,
+        login_store: Option<LoginStore>,
     ) -> Self {
         let headers = Arc::new(sibling.map_or_else(ConnectionHeaders::default, |sibling| {
             ConnectionHeaders::beside(&sibling.headers())
@@ -128,6 +132,7 @@ impl Connection {
             server: server.into(),
             headers: ArcSwap::new(headers.clone()),
             login: Mutex::default(),
+            login_store,
             commands: commands.downgrade(),
             clock,
             subscribers: Arc::default(),

@@ -6,6 +6,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +24,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper::upgrade::Upgraded;
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpInfo;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use percent_encoding::percent_decode_str;
 use tokio::sync::Notify;
@@ -155,6 +157,11 @@ impl Response {
 
     pub(crate) fn version(&self) -> Version {
         self.0.version()
+    }
+
+    /// The address that answered; `None` if a proxy was dialled.
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        self.0.extensions().get::<HttpInfo>().map(|info| info.remote_addr().ip())
     }
 
     /// The connection, after the server has switched protocols.

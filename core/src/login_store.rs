@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 use serde::{Serialize, Serializer};
@@ -42,7 +43,14 @@ fn expose<S: Serializer>(value: &Secret, out: S) -> Result<S::Ok, S::Error> {
 
 /// Where logins are kept.
 #[derive(Clone)]
-pub struct LoginStore(Arc<AskFunction>);
+pub struct LoginStore {
+    ask: Arc<AskFunction>,
+    id: LoginStoreId,
+}
+
+/// Tells one store from all others of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LoginStoreId(u64);
 
 type AskFunction =
     dyn Fn(LoginStoreRequest) -> BoxFuture<'static, Result<Option<String>, String>> + Send + Sync;
@@ -54,14 +62,22 @@ impl LoginStore {
     where
         F: Future<Output = Result<Option<String>, String>> + Send + 'static,
     {
-        LoginStore(Arc::new(move |request| Box::pin(ask(request))))
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        LoginStore {
+            ask: Arc::new(move |request| Box::pin(ask(request))),
+            id: LoginStoreId(NEXT.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    pub(crate) fn id(&self) -> LoginStoreId {
+        self.id
     }
 
     pub(crate) fn ask(
         &self,
         request: LoginStoreRequest,
     ) -> BoxFuture<'static, Result<Option<String>, String>> {
-        (self.0)(request)
+        (self.ask)(request)
     }
 }
 

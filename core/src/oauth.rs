@@ -17,6 +17,7 @@ mod keychain;
 mod listener;
 mod login;
 mod metadata;
+mod place;
 mod problem;
 mod program;
 mod random;
@@ -32,6 +33,7 @@ pub(crate) use flow::Flow;
 #[cfg(feature = "cli")]
 pub(crate) use inspect::{StoredLogin, UnusableFile, UsableLogin, inspect};
 pub(crate) use login::{Login, LoginOwner, Refusal, Settled, Token};
+pub(crate) use place::LoginPlace;
 pub(crate) use program::stored_token;
 #[cfg(feature = "cli")]
 pub(crate) use record::Mismatch;

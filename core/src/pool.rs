@@ -1,6 +1,7 @@
 //! Owns the connections: one per server name and caller's identity, held by any number of managers. A connection ends with
 //! its last holder unless it is kept alive.
-//! Invariant: one name has one definition while it is held, and no connection serves two identities.
+//! Invariant: one name has one definition while it is held, and no connection serves two identities or uses the logins of
+//! a manager that keeps them elsewhere.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,7 @@ use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::EventKind;
 use crate::fork::{PerProcess, ProcessLocal};
+use crate::oauth::LoginPlace;
 use crate::options::{Language, OptionKind, OptionValue, Options, options};
 use crate::runtime;
 use crate::status::State;
@@ -155,6 +157,7 @@ pub(crate) struct Connections {
 struct PoolKey {
     name: Arc<str>,
     identity: Option<Identity>,
+    logins: Option<LoginPlace>,
 }
 
 struct PooledConnection {
@@ -179,19 +182,24 @@ impl Connections {
         clock: &Clock,
         sink: &Arc<ManagerSink>,
     ) -> Result<Lease> {
-        let key = PoolKey { name: name.into(), identity: config.scope.identity.clone() };
+        let login_store = sink.login_store();
+        let key = PoolKey {
+            name: name.into(),
+            identity: config.scope.identity.clone(),
+            logins: LoginPlace::new(config, login_store),
+        };
         let (connection, is_replaced) = {
             let mut connections = lock(&self.by_key);
+            check_other_logins(&mut connections, &key, config)?;
             let sibling = connections.iter().find(|(other, _)| other.name == key.name);
             let sibling = sibling.map(|(_, pooled)| pooled.connection.clone());
             let pooled = connections.entry(key.clone()).or_insert_with(|| {
                 let (config, clock) = (config.clone(), clock.clone());
-                let connection = Connection::new(name, config.clone(), clock, sibling.as_deref());
+                let (sibling, store) = (sibling.as_deref(), login_store.cloned());
+                let connection = Connection::new(name, config.clone(), clock, sibling, store);
                 PooledConnection::new(connection, config)
             });
-            let mut differences = pooled.config.identity_differences(config);
-            let is_replaced = !differences.is_empty();
-            differences.extend(pooled.config.setting_differences(config));
+            let (differences, is_replaced) = pooled.differences(config);
             if !differences.is_empty() {
                 if !pooled.holders.is_empty() {
                     return Err(conflict(name, &differences));
@@ -233,10 +241,15 @@ impl Connections {
         if !pooled.holders.is_empty() || pooled.visits != visits {
             return None;
         }
-        let ended = pooled.connection.disconnect();
+        let (ended, login) = (pooled.connection.disconnect(), pooled.connection.login());
         let (connections, key) = (self.clone(), key.clone());
         let task = runtime::spawn(async move {
-            ended.await;
+            let stored = async {
+                if let Some(login) = login {
+                    login.finish().await;
+                }
+            };
+            tokio::join!(ended, stored);
             connections.remove(&key, visits);
         });
         Some(Completion::new(async move { drop(task.await) }))
@@ -253,6 +266,14 @@ impl PooledConnection {
         }
     }
 
+    /// The fields in which another definition differs, and whether it is that of another server.
+    fn differences(&self, config: &ServerConfig) -> (Vec<&'static str>, bool) {
+        let mut differences = self.config.identity_differences(config);
+        let is_another = !differences.is_empty();
+        differences.extend(self.config.setting_differences(config));
+        (differences, is_another)
+    }
+
     fn set(&mut self, config: &ServerConfig) {
         self.config = config.clone();
         self.connection.set(config.clone());
@@ -262,6 +283,30 @@ impl PooledConnection {
         self.config = config.clone();
         self.connection.replace(config.clone());
     }
+}
+
+/// Checks that managers that keep logins elsewhere have the same definition of a server; a connection that none of them holds
+/// gives way to another definition.
+fn check_other_logins(
+    connections: &mut HashMap<PoolKey, PooledConnection>,
+    key: &PoolKey,
+    config: &ServerConfig,
+) -> Result<()> {
+    let mut outdated = Vec::new();
+    for (other, pooled) in connections.iter() {
+        let is_the_same_server = other.name == key.name && other.identity == key.identity;
+        if !is_the_same_server || other.logins == key.logins {
+            continue;
+        }
+        let (differences, _) = pooled.differences(config);
+        match (differences.is_empty(), pooled.holders.is_empty()) {
+            (true, _) => {}
+            (false, true) => outdated.push(other.clone()),
+            (false, false) => return Err(conflict(&key.name, &differences)),
+        }
+    }
+    outdated.iter().for_each(|other| drop(connections.remove(other)));
+    Ok(())
 }
 
 /// Reports the state of a connection to a manager that joins it. Tools of another definition, which may still be

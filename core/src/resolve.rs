@@ -7,7 +7,6 @@ use std::sync::Arc;
 use crate::caller::ConnectionHeaders;
 use crate::config::{AuthConfig, ScopeTrust, ServerConfig, TransportConfig};
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::Launch;
 use crate::redact::Secret;
 use crate::runtime;
 
@@ -31,7 +30,7 @@ use bind::{Binder, WrittenStdio};
 use command::{CommandOutputs, run_commands};
 use files::Files;
 pub(crate) use files::{ReferencedFile, trust_fingerprint};
-pub(crate) use target::{HttpDialect, PemFile, Target, TlsFiles};
+pub(crate) use target::{HttpDialect, PemFile, ProgramTarget, Target, TlsFiles};
 pub(crate) use warnings::Warning;
 use warnings::Warnings;
 
@@ -42,7 +41,7 @@ const SMALL_TEXT: usize = 64 << 10;
 
 /// A server that is ready to be started or dialled.
 pub(crate) enum Resolved {
-    Stdio(Launch),
+    Stdio(ProgramTarget),
     Http(Target),
     WebSocket(Target),
 }
@@ -51,7 +50,7 @@ impl Resolved {
     /// The same server, dialled for an identity with these headers.
     pub(crate) fn for_caller(self, caller: Arc<ConnectionHeaders>) -> Resolved {
         match self {
-            Resolved::Stdio(launch) => Resolved::Stdio(launch),
+            Resolved::Stdio(program) => Resolved::Stdio(program),
             Resolved::Http(target) => Resolved::Http(Target { caller, ..target }),
             Resolved::WebSocket(target) => Resolved::WebSocket(Target { caller, ..target }),
         }
@@ -126,7 +125,7 @@ fn bind(
     let resolved = match &config.transport {
         TransportConfig::Stdio { command, args, env, env_file, cwd } => {
             let written = WrittenStdio { command, args, env, env_file, cwd };
-            binder.bind_stdio(server, config.inherit_env, written).map(Resolved::Stdio)
+            binder.bind_stdio(server, config.inherit_env, written, auth).map(Resolved::Stdio)
         }
         TransportConfig::Http(remote) => {
             let target = binder.bind_remote(server, remote, tls, auth, HTTP_SCHEMES)?;

@@ -11,7 +11,6 @@ use futures_util::future::BoxFuture;
 
 use crate::auth_prompt::AuthPrompt;
 use crate::event::{EventKind, LogOrigin};
-use crate::login_store::LoginStore;
 use crate::redact::Mask;
 use crate::scan::Signal;
 use crate::sync::lock;
@@ -24,9 +23,6 @@ pub(crate) trait Subscriber: Send + Sync {
     /// Asks the program to sign in, if it has a callback for that; the answer is the URL that the browser was sent back
     /// to, if the callback knows it.
     fn ask_auth(&self, prompt: &AuthPrompt) -> Option<BoxFuture<'static, Option<String>>>;
-
-    /// Where the program keeps logins, if not in files.
-    fn login_store(&self) -> Option<LoginStore>;
 
     /// Whether a sign-in is begun for a server that wants one.
     fn begin_auth(&self) -> bool;
@@ -143,11 +139,6 @@ impl Subscribers {
     /// Asks all programs that have a callback for signing in.
     pub(crate) fn ask_auth(&self, prompt: &AuthPrompt) -> Vec<BoxFuture<'static, Option<String>>> {
         self.all().iter().filter_map(|subscriber| subscriber.ask_auth(prompt)).collect()
-    }
-
-    /// The store of the first manager that has one.
-    pub(crate) fn login_store(&self) -> Option<LoginStore> {
-        self.all().iter().find_map(|subscriber| subscriber.login_store())
     }
 
     /// Whether a manager wants a sign-in to be begun.

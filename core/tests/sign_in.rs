@@ -98,8 +98,8 @@ async fn an_answer_is_used_once() {
     until("the first answer", || journal.count(json!({"at": "token"})) == 1).await;
     // The second ends as the first. A token endpoint that never answers is given up.
     let second = manager.complete_auth(&answer).await.unwrap_err();
-    assert_eq!(second.kind(), ErrorKind::ConnectFailed);
-    assert_eq!(first.await.unwrap().unwrap_err().kind(), ErrorKind::ConnectFailed);
+    assert_eq!(second.kind(), ErrorKind::AuthFailed);
+    assert_eq!(first.await.unwrap().unwrap_err().kind(), ErrorKind::AuthFailed);
     assert_eq!(journal.count(json!({"at": "token"})), 1);
     manager.close().await;
 }

@@ -120,6 +120,21 @@ export function startVerb<T>(
   return { answer, stop: () => stop() };
 }
 
+/** The keys of functions that answer while no verb is running. */
+const answering = new FinalizationRegistry<number>(cancel);
+
+/** Has `onQuestion` answer also while no verb is running, for as long as somebody else refers to it. */
+export function answerMeanwhile(onQuestion: (json: string) => void, start: (key: number) => void): void {
+  const answers = new WeakRef(onQuestion);
+  const key = addWaiter({
+    resolve: () => {},
+    reject: () => {},
+    onQuestion: (json) => answers.deref()?.(json),
+  });
+  start(key);
+  answering.register(onQuestion, key);
+}
+
 /** Starts a verb; resolves with its answer. */
 export function runVerb<T>(
   start: (key: number) => void,

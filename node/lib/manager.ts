@@ -1,6 +1,6 @@
 // Owns the manager for JavaScript: types and verbs; the core makes all decisions.
 import { NativeFound, NativeManager, NativeOptions, setRelaunch } from '../native.js';
-import { bridge, type OnQuestion, runVerb } from './bridge.js';
+import { answerMeanwhile, bridge, type OnQuestion, runVerb } from './bridge.js';
 import { type Arguments, type CallContext, call } from './calls.js';
 import { type Discovery, readDiscovery } from './discover.js';
 import { McpoolError, restoring } from './errors.js';
@@ -70,6 +70,9 @@ export class Manager implements AsyncDisposable {
       asksCallers: typeof options.onApproval === 'function' || typeof options.onIdentity === 'function',
     };
     this.#listeners = new Listeners(this.#onQuestion);
+    const asks = [options.trust, options.onAuth, options.loginStore];
+    if (this.#onQuestion && asks.some((callback) => typeof callback === 'function'))
+      answerMeanwhile(this.#onQuestion, (key) => this.#native.listen(key));
   }
 
   /** A manager for the servers of a config file: JSON, JSONC, YAML or TOML. */

@@ -10,7 +10,7 @@ pub(crate) fn listen(questions: &Questions, post: &Post, key: i64) -> Listening 
     questions.listen(post_question(post, key))
 }
 
-/// Same, but only while no verb is running.
+/// Same, but asked last: while no verb is running.
 pub(crate) fn listen_if_alone(questions: &Questions, post: &Post, key: i64) -> Listening {
     questions.listen_if_alone(post_question(post, key))
 }

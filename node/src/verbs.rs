@@ -8,8 +8,9 @@ use napi_derive::napi;
 
 use crate::bridge::start_listening;
 use crate::manager::NativeManager;
-use crate::question::listen;
+use crate::question::{listen, listen_if_alone};
 use crate::text::to_json;
+use crate::waiting::{Stop, Waiting};
 
 #[napi]
 impl NativeManager {
@@ -85,6 +86,16 @@ impl NativeManager {
             };
             report.map(|report| to_json(&report))
         });
+    }
+
+    /// The core's questions come as letters for `key`, also while no verb is running, until the key is cancelled.
+    #[napi]
+    pub fn listen(&self, key: i64) {
+        if let Some(questions) = &self.kept.questions {
+            let listening = Some(listen_if_alone(questions, &self.post, key));
+            let waiting = Waiting { stop: Stop::Nothing, holds: false, _listening: listening };
+            self.post.expect(key as u64, waiting);
+        }
     }
 
     fn run<V>(&self, key: i64, verb: impl FnOnce(&Manager) -> V)

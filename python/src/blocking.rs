@@ -23,7 +23,7 @@ pub(crate) fn wait<T: Send>(py: Python<'_>, verb: impl Future<Output = T> + Send
     wait_and_answer(py, None, |_| verb)
 }
 
-/// Waits for a verb that may start servers; the manager's questions are answered on this thread.
+/// Waits for a verb that may start or end servers; the manager's questions are answered on this thread.
 fn wait_on<T: Send, V>(
     manager: &Bound<'_, NativeManager>,
     verb: impl FnOnce(&Manager) -> V,

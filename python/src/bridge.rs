@@ -14,21 +14,28 @@ use pyo3::sync::PyOnceLock;
 
 use crate::errors::{OrRaise, restore};
 use crate::json;
+use crate::manager::NativeManager;
 use crate::question::{Asking, hand_over};
 use crate::result::ToolResult;
+use crate::standing::StandingTable;
 use crate::waiting::{Answers, Stop, Table, Waiting};
 
 #[pyclass(frozen, module = "mcpool._native")]
 pub(crate) struct Bridge {
     pub(crate) mailbox: Arc<Mailbox>,
     waiting: Table,
+    standing: StandingTable,
 }
 
 #[pymethods]
 impl Bridge {
     #[new]
     fn new(py: Python<'_>) -> PyResult<Self> {
-        Ok(Bridge { mailbox: Mailbox::new().or_raise(py)?, waiting: Table::default() })
+        Ok(Bridge {
+            mailbox: Mailbox::new().or_raise(py)?,
+            waiting: Table::default(),
+            standing: StandingTable::default(),
+        })
     }
 
     /// Whether it was inherited through a fork: its loop needs another one here.
@@ -98,6 +105,23 @@ impl Bridge {
         Ok(future)
     }
 
+    /// From now on this loop answers the manager's questions also while nobody waits for it.
+    pub(crate) fn stand_for(
+        &self,
+        manager: &Bound<'_, NativeManager>,
+        asking: &Asking,
+    ) -> PyResult<()> {
+        let standing = &manager.get().standing;
+        if let Some(questions) = &asking.questions
+            && !standing.is_for(&self.mailbox)
+        {
+            let key = self.waiting.new_key(manager.as_any());
+            self.standing.insert(key, manager)?;
+            standing.register(questions, &self.mailbox, key);
+        }
+        Ok(())
+    }
+
     pub(crate) fn listen(&self, key: u64, asking: Asking) -> Answers {
         let mailbox = self.mailbox.clone();
         let listening =
@@ -127,8 +151,8 @@ impl Bridge {
             let context = answers.context.as_ref().map(|context| context.clone_ref(py));
             (answers.asking.clone_ref(py), context)
         });
-        // The waiter is gone: the question went to other listeners, or has ended.
-        let Some((asking, context)) = found else { return Ok(()) };
+        // It is for a manager, or the waiter is gone: then the question went to other listeners, or has ended.
+        let Some((asking, context)) = found else { return self.standing.answer(py, key, question) };
         if let Some(task) = hand_over(py, question, &asking, "answer_later", context.as_ref())? {
             let task = task.unbind();
             self.answers_of(key, |answers| match question.kind() {

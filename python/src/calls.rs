@@ -33,6 +33,9 @@ pub(crate) fn call<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let native = manager.get();
     let asking = native.asking(manager.py());
+    if let Some(asking) = &asking {
+        running(manager.py())?.1.get().stand_for(manager, asking)?;
+    }
     submit(&native.core, asking, reference(server, tool), arguments, options)
 }
 

@@ -18,6 +18,7 @@ mod options;
 mod pool;
 mod question;
 mod result;
+mod standing;
 mod telemetry;
 mod tool;
 mod verbs;

@@ -15,20 +15,27 @@ use crate::events::NativeEvents;
 use crate::json;
 use crate::options::{read_config, read_options};
 use crate::question::{Asking, Kept};
+use crate::standing::StandingListener;
 use crate::telemetry::telemetry;
 use crate::tool::{self, Tool};
 
-#[pyclass(frozen, module = "mcpool._native")]
+#[pyclass(frozen, weakref, module = "mcpool._native")]
 pub(crate) struct NativeManager {
     pub(crate) core: Manager,
     /// The last list, while its catalog is current.
     tools: Mutex<Option<(Arc<Catalog>, Py<PyList>)>>,
     asking: Kept,
+    pub(crate) standing: StandingListener,
 }
 
 impl NativeManager {
     pub(crate) fn new(core: Manager, asking: Option<Asking>) -> Self {
-        NativeManager { core, tools: Mutex::default(), asking: Kept::new(asking) }
+        NativeManager {
+            core,
+            tools: Mutex::default(),
+            asking: Kept::new(asking),
+            standing: StandingListener::default(),
+        }
     }
 
     /// The catalog and its list, which is made once for each catalog.

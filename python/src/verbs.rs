@@ -21,7 +21,7 @@ pub(crate) fn start<'py>(
     bridge.get().start(&event_loop, None, || verb)
 }
 
-/// Starts a verb that may start servers: the manager's questions are answered meanwhile.
+/// Starts a verb that may start or end servers: the manager's questions are answered meanwhile.
 fn start_on<'py, V>(
     manager: &Bound<'py, NativeManager>,
     verb: impl FnOnce(&Manager) -> V,
@@ -30,8 +30,11 @@ where
     V: Future<Output = mcpool::Result<String>> + Send + 'static,
 {
     let (event_loop, bridge) = running(manager.py())?;
-    let manager = manager.get();
-    bridge.get().start(&event_loop, manager.asking(event_loop.py()), || verb(&manager.core))
+    let asking = manager.get().asking(manager.py());
+    if let Some(asking) = &asking {
+        bridge.get().stand_for(manager, asking)?;
+    }
+    bridge.get().start(&event_loop, asking, || verb(&manager.get().core))
 }
 
 async fn done(verb: impl Future<Output = mcpool::Result<()>> + Send) -> mcpool::Result<String> {
@@ -143,19 +146,19 @@ pub(crate) fn disconnect<'py>(
     manager: &Bound<'py, NativeManager>,
     server: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    start(manager.py(), done(manager.get().core.disconnect(server)))
+    start_on(manager, |core| done(core.disconnect(server)))
 }
 
 #[pyfunction]
 pub(crate) fn disconnect_all<'py>(
     manager: &Bound<'py, NativeManager>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    start(manager.py(), ended(manager.get().core.disconnect_all()))
+    start_on(manager, |core| ended(core.disconnect_all()))
 }
 
 #[pyfunction]
 pub(crate) fn close<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<Bound<'py, PyAny>> {
-    start(manager.py(), ended(manager.get().core.close()))
+    start_on(manager, |core| ended(core.close()))
 }
 
 /// Waits until there are events to take; False at the end.

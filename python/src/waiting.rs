@@ -52,6 +52,7 @@ fn address_of(key: u64) -> u64 {
 }
 
 impl Table {
+    /// A key for a future, or for another object.
     pub(crate) fn new_key(&self, future: &Bound<'_, PyAny>) -> u64 {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         serial << ADDRESS_BITS | address_of(future.as_ptr() as u64)

@@ -40,8 +40,11 @@ export function pageOf(manager, server) {
 
 /** A store of logins in memory; with `fail` it does nothing but fail. */
 export function keeping(logins, answers) {
+  let failsSave = answers === 'fail_first_save';
   return async ({ op, key, value }) => {
-    if (answers === 'fail') throw new Error('the script says so');
+    const fails = answers === 'fail' || (failsSave && op === 'save');
+    failsSave &&= op !== 'save';
+    if (fails) throw new Error('the script says so');
     if (op === 'load') return logins.get(key);
     if (op === 'save') logins.set(key, value);
     else logins.delete(key);

@@ -72,10 +72,13 @@ def signing_in(answers: dict[str, Any], questions: list[Any]) -> Callable[[mcpoo
 
 
 def keeping(logins: dict[str, str], answers: str) -> Callable[[mcpool.LoginStoreRequest], Any]:
-    """A store of logins in memory; with `fail` it does nothing but fail."""
+    """A store of logins in memory. `fail` always fails, `fail_first_save` fails to save once."""
+    fails_save = answers == "fail_first_save"
 
     async def answer(request: mcpool.LoginStoreRequest) -> str | None:
-        if answers == "fail":
+        nonlocal fails_save
+        fails, fails_save = fails_save and request.op == "save", fails_save and request.op != "save"
+        if fails or answers == "fail":
             raise RuntimeError("the script says so")
         match request.op:
             case "load":

@@ -149,6 +149,11 @@ impl ManagerSink {
         self.report_drift(offer, offer.review(tools, mask, PinLookup::Now))
     }
 
+    /// Where the program keeps logins, if not in files.
+    pub(crate) fn login_store(&self) -> Option<&LoginStore> {
+        self.sign_in.login_store.as_ref()
+    }
+
     fn report_drift(&self, offer: &Offer, drifts: Vec<super::Drift>) -> Option<String> {
         let line = offer.report_drift(drifts, &self.events)?;
         self.emit(offer.server(), log_event("warning", &line));
@@ -159,10 +164,6 @@ impl ManagerSink {
 impl Subscriber for ManagerSink {
     fn ask_auth(&self, prompt: &AuthPrompt) -> Option<BoxFuture<'static, Option<String>>> {
         self.sign_in.on_auth.as_ref().map(|on_auth| on_auth.ask(prompt))
-    }
-
-    fn login_store(&self) -> Option<LoginStore> {
-        self.sign_in.login_store.clone()
     }
 
     fn begin_auth(&self) -> bool {

@@ -94,8 +94,10 @@ impl ServerConfig {
             || has_names
             || plain.iter().any(|path| path.starts_with('~'))
             || (is_stdio && self.inherit_env != InheritEnv::None);
-        // A project's remote server may read less, and without trust it may also reach less.
-        let by_level = !is_stdio && (refers || has_commands || has_names || scope.is_restricted());
+        // A project's remote server may read less, and without trust it may also reach less; it says less about logins.
+        let reaches_less =
+            !is_stdio && (refers || has_commands || has_names || scope.is_restricted());
+        let by_level = reaches_less || self.auth.is_some();
         let has_env_file =
             matches!(&self.transport, TransportConfig::Stdio { env_file: Some(_), .. });
         let brings_files = has_env_file || !tls_paths.is_empty() || is_stdio && refers;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::actor::Command;
 use super::{Connection, ConnectionShared, WarningTopic};
 use crate::caller::ConnectionHeaders;
-use crate::config::{AuthType, Level, ServerConfig};
+use crate::config::ServerConfig;
 use crate::error::Result;
 use crate::oauth::{Login, LoginOwner, stored_token};
-use crate::resolve::{Resolved, SignIn, Target, resolve};
+use crate::resolve::{ProgramTarget, Resolved, SignIn, Target, resolve};
 use crate::sync::lock;
 
 impl ConnectionShared {
@@ -44,6 +44,7 @@ impl ConnectionShared {
             host_env: config.scope.host_env.clone(),
             headers: headers.clone(),
             subscribers: self.subscribers.clone(),
+            store: self.login_store.clone(),
             on_signed_in: Box::new(move || {
                 if let Some(commands) = commands.upgrade() {
                     let _ = commands.send(Command::SignedIn);
@@ -59,17 +60,11 @@ impl ConnectionShared {
         config: &ServerConfig,
         headers: &Arc<ConnectionHeaders>,
     ) {
-        let (Resolved::Stdio(launch), Some(auth)) = (resolved, &config.auth) else { return };
-        let Some(id) = auth.credential_id.as_ref().filter(|_| auth.kind == AuthType::OAuth) else {
+        let Resolved::Stdio(ProgramTarget { launch, login: Some(settings) }) = resolved else {
             return;
         };
-        // A project does not say which of the user's logins it gets.
-        if config.scope.level == Level::Project {
-            let text = "\"auth.credentialId\" is left out: only the user's own files may set it";
-            return self.warn(WarningTopic::Login, vec![text.to_owned()]);
-        }
         let owner = self.login_owner(config, headers);
-        match stored_token(&self.server, auth.clone(), owner).await {
+        match stored_token(&self.server, settings.clone(), owner).await {
             Some(token) => {
                 let name = OsString::from("OAUTH_ACCESS_TOKEN");
                 launch.env.retain(|(known, _)| *known != name);
@@ -78,6 +73,7 @@ impl ConnectionShared {
                 self.warn(WarningTopic::Login, Vec::new());
             }
             None => {
+                let id = settings.credential_id.as_deref().unwrap_or_default();
                 let text =
                     format!("the login \"{id}\" was not found; the server starts without it");
                 self.warn(WarningTopic::Login, vec![text]);

@@ -140,19 +140,21 @@ impl Connector {
     async fn dial(self, uri: Uri) -> Result<Socket, BoxError> {
         let Some(proxy) = self.proxy_of(&uri) else {
             let mut direct = HttpsConnector::from((self.http, self.tls));
-            return Ok(Socket::new(direct.call(uri).await?, false));
+            return Ok(Socket::new(direct.call(uri).await?, Route::Direct));
         };
         let needs_tunnel = self.needs_tunnel(&uri);
         let mut to_proxy = ProxyConnector::new(self.to_proxies, proxy.uri())?;
         if !needs_tunnel {
-            return Ok(Socket::new(to_proxy.call(proxy.uri().clone()).await?, true));
+            let forwarding = to_proxy.call(proxy.uri().clone()).await?;
+            return Ok(Socket::new(forwarding, Route::Forwarded));
         }
         let uri = with_port(uri)?;
         let mut tunnel = Tunnel::new(proxy.uri().clone(), to_proxy);
         if let Some(login) = proxy.basic_auth() {
             tunnel = tunnel.with_auth(login.clone());
         }
-        Ok(Socket::new(HttpsConnector::from((tunnel, self.tls)).call(uri).await?, false))
+        let tunnelled = HttpsConnector::from((tunnel, self.tls)).call(uri).await?;
+        Ok(Socket::new(tunnelled, Route::Tunnelled))
     }
 }
 
@@ -237,22 +239,40 @@ impl<T: Connection + Read + Write + Send + Unpin> SocketStream for TokioIo<T> {
 /// A connection to a server or to its proxy.
 pub(crate) struct Socket {
     stream: Box<dyn SocketStream>,
-    /// The peer is a proxy, which needs the absolute URL.
-    to_proxy: bool,
+    route: Route,
+}
+
+/// How requests reach the server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Route {
+    Direct,
+    /// By a proxy, which needs the absolute URL.
+    Forwarded,
+    /// Through a proxy, which does not see them.
+    Tunnelled,
 }
 
 impl Socket {
-    fn new<T>(stream: T, to_proxy: bool) -> Self
+    fn new<T>(stream: T, route: Route) -> Self
     where
         T: Connection + Read + Write + Send + Unpin + 'static,
     {
-        Socket { stream: Box::new(TokioIo::new(stream)), to_proxy }
+        Socket { stream: Box::new(TokioIo::new(stream)), route }
     }
 }
 
 impl Connection for Socket {
     fn connected(&self) -> Connected {
-        self.stream.connected().proxy(self.to_proxy)
+        let connected = self.stream.connected();
+        if self.route == Route::Direct {
+            return connected;
+        }
+        // Without the address of its peer, which is not the server's.
+        let through_proxy = Connected::new().proxy(self.route == Route::Forwarded);
+        match connected.is_negotiated_h2() {
+            true => through_proxy.negotiated_h2(),
+            false => through_proxy,
+        }
     }
 }
 
@@ -350,7 +370,7 @@ mod tests {
 
     #[test]
     fn an_endless_stream_is_read_in_turns_however_large_the_buffer_is() {
-        let mut socket = Socket { stream: Box::new(Endless), to_proxy: false };
+        let mut socket = Socket { stream: Box::new(Endless), route: Route::Direct };
         let mut room = vec![0; 400 << 10];
         let reading = std::future::poll_fn(move |context| {
             let mut read = 0;

@@ -3,6 +3,7 @@
 //! is given up does not interrupt it; a token goes only to the server that it was issued for.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use http::{Method, StatusCode};
 use url::Url;
 
 use self::refresh::FailedRefresh;
+use self::stored::KeptRecord;
 use super::challenge::Challenge;
 use super::discovery::over_http;
 use super::dpop::{DPOP, DpopKey, Role};
@@ -25,6 +27,7 @@ use crate::caller::{ConnectionHeaders, HeadersInUse};
 use crate::config::AuthConfig;
 use crate::error::{Error, Result};
 use crate::host_env::HostEnv;
+use crate::login_store::LoginStore;
 use crate::redact::Secret;
 use crate::resolve::{PemFile, Target, TlsFiles};
 use crate::runtime;
@@ -45,6 +48,9 @@ mod verbs;
 const AHEAD_MS: u64 = 60_000;
 /// Refreshes ahead of time are at least this far apart.
 const SPACING_MS: u64 = 10_000;
+/// How long after a failure it is tried again to store a login.
+const STORE_AGAIN_MS: u64 = 10_000;
+const NEVER: u64 = u64::MAX;
 /// How many scopes calls may ask for.
 const ASKED_SCOPES: usize = 200;
 /// How long the authorisation server may take to forget a token.
@@ -67,8 +73,12 @@ pub(crate) struct Login {
     /// The name of the login in a store.
     key: String,
     file: Option<LoginFile>,
+    /// Where it is kept in place of the file.
+    store: Option<LoginStore>,
     /// The record that could not be stored.
-    kept: Mutex<Option<Record>>,
+    kept: Mutex<Option<KeptRecord>>,
+    /// When to try that again; `NEVER` if all is stored.
+    store_again_ms: AtomicU64,
     current: ArcSwapOption<Token>,
     is_loaded: AtomicBool,
     /// Held by whoever changes the login.
@@ -82,8 +92,9 @@ pub(crate) struct Login {
     /// How many requests wait for a person.
     waiting: AtomicUsize,
     by_device: AtomicBool,
-    /// What the server said last.
+    /// What the server said last, and at which address.
     challenge: Mutex<Challenge>,
+    peer: Mutex<Option<IpAddr>>,
     headers: Arc<ConnectionHeaders>,
     subscribers: Arc<Subscribers>,
     on_signed_in: Box<dyn Fn() + Send + Sync>,
@@ -96,6 +107,8 @@ pub(crate) struct LoginOwner {
     pub(crate) host_env: HostEnv,
     pub(crate) headers: Arc<ConnectionHeaders>,
     pub(crate) subscribers: Arc<Subscribers>,
+    /// Where logins are kept, if not in files.
+    pub(crate) store: Option<LoginStore>,
     pub(crate) on_signed_in: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -130,6 +143,8 @@ pub(crate) struct Refusal<'a> {
     pub(crate) status: StatusCode,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) url: &'a Url,
+    /// The address that refused; `None` behind a proxy.
+    pub(crate) peer: Option<IpAddr>,
     /// The token that it carried.
     pub(crate) sent: Option<Arc<Token>>,
     /// What became of earlier refusals of the same request.
@@ -178,7 +193,7 @@ impl Login {
 
     fn at(place: Place, settings: Arc<AuthConfig>, owner: LoginOwner) -> Arc<Self> {
         let Place { server, url, shown, server_hash, tls } = place;
-        let LoginOwner { identity, host_env, headers, subscribers, on_signed_in } = owner;
+        let LoginOwner { identity, host_env, headers, subscribers, store, on_signed_in } = owner;
         let credential_id = settings.credential_id.as_deref();
         let client_id = settings.client_id.as_deref();
         let key = key(server_hash.as_deref(), identity.as_deref(), credential_id, client_id);
@@ -192,7 +207,9 @@ impl Login {
             tls: tls.map(|ca| TlsFiles { ca: Some(ca), client: None }),
             file: LoginFile::new(&host_env, &key),
             key,
+            store,
             kept: Mutex::default(),
+            store_again_ms: AtomicU64::new(NEVER),
             current: ArcSwapOption::empty(),
             is_loaded: AtomicBool::new(false),
             busy: tokio::sync::Mutex::new(()),
@@ -203,6 +220,7 @@ impl Login {
             waiting: AtomicUsize::new(0),
             by_device: AtomicBool::new(false),
             challenge: Mutex::default(),
+            peer: Mutex::default(),
             headers,
             subscribers,
             on_signed_in,
@@ -232,6 +250,7 @@ impl Login {
         if !self.is_loaded.load(Ordering::Acquire) {
             Box::pin(self.load()).await;
         }
+        self.store_kept_later();
         let Some(mut token) = self.current.load_full() else { return Ok(None) };
         if self.is_due(&token) {
             token = Box::pin(self.refresh_ahead(token)).await;
@@ -268,7 +287,8 @@ impl Login {
     /// Decides about a refused request: `Ok` if it should be sent again.
     pub(crate) async fn refused(&self, refusal: Refusal<'_>) -> Result<Settled> {
         let challenge = Challenge::from_headers(refusal.headers);
-        let Refusal { status, url, sent, before, headers } = refusal;
+        let Refusal { status, url, peer, sent, before, headers } = refusal;
+        *lock(&self.peer) = peer;
         let mut settled = Settled { times: before.times + 1, ..before };
         if before.times >= TRIES {
             let text = "the server refuses every token";

@@ -105,6 +105,16 @@ impl Problem {
         self
     }
 
+    /// The failure of a sign-in that a person has taken part in: another attempt would ask them again.
+    pub(super) fn after_person(mut self, server: &str) -> Self {
+        if matches!(self.kind, ProblemKind::Unreachable | ProblemKind::Unanswered) {
+            self.kind = ProblemKind::Refused;
+            let again = shell::mcpool("auth", server, "");
+            self.hint.get_or_insert_with(|| format!("to sign in again, run: {again}"));
+        }
+        self
+    }
+
     /// Adds a text of others to the message.
     pub(super) fn quoting(mut self, words: &str) -> Self {
         let words = shown(words);

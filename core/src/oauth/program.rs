@@ -9,8 +9,8 @@ use crate::redact::Secret;
 /// The access token of a stored login, refreshed if it expires soon; `None` if there is no such login.
 pub(crate) async fn stored_token(
     server: &Arc<str>,
-    settings: AuthConfig,
+    settings: Arc<AuthConfig>,
     owner: LoginOwner,
 ) -> Option<Secret> {
-    Login::of_program(server, Arc::new(settings), owner)?.stored_access().await
+    Login::of_program(server, settings, owner)?.stored_access().await
 }

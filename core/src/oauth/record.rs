@@ -107,6 +107,11 @@ impl Record {
         }
     }
 
+    /// The access token.
+    pub(super) fn access(&self) -> Option<&Secret> {
+        self.token.as_ref().map(|token| &token.access)
+    }
+
     fn has_issuer(&self, settings: &AuthConfig) -> bool {
         settings.issuer.as_ref().is_none_or(|wanted| {
             self.issuer.as_ref().is_some_and(|issuer| is_same_issuer(issuer, wanted))

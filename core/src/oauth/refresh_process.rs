@@ -114,9 +114,9 @@ impl Order {
             return None;
         }
         let mut stdin = process.stdin;
-        stdin.write_all(&input).await.ok()?;
         let mut has_asked = false;
         let report = timeout(LOCK + PATIENCE, async {
+            stdin.write_all(&input).await.ok()?;
             loop {
                 match lines.next().await? {
                     Line::Ready => {}

@@ -10,8 +10,8 @@ use super::http::OAuthHttp;
 use super::jwt::SigningKey;
 use super::problem::Problem;
 use super::record::{Record, StoredToken, secret};
-use super::token::{Issued, TokenRequest, issued};
-use crate::config::AuthConfig;
+use super::token::{Issued, KeyBinding, TokenRequest, issued};
+use crate::config::{AuthConfig, Dpop};
 use crate::http_client::Endpoints;
 use crate::redact::Secret;
 use crate::resolve::{AllowedAddresses, PemFile, TlsFiles};
@@ -27,6 +27,7 @@ pub(super) struct RenewalSettings {
     #[serde(with = "secret")]
     private_key: Option<Secret>,
     params: Vec<(String, String)>,
+    requires_dpop: bool,
 }
 
 /// What came of a refresh.
@@ -60,6 +61,7 @@ impl RenewalSettings {
             allows_private_addresses: endpoints.addresses == AllowedAddresses::Any,
             private_key: settings.private_key.clone(),
             params: extra_params(settings).map(owned).collect(),
+            requires_dpop: settings.dpop == Dpop::Always,
         }
     }
 
@@ -101,7 +103,8 @@ impl RenewalSettings {
             dpop,
             form,
         };
-        issued(&request.send(&self.http()?).await?, dpop.is_some())
+        let wanted = if self.requires_dpop { Dpop::Always } else { Dpop::Auto };
+        issued(&request.send(&self.http()?).await?, KeyBinding::new(dpop, wanted))
     }
 
     /// Refreshes the login of this record.

@@ -16,6 +16,7 @@ use super::jwt::SigningKey;
 use super::metadata::Members;
 use super::problem::Problem;
 use super::random::random_text;
+use crate::config::Dpop;
 use crate::redact::{Mask, MaskBuilder, Secret};
 use crate::time::now_ms;
 
@@ -224,8 +225,26 @@ fn read_answer(answer: &Answer, mask: impl FnOnce() -> Mask) -> Result<Value, Pr
     Ok(said)
 }
 
+/// Whether a token may be, or must be, bound to a key of ours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyBinding {
+    NoKey,
+    Possible,
+    Required,
+}
+
+impl KeyBinding {
+    pub(super) fn new(key: Option<&DpopKey>, settings: Dpop) -> Self {
+        match (key, settings) {
+            (_, Dpop::Always) => KeyBinding::Required,
+            (Some(_), Dpop::Auto | Dpop::Never) => KeyBinding::Possible,
+            (None, Dpop::Auto | Dpop::Never) => KeyBinding::NoKey,
+        }
+    }
+}
+
 /// The token in an answer.
-pub(super) fn issued(said: &Value, with_dpop: bool) -> Result<Issued, Problem> {
+pub(super) fn issued(said: &Value, binding: KeyBinding) -> Result<Issued, Problem> {
     let members = Members::of(said);
     let access = members
         .text("access_token")
@@ -238,8 +257,14 @@ pub(super) fn issued(said: &Value, with_dpop: bool) -> Result<Issued, Problem> {
     if !is_dpop && !kind.eq_ignore_ascii_case("bearer") {
         return Err(Problem::refused("the token is of an unknown type").quoting(&kind));
     }
-    if is_dpop && !with_dpop {
-        return Err(Problem::refused("the token is bound to a key that nobody has"));
+    match (binding, is_dpop) {
+        (KeyBinding::NoKey, true) => {
+            return Err(Problem::refused("the token is bound to a key that nobody has"));
+        }
+        (KeyBinding::Required, false) => {
+            return Err(Problem::refused("the token is not bound to our key"));
+        }
+        _ => {}
     }
     let lifetime_ms = members.seconds("expires_in").map(|seconds| seconds.saturating_mul(1000));
     Ok(Issued {
@@ -283,18 +308,21 @@ mod tests {
 
     #[test]
     fn only_tokens_that_can_be_sent_are_taken() {
-        for (said, with_dpop, is_taken) in [
-            (json!({"access_token": "t"}), false, true),
-            (json!({"access_token": "t", "token_type": "bEARER"}), false, true),
-            (json!({"access_token": "t", "token_type": "bearer"}), true, true),
-            (json!({"access_token": "t", "token_type": "DPoP"}), true, true),
-            (json!({"access_token": "t", "token_type": "DPoP"}), false, false),
-            (json!({"access_token": "t", "token_type": "mac"}), false, false),
-            (json!({"access_token": "a b"}), false, false),
-            (json!({"access_token": ""}), false, false),
-            (json!({}), false, false),
+        use KeyBinding::{NoKey, Possible, Required};
+        for (said, binding, is_taken) in [
+            (json!({"access_token": "t"}), NoKey, true),
+            (json!({"access_token": "t", "token_type": "bEARER"}), NoKey, true),
+            (json!({"access_token": "t", "token_type": "bearer"}), Possible, true),
+            (json!({"access_token": "t", "token_type": "bearer"}), Required, false),
+            (json!({"access_token": "t", "token_type": "DPoP"}), Possible, true),
+            (json!({"access_token": "t", "token_type": "DPoP"}), Required, true),
+            (json!({"access_token": "t", "token_type": "DPoP"}), NoKey, false),
+            (json!({"access_token": "t", "token_type": "mac"}), NoKey, false),
+            (json!({"access_token": "a b"}), NoKey, false),
+            (json!({"access_token": ""}), NoKey, false),
+            (json!({}), NoKey, false),
         ] {
-            assert_eq!(issued(&said, with_dpop).is_ok(), is_taken, "{said} {with_dpop}");
+            assert_eq!(issued(&said, binding).is_ok(), is_taken, "{said}");
         }
     }
 }

@@ -79,8 +79,19 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Same, for a program: its login is looked up by name.
-    pub(super) fn bind_oauth(&mut self, mut auth: AuthConfig) -> Result<AuthConfig> {
+    /// The settings of the login that a program is given, if it names one.
+    pub(super) fn bind_given_login(
+        &mut self,
+        written: Option<&AuthConfig>,
+    ) -> Result<Option<Arc<AuthConfig>>> {
+        let Some(auth) = written.filter(|auth| auth.kind == AuthType::OAuth) else {
+            return Ok(None);
+        };
+        let auth = self.bind_oauth(auth.clone())?;
+        Ok(auth.credential_id.is_some().then(|| Arc::new(auth)))
+    }
+
+    fn bind_oauth(&mut self, mut auth: AuthConfig) -> Result<AuthConfig> {
         if self.scope().level == Level::Project {
             self.drop_loosening(&mut auth);
         }
@@ -117,7 +128,6 @@ impl Binder<'_> {
 
     /// Drops what only the user may say.
     fn drop_loosening(&mut self, auth: &mut AuthConfig) {
-        let strict = AuthConfig::default();
         let dropped = [
             ("resource", auth.resource.take().is_some()),
             ("issuer", auth.issuer.take().is_some()),
@@ -125,10 +135,13 @@ impl Binder<'_> {
             ("allowPrivateAddresses", std::mem::take(&mut auth.allow_private_addresses)),
             ("allowMissingIssuer", std::mem::take(&mut auth.allow_missing_issuer)),
             ("allowMissingPkce", std::mem::take(&mut auth.allow_missing_pkce)),
-            ("dpop", std::mem::replace(&mut auth.dpop, strict.dpop) == Dpop::Never),
+            ("dpop", auth.dpop == Dpop::Never),
             ("idp", auth.idp.take().is_some()),
             ("credentialId", auth.credential_id.take().is_some()),
         ];
+        if auth.dpop == Dpop::Never {
+            auth.dpop = AuthConfig::default().dpop;
+        }
         for (name, _) in dropped.into_iter().filter(|(_, was_set)| *was_set) {
             self.warn(&format!(
                 "\"auth.{name}\" is left out: only the user's own files may set it"

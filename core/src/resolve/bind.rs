@@ -14,7 +14,8 @@ use super::expand::{Expander, Field, LookupScope, path_beside_file, path_in, une
 use super::files::{Files, has_variables};
 use super::warnings::Warnings;
 use super::{
-    AllowedAddresses, HttpDialect, PemFile, Target, TlsFiles, env_file, invalid, text_file,
+    AllowedAddresses, HttpDialect, PemFile, ProgramTarget, Target, TlsFiles, env_file, invalid,
+    text_file,
 };
 use crate::caller::ConnectionHeaders;
 use crate::config::{AuthConfig, InheritEnv, Level, Remote, Scope, TlsConfig};
@@ -124,10 +125,12 @@ impl<'a> Binder<'a> {
         server: &Arc<str>,
         inherit_env: InheritEnv,
         written: WrittenStdio<'_>,
-    ) -> Result<Launch> {
+        auth: Option<&AuthConfig>,
+    ) -> Result<ProgramTarget> {
         let (scope, command_as_written) = (self.scope, written.command);
         let ExpandedStdio { command, args, cwd, own, from_file } =
             self.expand_stdio(server, written)?;
+        let login = self.bind_given_login(auth)?;
         let mut values = self.expander.take_mask_builder();
         values.args(&args);
         own.iter().for_each(|(name, value)| values.variable(name, value));
@@ -153,7 +156,9 @@ impl<'a> Binder<'a> {
                     .with_hint("is it installed, and on the PATH that the server gets?")
             })?
         };
-        Ok(Launch { server: server.clone(), program, args, env, cwd, mask: values.build() })
+        let mask = values.build();
+        let launch = Launch { server: server.clone(), program, args, env, cwd, mask };
+        Ok(ProgramTarget { launch, login })
     }
 
     pub(super) fn bind_remote(

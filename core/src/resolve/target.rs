@@ -1,4 +1,4 @@
-//! Owns the address of a remote server.
+//! Owns what is started or dialled: a program, or the address of a remote server.
 
 use std::sync::Arc;
 
@@ -7,7 +7,16 @@ use url::Url;
 
 use super::{AllowedAddresses, SignIn};
 use crate::caller::ConnectionHeaders;
+use crate::config::AuthConfig;
+use crate::process::Launch;
 use crate::redact::{Mask, Secret};
+
+/// A program that is ready to be started.
+pub(crate) struct ProgramTarget {
+    pub(crate) launch: Launch,
+    /// Names the stored login that it is given.
+    pub(crate) login: Option<Arc<AuthConfig>>,
+}
 
 /// A remote server that is ready to be dialled.
 pub(crate) struct Target {

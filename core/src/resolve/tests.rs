@@ -8,6 +8,7 @@ use super::*;
 use crate::config::{Config, Level};
 use crate::error::Stage;
 use crate::host_env::HostEnv;
+use crate::process::Launch;
 
 fn config(definition: Value) -> ServerConfig {
     let config = Config::from_value(json!({"mcpServers": {"s": definition}})).unwrap();
@@ -33,7 +34,7 @@ fn run(config: &ServerConfig) -> (Result<Resolved>, Vec<String>) {
 
 fn launch(config: &ServerConfig) -> (Launch, Vec<String>) {
     match run(config) {
-        (Ok(Resolved::Stdio(launch)), warnings) => (launch, warnings),
+        (Ok(Resolved::Stdio(program)), warnings) => (program.launch, warnings),
         (Err(error), _) => panic!("{error}"),
         _ => panic!("another transport"),
     }

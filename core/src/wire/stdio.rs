@@ -14,8 +14,9 @@ use crate::config::Limits;
 use crate::error::{Error, Result, Stage};
 use crate::mailbox::Mailbox;
 use crate::oauth::Login;
-use crate::process::{Closed, Launch, PipeEnd, Process, last_output_arrived};
+use crate::process::{Closed, PipeEnd, Process, last_output_arrived};
 use crate::redact::Mask;
+use crate::resolve::ProgramTarget;
 use crate::sync::lock;
 
 mod frame;
@@ -51,7 +52,7 @@ pub(crate) struct StdioLink {
 }
 
 impl Transport for StdioLink {
-    type Target = Launch;
+    type Target = ProgramTarget;
     const STARTS_PROGRAM: bool = true;
     const OPENING: Stage = Stage::Spawn;
     // Writing to a closed pipe fails immediately.
@@ -59,7 +60,7 @@ impl Transport for StdioLink {
     const CALLS_END_ALONE: bool = false;
 
     async fn open(
-        launch: Launch,
+        ProgramTarget { launch, .. }: ProgramTarget,
         _login: Option<Arc<Login>>,
         limits: &Limits,
     ) -> Result<Arc<StdioLink>> {

@@ -1,6 +1,7 @@
 //! A person who signs in: opens the pages of the fixture's authorisation server and goes where they lead to.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use mcpool::{AuthPrompt, LoginStore, LoginStoreRequest, Manager, OnAuth};
@@ -51,8 +52,11 @@ pub(crate) type Logins = Arc<Mutex<HashMap<String, String>>>;
 /// A store of logins in memory; with `fail` it does nothing but fail.
 pub(crate) fn keeping(logins: &Logins, answers: &Value) -> LoginStore {
     let (logins, fails) = (logins.clone(), answers == "fail");
+    let fails_save = AtomicBool::new(answers == "fail_first_save");
     LoginStore::new(move |request| {
         let mut logins = logins.lock().unwrap();
+        let is_save = matches!(request, LoginStoreRequest::Save { .. });
+        let fails = fails || is_save && fails_save.swap(false, Ordering::Relaxed);
         let answer = match request {
             _ if fails => Err("the script says so".to_owned()),
             LoginStoreRequest::Load { key } => Ok(logins.get(&key).cloned()),

@@ -146,17 +146,17 @@ pub(crate) fn block_disconnect(
     manager: &Bound<'_, NativeManager>,
     server: &str,
 ) -> PyResult<()> {
-    wait(py, manager.get().core.disconnect(server))?.or_raise(py)
+    wait_on(manager, |core| core.disconnect(server))?.or_raise(py)
 }
 
 #[pyfunction]
 pub(crate) fn block_disconnect_all(manager: &Bound<'_, NativeManager>) -> PyResult<()> {
-    wait(manager.py(), manager.get().core.disconnect_all())
+    wait_on(manager, |core| core.disconnect_all())
 }
 
 #[pyfunction]
 pub(crate) fn block_close(manager: &Bound<'_, NativeManager>) -> PyResult<()> {
-    wait(manager.py(), manager.get().core.close())
+    wait_on(manager, |core| core.close())
 }
 
 /// Waits until there are events to take; False at the end, or when `timeout` seconds have passed.

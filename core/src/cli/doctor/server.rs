@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind};
 use crate::manager::Manager;
 use crate::redact;
 use crate::resolve::AllowedAddresses;
-use crate::resolve::{Resolved, resolve};
+use crate::resolve::{ProgramTarget, Resolved, resolve};
 use crate::shell;
 
 pub(super) async fn examine(manager: &Manager, name: &str, declared: &Declared) -> Examined {
@@ -114,7 +114,7 @@ async fn values_and_program(
     });
     let (mut findings, mut login): (Vec<Finding>, _) = (odd.collect(), None);
     match (resolved, &config.transport) {
-        (Ok(Resolved::Stdio(launch)), _) => {
+        (Ok(Resolved::Stdio(ProgramTarget { launch, .. })), _) => {
             findings.extend(local::finding(config, &launch));
             let program = launch.program.display().to_string();
             findings.push(Finding::ok("program", launch.mask.text(&program)));

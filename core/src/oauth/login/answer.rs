@@ -80,6 +80,7 @@ impl Login {
             }
         };
         let outcome = self.exchange_code(flow, &code).await;
+        let outcome = outcome.map_err(|problem| problem.after_person(&self.server));
         if let Err(problem) = &outcome
             && problem.is_about_client()
         {

@@ -7,7 +7,6 @@ use http::header::HeaderValue;
 
 use super::{ASKED_SCOPES, Login, Token};
 use crate::caller::CallerHeaders;
-use crate::config::Dpop;
 use crate::oauth::client::{Client, Wishes, register};
 use crate::oauth::discovery::Discovered;
 use crate::oauth::dpop::DpopKey;
@@ -16,7 +15,7 @@ use crate::oauth::http::OAuthHttp;
 use crate::oauth::problem::Problem;
 use crate::oauth::record::{Record, StoredToken};
 use crate::oauth::store::Sealing;
-use crate::oauth::token::{Issued, TokenRequest, issued};
+use crate::oauth::token::{Issued, KeyBinding, TokenRequest, issued};
 use crate::sync::lock;
 
 impl Login {
@@ -47,11 +46,8 @@ impl Login {
             dpop: dpop.as_deref(),
             form,
         };
-        let issued = issued(&token_request.send(http).await?, dpop.is_some())?;
-        if self.settings.dpop == Dpop::Always && !issued.is_dpop {
-            return Err(Problem::refused("the token is not bound to our key"));
-        }
-        Ok(issued)
+        let binding = KeyBinding::new(dpop.as_deref(), self.settings.dpop);
+        issued(&token_request.send(http).await?, binding)
     }
 
     /// Stores and uses an issued token.

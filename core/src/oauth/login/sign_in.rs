@@ -1,5 +1,6 @@
 //! Signs a person in: discovers where, gets a client, opens a flow, and exchanges what comes back for a token.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -223,17 +224,18 @@ impl Login {
 
     /// What the requests of a sign-in have in common. Private addresses are allowed if the server has one itself.
     pub(super) async fn endpoints(&self) -> Endpoints {
-        let is_private = match self.url.host() {
+        let is_private = |address: IpAddr| address_class::not_public(address).is_some();
+        let peer = *lock(&self.peer);
+        let is_private = match (self.url.host(), peer) {
             _ if self.settings.allow_private_addresses => true,
-            Some(host) if address_class::not_public_host(host.clone()).is_some() => true,
-            Some(url::Host::Domain(name)) => {
+            (Some(host), _) if address_class::not_public_host(host.clone()).is_some() => true,
+            // Not what the name means now: its owner may change that between two requests.
+            (_, Some(peer)) => is_private(peer),
+            (Some(url::Host::Domain(name)), None) => {
                 let found = tokio::net::lookup_host((name, 0)).await;
-                let is_private = |address: std::net::SocketAddr| {
-                    address_class::not_public(address.ip()).is_some()
-                };
                 // All of them: a server on the internet may name a private address too.
                 found.is_ok_and(|addresses| {
-                    let addresses: Vec<_> = addresses.collect();
+                    let addresses: Vec<_> = addresses.map(|address| address.ip()).collect();
                     !addresses.is_empty() && addresses.into_iter().all(is_private)
                 })
             }

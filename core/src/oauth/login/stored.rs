@@ -3,10 +3,12 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{Login, STORE};
+use super::{Login, NEVER, STORE, STORE_AGAIN_MS};
+use crate::config::Dpop;
 use crate::login_store::{LoginStore, LoginStoreRequest};
 use crate::oauth::dpop::DpopKey;
 use crate::oauth::problem::Problem;
@@ -16,6 +18,18 @@ use crate::oauth::store::{LOCK, LoginFile, LoginLock, Sealing};
 use crate::redact::Secret;
 use crate::runtime;
 use crate::sync::lock as lock_of;
+use crate::time::now_ms;
+
+/// How long the end of a connection waits until its login is stored.
+const FINISH: Duration = Duration::from_secs(4);
+
+/// A record that could not be stored.
+#[derive(Clone)]
+pub(super) struct KeptRecord {
+    record: Record,
+    /// The access token that was stored before.
+    replaces: Option<Secret>,
+}
 
 impl Login {
     /// Reads the stored login, once.
@@ -25,7 +39,7 @@ impl Login {
             return;
         }
         // Most servers want no login: nothing is read for them.
-        let has_store = self.subscribers.login_store().is_some();
+        let has_store = self.store.is_some();
         if has_store || self.file.as_ref().is_some_and(LoginFile::exists) {
             let record = self.read().await;
             self.adopt_record(&record);
@@ -37,7 +51,8 @@ impl Login {
     pub(super) fn adopt_record(&self, record: &Record) {
         let Some(token) = record.token.as_ref().filter(|_| self.is_ours(record)) else { return };
         let dpop = self.dpop_key(record).ok().flatten().filter(|_| token.is_dpop);
-        if token.is_dpop && dpop.is_none() {
+        let lacks_key = token.is_dpop && dpop.is_none();
+        if lacks_key || self.settings.dpop == Dpop::Always && !token.is_dpop {
             return;
         }
         if let Err(problem) = self.adopt(token, dpop) {
@@ -71,12 +86,10 @@ impl Login {
     /// The stored record, or an empty one; `None` if there is one that cannot be used.
     pub(super) async fn read_usable(&self) -> Option<Record> {
         // What could not be stored is newer than what is.
-        let kept = lock_of(&self.kept).clone();
-        let record = match (self.subscribers.login_store(), self.file.clone(), kept) {
-            (.., Some(kept)) => Ok(Some(kept)),
-            (Some(store), ..) => self.read_from(&store).await,
-            (None, Some(file), None) => blocking(move || file.read()).await,
-            (None, None, None) => Ok(None),
+        let kept = lock_of(&self.kept).as_ref().map(|kept| kept.record.clone());
+        let record = match kept {
+            Some(kept) => Ok(Some(kept)),
+            None => self.read_stored().await,
         };
         match record {
             Ok(Some(record)) if self.is_for_server(&record) => Some(record),
@@ -86,7 +99,7 @@ impl Login {
             }
             Ok(None) => Some(self.empty_record()),
             Err(error) => {
-                let own = self.file.as_ref().filter(|_| self.subscribers.login_store().is_none());
+                let own = self.file.as_ref().filter(|_| self.store.is_none());
                 let place =
                     own.map_or("the login_store".into(), |file| file.path().display().to_string());
                 self.warn(&format!("the stored login is not used: {place}: {error}"));
@@ -110,50 +123,103 @@ impl Login {
 
     /// The file that the login is kept in, if it is kept there and nowhere else.
     pub(super) fn own_file(&self) -> Option<&LoginFile> {
-        let is_elsewhere =
-            self.subscribers.login_store().is_some() || lock_of(&self.kept).is_some();
+        let is_elsewhere = self.store.is_some() || lock_of(&self.kept).is_some();
         self.file.as_ref().filter(|_| !is_elsewhere)
     }
 
     /// Keeps the record that another process could not store.
     pub(super) fn note_not_stored(&self, renewal: &Renewal, why: Option<String>) {
         if let (Some(record), Some(why)) = (renewal.record(), why) {
-            *lock_of(&self.kept) = Some(record.clone());
+            self.keep_in_memory(record);
             self.warn(&format!("the login is not stored: {why}"));
         }
     }
 
     /// Stores a record. Without a lock there is no place to store it.
-    pub(super) async fn store(
+    pub(super) async fn store(&self, record: &Record, sealing: Sealing, lock: Option<LoginLock>) {
+        self.keep_in_memory(record);
+        match self.write(record, sealing, lock).await {
+            Ok(true) => self.forget_kept(),
+            Ok(false) => {}
+            Err(error) => self.warn(&format!("the login is not stored: {error}")),
+        }
+    }
+
+    fn keep_in_memory(&self, record: &Record) {
+        let mut kept = lock_of(&self.kept);
+        let replaces = match kept.take() {
+            Some(before) => before.replaces,
+            None => self.current.load().as_ref().map(|token| token.access.clone()),
+        };
+        *kept = Some(KeptRecord { record: record.clone(), replaces });
+        self.store_again_ms.store(now_ms().saturating_add(STORE_AGAIN_MS), Ordering::Relaxed);
+    }
+
+    fn forget_kept(&self) {
+        *lock_of(&self.kept) = None;
+        self.store_again_ms.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// Stores what could not be stored before, if it is time for that. Nobody waits for it.
+    pub(super) fn store_kept_later(&self) {
+        let at = self.store_again_ms.load(Ordering::Relaxed);
+        if at == NEVER || at > now_ms() {
+            return;
+        }
+        let next = now_ms().saturating_add(STORE_AGAIN_MS);
+        self.store_again_ms.store(next, Ordering::Relaxed);
+        if let Some(me) = self.me.upgrade() {
+            runtime::spawn(async move { me.store_kept().await });
+        }
+    }
+
+    /// Waits for a refresh that is running, and stores what is not stored, for a limited time. The program that keeps the
+    /// login may not be there later.
+    pub(crate) async fn finish(&self) {
+        if self.store.is_some() && timeout(FINISH, self.store_kept()).await.is_err() {
+            tracing::debug!(server = &*self.server, "the login was not stored in time");
+        }
+    }
+
+    /// Stores what could not be stored before, unless there is another login by now.
+    async fn store_kept(&self) {
+        let _busy = self.busy.lock().await;
+        let Some(KeptRecord { record, replaces }) = lock_of(&self.kept).clone() else { return };
+        let Ok(lock) = self.lock_file().await else { return };
+        let Ok(stored) = self.read_stored().await else { return };
+        let known = [replaces.as_ref(), record.access()];
+        let is_another =
+            |stored: &Record| stored.access().is_some_and(|access| !known.contains(&Some(access)));
+        match stored.filter(|stored| self.is_for_server(stored)).filter(is_another) {
+            Some(another) => {
+                self.forget_kept();
+                self.adopt_record(&another);
+            }
+            None => self.store(&record, Sealing::AsBefore, lock).await,
+        }
+    }
+
+    /// Writes a record; returns whether there is a place for it.
+    async fn write(
         &self,
         record: &Record,
         sealing: Sealing,
         lock: Option<LoginLock>,
-    ) -> Option<LoginLock> {
-        *lock_of(&self.kept) = Some(record.clone());
-        if let Some(store) = self.subscribers.login_store() {
-            match self.save_to(&store, record).await {
-                Ok(()) => *lock_of(&self.kept) = None,
-                Err(error) => self.warn(&format!("the login is not stored: {error}")),
-            }
-            return lock;
+    ) -> io::Result<bool> {
+        if let Some(store) = &self.store {
+            return self.save_to(store, record).await.map(|()| true);
         }
-        let (Some(file), Some(lock)) = (self.file.clone(), lock) else { return None };
+        let (Some(file), Some(lock)) = (self.file.clone(), lock) else { return Ok(false) };
         let record = record.clone();
-        let written = blocking(move || match file.write(&record, sealing, &lock) {
-            Ok(()) => Ok((lock, None)),
-            Err(error) => Ok((lock, Some(error))),
-        });
-        match written.await {
-            Ok((lock, None)) => {
-                *lock_of(&self.kept) = None;
-                Some(lock)
-            }
-            Ok((lock, Some(error))) => {
-                self.warn(&format!("the login is not stored: {error}"));
-                Some(lock)
-            }
-            Err(_) => None,
+        blocking(move || file.write(&record, sealing, &lock).map(|()| true)).await
+    }
+
+    /// What is stored, whatever it is for.
+    async fn read_stored(&self) -> io::Result<Option<Record>> {
+        match (&self.store, self.file.clone()) {
+            (Some(store), _) => self.read_from(store).await,
+            (None, Some(file)) => blocking(move || file.read()).await,
+            (None, None) => Ok(None),
         }
     }
 
@@ -172,10 +238,10 @@ impl Login {
 
     /// Removes what is stored; returns whether there was a file.
     pub(super) async fn remove(&self, lock: Option<LoginLock>) -> io::Result<bool> {
-        *lock_of(&self.kept) = None;
-        if let Some(store) = self.subscribers.login_store() {
+        self.forget_kept();
+        if let Some(store) = &self.store {
             let request = LoginStoreRequest::Remove { key: self.key.clone() };
-            return ask(&store, request).await.map(|_| false);
+            return ask(store, request).await.map(|_| false);
         }
         match (self.file.clone(), lock) {
             (Some(file), Some(lock)) => blocking(move || file.remove(&lock)).await,

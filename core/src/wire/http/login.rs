@@ -1,6 +1,7 @@
 //! Sends requests with the login of the connection, and asks it about refusals.
 //! Invariant: a refused request is sent again only if the login has changed, a bounded number of times.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -19,6 +20,8 @@ use crate::wire::Loss;
 pub(super) struct SignInRefusal {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
+    /// The address that refused, if it was dialled directly.
+    peer: Option<IpAddr>,
 }
 
 impl SignInRefusal {
@@ -30,7 +33,8 @@ impl SignInRefusal {
             StatusCode::FORBIDDEN => Challenge::from_headers(headers).is_insufficient_scope(),
             _ => false,
         };
-        is_one.then(|| Box::new(SignInRefusal { status, headers: headers.clone() }))
+        let peer = response.peer();
+        is_one.then(|| Box::new(SignInRefusal { status, headers: headers.clone(), peer }))
     }
 }
 
@@ -98,8 +102,9 @@ pub(super) async fn settle(
     before: Settled,
 ) -> Result<Settled, ExchangeFailure> {
     let had_token = sent.is_some();
-    let SignInRefusal { status, headers } = refusal;
-    let refusal = Refusal { status: *status, headers, url: request.url(), sent, before };
+    let SignInRefusal { status, headers, peer } = refusal;
+    let (url, peer) = (request.url(), *peer);
+    let refusal = Refusal { status: *status, headers, url, peer, sent, before };
     login.refused(refusal).await.map_err(|error| {
         // Without a new sign-in, no request will succeed.
         let is_lost = had_token && error.kind() == ErrorKind::AuthRequired;
