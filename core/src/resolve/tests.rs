@@ -9,6 +9,8 @@ use crate::config::{Config, Level};
 use crate::error::Stage;
 use crate::host_env::HostEnv;
 
+mod auth;
+
 fn config(definition: Value) -> ServerConfig {
     let config = Config::from_value(json!({"mcpServers": {"s": definition}})).unwrap();
     let mut server = config.servers["s"].config.clone().unwrap();
