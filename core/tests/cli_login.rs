@@ -1,6 +1,6 @@
 //! What the command line says about logins: which command helps, what doctor finds, and never a token.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn doctor_says_that_a_login_is_over() {
 }
 
 #[test]
-fn doctor_names_a_file_that_others_may_read() {
+fn doctor_names_a_file_that_others_may_read_or_own() {
     let scene = Scene::new("doctor-mode", &[]);
     assert_eq!(scene.sign_in(&["auth", "docs"]).code, 0);
     let file = scene.logins().remove(0);
@@ -82,8 +82,19 @@ fn doctor_names_a_file_that_others_may_read() {
     let (examined, _) = doctor(&scene);
     let advice = text(found(&examined, "login")[0], "advice");
     assert_eq!(advice, "sign in anew: mcpool reauth docs");
-    // Looking at it has not changed it.
     set(0o600).unwrap();
+    // SAFETY: it only asks for a number.
+    if unsafe { libc::geteuid() } == 0 {
+        // Others cannot give a file away.
+        chown(&file, Some(54_321), None).unwrap();
+        let (examined, is_broken) = doctor(&scene);
+        assert!(is_broken, "{examined}");
+        let login = found(&examined, "login")[0];
+        assert!(text(login, "detail").contains("belongs to another user"), "{examined}");
+        assert_eq!(text(login, "advice"), "sign in anew: mcpool reauth docs");
+        chown(&file, Some(0), None).unwrap();
+    }
+    // Looking at it has not changed it.
     assert_eq!(scene.run(&["test", "docs"]).code, 0);
     set(0o644).unwrap();
     assert_eq!(scene.run(&["unauth", "docs"]).out, "Signed out of \"docs\"\n");

@@ -4,11 +4,11 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use common::page::load;
+use common::page::{load, visit};
 use common::{Journal, Web, agreeing, call, logged, manager_at_home, texts, until};
 use mcpool::host::logs::{LevelFilter, LogReader};
 use mcpool::{
@@ -102,6 +102,31 @@ async fn an_answer_is_used_once() {
     assert_eq!(first.await.unwrap().unwrap_err().kind(), ErrorKind::AuthFailed);
     assert_eq!(journal.count(json!({"at": "token"})), 1);
     manager.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_callback_is_received_on_the_port_of_the_settings_or_not_at_all() {
+    let (home, journal) = (tempfile::tempdir().unwrap(), Journal::new("port"));
+    let (_web, url) =
+        Web::start(["--oauth", "--oauth-exact-redirect", "--journal", journal.path()]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let manager = manager(&url, json!({"callbackPort": port}), home.path(), None);
+    let error = manager.connect("s").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AuthFailed);
+    assert!(error.hint().unwrap().contains("\"auth.callbackPort\""), "{error}");
+    assert_eq!(journal.count(json!({"at": "register"})), 0);
+    drop(taken);
+    let page = page(&manager).await;
+    assert_eq!(visit(page.as_str()).status, 200);
+    until("the sign-in", || manager.status()[0].state == State::Connected).await;
+    manager.close().await;
+    let callback = format!("http://127.0.0.1:{port}/callback");
+    for at in ["register", "authorize", "token"] {
+        let wanted = json!({"at": at, "redirect_uri": callback});
+        assert_eq!(journal.count(wanted), 1, "{at}");
+        assert_eq!(journal.count(json!({"at": at})), 1, "{at}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

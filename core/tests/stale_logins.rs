@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::fs::Permissions;
 use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use common::{Journal, Web, agreeing, call, manager_at_home};
@@ -96,5 +98,37 @@ async fn a_login_of_another_issuer_or_server_is_not_used() {
         manager.close().await;
         let carries = |entry: &Value| entry["caller"].as_str().is_some_and(|it| !it.is_empty());
         assert!(!journal.entries()[before..].iter().any(carries), "{member}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_others_can_read_or_that_is_theirs_is_not_used() {
+    type Change = fn(&Path);
+    const ANOTHER: Option<u32> = Some(54_321);
+    let mut changes: Vec<(&str, Change)> = vec![
+        ("readable", |file| std::fs::set_permissions(file, Permissions::from_mode(0o640)).unwrap()),
+        ("writable", |file| std::fs::set_permissions(file, Permissions::from_mode(0o602)).unwrap()),
+    ];
+    // SAFETY: it only asks for a number.
+    if unsafe { libc::geteuid() } == 0 {
+        // Others cannot give a file away.
+        changes.push(("file", |file| chown(file, ANOTHER, None).unwrap()));
+        changes.push(("directory", |file| chown(file.parent().unwrap(), ANOTHER, None).unwrap()));
+    }
+    changes.push(("unchanged", |_| {}));
+    for (what, change) in changes {
+        let (home, journal) = (tempfile::tempdir().unwrap(), Journal::new(what));
+        let (_web, url) = Web::start(["--oauth", "--journal", journal.path(), "--journal-peers"]);
+        sign_in(&url, json!({}), home.path()).await;
+        change(&login_file(home.path()));
+        let before = journal.entries().len();
+        let manager = manager(&url, json!({}), home.path(), None);
+        let report = manager.connect_all().await.unwrap();
+        manager.close().await;
+        let carries = |entry: &Value| entry["caller"].as_str().is_some_and(|it| !it.is_empty());
+        let is_used = journal.entries()[before..].iter().any(carries);
+        assert_eq!(is_used, what == "unchanged", "{what}");
+        let failure = report.failed.get("s").map(|error| error.kind());
+        assert_eq!(failure, (!is_used).then_some(ErrorKind::AuthRequired), "{what}");
     }
 }

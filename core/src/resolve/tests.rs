@@ -10,6 +10,8 @@ use crate::error::Stage;
 use crate::host_env::HostEnv;
 use crate::process::Launch;
 
+mod auth;
+
 fn config(definition: Value) -> ServerConfig {
     let config = Config::from_value(json!({"mcpServers": {"s": definition}})).unwrap();
     let mut server = config.servers["s"].config.clone().unwrap();

@@ -170,6 +170,10 @@ impl Running {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: i32) {
         // SAFETY: the process is our child, and was not waited for.
         unsafe { libc::kill(self.child.id() as i32, signal) };

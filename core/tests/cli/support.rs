@@ -56,6 +56,10 @@ impl Home {
         self.0.join("project").join(file)
     }
 
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.0.join("cache")
+    }
+
     /// The user's own mcpool file.
     pub(crate) fn own(&self) -> PathBuf {
         self.home(".config/mcpool/mcp.json")
@@ -65,7 +69,7 @@ impl Home {
         let mut command = Command::new(MCPOOL);
         command.args(args).stdin(Stdio::null()).current_dir(self.project("")).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", self.home("")).env("MCPOOL_CACHE_DIR", self.0.join("cache"));
+        command.env("HOME", self.home("")).env("MCPOOL_CACHE_DIR", self.cache());
         command.env("MCPOOL_KEYCHAIN", "off").envs(means());
         command
     }
