@@ -319,7 +319,12 @@ mod tests {
         let command = json!({"url": "http://h/", "headers": {"A": "!id"}});
         let name = json!({"url": "http://h/", "headers": {"A": "TOKEN"}});
         let tls = |key: &str| json!({"url": "https://h/", "tls": {"cert": "/me.pem", "key": key}});
+        let pinned = json!({"url": "https://h/", "auth": {"issuer": "https://i/"}});
+        let given = json!({"command": "x", "auth": {"type": "oauth", "credentialId": "work"}});
         let cases = [
+            (&pinned, trusted, true),
+            (&given, trusted, true),
+            (&url, trusted, false),
             (&tls("me.key"), elsewhere, true),
             (&tls("me.key"), file, true),
             (&tls("/me.key"), elsewhere, false),

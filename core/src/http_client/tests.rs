@@ -178,6 +178,20 @@ fn a_proxy_gets_the_whole_url_and_its_login() {
 }
 
 #[test]
+fn a_response_names_the_address_that_answered_unless_that_is_a_proxy() {
+    seen_by_server(|port| {
+        let url = format!("http://name.example:{port}/mcp");
+        let answer = get(fake(AllowedAddresses::Any, &["127.0.0.1"]), &url).expect("an answer");
+        assert_eq!(answer.peer(), Some([127, 0, 0, 1].into()));
+    });
+    seen_by_server(|port| {
+        let client = behind_proxy(HttpVersions::All, port);
+        let answer = send(client, "http://host.example/mcp").expect("an answer");
+        assert_eq!(answer.peer(), None);
+    });
+}
+
+#[test]
 fn tls_goes_through_a_tunnel_of_the_proxy() {
     let seen = seen_by_server(|port| {
         // Nothing behind this tunnel speaks TLS.

@@ -258,3 +258,53 @@ fn is_usable(scope: &str) -> bool {
     scope.len() <= SCOPE_BYTES
         && scope.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LoginOwner, Place};
+    use super::*;
+    use crate::host_env::HostEnv;
+
+    fn login(url: &str, allow_private_addresses: bool) -> Arc<Login> {
+        let settings = AuthConfig { allow_private_addresses, ..AuthConfig::default() };
+        let url = Url::parse(url).unwrap();
+        let (server, shown) = (Arc::from("s"), url.to_string());
+        let owner = LoginOwner {
+            identity: None,
+            host_env: HostEnv::process(),
+            headers: Arc::default(),
+            subscribers: Arc::default(),
+            store: None,
+            on_signed_in: Box::new(|| {}),
+        };
+        Login::at(
+            Place { server, url, shown, server_hash: None, tls: None },
+            settings.into(),
+            owner,
+        )
+    }
+
+    #[tokio::test]
+    async fn private_addresses_are_allowed_by_the_address_that_answered() {
+        let (public, private) = ("93.184.215.14", "10.0.0.7");
+        for (url, peer, by_settings, allows_private) in [
+            ("https://mcp.example/", Some(public), false, false),
+            ("https://mcp.example/", Some(private), false, true),
+            ("https://mcp.example/", Some(public), true, true),
+            // Its owner now says that it is here.
+            ("https://localhost.example/", Some(public), false, false),
+            ("https://93.184.215.14/", None, false, false),
+            ("http://127.0.0.1/", None, false, true),
+            ("http://localhost/", None, false, true),
+        ] {
+            let login = login(url, by_settings);
+            *lock(&login.peer) = peer.map(|peer| peer.parse().unwrap());
+            let allowed = login.endpoints().await.addresses;
+            let expected = match allows_private {
+                true => AllowedAddresses::Any,
+                false => AllowedAddresses::PublicOnly,
+            };
+            assert_eq!(allowed, expected, "{url} {peer:?} {by_settings}");
+        }
+    }
+}

@@ -91,7 +91,10 @@ fn a_project_loosens_no_check_of_a_sign_in() {
 
 #[test]
 fn a_project_chooses_its_own_client() {
-    let definition = json!({"url": "http://h/", "auth": of_a_project()});
+    let mut auth = of_a_project();
+    // This loosens nothing.
+    auth["dpop"] = json!("always");
+    let definition = json!({"url": "http://h/", "auth": auth});
     let (of_user, _) = settings(&config(definition.clone()));
     let (bound, warnings) = settings(&trusted_project(definition));
     assert_eq!(bound, of_user);
