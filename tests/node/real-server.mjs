@@ -1,6 +1,7 @@
 // Servers over a network that others wrote, as processes that can be killed and started again at the same port.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer, connect as dial } from 'node:net';
@@ -17,13 +18,20 @@ export const tls = {
   key: join(certs, 'client.key'),
 };
 
+/** A port that the system gives to nobody who asks for any: other tests do that all the time. */
 export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(20_000, 30_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    try {
+      await once(server, 'listening');
+    } catch {
+      continue;
+    }
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 const listens = (port) =>
