@@ -50,6 +50,8 @@ pub(crate) struct ConnectionShared {
     /// The headers of its identity, for the server of the current definition.
     headers: ArcSwap<ConnectionHeaders>,
     login: Mutex<Option<Arc<Login>>>,
+    /// The login that a program was given.
+    given_login: Mutex<Option<Arc<Login>>>,
     /// Where logins are kept, if not in files.
     login_store: Option<LoginStore>,
     /// To the actor, which ends with the last handle.
@@ -132,6 +134,7 @@ impl Connection {
             server: server.into(),
             headers: ArcSwap::new(headers.clone()),
             login: Mutex::default(),
+            given_login: Mutex::default(),
             login_store,
             commands: commands.downgrade(),
             clock,

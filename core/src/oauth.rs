@@ -19,7 +19,6 @@ mod login;
 mod metadata;
 mod place;
 mod problem;
-mod program;
 mod random;
 mod record;
 mod refresh_process;
@@ -34,7 +33,6 @@ pub(crate) use flow::Flow;
 pub(crate) use inspect::{StoredLogin, UnusableFile, UsableLogin, inspect};
 pub(crate) use login::{Login, LoginOwner, Refusal, Settled, Token};
 pub(crate) use place::LoginPlace;
-pub(crate) use program::stored_token;
 #[cfg(feature = "cli")]
 pub(crate) use record::Mismatch;
 pub use refresh_process::refresh_login;

@@ -4,10 +4,11 @@
 //! a manager that keeps them elsewhere.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::Value;
 
 use crate::caller::Identity;
@@ -153,6 +154,8 @@ pub(crate) struct Connections {
     keeps: bool,
     /// How long, if the definition does not say.
     keep_alive: Option<KeepAlive>,
+    /// How many leases there were.
+    visits: AtomicU64,
 }
 
 /// Two managers share a connection if its key is the same.
@@ -163,18 +166,25 @@ struct PoolKey {
     logins: Option<LoginPlace>,
 }
 
+impl PoolKey {
+    /// Whether it is the same server for the same identity, with logins that are kept elsewhere.
+    fn is_beside(&self, other: &PoolKey) -> bool {
+        self.name == other.name && self.identity == other.identity && self.logins != other.logins
+    }
+}
+
 struct PooledConnection {
     connection: Arc<Connection>,
     config: ServerConfig,
     /// One for each lease.
     holders: Vec<Arc<ManagerSink>>,
-    /// Counts the leases, so that a delayed end notices a new one.
+    /// The number of the last lease, so that a delayed end notices a new one.
     visits: u64,
 }
 
 impl Connections {
     fn kept(keep_alive: Option<KeepAlive>) -> Arc<Self> {
-        Arc::new(Connections { by_key: Mutex::default(), keeps: true, keep_alive })
+        Arc::new(Connections { keeps: true, keep_alive, ..Connections::default() })
     }
 
     /// The connection of this name and of the definition's identity, for as long as the lease is held.
@@ -213,7 +223,7 @@ impl Connections {
                 }
             }
             pooled.holders.push(sink.clone());
-            pooled.visits += 1;
+            pooled.visits = self.visits.fetch_add(1, Ordering::Relaxed) + 1;
             (pooled.connection.clone(), is_replaced)
         };
         connection.subscribers().join(subscriber(sink));
@@ -244,14 +254,10 @@ impl Connections {
         if !pooled.holders.is_empty() || pooled.visits != visits {
             return None;
         }
-        let (ended, login) = (pooled.connection.disconnect(), pooled.connection.login());
+        let (ended, logins) = (pooled.connection.disconnect(), pooled.connection.logins());
         let (connections, key) = (self.clone(), key.clone());
         let task = runtime::spawn(async move {
-            let stored = async {
-                if let Some(login) = login {
-                    login.finish().await;
-                }
-            };
+            let stored = join_all(logins.iter().map(|login| login.finish()));
             tokio::join!(ended, stored);
             connections.remove(&key, visits);
         });
@@ -297,8 +303,7 @@ fn check_other_logins(
 ) -> Result<()> {
     let mut outdated = Vec::new();
     for (other, pooled) in connections.iter() {
-        let is_the_same_server = other.name == key.name && other.identity == key.identity;
-        if !is_the_same_server || other.logins == key.logins {
+        if !other.is_beside(key) {
             continue;
         }
         let (differences, _) = pooled.differences(config);

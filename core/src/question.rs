@@ -1,5 +1,5 @@
-//! Owns asking the program that uses a manager: a question goes to the current listeners of the manager, the newest
-//! first, and the answer comes back as JSON. The asker decides what is asked, how long to wait, and what the answer
+//! Owns asking the program that uses a manager: a question goes to the newest listener of the manager, or, if there is none,
+//! to all that listen meanwhile; the answer comes back as JSON. The asker decides what is asked, how long to wait, and what the answer
 //! means.
 //! Invariant: a question is answered at most once. Until then it stays open: a listener that takes it and leaves
 //! without an answer returns it to the others, and a later listener finds it.
@@ -24,6 +24,8 @@ pub struct Questions(Arc<Mutex<QuestionsState>>);
 struct QuestionsState {
     next: u64,
     listeners: Vec<Listener>,
+    /// Those that are asked while there is no listener. One may belong to a loop that does not run any more.
+    meanwhile: Vec<Listener>,
     /// Questions without an answer.
     open: Vec<Question>,
 }
@@ -36,6 +38,14 @@ impl QuestionsState {
 
     fn untaken(&self) -> impl Iterator<Item = &Question> {
         self.open.iter().filter(|question| question.is_open())
+    }
+
+    /// Passes a question on.
+    fn notify(&self, question: &Question) {
+        match self.listeners.last() {
+            Some(newest) => (newest.notify)(question.clone()),
+            None => self.meanwhile.iter().for_each(|it| (it.notify)(question.clone())),
+        }
     }
 }
 
@@ -90,9 +100,7 @@ impl Questions {
     fn post(&self, question: Question) {
         let mut state = lock(&self.0);
         state.open.retain(Question::is_wanted);
-        if let Some(newest) = state.listeners.last() {
-            (newest.notify)(question.clone());
-        }
+        state.notify(&question);
         state.open.push(question);
     }
 
@@ -107,15 +115,15 @@ impl Questions {
         Listening { questions: self.clone(), id, made_in: ForkGeneration::current() }
     }
 
-    /// Adds a listener of the lowest priority: open questions go to it only if there is no other.
-    pub fn listen_if_alone(&self, notify: impl Fn(Question) + Send + 'static) -> Listening {
+    /// Adds a listener that is asked while there is no other; whoever takes a question first answers it.
+    pub fn listen_meanwhile(&self, notify: impl Fn(Question) + Send + 'static) -> Listening {
         let mut state = lock(&self.0);
         if state.listeners.is_empty() {
             state.untaken().for_each(|question| notify(question.clone()));
         }
         let listener = state.listener(notify);
         let id = listener.id;
-        state.listeners.insert(0, listener);
+        state.meanwhile.push(listener);
         Listening { questions: self.clone(), id, made_in: ForkGeneration::current() }
     }
 
@@ -160,8 +168,9 @@ impl Questions {
         let mut state = lock(&self.0);
         let was_newest = state.listeners.last().is_some_and(|listener| listener.id == id);
         state.listeners.retain(|listener| listener.id != id);
-        if let (true, Some(newest)) = (was_newest, state.listeners.last()) {
-            state.untaken().for_each(|question| (newest.notify)(question.clone()));
+        state.meanwhile.retain(|listener| listener.id != id);
+        if was_newest {
+            state.untaken().for_each(|question| state.notify(question));
         }
     }
 }
@@ -348,12 +357,25 @@ mod tests {
         let (notify, heard_last) = mpsc::channel();
         let (listening, _heard) = listen_to(&questions);
         let _watching =
-            questions.listen_if_alone(move |question: Question| notify.send(question).unwrap());
+            questions.listen_meanwhile(move |question: Question| notify.send(question).unwrap());
         let answer = questions.ask("trust", &json!({}));
         assert!(heard_last.try_recv().is_err());
         drop(listening);
         heard_last.recv().unwrap().take().unwrap().answer("3");
         assert_eq!(answer.now_or_never(), Some(Some("3".to_owned())));
+    }
+
+    #[test]
+    fn a_question_without_a_listener_goes_to_all_that_listen_meanwhile() {
+        let questions = Questions::default();
+        let (notify, heard) = mpsc::channel();
+        let _dead = questions.listen_meanwhile(|_| {});
+        let _watching =
+            questions.listen_meanwhile(move |question: Question| notify.send(question).unwrap());
+        let _dead_too = questions.listen_meanwhile(|_| {});
+        let answer = questions.ask("trust", &json!({}));
+        heard.recv().unwrap().take().unwrap().answer("5");
+        assert_eq!(answer.now_or_never(), Some(Some("5".to_owned())));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use napi_derive::napi;
 
 use crate::bridge::start_listening;
 use crate::post::Post;
-use crate::question::listen_if_alone;
+use crate::question::listen_meanwhile;
 use crate::text::to_json;
 
 /// A stream of events, from its creation.
@@ -33,7 +33,7 @@ impl NativeEvents {
     pub fn ready(&self, key: i64, holds: bool) {
         let stream = self.stream.clone();
         let listening =
-            self.questions.as_ref().map(|asked| listen_if_alone(asked, &self.post, key));
+            self.questions.as_ref().map(|asked| listen_meanwhile(asked, &self.post, key));
         let ready = || async move { Ok(to_json(&stream.ready().await)) };
         start_listening(&self.post, key, holds, listening, ready);
     }

@@ -11,8 +11,8 @@ pub(crate) fn listen(questions: &Questions, post: &Post, key: i64) -> Listening 
 }
 
 /// Same, but asked last: while no verb is running.
-pub(crate) fn listen_if_alone(questions: &Questions, post: &Post, key: i64) -> Listening {
-    questions.listen_if_alone(post_question(post, key))
+pub(crate) fn listen_meanwhile(questions: &Questions, post: &Post, key: i64) -> Listening {
+    questions.listen_meanwhile(post_question(post, key))
 }
 
 fn post_question(post: &Post, key: i64) -> impl Fn(Question) + Send + 'static {

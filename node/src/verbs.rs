@@ -8,7 +8,7 @@ use napi_derive::napi;
 
 use crate::bridge::start_listening;
 use crate::manager::NativeManager;
-use crate::question::{listen, listen_if_alone};
+use crate::question::{listen, listen_meanwhile};
 use crate::text::to_json;
 use crate::waiting::{Stop, Waiting};
 
@@ -92,7 +92,7 @@ impl NativeManager {
     #[napi]
     pub fn listen(&self, key: i64) {
         if let Some(questions) = &self.kept.questions {
-            let listening = Some(listen_if_alone(questions, &self.post, key));
+            let listening = Some(listen_meanwhile(questions, &self.post, key));
             let waiting = Waiting { stop: Stop::Nothing, holds: false, _listening: listening };
             self.post.expect(key as u64, waiting);
         }

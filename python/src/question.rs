@@ -35,7 +35,7 @@ impl Asking {
     ) -> Option<Listening> {
         let questions = self.questions.as_ref()?;
         Some(if self.watches {
-            questions.listen_if_alone(on_question)
+            questions.listen_meanwhile(on_question)
         } else {
             questions.listen(on_question)
         })

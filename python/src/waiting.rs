@@ -47,7 +47,7 @@ pub(crate) enum Stop {
 /// A key is a future's address and, in the upper bits, a serial number.
 const ADDRESS_BITS: u32 = 48;
 
-fn address_of(key: u64) -> u64 {
+pub(crate) fn address_of(key: u64) -> u64 {
     key & ((1 << ADDRESS_BITS) - 1)
 }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::actor::Command;
 use super::{Connection, ConnectionShared, WarningTopic};
 use crate::caller::ConnectionHeaders;
-use crate::config::ServerConfig;
+use crate::config::{AuthConfig, ServerConfig};
 use crate::error::Result;
-use crate::oauth::{Login, LoginOwner, stored_token};
+use crate::oauth::{Login, LoginOwner};
 use crate::resolve::{ProgramTarget, Resolved, SignIn, Target, resolve};
+use crate::runtime;
 use crate::sync::lock;
 
 impl ConnectionShared {
@@ -24,16 +25,34 @@ impl ConnectionShared {
             Resolved::Stdio(_) => return None,
             Resolved::Http(target) | Resolved::WebSocket(target) => target,
         };
+        let mut current = lock(&self.login);
         let SignIn::OAuth(settings) = &target.sign_in else {
-            *lock(&self.login) = None;
+            retire(current.take());
             return None;
         };
-        let mut current = lock(&self.login);
         if let Some(known) = current.as_ref().filter(|known| known.is_for(target, settings)) {
             return Some(known.clone());
         }
         let login = Login::new(target, settings.clone(), self.login_owner(config, headers));
-        *current = Some(login.clone());
+        retire(current.replace(login.clone()));
+        Some(login)
+    }
+
+    /// The login that a program is given. One that could not be stored is used again.
+    fn given_login_for(
+        &self,
+        settings: &Arc<AuthConfig>,
+        config: &ServerConfig,
+        headers: &Arc<ConnectionHeaders>,
+    ) -> Option<Arc<Login>> {
+        let mut current = lock(&self.given_login);
+        let is_newest = |login: &&Arc<Login>| login.is_unstored() && login.has_settings(settings);
+        if let Some(known) = current.as_ref().filter(is_newest) {
+            return Some(known.clone());
+        }
+        let owner = self.login_owner(config, headers);
+        let login = Login::of_program(&self.server, settings.clone(), owner)?;
+        retire(current.replace(login.clone()));
         Some(login)
     }
 
@@ -63,8 +82,11 @@ impl ConnectionShared {
         let Resolved::Stdio(ProgramTarget { launch, login: Some(settings) }) = resolved else {
             return;
         };
-        let owner = self.login_owner(config, headers);
-        match stored_token(&self.server, settings.clone(), owner).await {
+        let token = match self.given_login_for(settings, config, headers) {
+            Some(login) => login.stored_access().await,
+            None => None,
+        };
+        match token {
             Some(token) => {
                 let name = OsString::from("OAUTH_ACCESS_TOKEN");
                 launch.env.retain(|(known, _)| *known != name);
@@ -82,7 +104,20 @@ impl ConnectionShared {
     }
 }
 
+/// Stores what a login could not store so far, before it is gone.
+fn retire(login: Option<Arc<Login>>) {
+    if let Some(login) = login.filter(|login| login.is_unstored()) {
+        runtime::spawn(async move { login.finish().await });
+    }
+}
+
 impl Connection {
+    /// The logins that it uses.
+    pub(crate) fn logins(&self) -> Vec<Arc<Login>> {
+        let given = lock(&self.shared.given_login).clone();
+        self.login().into_iter().chain(given).collect()
+    }
+
     /// Its login, once it has dialled a server that may ask for one.
     pub(crate) fn login(&self) -> Option<Arc<Login>> {
         lock(&self.shared.login).clone()

@@ -14,7 +14,6 @@ use http::{Method, StatusCode};
 use url::Url;
 
 use self::refresh::FailedRefresh;
-use self::stored::KeptRecord;
 use super::challenge::Challenge;
 use super::discovery::over_http;
 use super::dpop::{DPOP, DpopKey, Role};
@@ -76,7 +75,9 @@ pub(crate) struct Login {
     /// Where it is kept in place of the file.
     store: Option<LoginStore>,
     /// The record that could not be stored.
-    kept: Mutex<Option<KeptRecord>>,
+    kept: Mutex<Option<Record>>,
+    /// Whether there was a token in the file or store.
+    was_stored: AtomicBool,
     /// When to try that again; `NEVER` if all is stored.
     store_again_ms: AtomicU64,
     current: ArcSwapOption<Token>,
@@ -175,7 +176,7 @@ impl Login {
     }
 
     /// The login that a program is given, by the name in the settings. It belongs to any server.
-    pub(super) fn of_program(
+    pub(crate) fn of_program(
         server: &Arc<str>,
         settings: Arc<AuthConfig>,
         owner: LoginOwner,
@@ -209,6 +210,7 @@ impl Login {
             key,
             store,
             kept: Mutex::default(),
+            was_stored: AtomicBool::new(false),
             store_again_ms: AtomicU64::new(NEVER),
             current: ArcSwapOption::empty(),
             is_loaded: AtomicBool::new(false),
@@ -230,7 +232,12 @@ impl Login {
 
     /// Whether it is the login for this target and these settings.
     pub(crate) fn is_for(&self, target: &Target, settings: &AuthConfig) -> bool {
-        self.url == over_http(target.url.clone()) && *self.settings == *settings
+        self.url == over_http(target.url.clone()) && self.has_settings(settings)
+    }
+
+    /// Whether it is the login for these settings.
+    pub(crate) fn has_settings(&self, settings: &AuthConfig) -> bool {
+        *self.settings == *settings
     }
 
     /// Whether a request waits for a person.

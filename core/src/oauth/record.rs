@@ -9,6 +9,7 @@ use super::discovery::is_same_issuer;
 use super::token::Issued;
 use crate::config::AuthConfig;
 use crate::redact::Secret;
+use crate::time::now_ms;
 
 const VERSION: u64 = 1;
 
@@ -46,6 +47,8 @@ pub(super) struct StoredToken {
     pub(super) access: Secret,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "secret")]
     pub(super) refresh: Option<Secret>,
+    #[serde(default)]
+    pub(super) issued_at_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) expires_at_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +62,7 @@ impl From<&Issued> for StoredToken {
         StoredToken {
             access: issued.access.clone(),
             refresh: issued.refresh.clone(),
+            issued_at_ms: now_ms(),
             expires_at_ms: issued.expires_at_ms,
             lifetime_ms: issued.lifetime_ms,
             is_dpop: issued.is_dpop,
@@ -107,9 +111,9 @@ impl Record {
         }
     }
 
-    /// The access token.
-    pub(super) fn access(&self) -> Option<&Secret> {
-        self.token.as_ref().map(|token| &token.access)
+    /// When its token was issued; of two records the later one is the login.
+    pub(super) fn issued_at_ms(&self) -> Option<u64> {
+        self.token.as_ref().map(|token| token.issued_at_ms)
     }
 
     fn has_issuer(&self, settings: &AuthConfig) -> bool {

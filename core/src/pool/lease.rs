@@ -9,6 +9,7 @@ use crate::completion::Completion;
 use crate::config::{KeepAlive, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::event::EventKind;
+use crate::oauth::LoginPlace;
 use crate::runtime;
 use crate::status::State;
 use crate::subscribers::Subscriber;
@@ -44,8 +45,13 @@ impl Lease {
         let mut config = config.clone();
         config.scope.trusted = self.trusted.clone();
         config.scope.identity = self.key.identity.clone();
-        if let Some(pooled) = lock(&self.connections.by_key).get_mut(&self.key) {
-            pooled.set(&config);
+        for (key, pooled) in lock(&self.connections.by_key).iter_mut() {
+            if *key == self.key {
+                pooled.set(&config);
+            } else if key.is_beside(&self.key) {
+                let scope = pooled.config.scope.clone();
+                pooled.set(&ServerConfig { scope, ..config.clone() });
+            }
         }
     }
 
@@ -80,7 +86,9 @@ impl Lease {
             // Uses the current definition: a reload may have changed it.
             (pooled.visits, pooled.config.keep_alive.or(self.connections.keep_alive))
         };
-        let stays = self.connections.keeps && how == Release::Close;
+        // A program's store of logins cannot be asked without its manager.
+        let has_store = matches!(self.key.logins, Some(LoginPlace::Store(_)));
+        let stays = self.connections.keeps && how == Release::Close && !has_store;
         let keep_alive = keep_alive.filter(|_| stays);
         match keep_alive {
             Some(KeepAlive::Always) => None,

@@ -84,9 +84,9 @@ impl Binder<'_> {
         &mut self,
         written: Option<&AuthConfig>,
     ) -> Result<Option<Arc<AuthConfig>>> {
-        let Some(auth) = written.filter(|auth| auth.kind == AuthType::OAuth) else {
-            return Ok(None);
-        };
+        let names_one =
+            |auth: &&AuthConfig| auth.kind == AuthType::OAuth && auth.credential_id.is_some();
+        let Some(auth) = written.filter(names_one) else { return Ok(None) };
         let auth = self.bind_oauth(auth.clone())?;
         Ok(auth.credential_id.is_some().then(|| Arc::new(auth)))
     }

@@ -84,6 +84,7 @@ impl Login {
         if let Err(problem) = &outcome
             && problem.is_about_client()
         {
+            let _busy = self.busy.lock().await;
             self.forget_client(&flow.request.client).await;
         }
         self.end_flow(flow, outcome.clone());

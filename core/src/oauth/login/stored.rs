@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::sync::MutexGuard;
 use tokio::time::timeout;
 
 use super::{Login, NEVER, STORE, STORE_AGAIN_MS};
@@ -22,14 +23,6 @@ use crate::time::now_ms;
 
 /// How long the end of a connection waits until its login is stored.
 const FINISH: Duration = Duration::from_secs(4);
-
-/// A record that could not be stored.
-#[derive(Clone)]
-pub(super) struct KeptRecord {
-    record: Record,
-    /// The access token that was stored before.
-    replaces: Option<Secret>,
-}
 
 impl Login {
     /// Reads the stored login, once.
@@ -86,7 +79,7 @@ impl Login {
     /// The stored record, or an empty one; `None` if there is one that cannot be used.
     pub(super) async fn read_usable(&self) -> Option<Record> {
         // What could not be stored is newer than what is.
-        let kept = lock_of(&self.kept).as_ref().map(|kept| kept.record.clone());
+        let kept = lock_of(&self.kept).clone();
         let record = match kept {
             Some(kept) => Ok(Some(kept)),
             None => self.read_stored().await,
@@ -139,25 +132,28 @@ impl Login {
     pub(super) async fn store(&self, record: &Record, sealing: Sealing, lock: Option<LoginLock>) {
         self.keep_in_memory(record);
         match self.write(record, sealing, lock).await {
-            Ok(true) => self.forget_kept(),
+            Ok(true) => {
+                self.forget_kept();
+                self.was_stored.store(record.token.is_some(), Ordering::Relaxed);
+            }
             Ok(false) => {}
             Err(error) => self.warn(&format!("the login is not stored: {error}")),
         }
     }
 
     fn keep_in_memory(&self, record: &Record) {
-        let mut kept = lock_of(&self.kept);
-        let replaces = match kept.take() {
-            Some(before) => before.replaces,
-            None => self.current.load().as_ref().map(|token| token.access.clone()),
-        };
-        *kept = Some(KeptRecord { record: record.clone(), replaces });
+        *lock_of(&self.kept) = Some(record.clone());
         self.store_again_ms.store(now_ms().saturating_add(STORE_AGAIN_MS), Ordering::Relaxed);
     }
 
     fn forget_kept(&self) {
         *lock_of(&self.kept) = None;
         self.store_again_ms.store(NEVER, Ordering::Relaxed);
+    }
+
+    /// Whether there is something that could not be stored.
+    pub(crate) fn is_unstored(&self) -> bool {
+        lock_of(&self.kept).is_some()
     }
 
     /// Stores what could not be stored before, if it is time for that. Nobody waits for it.
@@ -169,33 +165,39 @@ impl Login {
         let next = now_ms().saturating_add(STORE_AGAIN_MS);
         self.store_again_ms.store(next, Ordering::Relaxed);
         if let Some(me) = self.me.upgrade() {
-            runtime::spawn(async move { me.store_kept().await });
+            runtime::spawn(async move {
+                // Whoever is busy may store it, or needs no further delay.
+                if let Ok(busy) = me.busy.try_lock() {
+                    me.store_kept(&busy).await;
+                }
+            });
         }
     }
 
     /// Waits for a refresh that is running, and stores what is not stored, for a limited time. The program that keeps the
     /// login may not be there later.
     pub(crate) async fn finish(&self) {
-        if self.store.is_some() && timeout(FINISH, self.store_kept()).await.is_err() {
+        if self.store.is_none() {
+            return;
+        }
+        let stored = async { self.store_kept(&self.busy.lock().await).await };
+        if timeout(FINISH, stored).await.is_err() {
             tracing::debug!(server = &*self.server, "the login was not stored in time");
         }
     }
 
-    /// Stores what could not be stored before, unless there is another login by now.
-    async fn store_kept(&self) {
-        let _busy = self.busy.lock().await;
-        let Some(KeptRecord { record, replaces }) = lock_of(&self.kept).clone() else { return };
+    /// Stores what could not be stored before, unless there is a newer login by now, or none any more.
+    async fn store_kept(&self, _busy: &MutexGuard<'_, ()>) {
+        let Some(record) = lock_of(&self.kept).clone() else { return };
         let Ok(lock) = self.lock_file().await else { return };
-        let Ok(stored) = self.read_stored().await else { return };
-        let known = [replaces.as_ref(), record.access()];
-        let is_another =
-            |stored: &Record| stored.access().is_some_and(|access| !known.contains(&Some(access)));
-        match stored.filter(|stored| self.is_for_server(stored)).filter(is_another) {
-            Some(another) => {
+        match self.read_stored().await {
+            Ok(Some(newer)) if newer.issued_at_ms() > record.issued_at_ms() => {
                 self.forget_kept();
-                self.adopt_record(&another);
+                self.adopt_record(&newer);
             }
-            None => self.store(&record, Sealing::AsBefore, lock).await,
+            Ok(None) if self.was_stored.load(Ordering::Relaxed) => self.forget_kept(),
+            Ok(_) => self.store(&record, Sealing::AsBefore, lock).await,
+            Err(_) => {}
         }
     }
 
@@ -216,11 +218,17 @@ impl Login {
 
     /// What is stored, whatever it is for.
     async fn read_stored(&self) -> io::Result<Option<Record>> {
-        match (&self.store, self.file.clone()) {
+        let read = match (&self.store, self.file.clone()) {
             (Some(store), _) => self.read_from(store).await,
             (None, Some(file)) => blocking(move || file.read()).await,
             (None, None) => Ok(None),
+        };
+        if let Ok(Some(record)) = &read
+            && record.token.is_some()
+        {
+            self.was_stored.store(true, Ordering::Relaxed);
         }
+        read
     }
 
     async fn read_from(&self, store: &LoginStore) -> io::Result<Option<Record>> {
@@ -239,6 +247,7 @@ impl Login {
     /// Removes what is stored; returns whether there was a file.
     pub(super) async fn remove(&self, lock: Option<LoginLock>) -> io::Result<bool> {
         self.forget_kept();
+        self.was_stored.store(false, Ordering::Relaxed);
         if let Some(store) = &self.store {
             let request = LoginStoreRequest::Remove { key: self.key.clone() };
             return ask(store, request).await.map(|_| false);

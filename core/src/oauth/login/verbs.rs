@@ -94,7 +94,7 @@ impl Login {
     }
 
     /// The access token of the stored login, refreshed if it expires soon.
-    pub(in crate::oauth) async fn stored_access(&self) -> Option<Secret> {
+    pub(crate) async fn stored_access(&self) -> Option<Secret> {
         self.load().await;
         let mut token = self.current.load_full()?;
         if self.is_due(&token) {
