@@ -40,7 +40,7 @@ def of_build(works: list[Work], build: Path) -> list[Work]:
 
 
 def _is_mcpool(contestant: Contestant) -> bool:
-    return contestant.ours or bool(contestant.transport)
+    return contestant.ours or contestant.script.startswith("mcpool")
 
 
 def beside(works: list[Work], build: Path) -> list[Work]:

@@ -252,24 +252,28 @@ impl Login {
         method: &Method,
         url: &Url,
     ) -> Result<Option<Arc<Token>>> {
-        headers.remove(AUTHORIZATION);
-        headers.remove(DPOP);
         if !self.is_loaded.load(Ordering::Acquire) {
             Box::pin(self.load()).await;
         }
         self.store_kept_later();
-        let Some(mut token) = self.current.load_full() else { return Ok(None) };
+        // The endpoint of the older transport may be another address, but not another origin. Most are the same text,
+        // which is cheaper to tell.
+        let is_ours = *url == self.url || url.origin() == self.url.origin();
+        let Some(mut token) = self.current.load_full().filter(|_| is_ours) else {
+            headers.remove(AUTHORIZATION);
+            headers.remove(DPOP);
+            return Ok(None);
+        };
         if self.is_due(&token) {
             token = Box::pin(self.refresh_ahead(token)).await;
         }
-        // The endpoint of the older transport may be another address, but not another origin.
-        if url.origin() != self.url.origin() {
-            return Ok(None);
-        }
         headers.insert(AUTHORIZATION, token.value.clone());
-        if let Some(key) = &token.dpop {
-            let proof = key.proof(method, url, Some(token.access.expose()));
-            headers.insert(DPOP, proof.map_err(|problem| self.error(problem))?);
+        match &token.dpop {
+            Some(key) => {
+                let proof = key.proof(method, url, Some(token.access.expose()));
+                headers.insert(DPOP, proof.map_err(|problem| self.error(problem))?);
+            }
+            None => drop(headers.remove(DPOP)),
         }
         Ok(Some(token))
     }
