@@ -56,6 +56,9 @@ fn trials(file: &Path) -> Vec<Trial> {
         Ok(scenario) => scenario,
         Err(error) => return vec![Trial::test(name, move || Err(error.into()))],
     };
+    if scenario["linux_only"] == true && mcpool::host::portable() {
+        return Vec::new();
+    }
     let trial = |name: String, variant: Option<&str>| {
         let (label, scenario) = (name.clone(), scenario.clone());
         let variant = variant.map(str::to_owned);

@@ -16,8 +16,14 @@ export function checkScenario(scenario) {
   for (const step of scenario.steps) checkStep(step);
 }
 
-/** The transports of a scenario; `undefined` stands for a scenario without them. */
-export const variants = ({ transports = [] }) => (transports.length > 0 ? transports : [undefined]);
+/** On Linux, the tests run so too. */
+const isPortable = process.platform !== 'linux' || process.env.MCPOOL_PORTABLE === '1';
+
+/** The transports of a scenario; `undefined` stands for a scenario without them. Empty if it is not run here. */
+export function variants({ transports = [], linux_only: linuxOnly }) {
+  if (isPortable && linuxOnly) return [];
+  return transports.length > 0 ? transports : [undefined];
+}
 
 export const isTransport = (name) => table.transports.includes(name);
 

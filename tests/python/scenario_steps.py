@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from typing import Any
 
 from fixture_server import ROOT
@@ -22,8 +24,14 @@ def check_scenario(scenario: dict[str, Any]) -> None:
         check_step(step)
 
 
+# On Linux, the tests run so too.
+IS_PORTABLE = sys.platform != "linux" or os.environ.get("MCPOOL_PORTABLE") == "1"
+
+
 def variants(scenario: dict[str, Any]) -> list[str | None]:
-    """The transports of a scenario; None stands for a scenario without them."""
+    """The transports of a scenario; None stands for a scenario without them. Empty if it is not run here."""
+    if IS_PORTABLE and scenario.get("linux_only"):
+        return []
     return scenario.get("transports") or [None]
 
 
