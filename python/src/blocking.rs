@@ -23,7 +23,20 @@ pub(crate) fn wait<T: Send>(py: Python<'_>, verb: impl Future<Output = T> + Send
     wait_and_answer(py, None, |_| verb)
 }
 
-/// Waits for a verb that may start or end servers; the manager's questions are answered on this thread.
+/// Waits for a verb that ends servers.
+fn wait_for_end<T: Send, V>(
+    manager: &Bound<'_, NativeManager>,
+    verb: impl FnOnce(&Manager) -> V,
+) -> PyResult<T>
+where
+    V: Future<Output = T> + Send,
+{
+    let (py, manager) = (manager.py(), manager.get());
+    let asking = manager.asking(py).and_then(Asking::for_ending);
+    wait_and_answer(py, asking, |_| verb(&manager.core))
+}
+
+/// Waits for a verb that may start servers; the manager's questions are answered on this thread.
 fn wait_on<T: Send, V>(
     manager: &Bound<'_, NativeManager>,
     verb: impl FnOnce(&Manager) -> V,

@@ -51,6 +51,11 @@ impl Asking {
         }
     }
 
+    /// For verbs that end servers: their logins may have to be kept, but nobody is asked anything else.
+    pub(crate) fn for_ending(self) -> Option<Asking> {
+        self.login_store.is_some().then(|| Asking { trust: None, auth: None, ..self })
+    }
+
     /// Whether calls ask something.
     pub(crate) fn asks_callers(&self) -> bool {
         self.approval.is_some() || self.identity.is_some()

@@ -11,6 +11,7 @@ use crate::events::NativeEvents;
 use crate::json::to_json;
 use crate::manager::NativeManager;
 use crate::options::read_config;
+use crate::question::Asking;
 
 /// Starts a verb without questions.
 pub(crate) fn start<'py>(
@@ -21,7 +22,20 @@ pub(crate) fn start<'py>(
     bridge.get().start(&event_loop, None, || verb)
 }
 
-/// Starts a verb that may start or end servers: the manager's questions are answered meanwhile.
+/// Starts a verb that ends servers.
+fn end_on<'py, V>(
+    manager: &Bound<'py, NativeManager>,
+    verb: impl FnOnce(&Manager) -> V,
+) -> PyResult<Bound<'py, PyAny>>
+where
+    V: Future<Output = mcpool::Result<String>> + Send + 'static,
+{
+    let (event_loop, bridge) = running(manager.py())?;
+    let asking = manager.get().asking(manager.py()).and_then(Asking::for_ending);
+    bridge.get().start(&event_loop, asking, || verb(&manager.get().core))
+}
+
+/// Starts a verb that may start servers: the manager's questions are answered meanwhile.
 fn start_on<'py, V>(
     manager: &Bound<'py, NativeManager>,
     verb: impl FnOnce(&Manager) -> V,
@@ -146,19 +160,19 @@ pub(crate) fn disconnect<'py>(
     manager: &Bound<'py, NativeManager>,
     server: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    start_on(manager, |core| done(core.disconnect(server)))
+    end_on(manager, |core| done(core.disconnect(server)))
 }
 
 #[pyfunction]
 pub(crate) fn disconnect_all<'py>(
     manager: &Bound<'py, NativeManager>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    start_on(manager, |core| ended(core.disconnect_all()))
+    end_on(manager, |core| ended(core.disconnect_all()))
 }
 
 #[pyfunction]
 pub(crate) fn close<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<Bound<'py, PyAny>> {
-    start_on(manager, |core| ended(core.close()))
+    end_on(manager, |core| ended(core.close()))
 }
 
 /// Waits until there are events to take; False at the end.

@@ -4,7 +4,7 @@ use mcpool::AuthorizeOptions;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::{wait, wait_and_answer, wait_for_call, wait_on};
+use super::{wait, wait_and_answer, wait_for_call, wait_for_end, wait_on};
 use crate::calls::{read_arguments, read_blocking_options, read_timeout};
 use crate::errors::OrRaise;
 use crate::events::NativeEvents;
@@ -146,17 +146,17 @@ pub(crate) fn block_disconnect(
     manager: &Bound<'_, NativeManager>,
     server: &str,
 ) -> PyResult<()> {
-    wait_on(manager, |core| core.disconnect(server))?.or_raise(py)
+    wait_for_end(manager, |core| core.disconnect(server))?.or_raise(py)
 }
 
 #[pyfunction]
 pub(crate) fn block_disconnect_all(manager: &Bound<'_, NativeManager>) -> PyResult<()> {
-    wait_on(manager, |core| core.disconnect_all())
+    wait_for_end(manager, |core| core.disconnect_all())
 }
 
 #[pyfunction]
 pub(crate) fn block_close(manager: &Bound<'_, NativeManager>) -> PyResult<()> {
-    wait_on(manager, |core| core.close())
+    wait_for_end(manager, |core| core.close())
 }
 
 /// Waits until there are events to take; False at the end, or when `timeout` seconds have passed.
