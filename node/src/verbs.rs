@@ -108,7 +108,7 @@ impl NativeManager {
         });
     }
 
-    /// Runs what starts nothing, so that nothing is asked meanwhile.
+    /// Runs what ends servers. Questions about their logins go to whoever listens meanwhile.
     fn end(&self, key: i64, verb: impl Future<Output = mcpool::Result<()>> + Send + 'static) {
         let verb = async move { verb.await.map(|()| "null".to_owned()) };
         start_listening(&self.post, key, true, None, || verb);
