@@ -45,7 +45,7 @@ test: build test-rust test-python test-node test-portable test-reference test-do
 test-rust: fixture tests/servers/node_modules
 	cargo test -p mcpool -p mcpool-fixture
 
-test-python: python fixture $(VENV)/ready $(SERVERS) browser
+test-python: python fixture $(VENV)/ready $(SERVERS) tests/typing/node_modules browser
 	# The tests mostly wait for servers: four processes on two cores.
 	$(BIN)/python -m pytest -n 4
 
@@ -55,7 +55,7 @@ test-frameworks: python fixture
 	$(MAKE) $(FRAMEWORK_GROUPS:%=test-frameworks-%)
 
 test-frameworks-current: TESTS = tests/frameworks --ignore tests/frameworks/test_crewai.py
-test-frameworks-crewai: TESTS = tests/frameworks/test_crewai.py tests/frameworks/test_docs.py
+test-frameworks-crewai: TESTS = tests/frameworks/test_crewai.py tests/frameworks/test_docs.py tests/frameworks/test_table.py
 # Without `python` as a requirement: for a run of one group, after `make python`. Bytecode is written for what is
 # imported, which is a small part of what pip installs.
 $(FRAMEWORK_GROUPS:%=test-frameworks-%): test-frameworks-%: $(FRAMEWORK_VENVS)/%/ready
@@ -67,7 +67,7 @@ $(FRAMEWORK_VENVS)/%/ready: tests/frameworks/%.txt
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-compile --only-binary :all: -r $<
 	touch $@
 
-test-node: node fixture $(VENV)/ready $(SERVERS)
+test-node: node fixture $(VENV)/ready $(SERVERS) tests/test-runners/node_modules
 	npm run check:generated
 	npm test
 
@@ -86,12 +86,18 @@ test-portable: build $(VENV)/ready
 # Some frameworks want a newer Node than the others and we do; it comes from the registry.
 NODE_FRAMEWORKS := tests/frameworks-node
 NODE_FRAMEWORK_TESTS := missing types langchain anthropic
-NEW_NODE_FRAMEWORK_TESTS := docs ai-sdk mastra openai openai-agents
+NEW_NODE_FRAMEWORK_TESTS := approval arguments docs ai-sdk mastra openai openai-agents
 
-test-frameworks-node: node fixture $(NODE_FRAMEWORKS)/node_modules
+# With the oldest versions that the package allows, the heart of the battery: those differ from the newest in details.
+OLDEST_NODE_FRAMEWORK_TESTS := ai-sdk anthropic langchain mastra openai
+OLDEST_PATTERN := called through the loop|a tool that fails|dies in the call|an image is shown|structured result|survive a restart|changed list|require gives
+
+test-frameworks-node: node fixture $(NODE_FRAMEWORKS)/node_modules $(NODE_FRAMEWORKS)/lowest/node_modules
 	node $(NODE_FRAMEWORKS)/place.mjs
 	cd $(NODE_FRAMEWORKS) && node --test $(NODE_FRAMEWORK_TESTS:%=%.test.mjs)
 	cd $(NODE_FRAMEWORKS) && node_modules/.bin/node --test $(NEW_NODE_FRAMEWORK_TESTS:%=%.test.mjs)
+	cd $(NODE_FRAMEWORKS) && node_modules/.bin/node --import ./lowest/resolve.mjs --test --test-force-exit \
+		--test-name-pattern '$(OLDEST_PATTERN)' $(OLDEST_NODE_FRAMEWORK_TESTS:%=%.test.mjs)
 
 # The official suite; ARGS="--only scope --client node" runs a part of it.
 conformance: python node $(VENV)/ready tests/conformance/node_modules
@@ -203,9 +209,9 @@ target/browser/ready: tests/browser/node_modules tests/browser/unpack.mjs
 
 clean:
 	cargo clean
-	rm -rf dist $(VENV) .venv-dist $(FRAMEWORK_VENVS) $(SERVER_VENVS) node_modules tests/servers/node_modules tests/browser/node_modules \
+	rm -rf dist $(VENV) .venv-dist $(FRAMEWORK_VENVS) $(SERVER_VENVS) node_modules tests/servers/node_modules tests/browser/node_modules tests/typing/node_modules \
 		docs/reference/node_modules tests/conformance/node_modules tests/dist/node_modules \
-		$(NODE_FRAMEWORKS)/node_modules node/dist bench/.peers
+		$(NODE_FRAMEWORKS)/node_modules $(NODE_FRAMEWORKS)/lowest/node_modules tests/test-runners/node_modules node/dist bench/.peers
 
 include make/dist.mk
 include make/docs.mk

@@ -52,7 +52,7 @@ async def main() -> None:
     """Connects, and asks one question."""
     async with mcpool.Manager(CONFIG) as manager:
         report = await manager.connect_all()
-        print("connected:", report.connected)
+        print("ready:", [*report.connected, *report.deferred])
         print("answer:", await run(ScriptedModel(), manager, "What is 2 + 40?"))
 
 

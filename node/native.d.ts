@@ -89,8 +89,19 @@ export declare class NativeManager {
   newCatalog(): NativeCatalog | null
   /** The tools that match a query, as places in the catalog that was handed out last. */
   searchTools(query: string, k: number): Array<number>
+  /** The index of a tool in the catalog that was handed out last. */
+  toolIndex(name: string): number
   /** The text for a model when a call has no result, and JSON of the signals in it. */
-  failureForModel(server: string, tool: string, code: string, message: string, hint: string | undefined | null, executed: string | undefined | null, byServer: boolean): ForModel
+  failureForModel(server: string, tool: string, code: string, message: string | undefined | null, errorServer: string | undefined | null, suggestion: string | undefined | null, executed: string | undefined | null, byServer: boolean): ForModel
+  /** From now on, a framework has to ask a person about the tools that require approval. */
+  requireFrameworkApproval(): void
+  requiresFrameworkApproval(): boolean
+  /** Whether a person has to be asked before a call of the tool at this place of a catalog. */
+  needsFrameworkApproval(catalog: NativeCatalog, index: number): boolean
+  /** Throws if a call of the tool at this place of a catalog needs an approval that nobody was asked for. */
+  checkFrameworkApproval(catalog: NativeCatalog, index: number): void
+  /** The same for a name that a model gave. */
+  checkFrameworkApprovalOfName(name: string): void
   /**
    * JSON of the attributes of a call for telemetry; null when it is switched off. Without a server, `tool` is a name in
    * the catalog.
@@ -98,13 +109,16 @@ export declare class NativeManager {
   telemetry(server: string | undefined | null, tool: string): string | null
   /** JSON of every server's status. */
   status(): string
+  /** JSON of one server's status. */
+  statusOf(server: string): string
   warnings(): Array<string>
   events(): NativeEvents
   connectAll(key: number): void
   connect(key: number, server: string): void
   /** `options` is JSON. */
   waitFor(key: number, server: string, options: string): void
-  authorize(key: number, server: string, fresh: boolean, device: boolean): void
+  /** `options` is JSON. */
+  authorize(key: number, server: string, options: string): void
   completeAuth(key: number, redirectUrl: string): void
   forgetAuth(key: number, server: string): void
   acceptDrift(key: number, server: string, tool?: string | undefined | null): void
@@ -142,6 +156,12 @@ export declare class NativePool {
 
 /** Throws unless an option of a call has this name. */
 export declare function checkCallOption(name: string): void
+
+/** Throws unless an option of connecting has this name. */
+export declare function checkConnectOption(name: string): void
+
+/** Throws unless an event has this type. */
+export declare function checkEventType(name: string): void
 
 /** Every kind of error. */
 export declare function errorKinds(): Array<ErrorRow>
@@ -189,6 +209,9 @@ export declare enum LetterKind {
 /** JSON of those that a model is shown. */
 export declare function modelImages(json: string): string
 
+/** The arguments that a model wrote, as the JSON of one object; throws if they are none. */
+export declare function parseArguments(text?: string | undefined | null): string
+
 /** How many places the table of those who wait has at most; the low bits of a key are its place. */
 export declare const PLACES: number
 
@@ -200,6 +223,9 @@ export declare function runCommand(words: Array<string>, itself: Array<string>):
 
 /** JSON of the JSON Schema of a config file. */
 export declare function schema(): string
+
+/** Sets what servers are told about their client; `info` is JSON, and none is our own name. */
+export declare function setClientInfo(info?: string | undefined | null): void
 
 /** Says how the command line is started again. */
 export declare function setRelaunch(words: Array<string>): void

@@ -1,4 +1,6 @@
-//! Owns the caller's side of a call: its arguments, its options, and its progress callback.
+//! Owns the caller's side of a call: its arguments (`arguments`), its options, and its progress callback.
+
+mod arguments;
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,79 +10,14 @@ use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
+pub use self::arguments::Arguments;
 use crate::caller::{CallerHeaders, Identity};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::options::{
     Given, Language, OptionInfo, OptionKind, OptionValue, Options, Written, options, word_options,
 };
 use crate::question::Question;
-
-/// A call's arguments: one JSON object, kept as text.
-#[derive(Clone, Debug)]
-pub struct Arguments(Vec<u8>);
-
-impl Arguments {
-    /// No arguments.
-    pub fn none() -> Self {
-        Arguments(b"{}".to_vec())
-    }
-
-    /// Takes JSON text; it must be an object.
-    pub fn from_json(json: impl Into<Vec<u8>>) -> Result<Self> {
-        let json = json.into();
-        let object: &RawValue = serde_json::from_slice(&json)
-            .map_err(|error| invalid(&format!("The arguments are not JSON: {error}")))?;
-        if !object.get().starts_with('{') {
-            return Err(invalid("The arguments must be a JSON object"));
-        }
-        // A message is one line on the wire.
-        if memchr::memchr2(b'\n', b'\r', &json).is_some() {
-            let value: Value =
-                serde_json::from_str(object.get()).map_err(|error| invalid(&error.to_string()))?;
-            return Arguments::new(&value);
-        }
-        Ok(Arguments(json))
-    }
-
-    /// Serialises anything that becomes a JSON object.
-    pub fn new(arguments: &impl Serialize) -> Result<Self> {
-        let json = serde_json::to_vec(arguments)
-            .map_err(|error| invalid(&format!("The arguments cannot become JSON: {error}")))?;
-        Arguments::from_writer(json)
-    }
-
-    /// Takes compact JSON text whose writer is trusted to write valid JSON; it must be an object.
-    pub fn from_writer(json: Vec<u8>) -> Result<Self> {
-        if json.first() == Some(&b'{') {
-            Ok(Arguments(json))
-        } else {
-            Err(invalid("The arguments must be a JSON object"))
-        }
-    }
-
-    pub(crate) fn json(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl TryFrom<Value> for Arguments {
-    type Error = Error;
-
-    fn try_from(arguments: Value) -> Result<Self> {
-        Arguments::new(&arguments)
-    }
-}
-
-/// JSON text, as models write it.
-impl TryFrom<&str> for Arguments {
-    type Error = Error;
-
-    fn try_from(json: &str) -> Result<Self> {
-        Arguments::from_json(json)
-    }
-}
 
 options! {
     /// Options of one call.
@@ -172,8 +109,9 @@ impl CallOptions {
         given: Given,
         language: Language,
     ) -> Result<()> {
+        let kind = given.kind();
         self.set(option.name, given, language).map_err(|expected| {
-            let name = option.name_in(language);
+            let (name, expected) = (option.name_in(language), kind.instead_of(&expected, language));
             invalid(&format!("The option \"{name}\" of {} must be {expected}", Self::OWNER))
         })?;
         if [self.timeout, self.max_total_timeout].contains(&Some(Duration::ZERO)) {
@@ -190,9 +128,16 @@ impl CallOptions {
     #[doc(hidden)]
     pub fn check_name(name: &str, language: Language) -> Result<()> {
         let text = Value::from_iter([(name, Value::Null)]).to_string();
-        let signal = (language == Language::Node).then_some(&SIGNAL);
         let written = Written::parse(Self::OWNER, &text, language)?;
-        written.check_names(Self::OPTIONS.iter().chain(signal)).map_err(refused)
+        written.check_names(Self::OPTIONS.iter().chain(signal_in(language))).map_err(refused)
+    }
+
+    /// Refuses a name that no option of connecting has in JavaScript: there is only the signal.
+    #[doc(hidden)]
+    pub fn check_connect_name(name: &str) -> Result<()> {
+        let text = Value::from_iter([(name, Value::Null)]).to_string();
+        let written = Written::parse("connecting", &text, Language::Node)?;
+        written.check_names([&SIGNAL].into_iter()).map_err(refused)
     }
 
     /// Reads the options of a wait for a server, which has only the timeout.
@@ -200,7 +145,8 @@ impl CallOptions {
     pub fn read_wait(text: &str, language: Language) -> Result<Option<Duration>> {
         let read = || {
             let written = Written::parse("a wait for a server", text, language)?;
-            written.check_names(Self::OPTIONS.iter().filter(|option| option.name == "timeout"))?;
+            let timeout = Self::OPTIONS.iter().filter(|option| option.name == "timeout");
+            written.check_names(timeout.chain(signal_in(language)))?;
             written.options::<Self>()
         };
         let limit = read().map_err(refused)?.timeout;
@@ -215,6 +161,10 @@ const SIGNAL: OptionInfo = OptionInfo {
     default: || Value::Null,
     about: "Cancels the call and notifies the server.",
 };
+
+fn signal_in(language: Language) -> Option<&'static OptionInfo> {
+    (language == Language::Node).then_some(&SIGNAL)
+}
 
 /// An error about options as one of a call that was not sent.
 fn refused(error: Error) -> Error {
@@ -283,24 +233,6 @@ fn invalid(message: &str) -> Error {
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_objects_are_arguments() {
-        for text in ["[]", "1", "\"x\"", "null", "{", ""] {
-            assert_eq!(
-                Arguments::from_json(text).unwrap_err().code(),
-                "INVALID_ARGUMENTS",
-                "{text}"
-            );
-        }
-        Arguments::from_json("{}").unwrap();
-    }
-
-    #[test]
-    fn arguments_become_one_line() {
-        let arguments = Arguments::from_json("{\n  \"b\": 1,\n  \"a\": \"x\\ny\"\n}").unwrap();
-        assert_eq!(arguments.json(), br#"{"b":1,"a":"x\ny"}"#);
-    }
-
     fn set(option: &str, given: Given, language: Language) -> Result<CallOptions> {
         let mut options = CallOptions::default();
         let option = CallOptions::OPTIONS.iter().find(|it| it.name == option).unwrap();
@@ -332,6 +264,7 @@ mod tests {
         }
         let error = refused("max_total_timeout", Given::Value("soon".into()));
         assert!(error.message().contains("\"maxTotalTimeoutMs\" of a call must be a number"));
+        assert!(error.message().ends_with("of milliseconds, not a string"), "{error}");
         let error = refused("retry", Given::Json(b"\"always\"".to_vec()));
         assert_eq!((error.code(), error.executed()), ("INVALID_ARGUMENTS", Some(Executed::No)));
         assert!(error.message().contains("\"retry\" of a call must be \"never\" or \"safe\""));

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::approval::Rule;
 use crate::call::{Arguments, CallOptions};
@@ -24,6 +24,7 @@ mod name;
 mod offer;
 mod pin_file;
 mod search;
+mod stored;
 
 pub(crate) use cache::Cache;
 use drift::Drift;
@@ -91,7 +92,7 @@ pub(crate) fn provider_of(server: &str, via: &str) -> String {
 }
 
 /// Whether a tool's server is connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolState {
     /// Its server is up.
@@ -186,7 +187,12 @@ impl Catalog {
 
     /// The tool with this name.
     pub fn get(&self, name: &str) -> Option<&Tool> {
-        self.by_name.get(name).map(|&at| &self.tools[at])
+        self.index_of(name).map(|index| &self.tools[index])
+    }
+
+    /// The index in [`Catalog::tools`] of the tool with this name.
+    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
     }
 
     /// The positions in [`Catalog::tools`] of the best `k` tools for `query`, best first.

@@ -15,12 +15,14 @@ use crate::relaunch::set_relaunch;
 
 mod add;
 mod advice;
+mod ask;
 mod auth;
 mod call;
 mod completions;
 mod connect;
 #[cfg_attr(windows, path = "cli/windows/console.rs")]
 mod console;
+mod definition_args;
 mod demo;
 mod demo_server;
 mod discover;
@@ -35,6 +37,7 @@ mod progress;
 mod remove;
 mod schema;
 mod screen;
+mod setting;
 mod sources;
 mod status;
 mod switch;
@@ -43,6 +46,7 @@ mod terminal;
 mod test;
 mod tools;
 mod trust;
+mod update;
 mod work;
 
 use screen::Screen;
@@ -99,6 +103,8 @@ enum Command {
     Call(call::Call),
     /// Add a server to a config file
     Add(add::Add),
+    /// Change a server in a config file
+    Update(update::Update),
     /// Remove a server from a config file
     Remove(remove::Remove),
     /// Switch a server on
@@ -182,6 +188,7 @@ pub fn run(args: Vec<String>, relaunch: Vec<String>) -> i32 {
         Command::Tools(tools) => tools.run(&mut screen),
         Command::Call(call) => call.run(&mut screen),
         Command::Add(add) => add.run(&mut screen),
+        Command::Update(update) => update.run(&mut screen),
         Command::Remove(remove) => remove.run(&mut screen),
         Command::Enable(enable) => enable.run(&mut screen),
         Command::Disable(disable) => disable.run(&mut screen),

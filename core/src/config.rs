@@ -13,7 +13,6 @@ pub(crate) mod container;
 mod declared;
 mod difference;
 mod document;
-pub(crate) mod edit;
 mod enabled;
 mod field;
 mod file;
@@ -26,6 +25,7 @@ pub(crate) mod own_writes;
 pub(crate) mod parse;
 mod path;
 mod project;
+mod project_bounds;
 mod protocol;
 mod reader;
 mod restart;
@@ -42,11 +42,8 @@ mod write;
 
 pub use auth::{AuthConfig, AuthType, CallbackHost, Dpop, Grant, IdentityProvider};
 pub use declared::Declared;
-pub(crate) use document::warn_of_misspelt;
-pub use edit::{
-    EditRequest, EditScope, EditTarget, Edited, add, disable, enable, hide, remove, unhide, update,
-};
-pub(crate) use file::{parse_document, read_text};
+pub(crate) use document::{take_bare_env_names, warn_of_misspelt};
+pub(crate) use file::{in_file, io_problem_in_words, parse_document, read_text};
 pub use keep_alive::KeepAlive;
 pub use limits::Limits;
 pub(crate) use path::{absolute_unresolved, physical};
@@ -60,6 +57,8 @@ pub use tls::TlsConfig;
 pub use tools::ToolFilter;
 pub use transport::{Remote, TransportConfig};
 pub use validate::check_name;
+pub(crate) use validate::server as check_definition;
+pub(crate) use write::{canonical_definition, explicit_defaults, is_default, is_field};
 
 /// All servers of one config, each usable or with its error, in the order written.
 #[derive(Clone, Debug, Default)]

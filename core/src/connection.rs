@@ -5,12 +5,13 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::caller::ConnectionHeaders;
+use crate::client_info::ClientInfo;
 use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::error::{Error, Result};
@@ -44,6 +45,14 @@ pub(crate) struct Connection {
     shared: Arc<ConnectionShared>,
 }
 
+/// What a connection gets from its pool and from its first holder.
+pub(crate) struct ConnectionHost {
+    pub(crate) clock: Clock,
+    /// What the server is told about its client, if the pool says it.
+    pub(crate) client_info: Option<Arc<ClientInfo>>,
+    pub(crate) login_store: Option<LoginStore>,
+}
+
 /// What the actor shares with the handles.
 pub(crate) struct ConnectionShared {
     pub(crate) server: Arc<str>,
@@ -57,6 +66,7 @@ pub(crate) struct ConnectionShared {
     /// To the actor, which ends with the last handle.
     commands: mpsc::WeakUnboundedSender<Command>,
     pub(crate) clock: Clock,
+    client_info: Option<Arc<ClientInfo>>,
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) call_counters: Arc<CallCounters>,
     call_queue: Arc<CallQueue>,
@@ -113,7 +123,9 @@ impl Published {
 pub(crate) struct Live {
     pub(crate) session: Arc<Session>,
     pub(crate) greeting: Handshake,
-    pub(crate) connected_since_ms: u64,
+    pub(crate) connected_since: SystemTime,
+    /// The same moment, by the clock.
+    pub(crate) up_at: Duration,
 }
 
 impl Connection {
@@ -121,10 +133,10 @@ impl Connection {
     pub(crate) fn new(
         server: &str,
         config: ServerConfig,
-        clock: Clock,
+        host: ConnectionHost,
         sibling: Option<&Connection>,
-        login_store: Option<LoginStore>,
     ) -> Self {
+        let ConnectionHost { clock, client_info, login_store } = host;
         let headers = Arc::new(sibling.map_or_else(ConnectionHeaders::default, |sibling| {
             ConnectionHeaders::beside(&sibling.headers())
         }));
@@ -138,6 +150,7 @@ impl Connection {
             login_store,
             commands: commands.downgrade(),
             clock,
+            client_info,
             subscribers: Arc::default(),
             call_counters: sibling.map_or_else(Arc::default, |it| it.call_counters.clone()),
             call_queue: sibling.map_or_else(Arc::default, |it| it.call_queue.clone()),

@@ -13,24 +13,26 @@ use crate::config::{
     Config, Declared, HeldBack, Level, ProjectEntry, ServerConfig, Source, Subject,
 };
 use crate::error::{Error, ErrorKind, Result};
+use crate::provider::{PROVIDERS, Provider};
 use crate::redact::{self, Secret};
 
 mod bridge;
 mod choice;
+mod explicit;
 mod locations;
+mod mistaken_path;
 mod names;
 mod native;
-mod normalise;
 mod options;
-mod providers;
 mod reading;
 #[cfg(test)]
 mod tests;
 
 use locations::SearchRoots;
+pub(crate) use names::legal_names;
 pub use options::{DiscoverOptions, McpRemote};
-use providers::{PROVIDERS, Provider};
 use reading::DocumentReader;
+pub(crate) use reading::project_keys;
 
 /// The file that is named when a project cannot be read at all.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
@@ -228,6 +230,11 @@ impl Discovery {
     }
 }
 
+/// A warning with the file that it is about, if there is one.
+fn in_document(display: &str, warning: &str) -> String {
+    if display.is_empty() { warning.to_owned() } else { format!("{display}: {warning}") }
+}
+
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
@@ -238,6 +245,8 @@ pub(crate) fn normalised(
     entry: serde_json::Map<String, Value>,
     which: usize,
 ) -> Option<serde_json::Map<String, Value>> {
-    let provider = &providers::PROVIDERS[which % providers::PROVIDERS.len()];
-    normalise::normalise(entry, provider, &Default::default()).ok().map(|normal| normal.definition)
+    let provider = &PROVIDERS[which % PROVIDERS.len()];
+    crate::provider::normalise(entry, provider, &Default::default())
+        .ok()
+        .map(|normal| normal.definition)
 }

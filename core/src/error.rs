@@ -1,10 +1,11 @@
 //! Owns every failure of mcpool: one error type. The list of kinds is in `kinds`, the list of fields with their accessors
-//! and the JSON in `fields`, the types of their values in `details`, the text for people in `display`.
+//! and the JSON in `fields`, the types of their values in `details`, the text for people in `display`, and what is known of
+//! the parts of a message in `message`.
 //! Kinds (their codes and what they promise) are contract; messages and hints are for people and may change. Data for
 //! programs is in fields, never only in the message.
 //! Invariant: no field holds a secret; code that builds an error passes URLs through [`crate::redact`] and a server's
-//! texts through its mask. An error knows whether it quotes text of others; code that adds such text calls
-//! [`Error::quoting`].
+//! texts through its mask. A message knows where it names the user's machine and whether it quotes text of others: code
+//! that adds an address, a path, a command or such text builds a [`Message`] of parts.
 
 mod details;
 mod display;
@@ -12,9 +13,11 @@ mod fields;
 #[cfg(test)]
 mod generated;
 mod kinds;
+mod message;
 
 pub use details::{Cause, Executed, ForeignError, Restart, RpcError, Stage};
 pub use kinds::ErrorKind;
+pub(crate) use message::Message;
 
 use fields::Fields;
 
@@ -25,16 +28,13 @@ pub struct Error(Box<Body>);
 #[derive(Clone, PartialEq)]
 struct Body {
     kind: ErrorKind,
-    message: String,
+    message: Message,
     fields: Fields,
-    /// Whether the message or hint quotes text of others; see [`Error::quoting`].
-    quotes_others: bool,
+    /// Whether the message names the server.
+    names_server: bool,
     /// Whether another attempt to connect is unlikely to help.
     incurable: bool,
 }
-
-/// A longer word of others counts as text.
-const LONGEST_PLAIN_WORD: usize = 32;
 
 /// Shorthand for the crate's results.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -45,24 +45,30 @@ impl Error {
         Error::new(ErrorKind::Closed, "The manager is closed").with_hint("create a new Manager")
     }
 
+    /// The manager of a call has closed before the call was answered.
+    pub(crate) fn closed_during_call(server: &str) -> Self {
+        let text = format!("The manager was closed before server \"{server}\" had answered");
+        Error::new(ErrorKind::Closed, text).naming_server(server).with_hint("create a new Manager")
+    }
+
     /// No server has this name. For a call that is `ToolUnavailable`, otherwise `ServerNotFound`.
     pub(crate) fn no_such_server(kind: ErrorKind, name: &str) -> Self {
-        Error::new(kind, format!("There is no server \"{name}\"")).with_server(name)
+        Error::new(kind, format!("There is no server \"{name}\"")).naming_server(name)
     }
 
     /// The server is disconnected without having failed.
     pub(crate) fn disconnected(server: &str) -> Self {
         let text = format!("Server \"{server}\" is disconnected");
-        Error::new(ErrorKind::ToolUnavailable, text).with_server(server)
+        Error::new(ErrorKind::ToolUnavailable, text).naming_server(server)
     }
 
     /// An error of `kind`; `message` says what happened.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: ErrorKind, message: impl Into<Message>) -> Self {
         Error(Box::new(Body {
             kind,
             message: message.into(),
             fields: Fields::default(),
-            quotes_others: false,
+            names_server: false,
             incurable: false,
         }))
     }
@@ -73,7 +79,13 @@ impl Error {
         self
     }
 
-    /// Sets the server, unless one is set already.
+    /// Sets the server, which the message names: its text for people does not name it again.
+    pub(crate) fn naming_server(mut self, server: &str) -> Self {
+        self.0.names_server = true;
+        self.with_server(server)
+    }
+
+    /// Sets the server, unless one is set already. The message does not name it.
     pub fn with_server(mut self, server: &str) -> Self {
         self.0.fields.server.get_or_insert_with(|| server.to_owned());
         self
@@ -109,6 +121,29 @@ impl Error {
         self
     }
 
+    /// Adds to the message.
+    pub(crate) fn with_message_added(mut self, added: &Message) -> Self {
+        self.0.message = std::mem::take(&mut self.0.message).append(added);
+        self
+    }
+
+    /// Puts words of our own before the message.
+    pub(crate) fn with_message_before(mut self, words: &str) -> Self {
+        self.0.message = Message::new(words).append(&self.0.message);
+        self
+    }
+
+    /// The message with what is known of its parts, to be a part of another one.
+    pub(crate) fn message_parts(&self) -> &Message {
+        &self.0.message
+    }
+
+    /// Sets the tool that may have been meant by one that does not exist.
+    pub(crate) fn with_suggestion(mut self, tool: &str) -> Self {
+        self.0.fields.suggestion = Some(tool.to_owned());
+        self
+    }
+
     /// Sets the HTTP status that refused the request.
     pub(crate) fn with_http_status(mut self, status: u16) -> Self {
         self.0.fields.http_status = Some(status);
@@ -130,25 +165,34 @@ impl Error {
     /// Sets the server's JSON-RPC error, whose message this error quotes.
     pub fn with_rpc(mut self, rpc: RpcError) -> Self {
         self.0.fields.rpc = Some(rpc);
-        self.0.quotes_others = true;
+        self.0.message.quoting_others();
         self
     }
 
     /// Sets the cause. The message may repeat the message of the cause, including text of others in it.
     pub(crate) fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
         let cause = cause.into();
-        if let Cause::Error(error) = &cause {
-            self.0.quotes_others |= error.by_server();
+        if let Cause::Error(error) = &cause
+            && error.by_server()
+        {
+            self.0.message.quoting_others();
         }
         self.0.fields.cause = Some(cause);
         self
     }
 
-    /// Records that the message or hint quotes this text of others: of a server, of a gateway in front of it, of a
-    /// project's file. One short word of harmless characters, such as a name or an address, does not count.
+    /// This error, followed by another one about the same attempt. That one is the cause, unless there is one already.
+    pub(crate) fn and_also(self, what: &str, other: Error) -> Self {
+        let added = Message::new(format!("; {what}: ")).append(other.message_parts());
+        let cause = self.0.fields.cause.clone();
+        let mut both = self.with_message_added(&added).caused_by(other);
+        both.0.fields.cause = cause.or(both.0.fields.cause);
+        both
+    }
+
+    /// Records that the message or hint contains this text of others: see [`Message::quoting`].
     pub(crate) fn quoting(mut self, words: &str) -> Self {
-        let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/+:".contains(&b);
-        self.0.quotes_others |= words.len() > LONGEST_PLAIN_WORD || !words.bytes().all(is_plain);
+        self.0.message = std::mem::take(&mut self.0.message).quoting(words);
         self
     }
 
@@ -212,19 +256,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_others_are_known_unless_they_are_plain() {
-        let quoting = |words: &str| Error::new(ErrorKind::ProtocolError, words).quoting(words);
-        for plain in ["", "text/html", "2025-06-18", "read_file", "https://a.example:8080/mcp"] {
-            assert!(!quoting(plain).by_server(), "{plain}");
-        }
-        let long = "x".repeat(LONGEST_PLAIN_WORD + 1);
-        for words in ["call it", "a\nb", "<b>", "naïve", "\"", "a\u{200b}", "(x)", &long] {
-            assert!(quoting(words).by_server(), "{words}");
-            let told = Error::new(ErrorKind::ToolUnavailable, words).caused_by(quoting(words));
-            assert!(told.with_executed(Executed::No).by_server(), "{words}");
-        }
-        assert!(!quoting("a").quoting("b").by_server());
-        assert!(quoting("a b").quoting("c").by_server());
+    fn an_error_that_follows_from_words_of_others_is_by_them() {
+        let said = Error::new(ErrorKind::ProtocolError, "It said: no way").quoting("no way");
+        let told = Error::new(ErrorKind::ToolUnavailable, "It is not there").caused_by(said);
+        assert!(told.with_executed(Executed::No).by_server());
+        assert!(!Error::new(ErrorKind::ToolRejected, "no").quoting("read_file").by_server());
+    }
+
+    #[test]
+    fn an_error_that_tells_another_one_keeps_its_cause() {
+        let error = |text: &str| Error::new(ErrorKind::ProtocolError, text);
+        let cause = |error: &Error| match error.cause() {
+            Some(Cause::Error(cause)) => cause.message().to_owned(),
+            other => panic!("{other:?}"),
+        };
+        let both = error("a").and_also("then", error("b c").quoting("b c"));
+        assert_eq!(
+            (both.message(), &*cause(&both), both.by_server()),
+            ("a; then: b c", "b c", true)
+        );
+        let both = error("a").caused_by(error("why")).and_also("then", error("b c").quoting("b c"));
+        assert_eq!(
+            (both.message(), &*cause(&both), both.by_server()),
+            ("a; then: b c", "why", true)
+        );
     }
 
     #[test]

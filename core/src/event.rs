@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::scan::Signal;
+use crate::similar::did_you_mean;
 use crate::status::{Reason, State};
 
 mod queue;
@@ -159,6 +161,20 @@ impl EventKind {
         "config_changed",
         "lost",
     ];
+
+    /// Refuses a type that no event has.
+    #[doc(hidden)]
+    pub fn check_type(name: &str) -> Result<()> {
+        if Self::TYPES.contains(&name) {
+            return Ok(());
+        }
+        let hint = match did_you_mean(name, Self::TYPES.iter().copied()) {
+            Some(meant) => format!("did you mean \"{meant}\"?"),
+            None => format!("the events are {}", Self::TYPES.join(", ")),
+        };
+        let text = format!("There is no event \"{name}\"");
+        Err(Error::new(ErrorKind::InvalidArguments, text).with_hint(hint))
+    }
 
     /// The event's type, one of [`EventKind::TYPES`].
     pub fn name(&self) -> &'static str {

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use crate::config::edit::edited;
 use crate::config::parse::{Format, parse};
 use crate::config::syntax::{Syntax, translate};
 use crate::config::{Config, Level, Scope};
 use crate::discover::{DiscoverOptions, normalised};
+use crate::edit::edited;
 use crate::host_env::HostEnv;
 use crate::redact::{self, Cut, MaskBuilder};
 use crate::resolve::{Sent, expand_value};

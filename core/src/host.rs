@@ -9,6 +9,11 @@ pub use crate::platform::portable;
 pub use crate::question::{Listening, Questions, Taken};
 pub use crate::result::{CallFailure, Origin};
 
+/// The one of these names that `wanted` was most likely meant to be.
+pub fn similar_name<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    crate::similar::did_you_mean(wanted, names)
+}
+
 /// Log records for a host language.
 pub mod logs {
     pub use crate::logs::*;

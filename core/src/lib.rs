@@ -33,6 +33,7 @@ mod camel_case;
 mod catalog;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod client_info;
 mod clock;
 mod completion;
 pub mod config;
@@ -40,6 +41,7 @@ mod connection;
 mod descriptors;
 mod directory_lock;
 mod discover;
+pub mod edit;
 mod error;
 mod event;
 mod file_system;
@@ -66,6 +68,7 @@ mod ownership;
 mod platform;
 mod pool;
 mod process;
+mod provider;
 mod question;
 mod redact;
 mod regular_file;
@@ -92,6 +95,7 @@ pub use auth_prompt::{AuthPrompt, OnAuth};
 pub use call::{Arguments, CallOptions, OnProgress, OnQuestion, Progress, Retry};
 pub use caller::{Caller, CallerHeaders, DefaultHeaders, Identity, IdentityQuestion, OnIdentity};
 pub use catalog::{Catalog, DriftPolicy, Naming, NamingFunction, Tool, ToolState};
+pub use client_info::{ClientInfo, set_client_info};
 pub use clock::Clock;
 pub use config::{
     AuthConfig, AuthType, Config, Declared, HealthProbe, HeldBack, HeldBackEffect, InheritEnv,

@@ -29,6 +29,7 @@ mod calls;
 mod close;
 mod connect;
 mod execute;
+mod framework_approval;
 mod identities;
 mod options;
 mod reload;
@@ -94,6 +95,8 @@ struct Inner {
     /// Serialises reloads.
     reloading: tokio::sync::Mutex<()>,
     closed: AtomicBool,
+    /// Whether a framework has to ask a person about calls.
+    framework_approval: AtomicBool,
     /// The number of calls reported as events.
     call_count: AtomicU64,
 }
@@ -176,6 +179,7 @@ impl Manager {
             watch: Mutex::default(),
             reloading: tokio::sync::Mutex::default(),
             closed: AtomicBool::new(false),
+            framework_approval: AtomicBool::new(false),
             call_count: AtomicU64::new(0),
             options,
         })))
@@ -218,11 +222,23 @@ impl Manager {
     /// # }
     /// ```
     pub fn status(&self) -> Vec<ServerStatus> {
+        self.name_tools_to_count();
+        self.0.servers.load().values().map(|server| server.status()).collect()
+    }
+
+    /// One server's status. Starts nothing.
+    pub fn status_of(&self, server: &str) -> Result<ServerStatus> {
+        self.check_process()?;
+        let server = self.find(server)?;
+        self.name_tools_to_count();
+        Ok(server.status())
+    }
+
+    /// Calls the naming function, if filters go by its answers: a status counts the tools that are left.
+    fn name_tools_to_count(&self) {
         if self.0.offer_settings.go_by_answers() {
-            // Calls the naming function for the tools to be counted.
             self.catalog();
         }
-        self.0.servers.load().values().map(|server| server.status()).collect()
     }
 
     /// Events from now on.
@@ -243,6 +259,12 @@ impl Manager {
     fn check_open(&self) -> Result<()> {
         self.check_process()?;
         self.0.check_open()
+    }
+
+    /// Whether verbs can work: it belongs to this process and is not closed.
+    #[doc(hidden)]
+    pub fn is_usable(&self) -> bool {
+        self.check_open().is_ok()
     }
 
     /// Whether this process created the manager. A forked child has none of its connections and must not read its
@@ -302,7 +324,7 @@ impl Inner {
         let held = server.hold(|config| {
             let config = self.admit(server, config)?;
             let home = self.home(&config);
-            let lease = home.acquire(&server.name, &config, self.pool.clock(), &self.sink)?;
+            let lease = home.acquire(&server.name, &config, self.pool.options(), &self.sink)?;
             if config.scope.identity.is_some()
                 && let Some(headers) = self.default_headers(server, &config)
             {

@@ -214,7 +214,9 @@ impl Written {
                 continue;
             };
             let given = Given::Json(value.get().as_bytes().to_vec());
+            let kind = given.kind();
             options.set(option.name, given, self.language).map_err(|expected| {
+                let expected = kind.instead_of(&expected, self.language);
                 invalid(format!("The option \"{name}\" of {} must be {expected}", self.owner))
             })?;
         }

@@ -13,10 +13,11 @@ use serde_json::Value;
 
 use crate::caller::Identity;
 use crate::catalog::ManagerSink;
+use crate::client_info::ClientInfo;
 use crate::clock::Clock;
 use crate::completion::Completion;
 use crate::config::{KeepAlive, ServerConfig};
-use crate::connection::Connection;
+use crate::connection::{Connection, ConnectionHost};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{PerProcess, ProcessLocal};
 use crate::oauth::LoginPlace;
@@ -38,6 +39,9 @@ options! {
         /// How long a connection that no manager holds any more stays up. A server's own `keepAlive` wins. The default is
         /// not at all.
         keep_alive: Option<KeepAlive> = None,
+        /// What servers are told about their client, in place of what is set for the process: the name and version of your
+        /// agent. The default is our own.
+        client_info: Option<ClientInfo> = None,
         /// The clock of restarts and other waits. A "manual" one stands still until it is advanced; it is for tests.
         clock: Clock = Clock::system(),
     }
@@ -123,6 +127,10 @@ impl Pool {
         Ok(())
     }
 
+    pub(crate) fn options(&self) -> &PoolOptions {
+        &self.0.options
+    }
+
     pub(crate) fn connections(&self) -> &Arc<Connections> {
         &self.0.connections
     }
@@ -192,7 +200,7 @@ impl Connections {
         self: &Arc<Self>,
         name: &str,
         config: &ServerConfig,
-        clock: &Clock,
+        options: &PoolOptions,
         sink: &Arc<ManagerSink>,
     ) -> Result<Lease> {
         let login_store = sink.login_store();
@@ -207,9 +215,13 @@ impl Connections {
             let sibling = connections.iter().find(|(other, _)| other.name == key.name);
             let sibling = sibling.map(|(_, pooled)| pooled.connection.clone());
             let pooled = connections.entry(key.clone()).or_insert_with(|| {
-                let (config, clock) = (config.clone(), clock.clone());
-                let (sibling, store) = (sibling.as_deref(), login_store.cloned());
-                let connection = Connection::new(name, config.clone(), clock, sibling, store);
+                let (config, sibling) = (config.clone(), sibling.as_deref());
+                let host = ConnectionHost {
+                    clock: options.clock.clone(),
+                    client_info: options.client_info.clone().map(Arc::new),
+                    login_store: login_store.cloned(),
+                };
+                let connection = Connection::new(name, config.clone(), host, sibling);
                 PooledConnection::new(connection, config)
             });
             let (differences, is_replaced) = pooled.differences(config);
@@ -348,6 +360,6 @@ fn conflict(name: &str, differences: &[&str]) -> Error {
         "Server \"{name}\" is in use by another manager with a different definition ({fields})"
     );
     Error::new(ErrorKind::ConfigConflict, text)
-        .with_server(name)
+        .naming_server(name)
         .with_hint("give it another name, or \"shared\": false, or close the other manager first")
 }

@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
 
 use crate::descriptors::{is_shortage, shortage};
-use crate::error::{Error, ErrorKind, Result, Stage};
+use crate::error::{Error, ErrorKind, Message, Result, Stage};
 use crate::redact::Mask;
 use crate::runtime;
 use crate::sync::lock;
@@ -129,8 +129,11 @@ impl Process {
         };
         let (stdin, stdout, mut stderr, theirs) = pipes().map_err(cannot_start)?;
         let _permit = permit_to_start().ok_or_else(|| {
-            let text = format!("\"{program}\" is not started: this process is ending");
-            Error::new(ErrorKind::ConnectFailed, text)
+            let text = Message::default().command(&format!("Command \"{program}\""));
+            Error::new(
+                ErrorKind::ConnectFailed,
+                text.text(" is not started: this process is ending"),
+            )
         })?;
         let group = spawn(&launch.into(), theirs).map_err(cannot_start)?;
         register(group);
@@ -262,17 +265,18 @@ impl From<Launch> for Program {
 
 fn cannot_start(program: &str, cwd: Option<&PathBuf>, mask: &Mask, error: std::io::Error) -> Error {
     let missing = error.kind() == std::io::ErrorKind::NotFound;
-    let failed = |text| Error::new(ErrorKind::ConnectFailed, text).with_stage(Stage::Spawn);
+    let failed =
+        |text: Message| Error::new(ErrorKind::ConnectFailed, text).with_stage(Stage::Spawn);
+    let command = Message::default().command(&format!("Command \"{program}\""));
     match cwd {
         Some(cwd) if missing && !cwd.is_dir() => {
             let cwd = cwd.display().to_string();
-            failed(format!("The working directory {} does not exist", mask.text(&cwd)))
+            let text = Message::new("The working directory");
+            failed(text.detail(&format!(" \"{}\"", mask.text(&cwd))).text(" does not exist"))
                 .with_hint("correct \"cwd\"")
         }
-        _ if missing => failed(format!("Command \"{program}\" was not found")).caused_by(&error),
-        _ => {
-            failed(format!("Command \"{program}\" could not be started: {error}")).caused_by(&error)
-        }
+        _ if missing => failed(command.text(" was not found")).caused_by(&error),
+        _ => failed(command.text(&format!(" could not be started: {error}"))).caused_by(&error),
     }
 }
 

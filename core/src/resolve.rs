@@ -4,7 +4,10 @@
 
 use std::sync::Arc;
 
+use http::header::USER_AGENT;
+
 use crate::caller::ConnectionHeaders;
+use crate::client_info::ClientInfo;
 use crate::config::{AuthConfig, ScopeTrust, ServerConfig, TransportConfig};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
@@ -15,6 +18,7 @@ mod allowed_addresses;
 mod auth;
 mod bind;
 mod command;
+mod command_line;
 mod env_file;
 mod environment;
 mod expand;
@@ -54,6 +58,16 @@ impl Resolved {
             Resolved::Http(target) => Resolved::Http(Target { caller, ..target }),
             Resolved::WebSocket(target) => Resolved::WebSocket(Target { caller, ..target }),
         }
+    }
+
+    /// The same server, whose requests name this client unless the definition has a `User-Agent`.
+    pub(crate) fn introduced_by(mut self, client: &ClientInfo) -> Resolved {
+        if let (Resolved::Http(target) | Resolved::WebSocket(target), Some(agent)) =
+            (&mut self, client.user_agent())
+        {
+            target.headers.entry(USER_AGENT).or_insert(agent);
+        }
+        self
     }
 }
 
@@ -164,6 +178,7 @@ fn check_trusted(server: &str, config: &ServerConfig, files: Files) -> Result<()
         names.join(", ")
     );
     Err(Error::new(ErrorKind::Untrusted, text)
+        .naming_server(server)
         .with_hint("look at it with \"mcpool trust\", then reload"))
 }
 

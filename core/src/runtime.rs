@@ -135,6 +135,13 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     handle().block_on(future)
 }
 
+/// Runs `work` with this runtime as the current one, so that it may poll futures that mcpool did not spawn. Panics like
+/// [`spawn`].
+pub fn enter<T>(work: impl FnOnce() -> T) -> T {
+    let _entered = handle().enter();
+    work()
+}
+
 /// The number of unfinished tasks, for tests that look for leaks.
 #[doc(hidden)]
 pub fn alive_tasks() -> usize {

@@ -10,6 +10,7 @@ use crate::redact::Mask;
 
 mod hidden;
 mod leading_bytes;
+mod line_ends;
 mod phrases;
 mod roles;
 mod word_cursor;
@@ -104,8 +105,9 @@ pub(crate) fn scan(text: &str) -> Vec<Signal> {
         signals.push(Signal::new(SignalKind::WrapperEscape, text, at..at));
     }
     let plain = hidden::remove_at(text, &hidden);
-    // Offsets stay the same: only ASCII letters change.
-    for (kind, place) in phrases::find(&plain.to_ascii_lowercase()) {
+    // Positions stay the same.
+    let folded = line_ends::as_line_feeds(plain.to_ascii_lowercase());
+    for (kind, place) in phrases::find(&folded).chain(roles::disguised(&folded)) {
         if !signals.iter().any(|signal| signal.kind == kind) {
             signals.push(Signal::new(kind, &plain, place));
         }

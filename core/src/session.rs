@@ -21,6 +21,7 @@ use crate::sync::lock;
 use crate::wire::{Flush, Inbound, Loss, OutgoingMessage, UnreadRequests, Wire};
 
 mod announcements;
+mod catch_up;
 mod control;
 mod deadlines;
 mod handshake;
@@ -274,7 +275,9 @@ impl Session {
         for (pending, after) in ended {
             match after {
                 AfterClose::Fail(executed) => {
-                    pending.finish(Err(error.clone().with_executed(executed)));
+                    let error = error.clone().with_executed(executed);
+                    let error = pending.end_error(&self.server, error);
+                    pending.finish(Err(error));
                 }
                 AfterClose::Resend(handle) => self.return_unread(pending, &error, handle),
             }
@@ -320,7 +323,7 @@ impl Session {
     fn not_sent(&self, what: &str) -> Error {
         let text = format!("Server \"{}\" {what}", self.server);
         Error::new(ErrorKind::ConnectionLost, text)
-            .with_server(&self.server)
+            .naming_server(&self.server)
             .with_executed(Executed::No)
     }
 

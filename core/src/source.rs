@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::shell;
+
 /// Who wrote a definition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,5 +39,11 @@ impl Source {
     pub fn file(path: &std::path::Path) -> Self {
         let path = Some(path.display().to_string());
         Source { provider: "file".to_owned(), path, level: Level::Explicit }
+    }
+
+    /// The option with which our commands use this file, if discovery does not read it anyway.
+    pub(crate) fn command_option(&self) -> String {
+        let file = self.path.as_deref().filter(|_| self.level == Level::Explicit);
+        file.map_or_else(String::new, |file| format!("--config {}", shell::path(file)))
     }
 }

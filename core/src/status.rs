@@ -1,11 +1,13 @@
 //! Owns the status of a server, which is read without contacting the server.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::error::Error;
 use crate::source::Source;
+use crate::time::{rfc3339_millis, unix_ms};
 
 mod call_counters;
 
@@ -83,8 +85,11 @@ pub struct ServerStatus {
     pub tool_count: usize,
     /// Why it is not connected, if there is an error.
     pub error: Option<Error>,
-    /// When it connected, in milliseconds since the Unix epoch.
-    pub connected_since_ms: Option<u64>,
+    /// When it connected; in JSON as text in UTC.
+    #[serde(serialize_with = "as_text")]
+    pub connected_since: Option<SystemTime>,
+    /// How long it has been connected, in milliseconds.
+    pub uptime_ms: Option<u64>,
     /// The number of attempts to connect since it was last stable.
     pub attempt: u32,
     /// The reason of the current, next or last attempt; absent while it is connected.
@@ -111,6 +116,10 @@ pub struct ServerStatus {
     pub identities: BTreeMap<String, State>,
     /// Statistics of its calls, over all restarts.
     pub calls: Calls,
+}
+
+fn as_text<S: Serializer>(time: &Option<SystemTime>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| rfc3339_millis(unix_ms(time))).serialize(to)
 }
 
 /// How calls ended. A result with `isError` counts as `ok`.

@@ -6,7 +6,12 @@ const DAY: u64 = 86_400;
 
 /// Milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    unix_ms(SystemTime::now())
+}
+
+/// A time as milliseconds since the Unix epoch.
+pub(crate) fn unix_ms(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 #[cfg(any(feature = "cli", test))]

@@ -74,7 +74,7 @@ pub(crate) fn select_questions(
     if let Some(name) = names.find(|name| !questions.iter().any(|one| one.server == **name)) {
         let text = format!("{} declares no server \"{name}\" that can be trusted", path.display());
         let similar = did_you_mean(name, questions.iter().map(|one| one.server.as_str()));
-        let error = Error::new(ErrorKind::ServerNotFound, text).with_server(name);
+        let error = Error::new(ErrorKind::ServerNotFound, text).naming_server(name);
         return Err(match similar {
             Some(similar) => error.with_hint(format!("did you mean \"{similar}\"?")),
             None => error,

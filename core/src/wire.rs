@@ -176,6 +176,10 @@ impl Wire {
         each!(self, link => link.listen());
     }
 
+    pub(crate) fn has_standing_stream(&self) -> bool {
+        each!(self, link => link.has_standing_stream())
+    }
+
     pub(crate) fn note_stray_line(&self, line: &[u8]) {
         each!(self, link => link.note_stray_line(line));
     }

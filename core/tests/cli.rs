@@ -136,13 +136,68 @@ fn tools_are_searched_best_first() {
 fn a_server_that_fails_is_told_and_costs_only_itself() {
     let config = ConfigFile::with_demo("one-fails", nowhere());
     let ran = with_config(&config, &["tools"]);
-    assert_eq!(ran.code, 0);
+    assert_eq!(ran.code, 1);
     assert!(ran.out.contains("greet"), "{}", ran.out);
     assert!(ran.err.starts_with("Failed to connect to \"broken\": "), "{}", ran.err);
     assert!(ran.err.contains("\nHint: "), "{}", ran.err);
+    assert!(ran.err.ends_with("\nServers: 1 connected, 1 failed\n"), "{}", ran.err);
     let ran = with_config(&config, &["tools", "--json"]);
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!((ran.code, ran.err.as_str()), (1, ""));
     assert_eq!(ran.json()["failed"]["broken"]["code"], "CONNECT_FAILED");
+}
+
+#[test]
+fn with_partial_one_server_is_enough() {
+    let config = ConfigFile::with_demo("partial", nowhere());
+    for command in ["tools", "status"] {
+        assert_eq!(with_config(&config, &[command]).code, 1, "{command}");
+        assert_eq!(with_config(&config, &[command, "--partial"]).code, 0, "{command}");
+        assert_eq!(with_config(&config, &[command, "--partial", "--json"]).code, 0, "{command}");
+    }
+    let alone = ConfigFile::new("partial-none", &json!({ "mcpServers": nowhere() }).to_string());
+    let required = json!({"broken": {"command": "no-such-program-anywhere", "required": true}});
+    let required = ConfigFile::with_demo("partial-required", required);
+    for command in ["tools", "status"] {
+        assert_eq!(with_config(&alone, &[command, "--partial"]).code, 1, "{command}");
+        assert_eq!(with_config(&required, &[command, "--partial"]).code, 1, "{command}");
+    }
+    assert_eq!(with_config(&config, &["tools", "broken", "--partial"]).code, 1);
+}
+
+#[test]
+fn a_search_that_finds_nothing_says_so_beside_servers_that_failed() {
+    let config = ConfigFile::with_demo("search-fails", nowhere());
+    let ran = with_config(&config, &["tools", "--search", "zebra"]);
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""));
+    assert!(ran.err.contains("Note: no tool has a word of that"), "{}", ran.err);
+}
+
+#[test]
+fn an_unknown_server_is_told_with_what_was_meant_or_where_to_look() {
+    let config = ConfigFile::with_demo("unknown", json!({}));
+    for command in ["test", "tools", "doctor", "auth", "unauth", "call"] {
+        let run = |name| match command {
+            "call" => with_config(&config, &[command, name, "add"]),
+            _ => with_config(&config, &[command, name]),
+        };
+        let near = run("dmo");
+        assert_eq!(near.code, 1, "{command}");
+        assert!(near.err.contains("Hint: did you mean \"demo\"?"), "{command}: {}", near.err);
+        let far = run("nope");
+        assert_eq!(far.code, 1, "{command}");
+        let hint = format!("mcpool list --config {}", config.path());
+        assert!(far.err.contains(&hint), "{command}: {}", far.err);
+    }
+}
+
+#[test]
+fn the_hint_about_a_disabled_server_names_its_file() {
+    let off = json!({"off": {"command": "x", "enabled": false}});
+    let config = ConfigFile::with_demo("hint-enable", off);
+    let ran = with_config(&config, &["test", "off"]);
+    let command = format!("mcpool enable off --config {}", config.path());
+    assert!(ran.err.contains(&command), "{}", ran.err);
+    assert_eq!(mcpool(&command.split(' ').skip(1).collect::<Vec<_>>()).code, 0);
 }
 
 #[test]
@@ -308,7 +363,7 @@ fn wrong_usage_is_json_too_when_json_is_asked_for() {
 fn tools_have_the_shapes_that_apis_take() {
     let config = ConfigFile::with_demo("shapes", nowhere());
     let ran = with_config(&config, &["tools", "--openai"]);
-    assert_eq!(ran.code, 0);
+    assert_eq!(ran.code, 1);
     assert!(ran.err.starts_with("Failed to connect to \"broken\": "), "{}", ran.err);
     let add = &ran.json()[0];
     assert_eq!(

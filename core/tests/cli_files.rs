@@ -1,6 +1,10 @@
 //! The command line and a user's files: finding servers, editing files, trusting a project, and showing no secret.
 
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
+use std::ptr::null_mut;
 
 use serde_json::{Value, json};
 
@@ -72,12 +76,15 @@ fn words_that_contradict_each_other_are_wrong_usage() {
         (&["x", "--url", url, "--", "npx"], "Use either --url or -- <command...>, not both."),
         (&["x", "--token", "t", "--", "npx"], "--token requires --url (HTTP/SSE transport)."),
         (&["x"], "Use either --url or -- <command...>."),
+        (&[], "name the server"),
         (&["x", "--header", "A: b", "--", "npx"], "--header requires --url"),
         (&["x", "--url", url, "--env", "A=b"], "--env and --cwd are for"),
         (&["x", "--url", url, "--header", "nonsense"], "--header: write"),
         (&["x", "--url", url, "--transport", "stdio"], "requires -- <command...>"),
         (&["x", "--transport", "sse", "--", "npx"], "require --url"),
         (&["x", "--env", "nonsense", "--", "npx"], "--env: write"),
+        (&["x", "--env", "=hunter2", "--", "npx"], "--env: write"),
+        (&["x", "--url", url, "--header", ": b"], "--header: write"),
         (&["x", "--scope", "user", "--file", "f.json", "--", "npx"], "cannot be used with"),
         (&["x", "--url", url, "--timeout", "0"], "0 is not in"),
     ];
@@ -267,6 +274,21 @@ fn a_projects_program_starts_only_when_its_file_is_trusted() {
 }
 
 #[test]
+fn a_products_file_that_is_named_is_used_as_the_product_writes_it() {
+    let home = Home::new("named");
+    let file = home.project("ael-config.yaml");
+    let text = format!("mcp_servers:\n  demo: {{command: '{MCPOOL} demo-server', timeout: 20}}\n");
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    assert_eq!(home.run(&["test", "demo"]).code, 1);
+    let ran = home.run(&["test", "-c", file, "demo"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let listed = home.run(&["list", "-c", file, "--json"]).json();
+    let source = &listed["servers"][0]["source"];
+    assert_eq!((&source["provider"], &source["level"]), (&json!("ael"), &json!("explicit")));
+}
+
+#[test]
 fn the_question_of_trust_shows_everything_that_would_run() {
     let home = Home::new("question");
     let program = json!({
@@ -406,6 +428,148 @@ fn the_next_step_after_adding_to_a_named_file_names_it() {
     assert_eq!(home.run(&["test", "demo", "--config", "mine.json"]).code, 0);
 }
 
+#[test]
+fn an_update_changes_what_it_names_and_nothing_else() {
+    let home = Home::new("update");
+    let file = home.project("mine.jsonc");
+    let text = r#"{
+  // kept
+  "mcpServers": {
+    "a": {"type": "stdio", "command": "npx", "args": ["x"], "env": {"A": "1", "B": "2"}, "lazy": true},
+    "web": {"url": "https://example.com/mcp", "headers": {"x-team": "core", "X-Other": "1"}}
+  }
+}
+"#;
+    std::fs::write(&file, text).unwrap();
+    let update = |args: &[&str]| home.run(&[&["update", "-c", "mine.jsonc"], args].concat());
+    let now = |name: &str| {
+        let listed = home.run(&["list", "-c", "mine.jsonc", "--json"]).json();
+        let servers = listed["servers"].as_array().unwrap().clone();
+        servers.into_iter().find(|it| it["name"] == name).unwrap()["definition"].clone()
+    };
+    let ran = update(&["a", "--env", "C=${HOME}", "--unset", "env.A", "--timeout", "5000"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("mcpool test a --config mine.jsonc"), "{}", ran.err);
+    let names: Vec<String> = now("a")["env"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(names, ["B", "C"]);
+    assert_eq!((&now("a")["timeout"], &now("a")["lazy"]), (&json!(5000), &json!(true)));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("// kept"));
+
+    assert_eq!(update(&["a", "--set", "restart=once", "--set", "toolTimeout=7000"]).code, 0);
+    assert_eq!(update(&["a", "--unset", "lazy", "--", "uvx", "y", "--z"]).code, 0);
+    let after = now("a");
+    assert_eq!((&after["command"], &after["args"]), (&json!("uvx"), &json!(["y", "--z"])));
+    assert_eq!((&after["restart"], &after["toolTimeout"]), (&json!("once"), &json!(7000)));
+    assert_eq!(after["lazy"], Value::Null);
+
+    let ran = update(&["web", "--header", "X-Team: other", "--url", "https://example.com/v2"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("its headers are kept"), "{}", ran.err);
+    let names: Vec<String> = now("web")["headers"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(
+        (names, &now("web")["url"]),
+        (vec!["X-Other".to_owned(), "X-Team".to_owned()], &json!("https://example.com/v2"))
+    );
+
+    let ran = update(&["a", "--url", "https://example.com/a"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("Removed: command, args, env"), "{}", ran.err);
+    let after = now("a");
+    assert_eq!(after["url"], "https://example.com/a");
+    assert_eq!((&after["command"], &after["env"]), (&Value::Null, &Value::Null));
+    assert_eq!(update(&["a", "--", "npx", "x"]).code, 0);
+    assert_eq!((&now("a")["command"], &now("a")["url"]), (&json!("npx"), &Value::Null));
+}
+
+#[test]
+fn an_update_that_cannot_be_made_changes_nothing() {
+    let home = Home::new("update-refused");
+    assert_eq!(home.run(&["add", "demo", "--", MCPOOL, "demo-server"]).code, 0);
+    let before = std::fs::read_to_string(home.own()).unwrap();
+    let usage: &[(&[&str], &str)] = &[
+        (&["demo"], "say what to change"),
+        (&["demo", "--set", "toolTimeuot=5"], "did you mean \"toolTimeout\"?"),
+        (&["demo", "--set", "timeout"], "write FIELD=VALUE"),
+        (&["demo", "--header", "A: b"], "--header requires --url"),
+        (&["demo", "--url", "https://x", "--", "npx"], "not both"),
+    ];
+    for (args, text) in usage {
+        let ran = home.run(&[&["update"], *args].concat());
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(text), "{args:?}: {}", ran.err);
+    }
+    let failed: &[(&[&str], &str)] = &[
+        (&["dem", "--timeout", "5"], "did you mean \"demo\"?"),
+        (&["demo", "--unset", "env.NOPE"], "has no \"NOPE\" in \"env\""),
+        (&["demo", "--url", "ftp://example.com"], "Invalid server config"),
+    ];
+    for (args, text) in failed {
+        let ran = home.run(&[&["update"], *args].concat());
+        assert_eq!(ran.code, 1, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(text), "{args:?}: {}", ran.err);
+    }
+    assert_eq!(std::fs::read_to_string(home.own()).unwrap(), before);
+
+    let cursor = home.home(".cursor/mcp.json");
+    std::fs::create_dir_all(cursor.parent().unwrap()).unwrap();
+    std::fs::write(&cursor, r#"{"mcpServers": {"theirs": {"command": "npx"}}}"#).unwrap();
+    let ran = home.run(&["update", "theirs", "--timeout", "5000"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("mcpool update theirs --file"), "{}", ran.err);
+}
+
+#[test]
+fn the_step_after_an_update_fits_where_the_server_is() {
+    let home = Home::new("update-next");
+    assert_eq!(home.run(&["add", "mine", "--", MCPOOL, "demo-server"]).code, 0);
+    let ran = home.run(&["update", "mine", "--timeout", "20000"]);
+    assert!(ran.err.contains("Next: mcpool test mine\n"), "{}", ran.err);
+    assert_eq!(home.run(&["test", "mine"]).code, 0);
+    let add = ["add", "ours", "--scope", "project", "--", MCPOOL, "demo-server"];
+    assert_eq!(home.run(&add).code, 0);
+    assert_eq!(home.run(&["trust", ".mcpool/mcp.json", "--yes"]).code, 0);
+    let ran = home.run(&["update", "ours", "--timeout", "20000"]);
+    assert!(ran.err.contains("Next: mcpool trust .mcpool/mcp.json"), "{}", ran.err);
+}
+
+#[test]
+fn what_is_advised_after_adding_to_another_products_file_works() {
+    let files = [
+        ("ael-config.yaml", "timeout: 9\n"),
+        ("cline_mcp_settings.json", "\"timeout\": 9"),
+        ("goose/config.yaml", "cmd: "),
+        ("opencode.json", "\"timeout\": 9000"),
+        (".codex/config.toml", "startup_timeout_sec = 9\n"),
+        (".vscode/mcp.json", "\"servers\""),
+        (".zed/settings.json", "\"context_servers\""),
+        (".continue/mcpServers/mine.yaml", "connectionTimeout: 9000\n"),
+        (".gemini/settings.json", "\"timeout\": 9000"),
+    ];
+    let run_shown = |home: &Home, text: &str| {
+        let shown = text.split(['"', '\n']).find(|part| part.contains("mcpool ")).unwrap_or(text);
+        let words = shlex::split(&shown[shown.find("mcpool ").unwrap()..]).unwrap();
+        home.run(&words[1..].iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    for (file, written) in files {
+        let home = Home::new("add-advice");
+        let program = ["--file", file, "--timeout", "9000", "--", MCPOOL, "demo-server"];
+        let ran = home.run(&[&["add", "demo"], &program[..]].concat());
+        assert_eq!(ran.code, 0, "{file}: {}", ran.err);
+        let text = std::fs::read_to_string(home.project(file)).unwrap();
+        assert!(text.contains(written), "{text}");
+        let next = ran.err.lines().find(|line| line.contains("Next:")).unwrap();
+        let tested = run_shown(&home, next);
+        assert_eq!(tested.code, 0, "{file}: {next}\n{}", tested.err);
+        assert_eq!(home.run(&["disable", "demo", "--file", file]).code, 0, "{file}");
+        let off = home.run(&["test", "demo", "--config", file]);
+        assert_eq!(off.code, 1, "{file}: {}", off.out);
+        let advice = off.err.split("Run ").nth(1).unwrap_or_else(|| panic!("{}", off.err));
+        assert_eq!(run_shown(&home, advice).code, 0, "{file}: {advice}");
+        assert_eq!(home.run(&["test", "demo", "--config", file]).code, 0, "{file}");
+        assert_eq!(home.run(&["remove", "demo", "--file", file]).code, 0, "{file}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn an_argument_that_is_no_text_is_refused_and_written_nowhere() {
@@ -415,4 +579,154 @@ fn an_argument_that_is_no_text_is_refused_and_written_nowhere() {
     let ran = add.arg(std::ffi::OsStr::from_bytes(b"a\xffb")).output().unwrap();
     assert_eq!(ran.status.code(), Some(2));
     assert!(!home.own().exists());
+}
+
+#[test]
+fn a_new_file_gets_the_form_that_its_name_is_read_in() {
+    let home = Home::new("new-by-name");
+    for name in ["cline_mcp_settings.json", "mcp_settings.json"] {
+        let ran = home.run(&[
+            "add",
+            "t",
+            "--file",
+            name,
+            "--timeout",
+            "20000",
+            "--",
+            MCPOOL,
+            "demo-server",
+        ]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert_eq!(read(&home.project(name))["mcpServers"]["t"]["timeout"], 20, "{name}");
+        let listed = home.run(&["list", "-c", name, "--json"]).json();
+        assert_eq!(listed["servers"][0]["definition"]["timeout"], 20_000, "{name}");
+    }
+}
+
+#[test]
+fn what_a_product_ignores_is_told_by_every_command_that_writes_it() {
+    let home = Home::new("ignored-field");
+    let file = home.project(".vscode/mcp.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, r#"{"servers": {"a": {"type": "stdio", "command": "npx"}}}"#).unwrap();
+    let ran = home.run(&["disable", "a", "--file", ".vscode/mcp.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("vscode ignores it"), "{}", ran.err);
+}
+
+#[test]
+fn the_error_about_a_value_that_is_no_json_does_not_show_it() {
+    let home = Home::new("no-json");
+    assert_eq!(home.run(&["add", "demo", "--", MCPOOL, "demo-server"]).code, 0);
+    let broken = format!("env:={{\"A\":\"{SECRET}\"");
+    for args in
+        [&["update", "demo", "--set", &broken][..], &["update", "demo", "--json", "--set", &broken]]
+    {
+        let ran = home.run(args);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(!ran.all().contains(SECRET) && ran.all().contains("env"), "{}", ran.all());
+    }
+}
+
+#[test]
+fn an_update_leaves_inputs_as_they_are_and_refuses_unknown_fields() {
+    let home = Home::new("inputs-stay");
+    let path = home.project(".vscode/mcp.json");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let text = r#"{"inputs": [{"id": "key", "default": "answer"}],
+        "servers": {"a": {"type": "stdio", "command": "x", "env": {"KEY": "${input:key}"}}}}"#;
+    std::fs::write(&path, text).unwrap();
+    let file = path.to_str().unwrap();
+    let update = |args: &[&str]| home.run(&[&["update", "a", "--file", file], args].concat());
+    assert_eq!(update(&["--env", "B=1"]).code, 0);
+    let now = std::fs::read_to_string(&path).unwrap();
+    assert!(now.contains("${input:key}") && now.contains("\"B\""), "{now}");
+    let ran = update(&["--unset", "toolTimout"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("did you mean \"toolTimeout\"?"), "{}", ran.err);
+    let ran = update(&["--set", r#"env:{"TOKEN":"s3cret"}"#]);
+    assert!(ran.code == 2 && !ran.err.contains("s3cret"), "{}", ran.err);
+}
+
+#[test]
+fn a_limit_that_is_the_default_is_written_when_it_is_asked_for() {
+    let home = Home::new("asked-default");
+    let file = home.project(".cursor/mcp.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "npx"}}}"#).unwrap();
+    let ran = home.run(&["update", "a", "--file", ".cursor/mcp.json", "--timeout", "30000"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(read(&file)["mcpServers"]["a"]["timeout"], 30_000);
+}
+
+#[test]
+fn what_a_product_cannot_say_is_refused_before_more_is_asked() {
+    let home = Home::new("dialog-refused");
+    std::fs::create_dir(home.project("directory")).unwrap();
+    let answers = ["a", "directory", "cline_mcp_settings.json", "websocket", "wss://example.com/"];
+    let (code, seen) = talk(&home, &["add"], &answers);
+    assert_eq!(code, 1, "{seen}");
+    assert!(seen.contains("directory is a directory, not a file"), "{seen}");
+    assert!(seen.contains("cannot have websocket servers"), "{seen}");
+    assert!(!seen.contains("Header") && !seen.contains("This goes into"), "{seen}");
+    assert!(!home.project("cline_mcp_settings.json").exists());
+}
+
+#[test]
+fn a_person_is_shown_what_will_be_written() {
+    let home = Home::new("dialog-shown");
+    let answers = [
+        "a",
+        "cline_mcp_settings.json",
+        "stdio",
+        "npx x",
+        "A=!id",
+        &format!("K={SECRET}"),
+        "",
+        "y",
+    ];
+    let (code, seen) = talk(&home, &["add", "--disabled"], &answers);
+    assert_eq!(code, 0, "{seen}");
+    assert!(seen.contains("such a file cannot have a command"), "{seen}");
+    assert!(seen.contains("\"type\": \"stdio\"") && seen.contains("\"disabled\": true"), "{seen}");
+    assert!(!seen.contains(&format!("\"{SECRET}")), "{seen}");
+    let expected = json!({
+        "type": "stdio", "command": "npx", "args": ["x"], "env": {"K": SECRET}, "disabled": true,
+    });
+    assert_eq!(read(&home.project("cline_mcp_settings.json"))["mcpServers"]["a"], expected);
+}
+
+/// Runs a command at a terminal with these answers, and returns its exit code and what the terminal shows.
+fn talk(home: &Home, args: &[&str], answers: &[&str]) -> (i32, String) {
+    let (mut ours, theirs) = terminal();
+    for answer in answers {
+        ours.write_all(format!("{answer}\n").as_bytes()).unwrap();
+    }
+    // The end of input, should more be asked.
+    ours.write_all(b"\x04").unwrap();
+    let mut command = home.command(args);
+    command.stdin(theirs.try_clone().unwrap()).stdout(theirs.try_clone().unwrap()).stderr(theirs);
+    let mut child = command.spawn().unwrap();
+    // It holds the other end, whose last closing ends the reading.
+    drop(command);
+    let mut seen = Vec::new();
+    let mut part = [0; 4096];
+    while let Ok(count @ 1..) = ours.read(&mut part) {
+        seen.extend_from_slice(&part[..count]);
+    }
+    (child.wait().unwrap().code().unwrap(), String::from_utf8_lossy(&seen).into_owned())
+}
+
+/// Both ends of a new terminal.
+fn terminal() -> (File, OwnedFd) {
+    let (mut ours, mut theirs) = (-1, -1);
+    let (name, settings, size) = (null_mut(), null_mut(), null_mut());
+    // SAFETY: both numbers are written on success, and nobody else owns them.
+    unsafe {
+        assert_eq!(libc::openpty(&mut ours, &mut theirs, name, settings, size), 0);
+        for end in [ours, theirs] {
+            libc::fcntl(end, libc::F_SETFD, libc::FD_CLOEXEC);
+        }
+        (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs))
+    }
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use mcpool::Config;
-use mcpool::config::{EditTarget, add, disable, remove, update};
+use mcpool::edit::{EditTarget, add, disable, remove, update};
 use serde_json::json;
 
 const FILE: &str = "MCPOOL_TEST_EDIT_FILE";
@@ -206,7 +206,7 @@ fn a_scope_means_the_file_that_is_there() {
     let edited = add(&user, "a", json!({"command": "x"})).unwrap();
     assert_eq!(edited.path, home.path().join("config/mcpool/mcp.json"));
     let project = EditTarget {
-        scope: mcpool::config::EditScope::Project,
+        scope: mcpool::edit::EditScope::Project,
         cwd: Some(home.path().join("work")),
         host_env,
         ..EditTarget::default()

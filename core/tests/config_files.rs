@@ -207,3 +207,27 @@ fn a_document_says_which_of_its_servers_are_on() {
         config.warnings
     );
 }
+
+#[test]
+fn servers_that_are_left_out_are_told() {
+    let room = room();
+    std::fs::create_dir(room.path().join(".vscode")).unwrap();
+    let settings = r#"{"mcp": {"servers": {"one": {"command": "x"}}}, "sidecar.mcpServers": {"two": {"command": "x"}}}"#;
+    let both = r#"{"context_servers": {"one": {"command": "x"}}, "mcpServers": {"two": {"command": "x"}}}"#;
+    let cases =
+        [(".vscode/settings.json", settings, "mcp.servers"), ("a.json", both, "context_servers")];
+    for (name, text, key) in cases {
+        let config = Config::from_file(written(room.path(), name, text)).unwrap();
+        assert_eq!(config.servers.keys().collect::<Vec<_>>(), ["two"]);
+        assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
+        assert!(config.warnings[0].contains(&format!("\"{key}\"")), "{:?}", config.warnings);
+    }
+    let goose = "extensions:\n  a: {type: stdio, cmd: x, name: a, enabled: true}\n  b: {type: builtin, name: b}\n  \
+                 todo: {type: platform, name: todo}\n  mine: {type: inline_python, code: x}\n";
+    let config = Config::from_file(written(room.path(), "goose.yaml", goose)).unwrap();
+    assert_eq!(config.servers.keys().collect::<Vec<_>>(), ["a"]);
+    assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+    for (warning, name) in config.warnings.iter().zip(["todo", "mine"]) {
+        assert!(warning.contains(&format!("\"{name}\" is left out")), "{warning}");
+    }
+}

@@ -121,9 +121,17 @@ fn every_definition_that_the_scenarios_use_fits_unless_it_is_warned_of() {
             definitions(&serde_json::from_str(&text).unwrap(), &mut found);
         }
     }
+    let schema = schema();
+    let fields = &schema["properties"]["mcpServers"]["additionalProperties"]["properties"];
+    // The schema is for those who write our files; other products' words are understood all the same.
+    let in_our_words = |definition: &Value| {
+        let mut written = definition.as_object().into_iter().flatten();
+        written.all(|(key, value)| fields.get(key).is_some() && !value.is_null())
+    };
     let clean = |definition: &&Value| {
         let config = Config::from_value(json!({"mcpServers": {"n": definition}})).unwrap();
-        config.servers["n"].config.is_ok() && config.warnings.is_empty()
+        let is_fine = config.servers["n"].config.is_ok() && config.warnings.is_empty();
+        is_fine && in_our_words(definition)
     };
     let clean: Vec<&Value> = found.iter().filter(clean).collect();
     assert!(clean.len() > 50, "{} of {}", clean.len(), found.len());
@@ -187,7 +195,7 @@ fn what_is_right_fits_and_what_is_wrong_does_not() {
         json!({"command": "x"}),
         json!({"command": "x", "args": [1, "a", true], "env": {"A": 5}, "cwd": null}),
         json!({"type": "sse", "url": "http://h/", "headers": {"A": "b"}}),
-        json!({"command": "x", "restart": "never", "keepAlive": 5, "tools": {"a": {"enabled": false}}}),
+        json!({"command": "x", "restart": "never", "keepAlive": 5000, "tools": {"a": {"enabled": false}}}),
         json!({"command": "x", "restart": {"delays": [1, 2]}, "keepAlive": "always", "tools": ["*"]}),
         json!({"command": "x", "limits": {"jsonDepth": 5}, "isolate": "session", "auth": {"callbackPort": 8080}}),
     ];
@@ -225,7 +233,7 @@ fn the_canonical_form_fits_whatever_was_written() {
         json!({"command": "x", "disabled": true, "timeout": "soon", "restart": {"delays": [5], "forever": true}}),
         json!({"type": "ws", "url": "wss://h/", "headers": {"A": 5}, "keepAlive": 0, "limits": {"jsonDepth": 4}}),
         json!({"command": "x", "args": [1.5], "enabled_tools": ["a"], "tools": {"b": {"enabled": false}}, "auth": {}}),
-        json!({"command": "x", "protocol": "2025-11-25", "requestTimeout": 1, "toolTimeout": 5, "maxConcurrency": 3}),
+        json!({"command": "x", "protocol": "2025-11-25", "requestTimeout": 1, "toolTimeout": 500, "maxConcurrency": 3}),
     ];
     for definition in odd {
         let config = Config::from_value(json!({"mcpServers": {"n": definition}})).unwrap();

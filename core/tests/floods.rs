@@ -2,9 +2,11 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{PATIENCE, Web, manager, until};
+use common::{PATIENCE, Web, call, manager, stdio, until};
 use mcpool::{Arguments, CallOptions, Manager, State};
 use serde_json::{Map, Value, json};
 
@@ -71,4 +73,47 @@ async fn a_call_to_a_server_that_writes_without_end_ends_at_its_timeout() {
     let error = tokio::time::timeout(PATIENCE, calling).await.expect("the call ends").unwrap_err();
     assert_eq!(error.code(), "TOOL_TIMEOUT");
     close(&manager).await;
+}
+
+/// Reads the tools from several threads while calls are answered all the time.
+async fn read_tools_during_calls(server: Value, tool: &'static str, arguments: Value) {
+    const READERS: usize = 4;
+    const READS: usize = 50;
+    let manager = manager(json!({"s": server}));
+    manager.connect_all().await.unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (caller, over) = (manager.clone(), is_over.clone());
+    let calls = tokio::spawn(async move {
+        while !over.load(Ordering::Relaxed) {
+            call(&caller, tool, arguments.clone()).await.unwrap();
+        }
+    });
+    let readers: Vec<_> = (0..READERS)
+        .map(|_| {
+            let manager = manager.clone();
+            let read = move || (0..READS).for_each(|_| drop(manager.get_tools()));
+            tokio::task::spawn_blocking(read)
+        })
+        .collect();
+    let all = futures_util::future::join_all(readers);
+    let read = tokio::time::timeout(PATIENCE / 3, all).await.expect("get_tools stays responsive");
+    assert!(read.iter().all(Result::is_ok));
+    is_over.store(true, Ordering::Relaxed);
+    calls.await.unwrap();
+    close(&manager).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_can_be_read_while_a_server_keeps_announcing_new_ones() {
+    // Without a budget, each read would wait for a list that takes as long as this.
+    let knobs = ["--slow", "tools/list=400", "--announcements", "20"];
+    read_tools_during_calls(stdio(&knobs), "change_tools", json!({"name": "new"})).await;
+    let (_web, url) = Web::start(knobs);
+    read_tools_during_calls(json!({"url": url}), "change_tools", json!({"name": "new"})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_can_be_read_while_calls_are_answered_over_http() {
+    let (_web, url) = Web::start([]);
+    read_tools_during_calls(json!({"url": url}), "echo", json!({"text": "hi"})).await;
 }

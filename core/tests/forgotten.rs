@@ -73,7 +73,7 @@ async fn a_call_under_way_ends_with_the_manager() {
         .await;
     drop(manager);
     let ended = tokio::time::timeout(Duration::from_secs(5), sleeping).await.expect("it ends");
-    assert_eq!(ended.unwrap().unwrap_err().code(), "CONNECTION_LOST");
+    assert_eq!(ended.unwrap().unwrap_err().code(), "CLOSED");
     before.returns().await;
 }
 

@@ -106,6 +106,11 @@ fn lines_of(command: &str, theirs: &[(String, String)]) -> Vec<Vec<String>> {
         "trust" => vec![&[], &["--list"]],
         "completions" => vec![&["bash"], &["zsh"], &["fish"]],
         "add" => vec![&["added", "--disabled", "--", "/bin/true"]],
+        "update" => vec![
+            &["added", "--timeout", "9000"],
+            &["mine", "--env", "A=b"],
+            &["github", "--set", "lazy=true"],
+        ],
         "disable" => vec![&["mine"], &["spare"]],
         "enable" => vec![&["mine"], &["spare"], &["github"]],
         "remove" => vec![&["added"]],

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mcpool::config::{EditScope, EditTarget, add, disable, enable, hide, remove, unhide, update};
+use mcpool::edit::{EditScope, EditTarget, add, disable, enable, hide, remove, unhide, update};
 use mcpool::{Error, HostEnv};
 use serde_json::json;
 use tempfile::TempDir;
@@ -75,7 +75,7 @@ const LEAVING: &[(&[(&str, &str)], &str)] = &[
     ),
 ];
 
-type Verb = fn(&EditTarget) -> Result<mcpool::config::Edited, Error>;
+type Verb = fn(&EditTarget) -> Result<mcpool::edit::Edited, Error>;
 
 const VERBS: &[Verb] = &[
     |target| add(target, "new", json!({"command": "x"})),

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use mcpool::host::Language;
 use mcpool::{
-    DiscoverOptions, Discovery, HostEnv, Manager, ManagerOptions, Platform, Trust, providers,
+    Config, DiscoverOptions, Discovery, HostEnv, Level, Manager, ManagerOptions, Platform,
+    ServerConfig, Trust, providers,
 };
 use serde_json::{Map, Value, json};
 
@@ -95,9 +96,46 @@ fn on_platform(case: &Path, files: &Path, platform: Platform) -> Result<Value, F
     // With full trust, everything counts as written.
     let trusting = ManagerOptions::default().trust(Trust::All);
     let manager = mcpool::host::runtime::block_on(Manager::discover(options, trusting))?;
-    let found = told(&manager.discovery().expect("it was made by discovery"), &root);
+    let discovery = manager.discovery().expect("it was made by discovery");
+    let is_alone = !case.ends_with("combined");
+    if is_alone && platform != Platform::Windows {
+        open_by_name(&discovery, &project)?;
+    }
+    let found = told(&discovery, &root);
     let text = found.to_string().replace(&*home.to_string_lossy(), "@home@");
     Ok(serde_json::from_str(&text.replace(&*project.to_string_lossy(), "@project@"))?)
+}
+
+/// What a file declares is the same when it is opened by name, but explicit.
+fn open_by_name(discovery: &Discovery, project: &Path) -> Result<(), Failed> {
+    // `mcp.json` and `.mcp.json` at the top of a project could be anybody's: they are read as our own.
+    let files = discovery.files.iter().filter(|file| file.provider != "fallback");
+    for file in files.filter(|file| file.problem.is_none() && file.servers > 0) {
+        let opened = Config::from_file(&file.path)?;
+        let written: Value =
+            serde_json::from_str(&std::fs::read_to_string(&file.path)?).unwrap_or_default();
+        let of_project = &written["projects"][&*project.to_string_lossy()];
+        for (name, found) in &discovery.config.servers {
+            let is_of_file = found.source.path.as_ref() == Some(&file.path);
+            let (Ok(config), true) = (&found.config, is_of_file) else { continue };
+            // What a file says about one project is read for the directory that we run in.
+            if of_project.to_string().contains(&format!("\"{name}\"")) {
+                continue;
+            }
+            let missing = || format!("{}: \"{name}\" is missing", file.path);
+            let by_name = opened.servers.get(name).ok_or_else(missing)?;
+            assert_eq!(by_name.source.level, Level::Explicit);
+            let by_name = by_name.config.as_ref().map_err(|error| error.to_string())?;
+            let definition = |config: &ServerConfig| {
+                let mut definition = config.to_value();
+                // A project cannot say so.
+                definition.as_object_mut().map(|fields| fields.remove("requiresApproval"));
+                definition
+            };
+            assert_eq!(definition(by_name), definition(config), "{}: {name}", file.path);
+        }
+    }
+    Ok(())
 }
 
 fn read<T: serde::de::DeserializeOwned + Default>(

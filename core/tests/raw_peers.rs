@@ -246,7 +246,7 @@ async fn a_call_that_a_deaf_server_never_got_was_not_sent_in_time() {
     let errors: Vec<_> = ends.into_iter().map(|end| end.expect_err("no answer")).collect();
     let is_unsent = |error: &&mcpool::Error| error.executed() == Some(mcpool::Executed::No);
     let unsent: Vec<_> = errors.iter().filter(is_unsent).map(ToString::to_string).collect();
-    let words = "the call could not be sent in time";
+    let words = "The call could not be sent in time";
     assert!(!unsent.is_empty() && unsent.iter().all(|it| it.contains(words)), "{errors:?}");
     manager.close().await;
 }

@@ -240,7 +240,7 @@ fn no_secret_is_in_what_a_config_says_of_its_mistakes() {
         error_of(&mut heard, options, &manager.err().unwrap());
         let discover = mcpool::DiscoverOptions::from_json(options, Language::Python);
         error_of(&mut heard, options, &discover.err().unwrap());
-        let place = mcpool::config::EditTarget::from_json(options, Language::Python);
+        let place = mcpool::edit::EditTarget::from_json(options, Language::Python);
         error_of(&mut heard, options, &place.err().unwrap());
     }
     heard.check();

@@ -127,7 +127,10 @@ async fn events_without_an_endpoint_end_with_the_attempt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_without_end_ends_with_the_attempt() {
-    let code = connect_fails("sse", |_, stream| {
+    let code = connect_fails("sse", |request, stream| {
+        if !request.is_get() {
+            return stream.write_all(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n");
+        }
         stream.write_all(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: /",
         )?;

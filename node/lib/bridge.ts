@@ -1,6 +1,7 @@
 // Owns the bridge of this thread to the core: promises wait under a key, letters settle them in batches.
 import { Bridge, LetterKind, type NativeOrigin, PLACES, TAG_KINDS } from '../native.js';
-import { restore } from './errors.js';
+import { untilAborted } from './abort.js';
+import { restore, restoring } from './errors.js';
 import { ToolResult } from './result.js';
 
 /** The waiter of a letter. */
@@ -55,9 +56,24 @@ function deliver(...letters: (number | string | NativeOrigin)[]): void {
     removeKey(key, key);
     waiter.onSettled?.();
     if (kind === LetterKind.Result) waiter.resolve(new ToolResult(text, origin));
-    else if (kind === LetterKind.Failed) waiter.reject(restore(JSON.parse(text)));
+    else if (kind === LetterKind.Failed) fail(waiter, text);
     else waiter.resolve(waiter.read?.(text));
   }
+}
+
+const settled = Promise.resolve();
+
+/**
+ * Rejects with the error that the core sent. It is made when the waiter's promise already follows another one: V8 then
+ * sees who awaits it, and puts that into the stack.
+ */
+function fail(waiter: Waiting, json: string): void {
+  const failing = settled
+    .then(() => {})
+    .then(() => {
+      throw restore(JSON.parse(json));
+    });
+  waiter.resolve(failing);
 }
 
 /** Gives `waiter` a key. */
@@ -106,7 +122,7 @@ export function startVerb<T>(
       onSettled: () => (stop = () => {}),
     });
     try {
-      start(key);
+      restoring(() => start(key));
     } catch (error) {
       removeWaiter(key);
       throw error;
@@ -140,8 +156,10 @@ export function runVerb<T>(
   start: (key: number) => void,
   read: (json: string) => T,
   onQuestion?: OnQuestion,
+  signal?: AbortSignal,
 ): Promise<T> {
-  return startVerb(start, read, onQuestion).answer as Promise<T>;
+  const verb = startVerb(start, read, onQuestion);
+  return signal ? untilAborted(signal, verb) : (verb.answer as Promise<T>);
 }
 
 /** An error thrown by a listener becomes an uncaught exception; it must not stop the other letters. */

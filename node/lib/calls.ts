@@ -1,6 +1,7 @@
-// Owns passing a call to the core, and cancelling it.
+// Owns passing a call to the core.
 import { AsyncResource } from 'node:async_hooks';
-import { checkCallOption, type NativeManager } from '../native.js';
+import { checkCallOption, type NativeManager, parseArguments } from '../native.js';
+import { onAbort, signalOf } from './abort.js';
 import {
   addWaiter,
   bridge,
@@ -33,14 +34,8 @@ export type Retry = NonNullable<CallOptions['retry']>;
 /** Gets the progress of a call. */
 export type OnProgress = (progress: Progress) => void;
 
-/** Work that can be cancelled. */
-export interface Cancellable {
-  /** Cancels the call and notifies the server. */
-  signal?: AbortSignal | undefined;
-}
-
-/** A call's arguments, by name. */
-export type Arguments = Record<string, unknown>;
+/** An object of values by name, such as a call's arguments; also one of an interface, which a `Record` would refuse. */
+export type Arguments = Readonly<Record<string, unknown>> | (object & { readonly [Symbol.iterator]?: never });
 
 type Submit = NativeManager['submit'];
 
@@ -56,17 +51,19 @@ export interface CallContext {
 
 const flush = () => bridge().flush();
 
-/** Calls a tool; without a server, `tool` is a name of the catalog. */
-export function call(
+/** Calls a tool; without a server, `tool` is a name of the catalog. `read` makes JSON of the arguments. */
+export function call<A>(
   caller: CallContext,
   server: string | undefined,
   tool: string,
-  args: Arguments | undefined,
+  args: A | undefined,
   options: CallOptions | undefined,
+  read: (args: A) => string,
 ): Promise<ToolResult> {
   const span = begin(caller.manager, server, tool);
-  if (span === undefined) return send(caller, server, tool, args, options);
-  return span.follow(send(caller, server, tool, args, withCarrier(span.carrier(), options)));
+  if (span === undefined) return send(caller, server, tool, args, options, read);
+  const sent = send(caller, server, tool, args, withCarrier(span.carrier(), options), read);
+  return span.follow(sent, options?.signal);
 }
 
 /** The options with a meta that carries the span; the caller's keys take precedence. */
@@ -80,15 +77,16 @@ function withCarrier(
   return usable && Object.keys(carrier).length > 0 ? { ...options, meta: { ...carrier, ...meta } } : options;
 }
 
-function send(
+function send<A>(
   { submit, onQuestion, asksCallers }: CallContext,
   server: string | undefined,
   tool: string,
-  args: Arguments | undefined,
+  args: A | undefined,
   options: CallOptions | undefined,
+  read: (args: A) => string,
 ): Promise<ToolResult> {
   return new Promise((resolve, reject) => {
-    const json = args === undefined ? undefined : write(args, 'arguments');
+    const json = args === undefined ? undefined : read(args);
     // The function keeps its manager alive while its calls are in progress.
     const waiter = { resolve, reject, owner: submit, onQuestion } as Waiting;
     if (asksCallers && onQuestion) waiter.onQuestion = AsyncResource.bind(onQuestion);
@@ -106,11 +104,8 @@ function callWith(
   waiter: Waiting,
 ): void {
   checkOptions(options);
-  const { signal, onProgress } = options;
-  if (signal?.aborted) throw aborted(signal);
-  if (signal && typeof signal.addEventListener !== 'function') {
-    throw new InvalidArgumentsError('The signal of a call must be an AbortSignal', { executed: 'no' });
-  }
+  const { onProgress } = options;
+  const signal = signalOf(options);
   const given = optionPairs(options);
   const wantsProgress = typeof onProgress === 'function';
   if (wantsProgress) waiter.onProgress = (progress) => reportProgress(onProgress, progress);
@@ -124,7 +119,7 @@ function callWith(
   if (signal) {
     waiter.onSettled = onAbort(signal, () => {
       cancel(key);
-      waiter.reject(aborted(signal));
+      waiter.reject(signal.reason);
     });
   }
 }
@@ -168,36 +163,6 @@ function headersOf(value: unknown): unknown {
   }
 }
 
-interface Watch {
-  readonly runs: Set<() => void>;
-  readonly listener: () => void;
-}
-
-const watches = new WeakMap<AbortSignal, Watch>();
-
-/** Returns a function that stops it. A signal has one listener for all its calls, so Node does not warn of a leak. */
-function onAbort(signal: AbortSignal, run: () => void): () => void {
-  const { runs, listener } = watches.get(signal) ?? watch(signal);
-  runs.add(run);
-  return () => {
-    if (!runs.delete(run) || runs.size > 0) return;
-    watches.delete(signal);
-    signal.removeEventListener('abort', listener);
-  };
-}
-
-function watch(signal: AbortSignal): Watch {
-  const runs = new Set<() => void>();
-  const listener = () => {
-    watches.delete(signal);
-    for (const run of runs) run();
-  };
-  signal.addEventListener('abort', listener, { once: true });
-  const watch = { runs, listener };
-  watches.set(signal, watch);
-  return watch;
-}
-
 function reportProgress(onProgress: OnProgress, json: string): void {
   const { progress, total, message } = JSON.parse(json);
   try {
@@ -207,19 +172,30 @@ function reportProgress(onProgress: OnProgress, json: string): void {
   }
 }
 
-function aborted(signal: AbortSignal): Error {
-  const { reason } = signal;
-  if (reason instanceof Error && reason.name === 'AbortError') return reason;
-  return Object.assign(new DOMException('The call was aborted', 'AbortError'), { cause: reason });
+/** The JSON of arguments. */
+export function writeArguments(args: Arguments): string {
+  const json = write(args, 'arguments');
+  // JSON.stringify writes null for a number that JSON does not have.
+  if (json.includes('null')) write(args, 'arguments', refuseInfinite);
+  return json;
+}
+
+/** The JSON of an agent's arguments. Text is what a model wrote, which the core reads: its long numbers stay exact. */
+export const readModelArguments = (args: Arguments | string): string =>
+  typeof args === 'string' ? restoring(() => parseArguments(args)) : writeArguments(args);
+
+function refuseInfinite(_name: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`it has no ${value}`);
+  return value;
 }
 
 /** The JSON of a value. The core refuses objects that are not plain. */
-function write(value: unknown, what: string): string {
+function write(value: unknown, what: string, replacer?: (name: string, value: unknown) => unknown): string {
   try {
-    const json = typeof value !== 'object' || isPlain(value) ? JSON.stringify(value) : undefined;
+    const json = typeof value !== 'object' || isPlain(value) ? JSON.stringify(value, replacer) : undefined;
     return json ?? 'null';
   } catch (cause) {
     const text = `The ${what} cannot become JSON: ${thrownText(cause)}`;
-    throw new InvalidArgumentsError(text, { executed: 'no', cause });
+    throw new InvalidArgumentsError(text, { executed: 'no', cause, modelMessage: text });
   }
 }

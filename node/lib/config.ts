@@ -1,7 +1,6 @@
 // Owns changing config files: one server at a time; the rest of the file stays unchanged.
 import * as native from '../native.js';
 import { bridge, runVerb } from './bridge.js';
-import { restoring } from './errors.js';
 import type { EditOptions } from './options.js';
 import type { ServerConfig } from './server-config.js';
 import { write, writeOptions } from './shape.js';
@@ -61,10 +60,13 @@ function edit(verb: string, name: string, options: EditOptions, definition?: obj
   const start = (key: number) => {
     const json = definition === undefined ? undefined : write('definition', definition);
     const at = writeOptions(options);
-    restoring(() => bridge().edit(key, verb, at, String(name), json));
+    bridge().edit(key, verb, at, String(name), json);
   };
   return runVerb(start, JSON.parse);
 }
 
-/** Changing config files: the user's own, a project's, or any other, one server at a time. */
+/**
+ * Changing config files: the user's own, a project's, or any other, one server at a time. Another product's file gets that
+ * product's words and units; what the product cannot say is a `ConfigInvalidError`.
+ */
 export const config = { add, remove, update, enable, disable, hide, unhide, schema };

@@ -1,7 +1,7 @@
 // Owns the result of discovery.
 
 import { bridge, runVerb } from './bridge.js';
-import { type McpoolError, restore, restoring, type SentError } from './errors.js';
+import { type McpoolError, restore, type SentError } from './errors.js';
 import type { DiscoverOptions } from './options.js';
 import { Secret } from './secret.js';
 import { shape, writeOptions } from './shape.js';
@@ -72,7 +72,7 @@ export interface Discovery {
 export function discover(options: DiscoverOptions = {}): Promise<Discovery> {
   const verb = (key: number) => {
     const json = writeOptions(options);
-    restoring(() => bridge().discover(key, json));
+    bridge().discover(key, json);
   };
   return runVerb(verb, readDiscovery);
 }

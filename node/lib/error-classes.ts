@@ -1,5 +1,6 @@
 // The classes of errors: McpoolError with its fields, and one class for each code.
 // Generated from the lists in `core/src/error`; not to be edited.
+// biome-ignore-all lint/complexity/noThisInStatic: `this` is the subclass that is asked.
 
 /** The step that failed. */
 export type Stage = 'resolve' | 'spawn' | 'dial' | 'handshake' | 'list_tools' | 'call';
@@ -56,32 +57,51 @@ export interface Restart {
 
 /** The fields of an error besides its code and message. */
 export interface ErrorDetails {
-  readonly retryable?: boolean;
-  readonly byServer?: boolean;
-  readonly hint?: string;
-  readonly server?: string;
-  readonly stage?: Stage;
-  readonly executed?: Executed;
-  readonly exitCode?: number;
-  readonly signal?: number;
-  readonly stderr?: string;
-  readonly stdout?: string;
-  readonly httpStatus?: number;
-  readonly authUrl?: string;
-  readonly authScopes?: string;
-  readonly rpc?: RpcError;
-  readonly restart?: Restart;
-  readonly retryAfterMs?: number;
+  readonly text?: string | undefined;
+  readonly modelMessage?: string | undefined;
+  readonly retryable?: boolean | undefined;
+  readonly byServer?: boolean | undefined;
+  readonly hint?: string | undefined;
+  readonly server?: string | undefined;
+  readonly suggestion?: string | undefined;
+  readonly stage?: Stage | undefined;
+  readonly executed?: Executed | undefined;
+  readonly exitCode?: number | undefined;
+  readonly signal?: number | undefined;
+  readonly stderr?: string | undefined;
+  readonly stdout?: string | undefined;
+  readonly httpStatus?: number | undefined;
+  readonly authUrl?: string | undefined;
+  readonly authScopes?: string | undefined;
+  readonly rpc?: RpcError | undefined;
+  readonly restart?: Restart | undefined;
+  readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
+}
+
+/** Marks our errors, also those of another copy of the package: test runners load it once for each test file. */
+const BRAND: unique symbol = Symbol.for('mcpool.error');
+
+/** Of a foreign error only what is its own in any library: its other fields may be large, or hold secrets. */
+function causeToJson(cause: unknown): unknown {
+  if (typeof cause !== 'object' || cause === null) return typeof cause === 'symbol' ? String(cause) : cause;
+  if (McpoolError.isInstance(cause)) return cause.toJSON();
+  const { name, message, code, errno } = cause as Record<string, unknown>;
+  const isPlain = (value: unknown) => typeof value === 'string' || typeof value === 'number';
+  return Object.fromEntries(Object.entries({ name, message, code, errno }).filter(([, it]) => isPlain(it)));
 }
 
 /** Every error of mcpool. The class, or `code`, says what went wrong; the message is for people. */
 export class McpoolError extends Error {
-  static readonly code: string = '';
+  static readonly code: ErrorCode | '' = '';
   /** `retryable` of an error that does not say otherwise. */
   static readonly retryable: boolean = false;
   /** The stable code. */
-  readonly code: string;
+  readonly code: ErrorCode;
+  /** The message, after the name of the server where it does not name it. */
+  declare readonly text: string;
+  /** The message for a model: it names no address, path or command of the user. */
+  declare readonly modelMessage?: string;
   /** Whether the same request may succeed later without any change. */
   readonly retryable: boolean;
   /**
@@ -93,6 +113,11 @@ export class McpoolError extends Error {
   declare readonly hint?: string;
   /** The server's name. */
   declare readonly server?: string;
+  /**
+   * The tool that may have been meant by one that does not exist: a name of the catalog for `call`, the
+   * server's own name for `call_tool`.
+   */
+  declare readonly suggestion?: string;
   /** The step that failed; none if a server was lost between calls, or if there is no server. */
   declare readonly stage?: Stage;
   /** Whether the tool ran, for the error of a call. */
@@ -123,11 +148,14 @@ export class McpoolError extends Error {
 
   constructor(message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.code = new.target.code;
+    this.code = new.target.code as ErrorCode;
+    Object.defineProperty(this, 'text', { value: details.text ?? message });
+    Object.defineProperty(this, 'modelMessage', { value: details.modelMessage });
     this.retryable = details.retryable ?? new.target.retryable;
     if (details.byServer || details.rpc != null) this.byServer = true;
     if (details.hint != null) this.hint = details.hint;
     if (details.server != null) this.server = details.server;
+    if (details.suggestion != null) this.suggestion = details.suggestion;
     if (details.stage != null) this.stage = details.stage;
     if (details.executed != null) this.executed = details.executed;
     if (details.exitCode != null) this.exitCode = details.exitCode;
@@ -140,6 +168,34 @@ export class McpoolError extends Error {
     if (details.rpc != null) this.rpc = details.rpc;
     if (details.restart != null) this.restart = details.restart;
     if (details.retryAfterMs != null) this.retryAfterMs = details.retryAfterMs;
+  }
+
+  /**
+   * Whether this is an error of this class, also one of another copy of the package or of another realm, as test
+   * runners make them. `instanceof` answers the same.
+   */
+  static isInstance<T extends typeof McpoolError>(this: T, error: unknown): error is InstanceType<T> {
+    if (Function.prototype[Symbol.hasInstance].call(this, error)) return true;
+    // A subclass of somebody else has no code of its own, and no other copy.
+    if (!Object.hasOwn(this, 'code') || typeof error !== 'object' || error === null) return false;
+    const { [BRAND]: brand, code } = error as { [BRAND]?: unknown; code?: unknown };
+    return brand === true && (this.code === '' || this.code === code);
+  }
+
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return this.isInstance(error);
+  }
+
+  /** The name, the message and all fields; without the stack. */
+  toJSON(): Record<string, unknown> {
+    const { name, message, cause } = this;
+    const json = { name, message, ...(this as object) };
+    return cause === undefined ? json : { ...json, cause: causeToJson(cause) };
+  }
+
+  /** The name of the class and the `text`. */
+  override toString(): string {
+    return `${this.name}: ${this.text}`;
   }
 }
 
@@ -173,7 +229,7 @@ export class ServerDisabledError extends McpoolError {
   static override readonly code = 'SERVER_DISABLED';
 }
 
-/** The manager has no server of this name. */
+/** The manager has no server of this name. For a call that is `TOOL_UNAVAILABLE`. */
 export class ServerNotFoundError extends McpoolError {
   static override readonly code = 'SERVER_NOT_FOUND';
 }
@@ -269,7 +325,7 @@ export class LimitExceededError extends McpoolError {
   static override readonly code = 'LIMIT_EXCEEDED';
 }
 
-/** The manager is closed. */
+/** The manager is closed, or was closed during the call. */
 export class ClosedError extends McpoolError {
   static override readonly code = 'CLOSED';
 }
@@ -301,6 +357,8 @@ const names: [typeof McpoolError, string][] = [
   [LimitExceededError, 'LimitExceededError'],
   [ClosedError, 'ClosedError'],
 ];
+
+Object.defineProperty(McpoolError.prototype, BRAND, { value: true });
 
 // Not enumerable, like the names of JavaScript's own errors.
 for (const [{ prototype }, value] of names) {

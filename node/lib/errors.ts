@@ -1,5 +1,5 @@
 // Restores errors from what the core sends; their classes are in `error-classes`.
-import { getSystemErrorName } from 'node:util';
+import { getSystemErrorName, types } from 'node:util';
 import { isNativeError } from '../native.js';
 import * as classes from './error-classes.js';
 import { McpoolError, type Restart } from './error-classes.js';
@@ -65,14 +65,28 @@ export function restoring<T>(verb: () => T): T {
   try {
     return verb();
   } catch (error) {
-    throw isNativeError(error) ? restore(JSON.parse(error.json)) : error;
+    throw restoreThrown(error);
   }
 }
+
+/**
+ * What a native verb threw, as an error of this realm: in a test runner, the addon belongs to another one. Node-API refuses
+ * values of a wrong type by itself.
+ */
+function restoreThrown(error: unknown): unknown {
+  if (isNativeError(error)) return restore(JSON.parse(error.json));
+  if (error instanceof Error || !isError(error)) return error;
+  return Object.assign(new TypeError(error.message, { cause: error }), { code: Object(error).code });
+}
+
+/** Whether it is an error, of any realm. */
+export const isError = (thrown: unknown): thrown is Error =>
+  thrown instanceof Error || types.isNativeError(thrown);
 
 /** The text of what was thrown, whatever it is: reading it may throw too. */
 export function thrownText(thrown: unknown, field: 'message' | 'stack' = 'message'): string {
   try {
-    return String((thrown instanceof Error && thrown[field]) || thrown);
+    return String((isError(thrown) && thrown[field]) || thrown);
   } catch {
     return 'what was thrown cannot become text';
   }

@@ -6,9 +6,11 @@ export type * from './index.js';
 export {
   config,
   discover,
+  extra,
   Manager,
   Pool,
   Secret,
+  setClientInfo,
   Tool,
   ToolOutput,
   ToolResult,

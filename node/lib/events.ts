@@ -1,7 +1,7 @@
 // Owns the stream of events and the listeners fed from one.
-import type { NativeEvents } from '../native.js';
+import { checkEventType, type NativeEvents } from '../native.js';
 import { type OnQuestion, startVerb, throwLater } from './bridge.js';
-import type { McpoolError } from './errors.js';
+import { InvalidArgumentsError, type McpoolError, restoring } from './errors.js';
 import { shape } from './shape.js';
 import type { Reason, ServerState } from './status.js';
 
@@ -158,7 +158,7 @@ export type McpoolEvent =
 export type EventOf<T extends McpoolEvent['type']> = Extract<McpoolEvent, { type: T }>;
 
 /** Events since the creation of the stream; `return()` stops it. */
-export class EventStream implements AsyncIterableIterator<McpoolEvent> {
+export class EventStream implements AsyncIterableIterator<McpoolEvent>, AsyncDisposable {
   readonly #native: NativeEvents;
   readonly #holds: boolean;
   readonly #onQuestion: OnQuestion;
@@ -196,6 +196,10 @@ export class EventStream implements AsyncIterableIterator<McpoolEvent> {
     return this;
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
   async #read(): Promise<IteratorResult<McpoolEvent, undefined>> {
     while (!this.#done && this.#taken.length === 0) {
       const verb = startVerb(
@@ -218,7 +222,8 @@ type Listener = (event: never) => void;
 
 /** The listeners of one manager. Their stream runs while there are any, and does not keep the process alive. */
 export class Listeners {
-  readonly #byType = new Map<string, Set<Listener>>();
+  /** By type, each with whether it is called only once. */
+  readonly #byType = new Map<string, Map<Listener, boolean>>();
   readonly #onQuestion: OnQuestion;
   #stream: EventStream | undefined;
 
@@ -226,18 +231,29 @@ export class Listeners {
     this.#onQuestion = onQuestion;
   }
 
-  add(type: string, listener: Listener, open: () => NativeEvents): void {
-    const listeners = this.#byType.get(type) ?? new Set();
-    this.#byType.set(type, listeners.add(listener));
+  add(type: string, listener: Listener, isOnce: boolean, open: () => NativeEvents): void {
+    checkListener(type, listener);
+    const listeners = this.#byType.get(type) ?? new Map<Listener, boolean>();
+    // `on` after `once` stays; `once` after `on` changes nothing.
+    this.#byType.set(type, listeners.set(listener, isOnce && listeners.get(listener) !== false));
     if (this.#stream) return;
     this.#stream = new EventStream(open(), false, this.#onQuestion);
     void this.#pump(this.#stream);
   }
 
   remove(type: string, listener: Listener): void {
+    checkListener(type, listener);
+    this.#forget(type, listener);
+    this.#endUnusedStream();
+  }
+
+  #forget(type: string, listener: Listener): void {
     const listeners = this.#byType.get(type);
     listeners?.delete(listener);
     if (listeners?.size === 0) this.#byType.delete(type);
+  }
+
+  #endUnusedStream(): void {
     if (this.#byType.size > 0) return;
     void this.#stream?.return();
     this.#stream = undefined;
@@ -245,13 +261,24 @@ export class Listeners {
 
   async #pump(stream: EventStream): Promise<void> {
     for await (const event of stream) {
-      for (const listener of [...(this.#byType.get(event.type) ?? [])]) {
+      for (const [listener, isOnce] of [...(this.#byType.get(event.type) ?? [])]) {
+        if (isOnce) this.#forget(event.type, listener);
         try {
           listener(event as never);
         } catch (error) {
           throwLater(error);
         }
       }
+      // After the listeners: one that adds itself again hears the next event of this stream.
+      if (this.#stream === stream) this.#endUnusedStream();
     }
+  }
+}
+
+/** A misspelt type would never be heard of. */
+function checkListener(type: unknown, listener: unknown): void {
+  restoring(() => checkEventType(String(type)));
+  if (typeof listener !== 'function') {
+    throw new InvalidArgumentsError(`The listener for "${type}" must be a function`);
   }
 }

@@ -8,9 +8,13 @@ export function isPlain(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+/** Whether they are those of fetch, of any realm. */
+const isHeaders = (headers: unknown): headers is Headers =>
+  Object.prototype.toString.call(headers) === '[object Headers]';
+
 /** The headers as an object of texts. A value that is missing is refused, because JSON would leave it out. */
 export function plainHeaders(headers: unknown): Record<string, unknown> {
-  if (headers instanceof Headers) return Object.fromEntries(headers);
+  if (isHeaders(headers)) return Object.fromEntries(headers);
   if (!isPlain(headers)) throw new TypeError('the headers are neither a plain object nor Headers');
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value !== 'string') throw new TypeError(`the header "${name}" is not a text`);

@@ -2,7 +2,7 @@
 
 /** Environment, home and platform in place of the process's own; what is left out is the process's own. */
 export interface HostEnv {
-  env?: Record<string, string> | undefined;
+  env?: Readonly<Record<string, string | undefined>> | undefined;
   home?: string | undefined;
   platform?: 'linux' | 'macos' | 'windows' | undefined;
 }

@@ -1,6 +1,8 @@
 // The exports of the package.
 
-export type { Arguments, Cancellable, OnProgress, Progress, Retry } from './calls.js';
+export type { Cancellable } from './abort.js';
+export type { Arguments, OnProgress, Progress, Retry } from './calls.js';
+export { type ClientInfo, setClientInfo } from './client-info.js';
 export { type Changes, config, type Edited } from './config.js';
 export {
   type BlockedEntry,
@@ -28,8 +30,9 @@ export type {
   ToolDriftEvent,
   ToolsChangedEvent,
 } from './events.js';
+export { extra } from './extra.js';
 export type { HostEnv } from './host-env.js';
-export { type AuthorizeOptions, Manager } from './manager.js';
+export { type AuthorizeOptions, Manager, type WaitOptions } from './manager.js';
 export type {
   CallOptions,
   DiscoverManagerOptions,
@@ -41,6 +44,7 @@ export type {
 } from './options.js';
 export { ToolOutput } from './output.js';
 export { Pool } from './pool.js';
+export type { ProductConfig } from './product-config.js';
 export type {
   ApprovalQuestion,
   AuthPrompt,
@@ -52,7 +56,7 @@ export type {
   OnAuth,
   OnIdentity,
 } from './questions.js';
-export { type ContentBlock, type Image, ToolResult } from './result.js';
+export { type ContentBlock, type EmbeddedResource, type Image, ToolResult } from './result.js';
 export { Secret } from './secret.js';
 export type {
   Config,

@@ -1,13 +1,17 @@
 // Owns the manager for JavaScript: types and verbs; the core makes all decisions.
-import { NativeFound, NativeManager, NativeOptions, setRelaunch } from '../native.js';
+import { inspect } from 'node:util';
+import { checkConnectOption, NativeFound, NativeManager, NativeOptions, setRelaunch } from '../native.js';
+import { type Cancellable, isAbort, signalOf } from './abort.js';
 import { answerMeanwhile, bridge, type OnQuestion, runVerb } from './bridge.js';
-import { type Arguments, type CallContext, call } from './calls.js';
+import { type Arguments, type CallContext, call, readModelArguments, writeArguments } from './calls.js';
 import { type Discovery, readDiscovery } from './discover.js';
 import { McpoolError, restoring } from './errors.js';
 import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
+import { named } from './inspect.js';
 import type { CallOptions, DiscoverManagerOptions, FileOptions, ManagerOptions } from './options.js';
-import { byName, ToolOutput } from './output.js';
+import { byName, requireApproval, requiresApproval, ToolOutput } from './output.js';
 import { nativeOf, Pool } from './pool.js';
+import type { ProductConfig } from './product-config.js';
 import { answerWith, type QuestionCallbacks } from './questions.js';
 import { relaunchWords } from './relaunch.js';
 import type { ToolResult } from './result.js';
@@ -21,15 +25,16 @@ import {
   readStatus,
   type ServerStatus,
 } from './status.js';
-import { type Tool, toolsOf } from './tool.js';
+import { executeUnasked, type Tool, toolsOf } from './tool.js';
 
 setRelaunch(relaunchWords());
 
 const nothing = () => undefined;
 
-function flag(name: string, value: unknown): boolean {
-  if (typeof value !== 'boolean') throw new TypeError(`"${name}" must be true or false`);
-  return value;
+/** How to wait for a server. */
+export interface WaitOptions extends Cancellable {
+  /** How long to wait, in milliseconds. The default is the server's own timeout. */
+  timeoutMs?: number | undefined;
 }
 
 /** How to sign in. */
@@ -49,8 +54,8 @@ export class Manager implements AsyncDisposable {
   readonly #onQuestion: OnQuestion;
   #tools: Tool[] = [];
 
-  /** Nothing is started yet. The config is an object, or its JSON. */
-  constructor(config: Config | string, options: ManagerOptions = {}) {
+  /** Nothing is started yet. The config is an object, or its JSON; other products' forms work too. */
+  constructor(config: Config | ProductConfig | string, options: ManagerOptions = {}) {
     this.#native =
       config instanceof Wrapped
         ? config.native
@@ -75,7 +80,7 @@ export class Manager implements AsyncDisposable {
       answerMeanwhile(this.#onQuestion, (key) => this.#native.listen(key));
   }
 
-  /** A manager for the servers of a config file: JSON, JSONC, YAML or TOML. */
+  /** A manager for the servers of a config file, ours or another product's: JSON, JSONC, YAML or TOML. */
   static fromFile(path: string | URL, options: FileOptions = {}): Manager {
     const native = restoring(() => NativeManager.open(bridge(), pathOf(path), nativeOptions(options)));
     return wrapNative(native, options);
@@ -85,7 +90,7 @@ export class Manager implements AsyncDisposable {
   static async discover(options: DiscoverManagerOptions = {}): Promise<Manager> {
     let found: NativeFound | undefined;
     await runVerb((key) => {
-      found = restoring(() => NativeFound.begin(bridge(), key, nativeOptions(options)));
+      found = NativeFound.begin(bridge(), key, nativeOptions(options));
     }, nothing);
     return wrapNative(found?.take() as NativeManager, options);
   }
@@ -112,26 +117,32 @@ export class Manager implements AsyncDisposable {
   /**
    * Connects all enabled servers in parallel. Resolves when each is up or has failed, or when the startup gate closes:
    * late servers then get their cached tools and continue to connect in the background.
-   * A failing server is in the report; only a failing `required` server rejects.
+   * A failing server is in the report; only a failing `required` server rejects. An aborted `signal` ends the wait:
+   * servers that are being connected go on in the background.
    */
-  connectAll(): Promise<ConnectReport> {
-    return runVerb((key) => this.#native.connectAll(key), readConnectReport, this.#onQuestion);
+  async connectAll(options: Cancellable = {}): Promise<ConnectReport> {
+    const signal = connectSignal(options);
+    return runVerb((key) => this.#native.connectAll(key), readConnectReport, this.#onQuestion, signal);
   }
 
-  /** Connects one server unless it is connected; joins an attempt in progress. */
-  connect(name: string): Promise<void> {
-    return runVerb((key) => this.#native.connect(key, String(name)), nothing, this.#onQuestion);
+  /** Connects one server unless it is connected; joins an attempt in progress. An aborted `signal` ends the wait. */
+  async connect(name: string, options: Cancellable = {}): Promise<void> {
+    const signal = connectSignal(options);
+    return runVerb((key) => this.#native.connect(key, String(name)), nothing, this.#onQuestion, signal);
   }
 
   /**
    * Resolves when the server is connected, however many attempts that takes; rejects with its error when nothing more
    * is tried or the limit has passed, by default the server's own timeout. Starts nothing.
    */
-  waitFor(name: string, options: { timeoutMs?: number | undefined } = {}): Promise<void> {
+  async waitFor(name: string, options: WaitOptions = {}): Promise<void> {
+    const signal = signalOf(options ?? {});
+    const given = signal ? { ...options, signal: undefined } : options;
     return runVerb(
-      (key) => this.#native.waitFor(key, String(name), writeOptions(options)),
+      (key) => this.#native.waitFor(key, String(name), writeOptions(given)),
       nothing,
       this.#onQuestion,
+      signal,
     );
   }
 
@@ -155,32 +166,61 @@ export class Manager implements AsyncDisposable {
     return places.flatMap((place) => tools[place] ?? []);
   }
 
+  /**
+   * The tool with this name in the catalog. Throws the error that a call by this name would reject with, with a similar
+   * name in its hint.
+   */
+  getTool(name: string): Tool {
+    const tools = this.getTools();
+    return tools[restoring(() => this.#native.toolIndex(String(name)))] as Tool;
+  }
+
   /** Calls a tool by its server and its raw name. `isError` is a result, not a rejection. */
   callTool(server: string, tool: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
-    return call(this.#caller, String(server), String(tool), args, options);
+    return call(this.#caller, String(server), String(tool), args, options, writeArguments);
   }
 
   /** Calls a tool by its name in the catalog. */
   call(name: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
-    return call(this.#caller, undefined, String(name), args, options);
+    return call(this.#caller, undefined, String(name), args, options, writeArguments);
   }
 
-  /** @internal As `Tool.execute`, by a name of the catalog or one that was there; for the adapters. */
-  async [byName](name: string, args?: Arguments, options?: CallOptions): Promise<ToolOutput> {
+  /** @internal From now on, a framework has to ask a person about the tools that require approval. */
+  [requireApproval](): void {
+    this.#native.requireFrameworkApproval();
+  }
+
+  /** @internal Whether that was asked for. */
+  [requiresApproval](): boolean {
+    return this.#native.requiresFrameworkApproval();
+  }
+
+  /**
+   * @internal As `Tool.execute`, by a name of the catalog or one that was there, where nobody can be asked: a call that
+   * needs the approval of a person is refused.
+   */
+  async [byName](name: string, args?: Arguments | string, options?: CallOptions): Promise<ToolOutput> {
     const tool = this.getTools().find((tool) => tool.name === name);
-    if (tool) return tool.execute(args, options);
+    if (tool) return tool[executeUnasked](args, options);
     const origin = { server: '', tool: name, provider: '', manager: this.#native };
     try {
-      return new ToolOutput(origin, await this.call(name, args, options));
+      restoring(() => this.#native.checkFrameworkApprovalOfName(name));
+      const called = call(this.#caller, undefined, name, args, options, readModelArguments);
+      return new ToolOutput(origin, await called);
     } catch (error) {
-      if (!(error instanceof McpoolError)) throw error;
+      if (isAbort(options?.signal, error) || !(error instanceof McpoolError)) throw error;
       return new ToolOutput(origin, error);
     }
   }
 
   /** Every server's status, in the order of the config. Starts nothing. */
-  status(): ServerStatus[] {
-    return readStatus(this.#native.status());
+  status(): ServerStatus[];
+  /** One server's status. Starts nothing. */
+  status(server: string): ServerStatus;
+  status(server?: string): ServerStatus[] | ServerStatus {
+    if (server === undefined) return readStatus(this.#native.status());
+    const status = restoring(() => this.#native.statusOf(String(server)));
+    return readStatus(`[${status}]`)[0] as ServerStatus;
   }
 
   /** Events from now on. Waiting for an event keeps the process alive; listeners do not. */
@@ -190,11 +230,17 @@ export class Manager implements AsyncDisposable {
 
   /** Calls `listener` for every event of this type. */
   on<T extends McpoolEvent['type']>(type: T, listener: (event: EventOf<T>) => void): this {
-    this.#listeners.add(type, listener, () => this.#native.events());
+    this.#listeners.add(type, listener, false, () => this.#native.events());
     return this;
   }
 
-  /** Removes a listener added by `on`. */
+  /** Calls `listener` for the next event of this type, and then removes it. */
+  once<T extends McpoolEvent['type']>(type: T, listener: (event: EventOf<T>) => void): this {
+    this.#listeners.add(type, listener, true, () => this.#native.events());
+    return this;
+  }
+
+  /** Removes a listener added by `on` or `once`. */
   off<T extends McpoolEvent['type']>(type: T, listener: (event: EventOf<T>) => void): this {
     this.#listeners.remove(type, listener);
     return this;
@@ -204,7 +250,7 @@ export class Manager implements AsyncDisposable {
    * Applies the difference to this config, or reads the manager's files again and applies theirs. Unchanged servers
    * keep their connections and calls; others are closed, connected or restarted; settings change in place.
    */
-  reload(config?: Config | string): Promise<ReloadReport> {
+  reload(config?: Config | ProductConfig | string): Promise<ReloadReport> {
     const text = () => (config === undefined ? undefined : textOf(config));
     return runVerb((key) => this.#native.reload(key, text()), readReloadReport, this.#onQuestion);
   }
@@ -215,9 +261,8 @@ export class Manager implements AsyncDisposable {
    * there is first; `device` is for a browser on another device.
    */
   authorize(server: string, options: AuthorizeOptions = {}): Promise<void> {
-    const { fresh = false, device = false } = options;
     return runVerb(
-      (key) => this.#native.authorize(key, String(server), flag('fresh', fresh), flag('device', device)),
+      (key) => this.#native.authorize(key, String(server), writeOptions(options)),
       nothing,
       this.#onQuestion,
     );
@@ -262,6 +307,21 @@ export class Manager implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+
+  /** The servers with their states and numbers of tools. */
+  [inspect.custom](depth: number, options: object): string {
+    const rows = this.status().map(({ name, state, toolCount }) => [
+      name,
+      toolCount > 0 ? `${state}, ${toolCount} tools` : state,
+    ]);
+    return named('Manager', Object.fromEntries(rows), depth, options);
+  }
+}
+
+/** The signal of a verb that has no other option. */
+function connectSignal(options: Cancellable): AbortSignal | undefined {
+  for (const name in options) if (name !== 'signal') restoring(() => checkConnectOption(name));
+  return signalOf(options ?? {});
 }
 
 /** A native manager for the constructor. Its own class differs between copies of the package in one thread. */
@@ -295,7 +355,8 @@ function nativeOptions(options: DiscoverManagerOptions): NativeOptions {
   return new NativeOptions(json, namer, nativePool, asks);
 }
 
-const textOf = (config: Config | string) => (typeof config === 'string' ? config : write('config', config));
+const textOf = (config: Config | ProductConfig | string) =>
+  typeof config === 'string' ? config : write('config', config);
 
 /** A failing naming function must not lose the tool: it then returns no name. */
 function nullOnError(naming: (server: string, tool: string) => string) {

@@ -12,4 +12,4 @@ export function camelFields(record: object): Record<string, unknown> {
 }
 
 /** A hint with our verbs in camelCase: `connect_all()` is `connectAll()`. Names in quotes are those of others. */
-export const camelVerbs = (hint: string) => hint.replace(/(?<=^|\s)[a-z]+(?:_[a-z]+)+(?=\()/g, camelCase);
+export const camelVerbs = (hint: string) => hint.replace(/(?<=^|[\s.])[a-z]+(?:_[a-z]+)+(?=\()/g, camelCase);

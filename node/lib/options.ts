@@ -1,5 +1,7 @@
 // The options of managers, discovery, pools, calls and edits. Generated from the tables in `core`; not to be edited.
-import type { Cancellable, OnProgress } from './calls.js';
+import type { Cancellable } from './abort.js';
+import type { Arguments, OnProgress } from './calls.js';
+import type { ClientInfo } from './client-info.js';
 import type { HostEnv } from './host-env.js';
 import type { Pool } from './pool.js';
 import type { LoginStore, OnApproval, OnAuth, OnIdentity } from './questions.js';
@@ -53,9 +55,9 @@ export interface ManagerOptions {
    */
   bareEnvNames?: boolean | undefined;
   /** Globs over raw and catalog names: only these tools are offered. */
-  enabledTools?: string[] | undefined;
+  enabledTools?: readonly string[] | undefined;
   /** Globs over raw and catalog names: these tools are not offered, even if they are enabled. */
-  disabledTools?: string[] | undefined;
+  disabledTools?: readonly string[] | undefined;
   /** What happens to a tool that is no longer as it was when it was first seen. Default: 'warn'. */
   drift?: 'allow' | 'warn' | 'block' | undefined;
   /**
@@ -131,20 +133,20 @@ export interface DiscoverOptions {
   /** Whether the project's own files count. Default: true. */
   projectConfig?: boolean | undefined;
   /** Names of servers that are off, whatever any file says. */
-  disabledServers?: string[] | undefined;
+  disabledServers?: readonly string[] | undefined;
   /** Names of the only servers that are on. The default is all. */
-  enabledServers?: string[] | undefined;
+  enabledServers?: readonly string[] | undefined;
   /** Globs over names and URLs of servers to leave out. */
-  exclude?: string[] | undefined;
+  exclude?: readonly string[] | undefined;
   /** Servers that the host integrates itself. They are left out, and their keys are in the result. */
-  native?: string[] | undefined;
+  native?: readonly string[] | undefined;
   /**
    * What happens to a server that is only a bridge, npx mcp-remote with a URL. "offer" keeps it and tells
    * the direct definition, "use" replaces it. Default: 'offer'.
    */
   mcpRemote?: 'offer' | 'use' | undefined;
   /** Names of the only products whose files are read. The default is all. */
-  providers?: string[] | undefined;
+  providers?: readonly string[] | undefined;
   /** Environment, home and platform in place of the process's own. */
   hostEnv?: HostEnv | undefined;
 }
@@ -156,6 +158,11 @@ export interface PoolOptions {
    * default is not at all. In milliseconds.
    */
   keepAliveMs?: number | 'always' | undefined;
+  /**
+   * What servers are told about their client, in place of what is set for the process: the name and version
+   * of your agent. The default is our own.
+   */
+  clientInfo?: ClientInfo | undefined;
   /**
    * The clock of restarts and other waits. A "manual" one stands still until it is advanced; it is for
    * tests. Default: 'system'.
@@ -176,7 +183,7 @@ export interface CallOptions extends Cancellable {
   /** Overrides which calls the manager sends again after a lost connection. */
   retry?: 'never' | 'safe' | undefined;
   /** Becomes the request's `_meta`. */
-  meta?: Record<string, unknown> | undefined;
+  meta?: Arguments | undefined;
   /**
    * The user or tenant that the call is made for. Each identity has connections of its own. The default is
    * the manager's.

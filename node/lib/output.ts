@@ -3,6 +3,7 @@ import { inspect } from 'node:util';
 import type { NativeManager } from '../native.js';
 import { McpoolError } from './errors.js';
 import type { Signal } from './events.js';
+import { named } from './inspect.js';
 import { type ContentBlock, type ForModel, type Image, readForModel, type ToolResult } from './result.js';
 
 interface Of {
@@ -12,8 +13,10 @@ interface Of {
   manager: NativeManager;
 }
 
-/** The key of what the adapters ask of a manager, which is no copy of the class that they know. */
+/** The keys of what the adapters ask of a manager, which is no copy of the class that they know. */
 export const byName: unique symbol = Symbol.for('mcpool.execute');
+export const requireApproval: unique symbol = Symbol.for('mcpool.requireApproval');
+export const requiresApproval: unique symbol = Symbol.for('mcpool.requiresApproval');
 
 /** The outcome of a call for an agent: `text` is for the model. */
 export class ToolOutput {
@@ -76,9 +79,11 @@ export class ToolOutput {
   }
 
   #renderFailure(): ForModel {
-    const { code = '', message = '', hint, executed, byServer = false } = this.error ?? {};
+    const { code = '', modelMessage, server: of, suggestion, executed, byServer = false } = this.error ?? {};
     const { server, tool } = this;
-    return readForModel(this.#manager.failureForModel(server, tool, code, message, hint, executed, byServer));
+    return readForModel(
+      this.#manager.failureForModel(server, tool, code, modelMessage, of, suggestion, executed, byServer),
+    );
   }
 
   toString(): string {
@@ -90,8 +95,8 @@ export class ToolOutput {
     return { text, isError, server, tool, provider, content, structured, signals, error };
   }
 
-  [inspect.custom](): unknown {
-    const { server, tool, isError } = this;
-    return { server, tool, isError };
+  [inspect.custom](depth: number, options: object): string {
+    const { server, tool, isError, result, error } = this;
+    return named('ToolOutput', { server, tool, isError, result, error }, depth, options);
   }
 }

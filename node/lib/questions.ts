@@ -2,6 +2,7 @@
 import { bridge, type OnQuestion } from './bridge.js';
 import { thrownText } from './errors.js';
 import { isPlain, plainHeaders } from './headers.js';
+import { isUrl } from './shape.js';
 import type { ToolAnnotations } from './tool.js';
 import type { Trust } from './trust.js';
 
@@ -150,8 +151,7 @@ function readCaller(said: unknown): object {
 
 function readRedirect(said: unknown): object {
   if (said === undefined || said === null) return {};
-  if (typeof said !== 'string' && !(said instanceof URL))
-    throw new TypeError('it gave neither a URL nor undefined');
+  if (typeof said !== 'string' && !isUrl(said)) throw new TypeError('it gave neither a URL nor undefined');
   return { redirect_url: String(said) };
 }
 

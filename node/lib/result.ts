@@ -2,8 +2,9 @@
 import { inspect } from 'node:util';
 import { images, modelImages, type NativeOrigin, renderText } from '../native.js';
 import type { Signal } from './events.js';
+import { named } from './inspect.js';
 
-/** One block of a result; which fields it has depends on its type. */
+/** One block of a result; which fields it has depends on its type. Fields that are not of the protocol are in `raw`. */
 export interface ContentBlock {
   type: string;
   /** Of a `text` block. */
@@ -13,9 +14,26 @@ export interface ContentBlock {
   mimeType?: string;
   /** Of a `resource_link` block. */
   uri?: string;
+  /** For people, of a `resource_link` block. */
+  name?: string;
+  title?: string;
+  description?: string;
+  /** In bytes, of a `resource_link` block. */
+  size?: number;
   /** Of a `resource` block. */
-  resource?: { uri: string; text?: string; blob?: string; mimeType?: string; [field: string]: unknown };
-  [field: string]: unknown;
+  resource?: EmbeddedResource;
+  /** For whom it is, how important it is, and how old. */
+  annotations?: { audience?: ('user' | 'assistant')[]; priority?: number; lastModified?: string };
+  _meta?: Record<string, unknown>;
+}
+
+/** A resource within a result: its text, or its bytes in base64. */
+export interface EmbeddedResource {
+  uri: string;
+  text?: string;
+  blob?: string;
+  mimeType?: string;
+  _meta?: Record<string, unknown>;
 }
 
 /** An image of a result. */
@@ -117,7 +135,13 @@ export class ToolResult {
     return this.raw;
   }
 
-  [inspect.custom](): unknown {
-    return { content: this.content, structured: this.structured, isError: this.isError };
+  /** The same as `text`. */
+  toString(): string {
+    return this.text;
+  }
+
+  [inspect.custom](depth: number, options: object): string {
+    const { content, structured, isError } = this;
+    return named('ToolResult', { content, structured, isError }, depth, options);
   }
 }

@@ -2,6 +2,7 @@
 // JavaScript's options into what the core expects.
 import { fileURLToPath } from 'node:url';
 import { ConfigInvalidError, restore, type SentError, thrownText } from './errors.js';
+import { withExtra } from './extra.js';
 import { camelFields } from './names.js';
 
 /** The record with its own field names in camelCase; the values stay as they are, but for errors. */
@@ -27,7 +28,8 @@ export function write(what: string, value: unknown): string {
 /** JSON leaves out functions and symbols, and writes some numbers as null: they would look like omitted values. */
 function refuseLoss(name: string, value: unknown): unknown {
   if (isNoJson(value)) throw new TypeError(`${name === '' ? 'it' : `"${name}"`} is a ${typeof value}`);
-  return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+  if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
+  return typeof value === 'object' && value !== null ? withExtra(value) : value;
 }
 
 const isNoJson = (value: unknown) => ['function', 'symbol', 'bigint'].includes(typeof value);
@@ -45,9 +47,13 @@ export function writeOptions(options: object): string {
 }
 
 function plainOption(value: unknown): unknown {
-  if (value instanceof URL) return pathOf(value);
+  if (isUrl(value)) return pathOf(value);
   return isNoJson(value) ? UNUSABLE : value;
 }
 
+/** Whether it is a URL, of any realm. */
+export const isUrl = (value: unknown): value is URL =>
+  Object.prototype.toString.call(value) === '[object URL]' && typeof (value as URL).href === 'string';
+
 /** A path of the file system. */
-export const pathOf = (path: string | URL) => (path instanceof URL ? fileURLToPath(path) : String(path));
+export const pathOf = (path: string | URL) => (isUrl(path) ? fileURLToPath(path.href) : String(path));

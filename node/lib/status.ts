@@ -49,7 +49,10 @@ export interface ServerStatus {
   transport?: 'stdio' | 'http' | 'sse' | 'websocket';
   toolCount: number;
   error?: McpoolError;
-  connectedSinceMs?: number;
+  /** When it connected. */
+  connectedSince?: Date;
+  /** How long it has been connected. */
+  uptimeMs?: number;
   /** The number of attempts to connect since it was last stable. */
   attempt: number;
   /** The reason of the current, next or last attempt. */
@@ -106,9 +109,10 @@ export interface ReloadReport {
 }
 
 export function readStatus(json: string): ServerStatus[] {
-  const statuses: { calls: object; source: object }[] = JSON.parse(json);
+  const statuses: { calls: object; source: object; connected_since: string | null }[] = JSON.parse(json);
   return statuses.map((status) => ({
     ...shape<ServerStatus>(status),
+    ...(status.connected_since === null ? {} : { connectedSince: new Date(status.connected_since) }),
     source: shape<Source>(status.source),
     calls: shape<Calls>(status.calls),
   }));

@@ -3,6 +3,7 @@
 // process warning, once, and the call continues.
 import type * as Api from '@opentelemetry/api';
 import { type NativeManager, telemetryWords } from '../native.js';
+import { isAbort } from './abort.js';
 import { McpoolError } from './errors.js';
 import type { ToolResult } from './result.js';
 
@@ -135,23 +136,22 @@ export class CallSpan {
   }
 
   /** Waits for the call's end. */
-  async follow(call: Promise<ToolResult>): Promise<ToolResult> {
+  async follow(call: Promise<ToolResult>, signal: AbortSignal | undefined): Promise<ToolResult> {
     let result: ToolResult;
     try {
       result = await call;
     } catch (error) {
-      this.#fail(error);
+      this.#fail(error, isAbort(signal, error));
       throw error;
     }
     this.#end(result.isError ? { [words().error_type]: words().tool_error } : undefined);
     return result;
   }
 
-  #fail(error: unknown): void {
+  #fail(error: unknown, isCancelled: boolean): void {
     const { error_type, status_code, cancelled, other } = words();
-    if (!(error instanceof McpoolError)) {
-      const aborted = error instanceof Error && error.name === 'AbortError';
-      this.#end({ [error_type]: aborted ? cancelled : other });
+    if (isCancelled || !(error instanceof McpoolError)) {
+      this.#end({ [error_type]: isCancelled ? cancelled : other });
       return;
     }
     // The message may quote the server or contain its address.

@@ -1,21 +1,22 @@
 // Owns the tools of a catalog: a tool has its names, the rest is read on first use.
 import { inspect } from 'node:util';
-import type { NativeCatalog } from '../native.js';
-import { type Arguments, type CallContext, call } from './calls.js';
-import { McpoolError } from './errors.js';
+import { type NativeCatalog, parseArguments } from '../native.js';
+import { isAbort } from './abort.js';
+import { type Arguments, type CallContext, call, readModelArguments } from './calls.js';
+import { McpoolError, restoring } from './errors.js';
 import type { Signal } from './events.js';
+import { named } from './inspect.js';
 import type { CallOptions } from './options.js';
 import { ToolOutput } from './output.js';
 import { type Image, ToolResult } from './result.js';
 
-/** The server's hints about a tool. */
+/** The server's hints about a tool. Others than these are in the tool's `json`. */
 export interface ToolAnnotations {
   title?: string;
   readOnlyHint?: boolean;
   destructiveHint?: boolean;
   idempotentHint?: boolean;
   openWorldHint?: boolean;
-  [hint: string]: unknown;
 }
 
 /** How tools are named: a style, or a function whose answers are made legal and unique. */
@@ -29,6 +30,9 @@ export type Schema = Record<string, unknown>;
 
 /** The key of what the adapters ask of a tool, which is no copy of the class that they know. */
 export const imagesOfRecord: unique symbol = Symbol.for('mcpool.imagesOfRecord');
+export const executeUnasked: unique symbol = Symbol.for('mcpool.executeUnasked');
+export const needsApproval: unique symbol = Symbol.for('mcpool.needsApproval');
+export const readArguments: unique symbol = Symbol.for('mcpool.readArguments');
 
 const parse = (json: string | null) => (json === null ? undefined : JSON.parse(json));
 
@@ -120,17 +124,48 @@ export class Tool {
   }
 
   /**
-   * Calls the tool for an agent: a failure is in the output's text; only cancelling (`options.signal`) rejects, with an
-   * `AbortError`. The call uses the tool's server and raw name, so a tool stays valid over restarts.
+   * Calls the tool for an agent: a failure is in the output's text; only cancelling (`options.signal`) rejects, with the
+   * signal's reason. The call uses the tool's server and raw name, so a tool stays valid over restarts. `args` may be the
+   * text that a model wrote.
    */
-  async execute(args?: Arguments, options?: CallOptions): Promise<ToolOutput> {
-    const { server, rawName, provider } = this;
-    const origin = { server, tool: rawName, provider, manager: this.#caller.manager };
+  async execute(args?: Arguments | string, options?: CallOptions): Promise<ToolOutput> {
     try {
-      return new ToolOutput(origin, await call(this.#caller, server, rawName, args, options));
+      const { server, rawName } = this;
+      return this.#output(await call(this.#caller, server, rawName, args, options, readModelArguments));
+    } catch (error) {
+      if (isAbort(options?.signal, error) || !(error instanceof McpoolError)) throw error;
+      return this.#output(error);
+    }
+  }
+
+  #output(outcome: ToolResult | McpoolError): ToolOutput {
+    const { server, rawName, provider } = this;
+    return new ToolOutput({ server, tool: rawName, provider, manager: this.#caller.manager }, outcome);
+  }
+
+  /** @internal Whether a framework has to ask a person before a call. */
+  [needsApproval](): boolean {
+    return this.#caller.manager.needsFrameworkApproval(this.#catalog, this.#index);
+  }
+
+  /** @internal As `execute`, where nobody can be asked: a call that needs the approval of a person is refused. */
+  async [executeUnasked](args?: Arguments | string, options?: CallOptions): Promise<ToolOutput> {
+    try {
+      restoring(() => this.#caller.manager.checkFrameworkApproval(this.#catalog, this.#index));
     } catch (error) {
       if (!(error instanceof McpoolError)) throw error;
-      return new ToolOutput(origin, error);
+      return this.#output(error);
+    }
+    return this.execute(args, options);
+  }
+
+  /** @internal The JSON object in a text that a model wrote, or `undefined` if it is none. */
+  [readArguments](text: string): string | undefined {
+    try {
+      return restoring(() => parseArguments(text));
+    } catch (error) {
+      if (!(error instanceof McpoolError)) throw error;
+      return undefined;
     }
   }
 
@@ -138,6 +173,10 @@ export class Tool {
   [imagesOfRecord]({ content, isError }: Pick<ToolOutput, 'content' | 'isError'>): Image[] {
     const blocks = content.filter((block) => block?.type !== 'text');
     return blocks.length > 0 ? new ToolResult(JSON.stringify({ content: blocks, isError })).modelImages : [];
+  }
+
+  toString(): string {
+    return this.name;
   }
 
   toJSON(): Record<string, unknown> {
@@ -149,8 +188,9 @@ export class Tool {
     };
   }
 
-  [inspect.custom](): unknown {
-    return this.toJSON();
+  [inspect.custom](depth: number, options: object): string {
+    const { name, server, rawName, description, state } = this;
+    return named('Tool', { name, server, rawName, description, state }, depth, options);
   }
 }
 

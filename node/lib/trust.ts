@@ -1,9 +1,8 @@
 // Owns trust in a project's definitions: the store, and the callback.
 
 import { bridge, runVerb } from './bridge.js';
-import { restoring } from './errors.js';
 import type { HostEnv } from './host-env.js';
-import { pathOf, write } from './shape.js';
+import { pathOf, writeOptions } from './shape.js';
 import type { Source } from './status.js';
 
 /** What a project's file says and what comes with it, whole: what is trusted is what `fingerprint` is made of. */
@@ -46,7 +45,7 @@ export type Trust =
 /** Options besides the file. */
 export interface TrustOptions {
   /** Only these servers; all of the file when left out. */
-  servers?: string[] | undefined;
+  servers?: readonly string[] | undefined;
   hostEnv?: HostEnv | undefined;
 }
 
@@ -69,13 +68,6 @@ export function trusted(options: { hostEnv?: HostEnv | undefined } = {}): Promis
 }
 
 /** Unknown options are passed on, so that the core refuses them. */
-function requestTrust(
-  verb: string,
-  { hostEnv, ...request }: TrustOptions & { path?: string },
-): Promise<Trusted[]> {
-  const start = (key: number) => {
-    const json = write('options', { ...request, host_env: hostEnv });
-    restoring(() => bridge().trust(key, verb, json));
-  };
-  return runVerb(start, JSON.parse);
+function requestTrust(verb: string, request: TrustOptions & { path?: string }): Promise<Trusted[]> {
+  return runVerb((key) => bridge().trust(key, verb, writeOptions(request)), JSON.parse);
 }

@@ -20,7 +20,7 @@ use crate::waiting::{Stop, Waiting};
 
 /// What the function brings along.
 pub(crate) struct Caller {
-    pub(crate) core: Manager,
+    pub(crate) core: Arc<Manager>,
     pub(crate) post: Rc<Post>,
     pub(crate) questions: Option<Questions>,
 }

@@ -1,7 +1,7 @@
 //! Owns the verbs about files without a manager: editing configs, and the trust store.
 
 use mcpool::TrustRequest;
-use mcpool::config::EditRequest;
+use mcpool::edit::EditRequest;
 use mcpool::host::Language;
 use napi::Env;
 use napi_derive::napi;
@@ -34,7 +34,7 @@ impl Bridge {
     /// Trusts, revokes trust, or lists what is trusted. `request` is JSON.
     #[napi]
     pub fn trust(&self, env: Env, key: i64, verb: String, request: String) -> napi::Result<()> {
-        let request = TrustRequest::from_json(&verb, &request).or_throw(&env)?;
+        let request = TrustRequest::from_json(&verb, &request, Language::Node).or_throw(&env)?;
         let trusting = mcpool::host::runtime::unblock(move || request.run());
         start(&self.0, key, true, async move { trusting.await.map(|rows| to_json(&rows)) });
         Ok(())

@@ -6,6 +6,7 @@ mod calls;
 mod discover;
 mod errors;
 mod events;
+mod external_memory;
 mod files;
 mod manager;
 mod naming;
@@ -21,7 +22,7 @@ mod waiting;
 mod wake;
 
 use mcpool::host::Language;
-use mcpool::{CallOptions, ErrorKind, EventKind, ToolResult};
+use mcpool::{Arguments, CallOptions, ClientInfo, ErrorKind, EventKind, ToolResult};
 use napi::Env;
 use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;
@@ -54,6 +55,25 @@ pub fn is_native_error(env: Env, thrown: Unknown<'_>) -> bool {
 #[napi]
 pub fn check_call_option(env: Env, name: String) -> napi::Result<()> {
     CallOptions::check_name(&name, Language::Node).or_throw(&env)
+}
+
+/// The arguments that a model wrote, as the JSON of one object; throws if they are none.
+#[napi]
+pub fn parse_arguments(env: Env, text: Option<String>) -> napi::Result<String> {
+    let arguments = Arguments::from_model(text.as_deref()).or_throw(&env)?;
+    Ok(String::from_utf8_lossy(&arguments.into_json()).into_owned())
+}
+
+/// Throws unless an option of connecting has this name.
+#[napi]
+pub fn check_connect_option(env: Env, name: String) -> napi::Result<()> {
+    CallOptions::check_connect_name(&name).or_throw(&env)
+}
+
+/// Throws unless an event has this type.
+#[napi]
+pub fn check_event_type(env: Env, name: String) -> napi::Result<()> {
+    EventKind::check_type(&name).or_throw(&env)
 }
 
 /// Every type of event.
@@ -114,6 +134,14 @@ pub fn run_command(words: Vec<String>, itself: Vec<String>) -> i32 {
 #[napi]
 pub fn set_relaunch(words: Vec<String>) {
     mcpool::set_relaunch(words);
+}
+
+/// Sets what servers are told about their client; `info` is JSON, and none is our own name.
+#[napi]
+pub fn set_client_info(env: Env, info: Option<String>) -> napi::Result<()> {
+    let info = info.map(|json| ClientInfo::from_json(&json)).transpose().or_throw(&env)?;
+    mcpool::set_client_info(info);
+    Ok(())
 }
 
 /// While the module loads, so that nothing is missed; where nobody asked, logging costs nothing.

@@ -14,6 +14,7 @@ use crate::bridge::Bridge;
 use crate::calls::Caller;
 use crate::errors::OrThrow;
 use crate::events::NativeEvents;
+use crate::external_memory::ExternalMemory;
 use crate::options::{Kept, NativeOptions};
 use crate::post::Post;
 use crate::result::ForModel;
@@ -23,12 +24,17 @@ use crate::tool::NativeCatalog;
 /// A manager of the core.
 #[napi]
 pub struct NativeManager {
-    pub(crate) core: Manager,
+    /// Shared with its `submit`, which may outlive it.
+    pub(crate) core: Arc<Manager>,
     pub(crate) post: Rc<Post>,
     /// The catalog that was handed out last.
     catalog: RefCell<Option<Arc<Catalog>>>,
     pub(crate) kept: Kept,
+    _memory: ExternalMemory,
 }
+
+/// About what a manager with a few servers takes in the core; `core/tests/idle_managers.rs` counts it.
+const MANAGER_BYTES: i64 = 8 << 10;
 
 #[napi]
 impl NativeManager {
@@ -66,7 +72,12 @@ impl NativeManager {
     }
 
     pub(crate) fn from_core(core: Manager, post: Rc<Post>, kept: Kept) -> Self {
-        NativeManager { core, post, catalog: RefCell::default(), kept }
+        let core = Arc::new(core);
+        if let Some(wake) = post.wake.get() {
+            wake.adopt(&core);
+        }
+        let _memory = ExternalMemory::new(post.env(), MANAGER_BYTES);
+        NativeManager { core, post, catalog: RefCell::default(), kept, _memory }
     }
 
     /// JSON of what discovery found, `null` for a manager that was not made by it.
@@ -103,6 +114,13 @@ impl NativeManager {
         found.unwrap_or_default().into_iter().map(|place| place as u32).collect()
     }
 
+    /// The index of a tool in the catalog that was handed out last.
+    #[napi]
+    pub fn tool_index(&self, env: Env, name: String) -> napi::Result<u32> {
+        let catalog = self.catalog.borrow().clone().unwrap_or_default();
+        self.core.tool_index(&catalog, &name).map(|index| index as u32).or_throw(&env)
+    }
+
     /// The text for a model when a call has no result, and JSON of the signals in it.
     #[napi]
     #[allow(clippy::too_many_arguments, reason = "each is a thing of its own in JavaScript")]
@@ -111,15 +129,52 @@ impl NativeManager {
         server: String,
         tool: String,
         code: String,
-        message: String,
-        hint: Option<String>,
+        message: Option<String>,
+        error_server: Option<String>,
+        suggestion: Option<String>,
         executed: Option<String>,
         by_server: bool,
     ) -> ForModel {
-        let (hint, executed) = (hint.as_deref(), executed.as_deref());
-        let failure = CallFailure::from_words(&code, &message, hint, executed, by_server);
+        let (of, suggestion) = (error_server.as_deref(), suggestion.as_deref());
+        let (message, executed) = (message.as_deref(), executed.as_deref());
+        let failure = CallFailure::from_words(&code, message, of, suggestion, executed, by_server);
         let for_model = self.core.failure_for_model(&server, &tool, failure);
         ForModel { text: for_model.text, signals: to_json(&for_model.signals) }
+    }
+
+    /// From now on, a framework has to ask a person about the tools that require approval.
+    #[napi]
+    pub fn require_framework_approval(&self) {
+        self.core.require_framework_approval();
+    }
+
+    #[napi]
+    pub fn requires_framework_approval(&self) -> bool {
+        self.core.requires_framework_approval()
+    }
+
+    /// Whether a person has to be asked before a call of the tool at this place of a catalog.
+    #[napi]
+    pub fn needs_framework_approval(&self, catalog: &NativeCatalog, index: u32) -> bool {
+        catalog.tool(index).is_none_or(|tool| self.core.needs_framework_approval(tool))
+    }
+
+    /// Throws if a call of the tool at this place of a catalog needs an approval that nobody was asked for.
+    #[napi]
+    pub fn check_framework_approval(
+        &self,
+        env: Env,
+        catalog: &NativeCatalog,
+        index: u32,
+    ) -> napi::Result<()> {
+        let tool = catalog.tool(index);
+        tool.map_or(Ok(()), |tool| self.core.check_framework_approval(tool)).or_throw(&env)
+    }
+
+    /// The same for a name that a model gave.
+    #[napi]
+    pub fn check_framework_approval_of_name(&self, env: Env, name: String) -> napi::Result<()> {
+        self.core.check_framework_approval_of_name(&name).or_throw(&env)
     }
 
     /// JSON of the attributes of a call for telemetry; null when it is switched off. Without a server, `tool` is a name in
@@ -137,6 +192,12 @@ impl NativeManager {
     #[napi]
     pub fn status(&self) -> String {
         to_json(&self.core.status())
+    }
+
+    /// JSON of one server's status.
+    #[napi]
+    pub fn status_of(&self, env: Env, server: String) -> napi::Result<String> {
+        self.core.status_of(&server).map(|status| to_json(&status)).or_throw(&env)
     }
 
     #[napi]

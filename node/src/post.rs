@@ -58,6 +58,10 @@ pub(crate) struct Post {
 }
 
 impl Post {
+    pub(crate) fn env(&self) -> sys::napi_env {
+        self.env
+    }
+
     pub(crate) fn new(
         env: sys::napi_env,
         deliver: sys::napi_ref,

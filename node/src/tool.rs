@@ -88,7 +88,7 @@ impl NativeCatalog {
         to_json(&self.definition(index).map(ServerTool::signals).unwrap_or_default())
     }
 
-    fn tool(&self, index: u32) -> Option<&Tool> {
+    pub(crate) fn tool(&self, index: u32) -> Option<&Tool> {
         self.0.tools().get(index as usize)
     }
 

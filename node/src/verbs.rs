@@ -37,10 +37,14 @@ impl NativeManager {
         });
     }
 
+    /// `options` is JSON.
     #[napi]
-    pub fn authorize(&self, key: i64, server: String, fresh: bool, device: bool) {
-        let options = AuthorizeOptions::default().fresh(fresh).device(device);
-        self.run(key, |core| core.authorize(&server, options));
+    pub fn authorize(&self, key: i64, server: String, options: String) {
+        let options = AuthorizeOptions::from_json(&options, Language::Node);
+        self.run(key, |core| {
+            let verb = options.map(|options| core.authorize(&server, options));
+            async move { verb?.await }
+        });
     }
 
     #[napi]
@@ -78,7 +82,7 @@ impl NativeManager {
     /// Without a config, the file is read again.
     #[napi]
     pub fn reload(&self, key: i64, config: Option<String>) {
-        let manager = self.core.clone();
+        let manager = Manager::clone(&self.core);
         self.start(key, |_| async move {
             let report = match config {
                 Some(config) => manager.reload_with(Config::from_json(&config)?).await,

@@ -2,11 +2,14 @@
 //! runtime without libuv, a small thread of ours watches it and calls.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
+use mcpool::Manager;
 use napi::{Result, sys};
 
 use crate::post::Post;
 
+mod managers;
 #[cfg_attr(windows, path = "wake/no_poll.rs")]
 mod poll;
 mod thread;
@@ -24,6 +27,14 @@ impl Wake {
         match watched {
             Some(poll) => Ok(Wake::Poll(poll)),
             None => thread::Thread::start(env, post).map(Wake::Thread),
+        }
+    }
+
+    /// Closes this manager when the JavaScript thread ends, unless finalizers do that: Node runs them.
+    pub(crate) fn adopt(&self, manager: &Arc<Manager>) {
+        match self {
+            Wake::Poll(_) => {}
+            Wake::Thread(thread) => thread.adopt(manager),
         }
     }
 

@@ -8,14 +8,15 @@ async with mcpool.Manager({"mcpServers": {"time": {"command": "uvx", "args": ["m
 
 try:
     from ._native import Tool, ToolResult, __version__, set_relaunch
-except ImportError as error:
+except ImportError as _error:
     raise ImportError(
-        f"The compiled part of mcpool does not load: {error}. It cannot be imported from a zip file, and it "
+        f"The compiled part of mcpool does not load: {_error}. It cannot be imported from a zip file, and it "
         "must be built for this Python and system: install mcpool again with pip."
-    ) from error
+    ) from _error
 
 from . import _relaunch, config
 from ._calls import Progress
+from ._client_info import ClientInfo, set_client_info
 from ._error_classes import *
 from ._events import Event, Events, Signal
 from ._host_env import HostEnv
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         ReplacedServer,
         discover,
     )
+    from ._naming import Naming
     from ._questions import ApprovalQuestion, AuthPrompt, IdentityQuestion, LoginStoreRequest
     from ._secret import Secret
     from ._trust import Trusted, TrustQuestion, trust, trusted, untrust
@@ -51,6 +53,7 @@ __all__ = [
     "AuthPrompt",
     "BlockedEntry",
     "Calls",
+    "ClientInfo",
     "ConnectReport",
     "Discovering",
     "Discovery",
@@ -65,6 +68,7 @@ __all__ = [
     "LeftOut",
     "LoginStoreRequest",
     "Manager",
+    "Naming",
     "Pool",
     "Progress",
     "ReloadReport",
@@ -82,6 +86,7 @@ __all__ = [
     "__version__",
     "config",
     "discover",
+    "set_client_info",
     "trust",
     "trusted",
     "untrust",
@@ -123,14 +128,22 @@ if not TYPE_CHECKING:
     _LATER = dict.fromkeys(
         ["ApprovalQuestion", "AuthPrompt", "IdentityQuestion", "LoginStoreRequest"], "_questions"
     )
-    _LATER["Secret"] = "_secret"
+    _LATER.update(Naming="_naming", Secret="_secret")
     _LATER.update(dict.fromkeys(["TrustQuestion", "Trusted", "trust", "trusted", "untrust"], "_trust"))
+
+    _SUBMODULES = ("adapters", "blocking")
+
+    def __dir__() -> list[str]:
+        """Also what is loaded on first use."""
+        return sorted({*__all__, *_SUBMODULES, *(name for name in globals() if name.startswith("__"))})
 
     def __getattr__(name: str) -> object:
         """Rarely needed names are loaded on first use: importing this package stays cheap."""
-        if name in __all__:
-            from importlib import import_module
+        from importlib import import_module
 
+        if name in _SUBMODULES:
+            return import_module(f".{name}", __name__)
+        if name in __all__:
             found = getattr(import_module(f".{_LATER.get(name, '_discover')}", __name__), name)
             globals()[name] = found
             return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _options
+from ._errors import McpoolError
 from ._native import NativeManager
 from ._signature import show_keywords
 from ._status import server_status
@@ -12,14 +13,18 @@ TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
-    from typing import Any
+    from typing import Any, overload
 
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Never, Self, Unpack
 
     from ._discover import Discovery
+    from ._native import Tool
     from ._options import FileOptions, ManagerOptions
     from ._status import ServerStatus
     from .widget import StatusWidget
+
+
+_SHOWN = 8  # How many servers `repr` names.
 
 
 class ManagerBase:
@@ -27,13 +32,16 @@ class ManagerBase:
 
     @show_keywords(_options.MANAGER, _options.MANAGER_DOC)
     def __init__(self, config: Mapping[str, Any] | str, **options: Unpack[ManagerOptions]) -> None:
-        """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or as JSON text."""
+        """`config` is `{"mcpServers": {name: definition, …}}`, as a mapping or JSON text.
+
+        Other products' forms, such as `{"servers": …}`, work too.
+        """
         self._native = NativeManager(config, {**options})
 
     @classmethod
     @show_keywords(_options.FILE)
     def from_file(cls, path: str | PathLike[str], **options: Unpack[FileOptions]) -> Self:
-        """A manager for the servers of a JSON, JSONC, YAML or TOML file.
+        """A manager for the servers of a JSON, JSONC, YAML or TOML file, ours or another product's.
 
         `watch` applies changes of the file automatically. The other options are those of the class.
         """
@@ -69,6 +77,13 @@ class ManagerBase:
         """
         return ToolList(self._native.get_tools())
 
+    def get_tool(self, name: str) -> Tool:
+        """The tool with this name in the catalog.
+
+        Raises the error that a call by this name would raise, with a similar name in its hint.
+        """
+        return self._native.get_tool(name)
+
     def search_tools(self, query: str, k: int = 5) -> ToolList:
         """The best `k` tools for `query`, best first; for agents with very many tools.
 
@@ -76,8 +91,17 @@ class ManagerBase:
         """
         return ToolList(self._native.search_tools(query, k))
 
-    def status(self) -> list[ServerStatus]:
-        """Every server's status, in the order of the config. Starts nothing."""
+    if TYPE_CHECKING:
+
+        @overload
+        def status(self, server: None = None) -> list[ServerStatus]: ...
+        @overload
+        def status(self, server: str) -> ServerStatus: ...
+
+    def status(self, server: str | None = None) -> list[ServerStatus] | ServerStatus:
+        """Every server's status, in the order of the config, or that of one server. Starts nothing."""
+        if server is not None:
+            return server_status(self._native.status_of(server))
         return [server_status(fields) for fields in self._native.status()]
 
     def widget(self) -> StatusWidget:
@@ -89,7 +113,42 @@ class ManagerBase:
 
         return widget_of(self)
 
+    def __repr__(self) -> str:
+        name = f"{type(self).__module__.replace('._manager', '')}.{type(self).__qualname__}"
+        if not self._native.is_usable():
+            return f"<{name}: {self._why_unusable()}>"
+        servers = [f"{server.name} {_state(server)}" for server in self.status()]
+        shown = ", ".join(servers[:_SHOWN]) or "no servers"
+        more = f" and {len(servers) - _SHOWN} more" if len(servers) > _SHOWN else ""
+        return f"<{name}: {shown}{more}>"
+
+    def _why_unusable(self) -> str:
+        try:
+            self._native.warnings()
+        except McpoolError:
+            return "of another process"
+        return "closed"
+
+    def __copy__(self) -> Self:
+        """A copy of an agent uses the same manager; `child` gives another one on its connections."""
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> Never:
+        raise TypeError(
+            "A manager has live connections and cannot be pickled: make a new one from the same config "
+            "in the other process"
+        )
+
     def _repr_html_(self) -> str:
         from . import _html
 
         return _html.status(self.status())
+
+
+def _state(server: ServerStatus) -> str:
+    if server.error is not None:
+        return f"{server.state} ({server.error.code})"
+    return f"{server.state} ({server.tool_count} tools)" if server.tool_count else server.state

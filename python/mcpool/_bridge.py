@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from sys import modules
 from weakref import WeakKeyDictionary
 
 from ._native import Bridge
@@ -9,6 +11,7 @@ from ._native import Bridge
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
+    from types import FrameType
     from typing import Any
 
 
@@ -38,6 +41,61 @@ async def finish(future: Future[Any]) -> Any:
     except BaseException:
         give_up(future)
         raise
+
+
+def require_loop() -> None:
+    """Raises unless a loop of asyncio runs on this thread."""
+    from asyncio import get_running_loop
+
+    try:
+        get_running_loop()
+    except RuntimeError:
+        raise no_loop() from None
+
+
+def no_loop() -> RuntimeError:
+    """The error of an async verb where no loop of asyncio runs; also for the native module."""
+    if _is_in_trio():
+        return RuntimeError(
+            "mcpool.Manager needs a running asyncio event loop, and this is trio. Use "
+            "mcpool.blocking.Manager in a worker thread, for example "
+            "`await trio.to_thread.run_sync(manager.connect_all)`; or run the program on asyncio "
+            '(with anyio: backend="asyncio").'
+        )
+    return RuntimeError(
+        "mcpool.Manager needs a running asyncio event loop, and there is none on this thread. Await it in a "
+        "coroutine that asyncio.run() runs, or use mcpool.blocking.Manager, which needs no event loop."
+    )
+
+
+def _is_in_trio() -> bool:
+    trio = modules.get("trio")
+    try:
+        return trio is not None and bool(trio.lowlevel.in_trio_run())
+    except Exception:  # A trio of another version, or half of one.
+        return False
+
+
+def warn_inside_loop() -> None:
+    """Warns whoever calls a blocking verb on the thread of a running loop; called by the native module."""
+    from warnings import warn
+
+    frame, level = sys._getframe(), 1
+    while _is_ours(frame) and frame.f_back is not None:
+        # A framework chose this thread for a tool that it calls.
+        if _is_ours(frame, ".adapters"):
+            return
+        frame, level = frame.f_back, level + 1
+    warn(
+        "mcpool.blocking is used inside a running asyncio event loop, which stands still meanwhile: use "
+        "mcpool.Manager and await its verbs, or call this in a thread with asyncio.to_thread",
+        RuntimeWarning,
+        stacklevel=level,
+    )
+
+
+def _is_ours(frame: FrameType, part: str = "") -> bool:
+    return f"{frame.f_globals.get('__name__')}.".startswith(f"{__package__}{part}.")
 
 
 def _attach(loop: AbstractEventLoop) -> Bridge:

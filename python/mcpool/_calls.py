@@ -22,7 +22,7 @@ class Progress(NamedTuple):
 
 if TYPE_CHECKING:
     OnProgress: TypeAlias = Callable[[Progress], object]
-    """Gets the progress of a call, on the thread of its loop."""
+    """Gets the progress of a call, on the thread of its loop, or on the one that waits for the call."""
 
 
 _begin: Callable[..., CallSpan | None] | None = None

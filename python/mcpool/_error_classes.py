@@ -69,6 +69,10 @@ class McpoolError(Exception):
     """The stable code."""
     message: str
     """What happened, for people."""
+    text: str
+    """The message, after the name of the server where it does not name it."""
+    model_message: str | None
+    """The message for a model: it names no address, path or command of the user."""
     retryable: bool = False
     """Whether the same request may succeed later without any change."""
     by_server: bool
@@ -79,6 +83,10 @@ class McpoolError(Exception):
     """What to do about it."""
     server: str | None
     """The server's name."""
+    suggestion: str | None
+    """The tool that may have been meant by one that does not exist: a name of the catalog for `call`, the
+    server's own name for `call_tool`.
+    """
     stage: str | None
     """The step that failed; none if a server was lost between calls, or if there is no server. One of
     `resolve`, `spawn`, `dial`, `handshake`, `list_tools`, `call`.
@@ -112,9 +120,12 @@ class McpoolError(Exception):
         self,
         message: str = "",
         *,
+        text: str | None = None,
+        model_message: str | None = None,
         by_server: bool = False,
         hint: str | None = None,
         server: str | None = None,
+        suggestion: str | None = None,
         stage: str | None = None,
         executed: str | None = None,
         exit_code: int | None = None,
@@ -130,9 +141,12 @@ class McpoolError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
+        self.text = message if text is None else text
+        self.model_message = model_message
         self.by_server = by_server or rpc is not None
         self.hint = hint
         self.server = server
+        self.suggestion = suggestion
         self.stage = stage
         self.executed = executed
         self.exit_code = exit_code
@@ -195,7 +209,7 @@ class ServerDisabledError(McpoolError):
 
 
 class ServerNotFoundError(McpoolError):
-    """The manager has no server of this name."""
+    """The manager has no server of this name. For a call that is `TOOL_UNAVAILABLE`."""
 
     code = "SERVER_NOT_FOUND"
 
@@ -305,7 +319,7 @@ class LimitExceededError(McpoolError):
 
 
 class ClosedError(McpoolError):
-    """The manager is closed."""
+    """The manager is closed, or was closed during the call."""
 
     code = "CLOSED"
 
@@ -317,11 +331,15 @@ McpoolError.__doc__ = """Base of all errors. Fields that do not apply are None; 
 
 `code`: The stable code.
 `message`: What happened, for people.
+`text`: The message, after the name of the server where it does not name it.
+`model_message`: The message for a model: it names no address, path or command of the user.
 `retryable`: Whether the same request may succeed later without any change.
 `by_server`: Whether the message or hint contains text of the server, or of the author of its definition. A
 model should trust it as little as a result.
 `hint`: What to do about it.
 `server`: The server's name.
+`suggestion`: The tool that may have been meant by one that does not exist: a name of the catalog for `call`,
+the server's own name for `call_tool`.
 `stage`: The step that failed; none if a server was lost between calls, or if there is no server. One of
 `resolve`, `spawn`, `dial`, `handshake`, `list_tools`, `call`.
 `executed`: Whether the tool ran, for the error of a call. One of `no`, `yes`, `unknown`.

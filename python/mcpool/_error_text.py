@@ -8,11 +8,11 @@ if TYPE_CHECKING:
 
 
 def error_text(error: McpoolError) -> str:
-    """The message, the hint, and what the server wrote."""
+    """The text, the hint, and what the server wrote."""
     hint = f" ({error.hint})" if error.hint else ""
     stdout = f"; stdout:\n{error.stdout}" if error.stdout else ""
     stderr = f"; stderr:\n{error.stderr}" if error.stderr else ""
-    return f"{error.message}{hint}{stdout}{stderr}"
+    return f"{error.text}{hint}{stdout}{stderr}"
 
 
 def error_html(error: McpoolError) -> str:

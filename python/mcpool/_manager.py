@@ -6,7 +6,7 @@ from sys import modules
 
 from . import _native, _options
 from ._base import ManagerBase
-from ._bridge import finish, give_up
+from ._bridge import finish, give_up, require_loop
 from ._calls import begin_span
 from ._events import Events
 from ._signature import show_keywords
@@ -149,6 +149,7 @@ class Manager(ManagerBase):
         await finish(_native.close(self._native))
 
     async def __aenter__(self) -> Self:
+        require_loop()
         return self
 
     async def __aexit__(

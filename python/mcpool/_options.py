@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypedDict
 
     from ._calls import OnProgress
+    from ._client_info import ClientInfo
     from ._host_env import HostEnv
+    from ._naming import Naming
     from ._native import Pool
     from ._questions import LoginStore, OnApproval, OnAuth, OnIdentity
-    from ._tool import Naming
     from ._trust import Trust
 
     class ManagerOptions(TypedDict, total=False):
@@ -148,12 +149,15 @@ if TYPE_CHECKING:
         keep_alive: float | Literal["always"] | None
         """How long a connection that no manager holds any more stays up. A server's own `keepAlive`
         wins. The default is not at all. In seconds."""
+        client_info: ClientInfo | None
+        """What servers are told about their client, in place of what is set for the process: the name
+        and version of your agent. The default is our own."""
         clock: Literal["system", "manual"] | None
         """The clock of restarts and other waits. A "manual" one stands still until it is advanced; it is
         for tests. Default: "system"."""
 
-    class BlockingCallOptions(TypedDict, total=False):
-        """Options of one call that blocks."""
+    class CallOptions(TypedDict, total=False):
+        """Options of one call."""
 
         timeout: float | None
         """How long the call may go without a message from the server, from its start and over all
@@ -172,10 +176,6 @@ if TYPE_CHECKING:
         """Headers for a remote server, which replace those of its definition. Headers that say who
         calls, such as Authorization, need an `identity`; they then also serve the connection of that
         identity, until the next call brings others."""
-
-    class CallOptions(BlockingCallOptions, total=False):
-        """Options of one call."""
-
         on_progress: OnProgress | None
         """A function that gets the progress that the server reports. It must not block."""
 
@@ -309,24 +309,28 @@ DISCOVER_MANAGER: dict[str, tuple[str, object]] = {
 
 POOL: dict[str, tuple[str, object]] = {
     "keep_alive": ('float | Literal["always"] | None', None),
+    "client_info": ("ClientInfo | None", None),
     "clock": ('Literal["system", "manual"] | None', "system"),
 }
 POOL_DOC = """\
 `keep_alive`: How long a connection that no manager holds any more stays up. A server's own
 `keepAlive` wins. The default is not at all. In seconds.
+`client_info`: What servers are told about their client, in place of what is set for the process:
+the name and version of your agent. The default is our own.
 `clock`: The clock of restarts and other waits. A "manual" one stands still until it is advanced; it
 is for tests.
 """
 
-BLOCKING_CALL: dict[str, tuple[str, object]] = {
+CALL: dict[str, tuple[str, object]] = {
     "timeout": ("float | None", None),
     "max_total_timeout": ("float | None", None),
     "retry": ('Literal["never", "safe"] | None', None),
     "meta": ("Mapping[str, Any] | None", None),
     "identity": ("str | None", None),
     "headers": ("Mapping[str, str] | None", None),
+    "on_progress": ("OnProgress | None", None),
 }
-BLOCKING_CALL_DOC = """\
+CALL_DOC = """\
 `timeout`: How long the call may go without a message from the server, from its start and over all
 waiting and resending. Progress restarts this time; the time for an approval does not count. The
 default is the server's `toolTimeout`. In seconds.
@@ -339,18 +343,8 @@ The default is the manager's.
 `headers`: Headers for a remote server, which replace those of its definition. Headers that say who
 calls, such as Authorization, need an `identity`; they then also serve the connection of that
 identity, until the next call brings others.
-"""
-
-CALL: dict[str, tuple[str, object]] = {
-    **BLOCKING_CALL,
-    "on_progress": ("OnProgress | None", None),
-}
-CALL_DOC = (
-    BLOCKING_CALL_DOC
-    + """\
 `on_progress`: A function that gets the progress that the server reports. It must not block.
 """
-)
 
 EDIT: dict[str, tuple[str, object]] = {
     "scope": ('Literal["user", "project"] | None', "user"),

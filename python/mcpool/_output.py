@@ -18,16 +18,26 @@ class Named:
 
     __slots__ = ("_manager", "raw_name")
 
-    server = provider = ""
+    server: str = ""
+    provider: str = ""
+    raw_name: str
 
     def __init__(self, manager: NativeManager, name: str) -> None:
         self._manager = manager
         self.raw_name = name
 
     def failure_for_model(
-        self, code: str, message: str, hint: str | None, executed: str | None, by_server: bool
+        self,
+        code: str,
+        message: str | None,
+        server: str | None,
+        suggestion: str | None,
+        executed: str | None,
+        by_server: bool,
     ) -> tuple[str, list[Signal]]:
-        return self._manager.failure_for_model(self.raw_name, code, message, hint, executed, by_server)
+        return self._manager.failure_for_model(
+            self.raw_name, code, message, server, suggestion, executed, by_server
+        )
 
 
 class ToolOutput:
@@ -92,9 +102,19 @@ class ToolOutput:
         if not isinstance(self._failure, tuple):
             error = self.error or McpoolError()
             self._failure = self._failure.failure_for_model(
-                error.code, error.message, error.hint, error.executed, error.by_server
+                error.code,
+                error.model_message,
+                error.server,
+                error.suggestion,
+                error.executed,
+                error.by_server,
             )
         return self._failure
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy has the text of a failure, which only the tool's manager can write."""
+        failure = self._told() if self.result is None else ("", [])
+        return _restore, (self.server, self.tool, self.provider, self.result, self.error, failure)
 
     def __str__(self) -> str:
         return self.text
@@ -106,3 +126,17 @@ class ToolOutput:
         from . import _html
 
         return _html.output(self)
+
+
+def _restore(
+    server: str,
+    tool: str,
+    provider: str,
+    result: ToolResult | None,
+    error: McpoolError | None,
+    failure: tuple[str, list[Signal]],
+) -> ToolOutput:
+    output = ToolOutput.__new__(ToolOutput)
+    output.server, output.tool, output.provider = server, tool, provider
+    output.result, output.error, output._failure = result, error, failure
+    return output

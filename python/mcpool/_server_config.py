@@ -169,12 +169,15 @@ class ServerConfig(TypedDict, total=False):
     toolTimeout: int
     """Milliseconds for one call."""
     requestTimeout: int
-    """Milliseconds for one request: at least one and a half times `toolTimeout`, and at least a second more.
+    """Milliseconds for one request. At least 1.5 times `toolTimeout` and `toolTimeout` + 1000; a smaller
+    value is raised to that.
     """
     inheritEnv: Literal["safe", "all", "none"]
     """What of our environment its process inherits: a short list without secrets, all, or nothing."""
     requiresApproval: bool
-    """Whether its tools ask for approval."""
+    """Whether its tools need approval. Somebody is asked if the manager has an approval callback, or if an
+    adapter asks.
+    """
     shared: bool
     """One connection for all managers of the process."""
     lazy: bool

@@ -8,6 +8,7 @@ from ._errors import McpoolError, restore
 
 TYPE_CHECKING = False  # The words of the core, for type checkers only.
 if TYPE_CHECKING:
+    from datetime import datetime
     from typing import Literal, TypeAlias
 
     ServerState: TypeAlias = Literal[
@@ -55,7 +56,10 @@ class ServerStatus(NamedTuple):
     transport: str | None
     tool_count: int
     error: McpoolError | None
-    connected_since_ms: int | None
+    connected_since: datetime | None
+    """When it connected, in UTC."""
+    uptime_ms: int | None
+    """How long it has been connected."""
     attempt: int
     reason: Reason | None
     next_retry_ms: int | None
@@ -107,8 +111,22 @@ class ReloadReport(NamedTuple):
 
 def server_status(fields: dict[str, Any]) -> ServerStatus:
     error = restore(fields["error"]) if fields["error"] else None
-    parts = {"error": error, "source": Source(**fields["source"]), "calls": Calls(**fields["calls"])}
+    parts = {
+        "error": error,
+        "connected_since": _date(fields["connected_since"]),
+        "source": Source(**fields["source"]),
+        "calls": Calls(**fields["calls"]),
+    }
     return ServerStatus(**{**fields, **parts})
+
+
+def _date(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    from datetime import datetime  # Here: importing this package stays cheap.
+
+    # Python 3.10 does not read a "Z".
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def connect_report(fields: dict[str, Any]) -> ConnectReport:

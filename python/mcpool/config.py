@@ -2,7 +2,8 @@
 
 The file is the user's own, the project's (`scope="project"`, below `cwd`), or the one that `file` names. Its
 extension tells the format. The rest of the file stays unchanged, including comments and order. A reader sees
-the old file or the new one, and concurrent writers never lose each other's changes.
+the old file or the new one, and concurrent writers never lose each other's changes. Another product's file
+gets that product's words and units; what the product cannot say is a `ConfigInvalidError`.
 """
 
 from __future__ import annotations

@@ -16,14 +16,22 @@ from . import _html, _native
 from ._bridge import give_up
 from ._html.frame import script, static
 
-try:
-    import anywidget  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    import traitlets  # type: ignore[import-not-found, import-untyped, unused-ignore]
-except ImportError as error:
-    raise ImportError("the widget needs the package anywidget: pip install 'mcpool[notebook]'") from error
-
 if TYPE_CHECKING:
     from ._base import ManagerBase
+
+    class _AnyWidget:
+        """What is beneath has no types."""
+
+        def __getattr__(self, name: str) -> Any: ...
+        def close(self) -> None: ...
+else:
+    try:
+        from anywidget import AnyWidget as _AnyWidget
+        from traitlets import Bool, Float, Unicode
+    except ImportError as _error:
+        raise ImportError(
+            "the widget needs the package anywidget: pip install 'mcpool[notebook]'"
+        ) from _error
 
 # Calls are not events, so their numbers are polled at this interval. Events are shown at once.
 _LOOK = 1.0
@@ -46,19 +54,26 @@ def widget_of(manager: ManagerBase) -> StatusWidget:
     return widget
 
 
-class StatusWidget(anywidget.AnyWidget):  # type: ignore[misc, unused-ignore]
+class StatusWidget(_AnyWidget):
     """The status table and the tools of a manager, kept up to date until it or the manager is closed."""
 
     _esm = script("search.js", "widget.js")
     _css = static("mcpool.css")
-    servers = traitlets.Unicode("").tag(sync=True)
+    servers: str
     """The table of servers, as HTML."""
-    tools = traitlets.Unicode("").tag(sync=True)
+    tools: str
     """The table of tools, as HTML."""
-    now = traitlets.Float(0.0).tag(sync=True)
+    now: float
     """When this was so, by the kernel's clock."""
-    live = traitlets.Bool(True).tag(sync=True)
+    live: bool
     """Whether the manager is there to be followed."""
+    closed: bool
+    """Whether the updates have been stopped."""
+    if not TYPE_CHECKING:
+        servers = Unicode("").tag(sync=True)
+        tools = Unicode("").tag(sync=True)
+        now = Float(0.0).tag(sync=True)
+        live = Bool(True).tag(sync=True)
 
     def __init__(self, manager: ManagerBase) -> None:
         super().__init__()

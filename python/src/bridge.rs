@@ -216,11 +216,21 @@ fn cancel_questions(py: Python<'_>, answers: Option<Answers>) {
     }
 }
 
-fn report_progress(py: Python<'_>, function: &Py<PyAny>, progress: &Progress) -> PyResult<()> {
+pub(crate) fn report_progress(
+    py: Python<'_>,
+    function: &Py<PyAny>,
+    progress: &Progress,
+) -> PyResult<()> {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let class = CLASS.import(py, "mcpool._calls", "Progress")?;
     let progress = class.call1((progress.progress, progress.total, progress.message.as_deref()))?;
     function.call1(py, (progress,)).map(drop)
+}
+
+/// The error of an async verb where no loop of asyncio runs.
+fn no_loop(py: Python<'_>) -> PyResult<PyErr> {
+    let error = py.import("mcpool._bridge")?.call_method0("no_loop")?;
+    Ok(PyErr::from_value(error))
 }
 
 /// The running loop and its bridge, cached per thread.
@@ -229,7 +239,8 @@ pub(crate) fn running(py: Python<'_>) -> PyResult<(Bound<'_, PyAny>, Bound<'_, B
     thread_local! {
         static LAST: RefCell<Option<(Py<PyAny>, Py<Bridge>)>> = const { RefCell::new(None) };
     }
-    let event_loop = GET_RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0()?;
+    let event_loop = GET_RUNNING_LOOP.import(py, "asyncio", "get_running_loop")?.call0();
+    let event_loop = event_loop.or_else(|_| Err(no_loop(py)?))?;
     let known = LAST.with_borrow(|last| {
         let (of, bridge) = last.as_ref()?;
         let usable = of.is(&event_loop) && !bridge.get().is_inherited();

@@ -9,7 +9,7 @@ use mcpool::{Arguments, CallOptions, ErrorKind, Manager};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 
 use crate::bridge::running;
 use crate::errors::OrRaise;
@@ -36,6 +36,7 @@ pub(crate) fn call<'py>(
     if let Some(asking) = &asking {
         running(manager.py())?.1.get().stand_for(manager, asking)?;
     }
+    let arguments = read_arguments(manager.py(), arguments)?;
     submit(&native.core, asking, reference(server, tool), arguments, options)
 }
 
@@ -48,7 +49,8 @@ pub(crate) fn call_for<'py>(
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, tool) = (tool.py(), tool.get());
-    submit(tool.manager(), tool.asking(py), tool.reference(), arguments, options)
+    let arguments = read_model_arguments(py, arguments)?;
+    submit(tool.manager(py)?, tool.asking(py), tool.reference(), arguments, options)
 }
 
 /// Without a server, `tool` is a name in the catalog.
@@ -63,7 +65,7 @@ fn submit<'py>(
     manager: &Manager,
     asking: Option<Asking>,
     tool: ToolRef<'_>,
-    arguments: Option<&Bound<'py, PyAny>>,
+    arguments: Arguments,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = options.py();
@@ -72,7 +74,6 @@ fn submit<'py>(
     let future = event_loop.call_method0(intern!(py, "create_future"))?;
     let address = Address { mailbox: waiting.mailbox.clone(), key: waiting.key_of(&future) };
     let key = address.key;
-    let arguments = read_arguments(py, arguments)?;
     let (mut options, on_progress) = read_options(options)?;
     if on_progress.is_some() {
         let Address { mailbox, key } = address.clone();
@@ -99,21 +100,42 @@ fn caller_context(py: Python<'_>) -> PyResult<Py<PyAny>> {
     copy.call0().map(Bound::unbind)
 }
 
+/// The arguments that a model wrote, as a dict; raises if they are none.
+#[pyfunction]
+pub(crate) fn parse_arguments<'py>(
+    py: Python<'py>,
+    text: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let arguments = Arguments::from_model(text).or_raise(py)?;
+    json::parse(py, &String::from_utf8_lossy(&arguments.into_json()))
+}
+
+/// The arguments of a call: a mapping or None.
 pub(crate) fn read_arguments(
     py: Python<'_>,
     arguments: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Arguments> {
-    match arguments {
-        None => Ok(Arguments::none()),
-        Some(arguments) => {
-            Arguments::from_writer(json::write(arguments, ErrorKind::InvalidArguments)?)
-                .or_raise(py)
-        }
+    let Some(arguments) = arguments else { return Ok(Arguments::none()) };
+    let json = json::write(arguments, ErrorKind::InvalidArguments)?;
+    Arguments::from_writer(json).or_raise(py)
+}
+
+/// The arguments of an agent's call: as for any call, or text as a model wrote it.
+pub(crate) fn read_model_arguments(
+    py: Python<'_>,
+    arguments: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Arguments> {
+    let text = arguments.and_then(|arguments| arguments.cast::<PyString>().ok()?.to_str().ok());
+    match text {
+        Some(text) => Arguments::from_model(Some(text)).or_raise(py),
+        None => read_arguments(py, arguments),
     }
 }
 
 /// The options of a call, and its function for progress.
-fn read_options(options: &Bound<'_, PyDict>) -> PyResult<(CallOptions, Option<Py<PyAny>>)> {
+pub(crate) fn read_options(
+    options: &Bound<'_, PyDict>,
+) -> PyResult<(CallOptions, Option<Py<PyAny>>)> {
     let (mut read, mut on_progress) = (CallOptions::default(), None);
     for (name, value) in options.iter() {
         let option = find_option(&name, CallOptions::OPTIONS.iter())?;
@@ -124,16 +146,6 @@ fn read_options(options: &Bound<'_, PyDict>) -> PyResult<(CallOptions, Option<Py
         }
     }
     Ok((read, on_progress))
-}
-
-/// The options of a call that blocks, which has no functions.
-pub(crate) fn read_blocking_options(options: &Bound<'_, PyDict>) -> PyResult<CallOptions> {
-    let mut read = CallOptions::default();
-    let known = CallOptions::OPTIONS.iter().filter(|option| !(option.kind)().takes_function());
-    for (name, value) in options.iter() {
-        set_option(&mut read, find_option(&name, known.clone())?, &value)?;
-    }
-    Ok(read)
 }
 
 fn set_option(

@@ -2,7 +2,8 @@
 
 use std::future::Future;
 
-use mcpool::config::{self, EditRequest, EditTarget, Edited};
+use mcpool::config;
+use mcpool::edit::{EditRequest, EditTarget, Edited};
 use mcpool::host::Language;
 use mcpool::{TrustRequest, Trusted};
 use pyo3::prelude::*;
@@ -80,7 +81,7 @@ fn trusting(
     verb: &str,
     request: &Bound<'_, PyDict>,
 ) -> PyResult<impl Future<Output = mcpool::Result<Vec<Trusted>>> + Send + 'static> {
-    let request =
-        TrustRequest::from_json(verb, &json::write_options(request)?).or_raise(request.py())?;
+    let text = json::write_options(request)?;
+    let request = TrustRequest::from_json(verb, &text, Language::Python).or_raise(request.py())?;
     Ok(mcpool::host::runtime::unblock(move || request.run()))
 }

@@ -10,7 +10,9 @@ mod discover;
 mod errors;
 mod events;
 mod files;
+mod greenlets;
 mod json;
+mod loaded;
 mod logs;
 mod manager;
 mod naming;
@@ -55,6 +57,7 @@ fn event_types() -> Vec<&'static str> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<bridge::Bridge>()?;
+    module.add_class::<greenlets::WakeBox>()?;
     module.add_class::<logs::LogReader>()?;
     module.add_class::<manager::NativeManager>()?;
     module.add_class::<events::NativeEvents>()?;
@@ -63,13 +66,18 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<pool::Pool>()?;
     module.add_class::<result::ToolResult>()?;
     module.add_class::<tool::Tool>()?;
+    module.add_function(wrap_pyfunction!(result::restore_result, module)?)?;
+    module.add_function(wrap_pyfunction!(tool::restore_tool, module)?)?;
+    module.add_function(wrap_pyfunction!(tool::similar_name, module)?)?;
     module.add_function(wrap_pyfunction!(run_cli, module)?)?;
     module.add_function(wrap_pyfunction!(set_relaunch, module)?)?;
+    module.add_function(wrap_pyfunction!(pool::set_client_info, module)?)?;
     module.add_function(wrap_pyfunction!(error_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(telemetry::telemetry_words, module)?)?;
     module.add_function(wrap_pyfunction!(event_types, module)?)?;
     module.add_function(wrap_pyfunction!(calls::call, module)?)?;
     module.add_function(wrap_pyfunction!(calls::call_for, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::parse_arguments, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::connect_all, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::connect, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::wait_for, module)?)?;

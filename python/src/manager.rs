@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::blocking;
 use crate::calls::reference;
 use crate::errors::OrRaise;
 use crate::events::NativeEvents;
@@ -17,7 +18,7 @@ use crate::options::{read_config, read_options};
 use crate::question::{Asking, Kept};
 use crate::standing::StandingListener;
 use crate::telemetry::telemetry;
-use crate::tool::{self, Tool};
+use crate::tool::{Tool, text_and_signals};
 
 #[pyclass(frozen, weakref, module = "mcpool._native")]
 pub(crate) struct NativeManager {
@@ -43,10 +44,7 @@ impl NativeManager {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Arc<Catalog>, Bound<'py, PyList>)> {
-        self.core.check_process().or_raise(py)?;
-        if self.core.has_announced_tools() {
-            py.detach(|| self.core.await_announced_tools());
-        }
+        blocking::wait_for_announced_tools(py, &self.core)?;
         let catalog = self.core.get_tools();
         let cached = self
             .tools
@@ -126,6 +124,12 @@ impl NativeManager {
         self.catalog_and_list(py).map(|(_, list)| list)
     }
 
+    /// The tool with this name, of the cached list.
+    fn get_tool<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let (catalog, list) = self.catalog_and_list(py)?;
+        list.get_item(self.core.tool_index(&catalog, name).or_raise(py)?)
+    }
+
     fn search_tools<'py>(
         &self,
         py: Python<'py>,
@@ -152,25 +156,51 @@ impl NativeManager {
     }
 
     /// The text for a model when a call by name has no result, and the signals in it.
-    #[pyo3(signature = (tool, code, message, hint, executed, by_server))]
+    #[pyo3(signature = (tool, code, message, server, suggestion, executed, by_server))]
     #[expect(clippy::too_many_arguments, reason = "the words of an error")]
     fn failure_for_model<'py>(
         &self,
         py: Python<'py>,
         tool: &str,
         code: &str,
-        message: &str,
-        hint: Option<&str>,
+        message: Option<&str>,
+        server: Option<&str>,
+        suggestion: Option<&str>,
         executed: Option<&str>,
         by_server: bool,
     ) -> PyResult<(String, Bound<'py, PyAny>)> {
-        let failure = CallFailure::from_words(code, message, hint, executed, by_server);
-        tool::failure_for_model(py, &self.core, ("", tool), &failure)
+        let failure =
+            CallFailure::from_words(code, message, server, suggestion, executed, by_server);
+        text_and_signals(py, self.core.failure_for_model("", tool, failure))
+    }
+
+    /// From now on, a framework has to ask a person about the tools that require approval.
+    fn require_framework_approval(&self) {
+        self.core.require_framework_approval();
+    }
+
+    fn requires_framework_approval(&self) -> bool {
+        self.core.requires_framework_approval()
+    }
+
+    /// Raises if a call by this name needs an approval that nobody was asked for.
+    fn check_framework_approval(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        blocking::wait_for_tools_to_approve(py, &self.core)?;
+        self.core.check_framework_approval_of_name(name).or_raise(py)
     }
 
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.core.check_process().or_raise(py)?;
         json::from_serialize(py, &self.core.status())
+    }
+
+    fn status_of<'py>(&self, py: Python<'py>, server: &str) -> PyResult<Bound<'py, PyAny>> {
+        json::from_serialize(py, &self.core.status_of(server).or_raise(py)?)
+    }
+
+    /// Whether it belongs to this process and is open.
+    fn is_usable(&self) -> bool {
+        self.core.is_usable()
     }
 
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {

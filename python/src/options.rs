@@ -16,6 +16,11 @@ use crate::pool::Pool;
 use crate::question::Asking;
 
 pub(crate) fn read_config(config: &Bound<'_, PyAny>) -> PyResult<Config> {
+    // A path is refused by the core, which says how files are opened.
+    let config = match config.hasattr("__fspath__")? {
+        true => &config.call_method0("__fspath__")?,
+        false => config,
+    };
     let config_json = match config.cast::<PyString>() {
         Ok(text) => text.to_str()?.to_owned(),
         Err(_) => json_text(config)?,

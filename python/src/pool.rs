@@ -1,12 +1,12 @@
 //! Owns the handle of a pool of the core.
 
-use mcpool::PoolOptions;
 use mcpool::host::Language;
+use mcpool::{ClientInfo, ErrorKind, PoolOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::OrRaise;
-use crate::json::write_options;
+use crate::json::{write, write_options};
 use crate::options::check_keywords;
 
 /// The connections that managers share.
@@ -31,4 +31,19 @@ impl Pool {
     fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         self.0.advance(seconds, Language::Python).or_raise(py)
     }
+}
+
+/// Sets what servers are told about their client; nothing is our own name.
+#[pyfunction]
+#[pyo3(signature = (info))]
+pub(crate) fn set_client_info(py: Python<'_>, info: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    let info = match info {
+        Some(info) => {
+            let json = write(&info, ErrorKind::ConfigInvalid)?;
+            Some(ClientInfo::from_json(&String::from_utf8_lossy(&json)).or_raise(py)?)
+        }
+        None => None,
+    };
+    mcpool::set_client_info(info);
+    Ok(())
 }

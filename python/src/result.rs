@@ -1,5 +1,6 @@
 //! Owns the Python view of a call's result: parsed once, on first use.
 
+use mcpool::host::Origin;
 use mcpool::{Image, Signal};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -25,6 +26,22 @@ impl ToolResult {
             Err(_) => Ok(None),
         }
     }
+}
+
+type OriginParts = (String, String, usize, bool);
+/// The arguments of `restore_result`.
+type Stored<'a> = (&'a str, Option<OriginParts>);
+
+/// A result from its pickled form.
+#[pyfunction]
+#[pyo3(signature = (json, origin))]
+pub(crate) fn restore_result(json: String, origin: Option<OriginParts>) -> ToolResult {
+    ToolResult::new(match &origin {
+        Some((server, tool, max_chars, wrap)) => {
+            Origin::from_parts((server, tool, *max_chars, *wrap)).result(json)
+        }
+        None => mcpool::ToolResult::from_json(json),
+    })
 }
 
 /// A list of the Python records.
@@ -109,6 +126,25 @@ impl ToolResult {
     #[getter]
     fn model_images<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         image_records(py, &py.detach(|| self.core.model_images()))
+    }
+
+    /// The server's own words are pickled, and what `for_model` needs to know.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Stored<'_>)> {
+        let restore = py.import("mcpool._native")?.getattr("restore_result")?;
+        let origin = self.core.origin().map(|origin| {
+            let (server, tool, max_chars, wrap) = origin.parts();
+            (server.to_owned(), tool.to_owned(), max_chars, wrap)
+        });
+        Ok((restore, (self.core.json(), origin)))
+    }
+
+    fn __copy__(&self) -> ToolResult {
+        ToolResult::new(self.core.clone())
+    }
+
+    /// What was parsed can be changed by its owner, so it is not shared.
+    fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> ToolResult {
+        ToolResult::new(self.core.clone())
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

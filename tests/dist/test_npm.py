@@ -54,7 +54,8 @@ def install(tarballs: list[Path], home: Path) -> None:
     command = ["npm", "install", "--offline", "--no-audit", "--no-fund", "--loglevel=error"]
     done = subprocess.run([*command, *tarballs], cwd=home, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    shutil.copy(HERE / "exercise.mjs", home)
+    for program in ("exercise.mjs", "worker.mjs"):
+        shutil.copy(HERE / program, home)
 
 
 @pytest.fixture(scope="session")
@@ -66,11 +67,37 @@ def installed(packed: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.parametrize("name", runtimes())
 def test_it_works_on(name: str, installed: Path) -> None:
-    command = runtimes()[name]
+    assert exercise("exercise.mjs", name, installed) == "done"
+
+
+@pytest.mark.parametrize("name", runtimes())
+def test_a_terminated_worker_lets_go_of_its_servers_on(name: str, installed: Path) -> None:
+    assert exercise("worker.mjs", name, installed) == "done"
+
+
+def exercise(program: str, runtime: str, home: Path) -> str:
+    command = runtimes()[runtime]
     # The demo server is started with the same runtime, except Deno, which needs further words.
-    server = NODE if name == "deno" else command[0]
-    said = succeed([*command, "exercise.mjs", str(server)], installed, [])
-    assert said.strip() == "done", said
+    server = NODE if runtime == "deno" else command[0]
+    return succeed([*command, program, str(server)], home, []).strip()
+
+
+@pytest.mark.parametrize("runtime", ["node22", "node26", "bun"])
+@pytest.mark.parametrize("program", ["agent_loop", "sub_agents", "tour"])
+def test_an_example_runs_in_an_installed_package(runtime: str, program: str, installed: Path) -> None:
+    shutil.copy(ROOT / f"examples/{program}.mts", installed)
+    # npx, which starts the demo server, is found by PATH, and finds its own shell and node there.
+    path = [NODE.parent, Path("/usr/bin"), Path("/bin")]
+    succeed([*runtimes()[runtime], f"{program}.mts"], installed, path)
+
+
+def test_a_bundle_without_mcpool_in_it_works(installed: Path) -> None:
+    bun = runtimes()["bun"][0]
+    words = ["build", "exercise.mjs", "--target", "node", "--external", "mcpool", "--outfile", "bundle.mjs"]
+    succeed([bun, *words], installed, [])
+    bundle = (installed / "bundle.mjs").read_text()
+    assert "mcpool" in bundle and len(bundle) < 100_000
+    assert succeed([NODE, "bundle.mjs", str(NODE)], installed, []).strip() == "done"
 
 
 def test_the_command_is_installed(installed: Path) -> None:

@@ -4,8 +4,9 @@ import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { generateText, stepCountIs, streamText, ToolLoopAgent } from 'ai';
 import * as imported from 'mcpool/adapters/ai-sdk';
-import { battery, call, turns, world } from './battery.mjs';
+import { battery } from './battery.mjs';
 import { model } from './models/ai-sdk.mjs';
+import { call, turns, world } from './support.mjs';
 
 const { liveTools, tools } = imported;
 
@@ -56,6 +57,33 @@ test('own tools stand beside the manager’s, and win', async (t) => {
   const { tools: live } = liveTools(manager, { own });
   assert.equal(live.mcp_a_echo.description, 'mine');
   assert.equal(Object.keys(live).length, manager.getTools().length + 1);
+});
+
+const changing = () => turns([call('change_tools', { name: 'fresh' })], [call('fresh')], 'done');
+
+test('a prepareStep of the program works beside the live tools', async (t) => {
+  const { manager } = await world(t);
+  const steps = [];
+  const prepareStep = async ({ stepNumber }) => {
+    steps.push(stepNumber);
+    return stepNumber === 0 ? { activeTools: ['mcp_a_change_tools'] } : undefined;
+  };
+  const script = changing();
+  const given = { model: model(script), prompt: 'go', stopWhen };
+  assert.equal((await generateText({ ...given, ...liveTools(manager, { prepareStep }) })).text, 'done');
+  assert.deepEqual(steps, [0, 1, 2]);
+  assert.deepEqual(script.seen[0].tools, ['mcp_a_change_tools']);
+  assert.ok(script.seen[1].tools.includes('mcp_a_fresh'));
+});
+
+test('live tools follow the list also where another prepareStep takes their place', async (t) => {
+  const { manager } = await world(t);
+  for (const run of [generateText, (given) => new ToolLoopAgent(given).generate({ prompt: 'go' })]) {
+    const script = changing();
+    const given = { model: model(script), stopWhen, ...liveTools(manager), prepareStep: () => ({}) };
+    await run(run === generateText ? { ...given, prompt: 'go' } : given);
+    assert.ok(script.seen[1].tools.includes('mcp_a_fresh'));
+  }
 });
 
 test('a tool that requires approval waits for it', async (t) => {

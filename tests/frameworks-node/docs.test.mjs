@@ -4,14 +4,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { call, turns, world } from './battery.mjs';
 import { model as aiSdk } from './models/ai-sdk.mjs';
 import { clientOf as anthropic } from './models/anthropic.mjs';
 import { Scripted } from './models/langchain.mjs';
 import { model as mastra } from './models/mastra.mjs';
 import { chat, responses } from './models/openai.mjs';
 import { model as openaiAgents } from './models/openai-agents.mjs';
-import { root } from './support.mjs';
+import { call, root, turns, world } from './support.mjs';
+import { table } from './table.mjs';
 
 process.env.OPENAI_AGENTS_DISABLE_TRACING = '1';
 
@@ -65,6 +65,27 @@ for (const [index, [, framework, code]] of blocks.entries()) {
     assertCalled(said);
   });
 }
+
+test('the limits in docs/adapters.md are those of the table', () => {
+  const columns = {
+    image: 'Images',
+    error: 'Failures',
+    'unknown tool': 'Unknown tool',
+    'list change': 'Changed list',
+  };
+  const failures = ['error with image', 'kill within a call', 'refused'];
+  const [first] = Object.values(table);
+  const expected = Object.entries(table).map(([loop, row]) => {
+    for (const [name, outcome] of Object.entries(row)) {
+      if (failures.includes(name)) assert.equal(outcome, row.error, `${loop}: ${name}`);
+      else if (!(name in columns)) assert.equal(outcome, first[name], `${loop}: ${name} needs a column`);
+    }
+    const cells = Object.keys(columns).map((name) => row[name]);
+    return `| ${loop.replace(/(\S+) (\S+)/, '`$1` `$2`')} | ${cells.join(' | ')} |`;
+  });
+  const head = `| Loop | ${Object.values(columns).join(' | ')} |\n|---|---|---|---|---|\n`;
+  assert.ok(guide.includes(`${head}${expected.join('\n')}\n\n`), expected.join('\n'));
+});
 
 /** How the one line of the table is driven to its end, and what of the framework it uses. */
 const lines = {

@@ -6,19 +6,16 @@ import { HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { Command, MemorySaver } from '@langchain/langgraph';
 import { createAgent, humanInTheLoopMiddleware, tool } from 'langchain';
 import * as imported from 'mcpool/adapters/langchain';
-import { battery, call, turns, world } from './battery.mjs';
+import { battery } from './battery.mjs';
 import { Scripted } from './models/langchain.mjs';
+import { call, turns, world } from './support.mjs';
 
 const { interruptOn, liveTools, tools } = imported;
 
 const messages = [new HumanMessage('go')];
 const lastText = (state) => state.messages.at(-1).content;
 
-// LangChain checks arguments itself, by the drafts from 6 on.
-const refuses = ['old'];
-
 battery('langchain liveTools', {
-  refuses,
   run: async (manager, script, { signal }) => {
     const agent = createAgent({ model: new Scripted(script), middleware: [liveTools(manager)] });
     return lastText(await agent.invoke({ messages }, { signal }));
@@ -26,8 +23,6 @@ battery('langchain liveTools', {
 });
 
 battery('langchain tools', {
-  refuses,
-  list: 'run',
   run: async (manager, script, { signal }) => {
     const agent = createAgent({ model: new Scripted(script), tools: tools(manager) });
     return lastText(await agent.invoke({ messages }, { signal }));

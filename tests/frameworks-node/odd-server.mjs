@@ -1,4 +1,5 @@
-// A server over stdio whose tools have schemas of every kind; each tool gives its arguments back.
+// A server over stdio whose tools have schemas of every kind; each tool gives its arguments back, and the
+// line that they came in.
 import { createInterface } from 'node:readline';
 
 const node = { type: 'object', properties: { next: { $ref: '#/$defs/node' }, word: { type: 'string' } } };
@@ -25,6 +26,8 @@ const schemas = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     ...object({ pair: { type: 'array', prefixItems: [{}, {}] } }),
   },
+  free: { type: 'object', additionalProperties: true },
+  reserved: object({ resumeData: { type: 'object' }, word: {} }, { required: ['resumeData'] }),
   empty: {},
   absent: undefined,
 };
@@ -43,7 +46,7 @@ export const fitting = {
     old: { n: 1 },
     new: { pair: [1, 'a'] },
   },
-  ...{ empty: {}, absent: {} },
+  ...{ free: { any: ['a'] }, reserved: { resumeData: { a: 1 }, word: 'a' }, empty: {}, absent: {} },
 };
 
 const answers = {
@@ -53,8 +56,8 @@ const answers = {
   'tools/list': () => ({
     tools: Object.entries(schemas).map(([name, inputSchema]) => ({ name, description: name, inputSchema })),
   }),
-  'tools/call': ({ name, arguments: args = {} }) => ({
-    content: [{ type: 'text', text: `${name} got ${JSON.stringify(args)}` }],
+  'tools/call': ({ name, arguments: args = {} }, line) => ({
+    content: [{ type: 'text', text: `${name} got ${JSON.stringify(args)}, by ${line}` }],
   }),
 };
 
@@ -62,7 +65,7 @@ if (process.argv[1] === import.meta.filename) {
   for await (const line of createInterface({ input: process.stdin })) {
     const { id, method, params } = JSON.parse(line);
     if (id === undefined) continue;
-    const result = answers[method]?.(params) ?? {};
+    const result = answers[method]?.(params, line) ?? {};
     process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id, result })}\n`);
   }
 }

@@ -4,8 +4,9 @@ import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { Agent, Runner } from '@openai/agents';
 import * as imported from 'mcpool/adapters/openai-agents';
-import { battery, call, turns, world } from './battery.mjs';
+import { battery } from './battery.mjs';
 import { model } from './models/openai-agents.mjs';
+import { call, turns, world } from './support.mjs';
 
 const { server, tools } = imported;
 
@@ -17,14 +18,12 @@ async function loop(given, script, options) {
 
 // The SDK fills in what a server's schemas leave open.
 battery('openai-agents server', {
-  ...{ marksErrors: false, keepsSchemas: false },
+  keepsSchemas: false,
   run: async (manager, script, { signal }) =>
     (await loop({ mcpServers: [server(manager)] }, script, { signal })).finalOutput,
 });
 
 battery('openai-agents tools', {
-  marksErrors: false,
-  list: 'run',
   run: async (manager, script, { signal }) =>
     (await loop({ tools: tools(manager) }, script, { signal })).finalOutput,
 });

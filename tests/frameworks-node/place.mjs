@@ -18,5 +18,6 @@ export function place(modules) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  place(fileURLToPath(new URL('node_modules', import.meta.url)));
+  for (const modules of ['node_modules', 'lowest/node_modules'])
+    place(fileURLToPath(new URL(modules, import.meta.url)));
 }

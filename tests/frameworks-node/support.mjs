@@ -50,3 +50,29 @@ export function imageOf(url) {
   const [, mimeType, data] = url.match(/^data:([^;]+);base64,(.*)$/s);
   return { data, mimeType };
 }
+
+/** A call of a tool of the server `a`. */
+export const call = (name, args = {}) => ({ name: `mcp_a_${name}`, args });
+
+/** A script of these turns; the last one's text ends the loop. */
+export function turns(...list) {
+  const seen = [];
+  const script = async (view) => {
+    seen.push(view);
+    const turn = list[seen.length - 1] ?? 'done';
+    return typeof turn === 'function' ? turn(view) : turn;
+  };
+  return Object.assign(script, { seen });
+}
+
+/** A manager with one connected fixture named `a`, and the fixture's journal. */
+export async function world(t, { knobs = [], ...options } = {}) {
+  const path = join(directory(t), 'journal');
+  const mcpServers = {
+    a: { ...server('--journal', path, ...knobs), restart: { delays: [1], forever: true } },
+  };
+  const manager = manage(t, mcpServers, options);
+  const report = await manager.connectAll();
+  if (report.failed.a) throw report.failed.a;
+  return { manager, mcpServers, happened: (event) => journal(path).filter((entry) => entry.event === event) };
+}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from anthropic import Anthropic, AsyncAnthropic
 from fixture_server import all_gone, config, stdio
 from mcpool.adapters.anthropic import run, run_blocking, runner_tools, tools
 from script import SLEEP, Script, Turn, after_restart, echo, give_up_in_mid_call, once_listed, received
+from table import Loop, Seen, Told
 
 TO: dict[str, Any] = {"model": "claude", "max_tokens": 100}
 ASK = {"role": "user", "content": "go"}
@@ -114,6 +117,47 @@ async def its_runner(manager: mcpool.Manager, api: Api) -> str:
 
 
 either = pytest.mark.parametrize("loop", [own_loop, its_runner])
+
+
+async def loop(manager: mcpool.Manager, script: Script, _ask: None, runs: bool) -> Seen:
+    """An agent for the table."""
+    api = Api(script=script)
+    if runs:
+        ours = runner_tools(manager)
+        runner = api.client().beta.messages.tool_runner(messages=[ASK], tools=ours, **TO)  # type: ignore[list-item]
+        async for _ in runner:
+            await runner.generate_tool_call_response()
+            ours.refresh(runner)
+    else:
+        assert await own_loop(manager, api) == "done"
+    assert script.spoken()
+    # A runner sends what is new in the conversation, and its tools once.
+    names: list[set[str]] = []
+    for request in api.requests:
+        names.append({*offered(request), *(names[-1] if names and runs else [])})
+    return Seen([as_told(result) for result in api.results()], names)
+
+
+def offered(request: dict[str, Any]) -> set[str]:
+    """The tools of a request, and those that it adds in the conversation."""
+    contents = [message["content"] for message in request["messages"]]
+    blocks = [block for content in contents if isinstance(content, list) for block in content]
+    added = [block for block in blocks if block["type"] == "tool_addition"]
+    return set(re.findall(r"mcp_a_\w+", json.dumps([*request.get("tools", []), *added])))
+
+
+def as_told(result: dict[str, Any]) -> Told:
+    said = result["content"]
+    blocks = said if isinstance(said, list) else [{"type": "text", "text": said}]
+    text = "".join(block.get("text", "") for block in blocks)
+    images = [block for block in blocks if block["type"] == "image"]
+    return Told(text, result.get("is_error", False), len(images))
+
+
+LOOPS = {
+    "Anthropic `run`": Loop(partial(loop, runs=False)),
+    "Anthropic `runner_tools`": Loop(partial(loop, runs=True)),
+}
 
 
 @either

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import mcpool.blocking
 import pytest
 from fixture_server import config, stdio
 from script import SLEEP, Script, Turn, after_restart, echo, odd_tool, once_listed, received
+from table import Loop, Seen, Told
 
 Manager = mcpool.blocking.Manager
 
@@ -41,7 +44,7 @@ def example(script: Script) -> dict[str, Any]:
     return {"model": model_of(script)}
 
 
-def model_of(script: Script) -> Any:
+def model_of(script: Script, native: bool = True) -> Any:
     """Says what the script says; remembers what it was told and offered."""
     from crewai import BaseLLM
 
@@ -51,16 +54,25 @@ def model_of(script: Script) -> Any:
         offered: list[Any]
 
         def supports_function_calling(self) -> bool:
-            return True
+            return native
 
         def call(self, messages: Any, tools: Any = None, **_: Any) -> Any:
             functions = [tool["function"] for tool in tools or []]
             self.told.append([dict(message) for message in messages])
             self.offered.append({function["name"]: function["parameters"] for function in functions})
             said = self.script.next()
+            if not native:
+                return as_thought(said)
             return said if isinstance(said, str) else [as_call(*call) for call in enumerate(said)]
 
     return Model(model="scripted", script=script, told=[], offered=[])
+
+
+def as_thought(said: Any) -> str:
+    if isinstance(said, str):
+        return f"Thought: I know.\nFinal Answer: {said}"
+    ((name, arguments),) = said
+    return f"Thought: I call.\nAction: {name}\nAction Input: {json.dumps(arguments)}"
 
 
 def as_call(number: int, call: tuple[str, dict[str, Any]]) -> dict[str, Any]:
@@ -91,6 +103,60 @@ def run(manager: Manager, *turns: Turn) -> Any:
     llm = model(*turns, "done")
     assert agent(manager, llm).kickoff("go").raw == "done"
     return llm
+
+
+def loop(manager: Manager, script: Script, _ask: None, native: bool) -> Seen:
+    """An agent for the table; CrewAI tells what failed and the whole output in hooks and records."""
+    from crewai import Crew, Task
+    from crewai.hooks import (
+        register_after_tool_call_hook,
+        register_before_llm_call_hook,
+        unregister_after_tool_call_hook,
+        unregister_before_llm_call_hook,
+    )
+    from mcpool.adapters.crewai import Toolbox
+
+    seen: list[Any] = []
+
+    def remember(context: Any) -> None:
+        if context.agent is worker:
+            seen.append(context.raw_tool_result)
+
+    box, llm = Toolbox(manager), model_of(script, native)
+    worker = agent(manager, llm, box.tools())
+    task = Task(description="go", expected_output="a word", agent=worker)
+    register_before_llm_call_hook(box)
+    register_after_tool_call_hook(remember)
+    try:
+        assert Crew(agents=[worker], tasks=[task]).kickoff().raw == "done"
+    finally:
+        unregister_before_llm_call_hook(box)
+        unregister_after_tool_call_hook(remember)
+    texts = answers(llm) if native else observations(llm)
+    records = seen + [None] * (len(texts) - len(seen))
+    told = [as_told(text, record) for text, record in zip(texts, records, strict=True)]
+    if native:
+        return Seen(told, [set(each) for each in llm.offered])
+    return Seen(told, [set(re.findall(r"mcp_a_\w+", messages[0]["content"])) for messages in llm.told])
+
+
+def observations(llm: Any) -> list[str]:
+    """The same for a model that writes its calls as text."""
+    said = [message["content"] for message in llm.told[-1] if message["role"] == "assistant"]
+    return [text.rpartition("Observation: ")[2] for text in said]
+
+
+def as_told(text: str, record: Any) -> Told:
+    from crewai.tools.tool_failure import ToolFailure
+
+    output = getattr(record, "output", None)
+    return Told(text, isinstance(record, ToolFailure), 0, output and output.structured)
+
+
+LOOPS = {
+    "CrewAI, native calls": Loop(partial(loop, native=True)),
+    "CrewAI, ReAct": Loop(partial(loop, native=False)),
+}
 
 
 def test_a_schema_reaches_the_model_as_crewai_declares_schemas() -> None:

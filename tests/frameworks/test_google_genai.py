@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import mcpool.blocking
 from fixture_server import config, stdio
 from google import genai
 from google.genai import types
-from mcpool.adapters.google_genai import Function, functions, run, run_blocking, tools
+from mcpool.adapters.google_genai import function, functions, run, run_blocking, tools
 from script import (
     SLEEP,
     Script,
@@ -27,6 +28,7 @@ from script import (
     odd_tool,
     once_listed,
 )
+from table import Loop, Seen, Told
 
 
 class Gemini:
@@ -83,27 +85,55 @@ async def connected(journal: Path | None = None) -> AsyncIterator[mcpool.Manager
 async def by_answers(manager: mcpool.Manager, *turns: Turn) -> Gemini:
     """An agent as one is written with this SDK: tools per request, an answer per response."""
     gemini = gemini_of(*turns)
+    await answering(manager, gemini)
+    return gemini
+
+
+async def answering(manager: mcpool.Manager, gemini: Gemini) -> None:
     contents: list[Any] = [types.Content(role="user", parts=[types.Part(text="go")])]
     while not gemini.script.spoken():
         response = await gemini.client.aio.models.generate_content(
-            model="gemini", contents=contents, config=types.GenerateContentConfig(tools=[*tools(manager)])
+            model="gemini", contents=contents, config=types.GenerateContentConfig(tools=tools(manager))
         )
         assert response.candidates
         answered = await run(manager, response)
         contents += [response.candidates[0].content, types.Content(role="user", parts=answered)]
     assert contents[-1].parts == []
-    return gemini
 
 
 async def by_the_sdk(manager: mcpool.Manager, *turns: Turn) -> Gemini:
     """The SDK's own loop: one message, and it calls until there is an answer."""
     gemini = gemini_of(*turns)
+    await calling(manager, gemini)
+    return gemini
+
+
+async def calling(manager: mcpool.Manager, gemini: Gemini) -> None:
     chat = gemini.client.aio.chats.create(
-        model="gemini", config=types.GenerateContentConfig(tools=[*functions(manager)])
+        model="gemini", config=types.GenerateContentConfig(tools=functions(manager))
     )
     response = await chat.send_message("go")
     assert response.text == "done"
-    return gemini
+
+
+async def loop(manager: mcpool.Manager, script: Script, _ask: None, runs: Any) -> Seen:
+    """An agent for the table."""
+    gemini = Gemini(script)
+    await runs(manager, gemini)
+    answers = [gemini.answers(turn) for turn in range(1, len(gemini.requests))]
+    told = [as_told(answer) for turn in answers for answer in turn]
+    return Seen(told, [set(gemini.offered(turn)) for turn in range(len(gemini.requests))])
+
+
+def as_told(answer: dict[str, Any]) -> Told:
+    ((kind, text),) = answer["response"].items()
+    return Told(text, kind == "error", len(answer.get("parts") or []))
+
+
+LOOPS = {
+    "Google Gen AI `run`": Loop(partial(loop, runs=answering)),
+    "Google Gen AI `functions`": Loop(partial(loop, runs=calling)),
+}
 
 
 def test_a_schema_reaches_the_api_as_the_server_wrote_it() -> None:
@@ -149,14 +179,14 @@ def test_the_synchronous_client_is_served_by_a_blocking_manager() -> None:
         manager.connect_all()
         gemini = gemini_of([echo("by the SDK")], "done")
         chat = gemini.client.chats.create(
-            model="gemini", config=types.GenerateContentConfig(tools=[*functions(manager)])
+            model="gemini", config=types.GenerateContentConfig(tools=functions(manager))
         )
         assert chat.send_message("go").text == "done"
         assert gemini.answers(1)[0]["response"] == {"result": "by the SDK"}
 
         gemini = gemini_of([echo("by us"), ("mcp_a_nothing", {})])
         response = gemini.client.models.generate_content(
-            model="gemini", contents="go", config=types.GenerateContentConfig(tools=[*tools(manager)])
+            model="gemini", contents="go", config=types.GenerateContentConfig(tools=tools(manager))
         )
         said, refused = run_blocking(manager, response)
         assert said.function_response and said.function_response.response == {"output": "by us"}
@@ -173,10 +203,9 @@ def test_an_error_of_a_tool_is_an_answer() -> None:
                 {"output": "unharmed"},
             ]
             gemini = await by_the_sdk(manager, [failing, echo("unharmed")], "done")
-            assert [answer["response"] for answer in gemini.answers(1)] == [
-                {"result": "Error: no such file"},
-                {"result": "unharmed"},
-            ]
+            failed, unharmed = (answer["response"] for answer in gemini.answers(1))
+            assert list(failed) == ["error"] and failed["error"].endswith("Error: no such file")
+            assert unharmed == {"result": "unharmed"}
 
     asyncio.run(main())
 
@@ -193,7 +222,7 @@ def test_a_server_that_dies_and_a_name_that_nobody_has_are_answers() -> None:
             assert back["response"] == {"output": "back"}
 
             gemini = await by_the_sdk(manager, [dying], [echo("back")], "done")
-            assert gemini.answers(1)[0]["response"]["result"].startswith("MCP error: ")
+            assert "MCP error: " in gemini.answers(1)[0]["response"]["error"]
             assert gemini.answers(2)[0]["response"] == {"result": "back"}
 
     asyncio.run(main())
@@ -267,7 +296,7 @@ def test_a_chat_of_the_sdk_has_a_new_tool_with_its_next_message() -> None:
             )
             chat = gemini.client.aio.chats.create(model="gemini")
             for message in ("go", "go on"):
-                config = types.GenerateContentConfig(tools=[*functions(manager)])
+                config = types.GenerateContentConfig(tools=functions(manager))
                 assert (await chat.send_message(message, config=config)).text == "done"
             assert [fresh in gemini.offered(turn) for turn in range(5)] == [False] * 3 + [True] * 2
 
@@ -285,7 +314,6 @@ def test_any_name_that_a_schema_gives_reaches_the_tool() -> None:
 
 def test_a_schema_that_says_what_few_say_is_declared_as_it_is() -> None:
     gemini, odd = gemini_of("done"), odd_tool()
-    function = Function(lambda _tool, **_arguments: "never called", odd)
-    config = types.GenerateContentConfig(tools=[function])
+    config = types.GenerateContentConfig(tools=[function(odd, is_blocking=True)])
     gemini.client.models.generate_content(model="gemini", contents="go", config=config)
     assert gemini.offered(0)["mcp_a_odd"]["parameters_json_schema"] == odd.input_schema

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import mcpool
 import mcpool.blocking
+import pytest
 from fixture_server import all_gone, config, stdio
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
@@ -20,9 +23,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 from mcpool.adapters.langchain import interrupt_on, live_tools, tools
 from script import SLEEP, Script, Turn, after_restart, echo, give_up_in_mid_call, once_listed
+from table import Ask, Loop, Seen, Told
 
 
 class Model(BaseChatModel):
@@ -90,6 +96,38 @@ async def run(manager: mcpool.Manager, *turns: Turn) -> list[ToolMessage]:
     state = await create_agent(model(*turns), tools(manager)).ainvoke(ASK)
     assert state["messages"][-1].content == turns[-1]
     return answers(state)
+
+
+async def loop(
+    manager: mcpool.Manager, script: Script, ask: Ask | None, asks: bool = False, *, live: bool
+) -> Seen:
+    """An agent for the table, which is asked about its calls one by one."""
+    scripted = Model(script=script, told=[], offered=[])
+    given: dict[str, Any] = {"tools": tools(manager, needs_approval=asks)}
+    if live:
+        given = {"tools": [], "middleware": [live_tools(manager, needs_approval=asks)]}
+    agent = create_agent(scripted, checkpointer=InMemorySaver(), **given)
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    state = await agent.ainvoke(ASK, thread)
+    while ask is not None and "__interrupt__" in state:
+        (question,) = state["__interrupt__"]
+        decision = {"type": "approve" if ask(question.value["name"]) else "reject"}
+        state = await agent.ainvoke(Command(resume=decision), thread)
+    assert state["messages"][-1].content == "done"
+    return Seen([as_told(message) for message in answers(state)], [set(each) for each in scripted.offered])
+
+
+def as_told(message: ToolMessage) -> Told:
+    blocks = [message.content] if isinstance(message.content, str) else message.content
+    images = [block for block in blocks if isinstance(block, dict) and block["type"] == "image"]
+    structured = message.artifact and message.artifact["structured"]
+    return Told(str(message.text), message.status == "error", len(images), structured)
+
+
+LOOPS = {
+    "LangChain `tools`": Loop(partial(loop, live=False), partial(live_tools, needs_approval=True)),
+    "LangChain `live_tools`": Loop(partial(loop, live=True), partial(tools, needs_approval=True)),
+}
 
 
 def test_a_schema_reaches_the_model_as_the_server_wrote_it() -> None:
@@ -262,6 +300,167 @@ def test_what_goes_away_or_never_was_is_told_to_the_model() -> None:
             late, nope = answers(await agent.ainvoke(ASK))
             assert nope.status == "error" and "mcp_a_nope" in nope.text
             assert late.status == "error" and "MCP error: " in late.text
+
+    asyncio.run(main())
+
+
+def test_a_tool_that_the_model_made_up_gets_what_it_may_have_meant() -> None:
+    made_up = [("mcp_a_ehco", {"text": "x"}), ("nothing_like_it_at_all", {})]
+
+    def check(state: Any) -> None:
+        close, far = answers(state)
+        assert (close.status, far.status, close.name) == ("error", "error", "mcp_a_ehco")
+        assert "mcp_a_echo" in close.text and "nothing_like_it_at_all" in far.text
+        assert "[]" not in close.text + far.text
+
+    async def main() -> None:
+        async with connected() as manager:
+            agent = create_agent(model(made_up, "done"), [], middleware=[live_tools(manager)])
+            check(await agent.ainvoke(ASK))
+
+    asyncio.run(main())
+    with connected_blocking() as manager:
+        check(create_agent(model(made_up, "done"), [], middleware=[live_tools(manager)]).invoke(ASK))
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_saved_conversation_is_resumed_with_the_answer(approved: bool, tmp_path: Path) -> None:
+    journal = tmp_path / "a.jsonl"
+
+    async def main() -> None:
+        async with connected(journal=journal) as manager:
+            saver, thread = InMemorySaver(), {"configurable": {"thread_id": "1"}}
+
+            def agent(*turns: Turn) -> Any:
+                live = live_tools(manager, needs_approval=True)
+                return create_agent(model(*turns), middleware=[live], checkpointer=saver)
+
+            asked = await agent([("mcp_a_count", {})]).ainvoke(ASK, thread)
+            (question,) = asked["__interrupt__"]
+            assert question.value["name"] == "mcp_a_count" and '"count"' not in journal.read_text()
+            # Another agent, as after a restart of the application: it has listed no tools yet.
+            decision = {"type": "approve"} if approved else {"type": "reject", "message": "too late"}
+            (told,) = answers(await agent("done").ainvoke(Command(resume=decision), thread))
+            assert (told.text == "1", "not approved: too late" in told.text) == (approved, not approved)
+            assert told.status == ("success" if approved else "error")
+            assert ('"count"' in journal.read_text()) is approved
+
+    asyncio.run(main())
+
+
+def test_a_tool_that_needs_approval_is_refused_where_nobody_can_be_asked(tmp_path: Path) -> None:
+    journal = tmp_path / "a.jsonl"
+
+    async def main() -> None:
+        async with connected(journal=journal) as manager:
+            (count,) = (tool for tool in tools(manager, needs_approval=True) if tool.name == "mcp_a_count")
+            call = {"type": "tool_call", "id": "1", "name": count.name, "args": {}}
+            assert "not approved" in await count.ainvoke({})
+            assert (await count.ainvoke(call)).status == "error"
+            assert '"count"' not in journal.read_text()
+
+    asyncio.run(main())
+
+
+def test_a_tool_that_needs_approval_is_refused_without_langgraph(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("langgraph.config", "langgraph.types"):
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, "mcpool.adapters._langchain_question", raising=False)
+
+    async def main() -> None:
+        async with connected() as manager:
+            (count,) = (tool for tool in tools(manager, needs_approval=True) if tool.name == "mcp_a_count")
+            assert "not approved" in await count.ainvoke({})
+            assert "not approved" in count.invoke({})
+
+    asyncio.run(main())
+
+
+def plain_graph(manager: Any) -> Any:
+    """A graph whose one node makes all calls of a turn in one task."""
+    graph = StateGraph(MessagesState)
+    graph.add_node("tools", ToolNode(tools(manager, needs_approval=True)))
+    graph.add_edge(START, "tools")
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def two_counts(*ids: str) -> dict[str, Any]:
+    calls = [{"type": "tool_call", "id": id, "name": "mcp_a_count", "args": {}} for id in ids]
+    return {"messages": [AIMessage("", tool_calls=calls)]}
+
+
+APPROVE = {"type": "approve"}
+# The answer, and which of two calls it approves.
+SHARED: list[tuple[Any, list[bool]]] = [
+    (APPROVE, [False, False]),
+    ({**APPROVE, "tool_call_id": "1"}, [True, False]),
+    ({**APPROVE, "tool_call_id": "2"}, [False, False]),
+    ({**APPROVE, "tool_call_id": None}, [False, False]),
+    ({"type": "reject", "tool_call_id": "1"}, [False, False]),
+    (True, [False, False]),
+]
+
+
+@pytest.mark.parametrize("is_blocking", [False, True])
+@pytest.mark.parametrize(("answer", "approved"), SHARED)
+def test_an_approval_counts_once_and_for_the_call_that_it_names(
+    answer: Any, approved: list[bool], is_blocking: bool, tmp_path: Path
+) -> None:
+    journal, thread = tmp_path / "a.jsonl", {"configurable": {"thread_id": "1"}}
+
+    async def main() -> None:
+        async with connected(journal=journal) as manager:
+            graph = plain_graph(manager)
+
+            async def go(given: Any) -> Any:
+                if is_blocking:
+                    return await asyncio.to_thread(graph.invoke, given, {**thread, "max_concurrency": 1})
+                return await graph.ainvoke(given, thread)
+
+            asked = await go(two_counts("1", "2"))
+            assert [question.value["tool_call_id"] for question in asked["__interrupt__"]] == ["1"]
+            state = await go(Command(resume=answer))
+            assert "__interrupt__" not in state
+            assert [told.status == "success" for told in answers(state)] == approved
+            assert "another call" in answers(state)[1].text
+            assert journal.read_text().count('{"event":"ran","tool":"count"}') == sum(approved)
+
+    asyncio.run(main())
+
+
+def test_calls_of_an_agent_wait_in_tasks_of_their_own(tmp_path: Path) -> None:
+    journal, thread = tmp_path / "a.jsonl", {"configurable": {"thread_id": "1"}}
+
+    async def main() -> None:
+        async with connected(journal=journal) as manager:
+            agent = create_agent(
+                model([("mcp_a_count", {}), ("mcp_a_count", {})], "done"),
+                tools(manager, needs_approval=True),
+                checkpointer=InMemorySaver(),
+            )
+            asked = await agent.ainvoke(ASK, thread)
+            first, second = asked["__interrupt__"]
+            decisions = {first.id: APPROVE, second.id: {**APPROVE, "tool_call_id": "of another call"}}
+            state = await agent.ainvoke(Command(resume=decisions), thread)
+            assert [told.status for told in answers(state)] == ["success", "error"]
+            assert journal.read_text().count('{"event":"ran","tool":"count"}') == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_former_name_of_a_tool_is_called_unless_a_person_has_to_be_asked(asks: bool) -> None:
+    async def main() -> None:
+        async with connected() as manager:
+            assert "mcp_a_change_tools" in manager.get_tools()
+            # Both tools get another name, because they would have the same one.
+            await manager.call_tool("a", "change_tools", {"name": "change-tools"})
+            assert "mcp_a_change_tools" not in manager.get_tools()
+            live = live_tools(manager, needs_approval=asks)
+            script = model([("mcp_a_change_tools", {"name": "fresh"})], "done")
+            (told,) = answers(await create_agent(script, middleware=[live]).ainvoke(ASK))
+            assert told.status == ("error" if asks else "success")
+            assert ("not approved" in told.text) is asks
 
     asyncio.run(main())
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from llama_index.core.tools import ToolOutput
 from llama_index.core.tools.calling import call_tool
 from mcpool.adapters.llama_index import Approval, ApprovalRequired, ToolRetriever, tools
 from script import SLEEP, Script, Turn, after_restart, echo, once_listed, received
+from table import Ask, Loop, Seen, Told
 
 
 class Model(FunctionCallingLLM):
@@ -101,11 +103,46 @@ async def outputs(agent: FunctionAgent | AgentWorkflow) -> list[ToolOutput]:
     return [call.tool_output for call in calls]
 
 
+async def loop(
+    manager: mcpool.Manager, script: Script, ask: Ask | None, asks: bool = False, *, retrieves: bool
+) -> Seen:
+    """An agent for the table."""
+    llm = model_of(script)
+    given: dict[str, Any] = {"tools": [*tools(manager, needs_approval=asks)]}
+    if retrieves:
+        given = {"tool_retriever": ToolRetriever(manager, needs_approval=asks)}
+    run = FunctionAgent(llm=llm, **given).run(user_msg="go")
+    try:
+        async for event in run.stream_events():
+            if ask is not None and isinstance(event, ApprovalRequired):
+                run.ctx.send_event(Approval(question=event.question, approved=ask(event.tool)))
+        result = await run
+    except asyncio.CancelledError:
+        await run.cancel_run()
+        raise
+    assert result.response.content == "done"
+    return Seen(
+        [as_told(call.tool_output) for call in result.tool_calls], [set(each) for each in llm.offered]
+    )
+
+
+def as_told(output: ToolOutput) -> Told:
+    images = [block for block in output.blocks if isinstance(block, ImageBlock)]
+    record = output.raw_output if isinstance(output.raw_output, dict) else {}
+    return Told(output.content, output.is_error, len(images), record.get("structuredContent"))
+
+
+LOOPS = {
+    "LlamaIndex `tools`": Loop(partial(loop, retrieves=False), partial(ToolRetriever, needs_approval=True)),
+    "LlamaIndex `ToolRetriever`": Loop(partial(loop, retrieves=True), partial(tools, needs_approval=True)),
+}
+
+
 def test_a_schema_reaches_the_model_as_the_server_wrote_it() -> None:
     async def main() -> None:
         async with connected() as manager:
             llm = model("done")
-            await outputs(FunctionAgent(llm=llm, tools=[*tools(manager)]))
+            await outputs(FunctionAgent(llm=llm, tools=tools(manager)))
             assert llm.offered == [{tool.name: tool.input_schema for tool in manager.get_tools()}]
             for tool in tools(manager):
                 assert json.loads(tool.metadata.fn_schema_str) == tool.metadata.get_parameters_dict()
@@ -117,7 +154,7 @@ def test_an_agent_calls_several_tools_at_once() -> None:
     async def main() -> None:
         async with connected() as manager:
             llm = model([echo("one"), echo("two"), ("mcp_a_add", {"a": 1, "b": 2})], "done")
-            one, two, three = await outputs(FunctionAgent(llm=llm, tools=[*tools(manager)]))
+            one, two, three = await outputs(FunctionAgent(llm=llm, tools=tools(manager)))
             assert (one.content, two.content, one.is_error) == ("one", "two", False)
             assert three.raw_output["structuredContent"] == {"sum": 3}
             assert three.raw_input == {"a": 1, "b": 2}
@@ -130,16 +167,14 @@ def test_an_agent_calls_several_tools_at_once() -> None:
 def test_a_workflow_of_agents_and_an_agent_of_text_call_tools() -> None:
     async def main() -> None:
         async with connected() as manager:
-            workflow = AgentWorkflow.from_tools_or_functions(
-                [*tools(manager)], llm=model([echo("one")], "done")
-            )
+            workflow = AgentWorkflow.from_tools_or_functions(tools(manager), llm=model([echo("one")], "done"))
             (output,) = await outputs(workflow)
             assert output.content == "one"
 
             thinking = 'Thought: t\nAction: mcp_a_echo\nAction Input: {"text": "two"}'
             agent = ReActAgent(
                 llm=model(thinking, "Thought: I can answer without using any more tools.\nAnswer: done"),
-                tools=[*tools(manager)],
+                tools=tools(manager),
             )
             result = await agent.run(user_msg="go")
             assert [call.tool_output.content for call in result.tool_calls] == ["two"]
@@ -160,7 +195,7 @@ def test_an_error_of_a_tool_is_an_output() -> None:
     async def main() -> None:
         async with connected() as manager:
             turns = [[("mcp_a_fail", {"message": "no such file"}), echo("unharmed")], "done"]
-            failed, other = await outputs(FunctionAgent(llm=model(*turns), tools=[*tools(manager)]))
+            failed, other = await outputs(FunctionAgent(llm=model(*turns), tools=tools(manager)))
             assert (failed.is_error, failed.content) == (True, "Error: no such file")
             assert (other.is_error, other.content) == (False, "unharmed")
 
@@ -171,7 +206,7 @@ def test_a_server_that_dies_is_an_output() -> None:
     async def main() -> None:
         async with connected() as manager:
             turns = [[("mcp_a_exit", {"code": 3})], [echo("back")], "done"]
-            agent = FunctionAgent(llm=model(*turns), tools=[*tools(manager)])
+            agent = FunctionAgent(llm=model(*turns), tools=tools(manager))
             result = await agent.run(user_msg="go")
             died, back = (call.tool_output for call in result.tool_calls)
             assert died.is_error and died.content.startswith("MCP error: ")
@@ -185,7 +220,7 @@ def test_an_image_is_a_block_that_the_model_is_told() -> None:
     async def main() -> None:
         async with connected() as manager:
             llm = model([("mcp_a_image", {})], "done")
-            (output,) = await outputs(FunctionAgent(llm=llm, tools=[*tools(manager)]))
+            (output,) = await outputs(FunctionAgent(llm=llm, tools=tools(manager)))
             text, image = output.blocks
             assert isinstance(text, TextBlock) and "[Image: image/png]" in text.text
             assert isinstance(image, ImageBlock) and image.image_mimetype == "image/png"
@@ -199,7 +234,7 @@ def test_cancelling_a_run_cancels_the_call(tmp_path: Path) -> None:
     async def main() -> None:
         journal = tmp_path / "a.jsonl"
         async with connected(journal) as manager:
-            agent = FunctionAgent(llm=model([SLEEP], "done"), tools=[*tools(manager)])
+            agent = FunctionAgent(llm=model([SLEEP], "done"), tools=tools(manager))
             run = agent.run(user_msg="go")
             assert await asyncio.to_thread(received, journal, "tools/call")
             await run.cancel_run()
@@ -214,7 +249,7 @@ def test_a_restart_between_two_turns_goes_unnoticed() -> None:
         async with connected() as manager:
             pid = ("mcp_a_pid", {})
             llm = model([pid], after_restart(manager, pid), "done")
-            first, second = await outputs(FunctionAgent(llm=llm, tools=[*tools(manager)]))
+            first, second = await outputs(FunctionAgent(llm=llm, tools=tools(manager)))
             assert not first.is_error and first.content != second.content
             assert second.content == str(manager.status()[0].pid)
 
@@ -253,7 +288,7 @@ def test_a_person_is_asked_before_the_call(approved: bool, tmp_path: Path) -> No
         journal = tmp_path / "a.jsonl"
         async with connected(journal) as manager:
             llm = model([("mcp_a_count", {"key": "k"}), echo("x")], "done")
-            run = FunctionAgent(llm=llm, tools=[*tools(manager, needs_approval=True)]).run(user_msg="go")
+            run = FunctionAgent(llm=llm, tools=tools(manager, needs_approval=True)).run(user_msg="go")
             questions = []
             async for event in run.stream_events():
                 if isinstance(event, ApprovalRequired):

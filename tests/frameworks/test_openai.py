@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from fixture_server import all_gone, config, stdio
 from mcpool.adapters import openai as adapter
 from openai import AsyncOpenAI, OpenAI
 from script import SLEEP, Script, Turn, after_restart, echo, give_up_in_mid_call, once_listed, received
+from table import Loop, Seen, Told
 
 ASK = {"role": "user", "content": "go"}
 
@@ -130,6 +132,26 @@ async def response_loop(manager: mcpool.Manager, api: Api) -> list[Any]:
 either = pytest.mark.parametrize("loop", [chat_loop, response_loop])
 
 
+async def loop(manager: mcpool.Manager, script: Script, _ask: None, runs: Any) -> Seen:
+    """An agent for the table."""
+    api = Api(script=script)
+    told = [as_told(output) for output in await runs(manager, api)]
+    functions = [[tool.get("function", tool) for tool in request["tools"]] for request in api.requests]
+    return Seen(told, [{function["name"] for function in each} for each in functions])
+
+
+def as_told(output: Any) -> Told:
+    blocks = [{"type": "input_text", "text": output}] if isinstance(output, str) else output
+    images = [block for block in blocks if block["type"] == "input_image"]
+    return Told("".join(block.get("text", "") for block in blocks), None, len(images))
+
+
+LOOPS = {
+    "OpenAI `run_response`": Loop(partial(loop, runs=response_loop), takes_text=True),
+    "OpenAI `run_chat`": Loop(partial(loop, runs=chat_loop), takes_text=True),
+}
+
+
 @either
 def test_a_schema_reaches_the_model_as_the_server_wrote_it(loop: Any) -> None:
     async def main() -> None:
@@ -172,7 +194,7 @@ def test_what_fails_is_text_for_the_model(loop: Any) -> None:
             failed, dead, broken, empty, nope = await loop(manager, api)
             assert failed == "Error: no luck"
             assert "MCP error: " in dead and "exited with code 3" in dead
-            assert broken == 'MCP error: The arguments must be a JSON object (tool "echo" of server "a")'
+            assert broken.startswith("MCP error: The arguments are not valid JSON: ")
             assert "MCP error" not in empty
             assert "MCP error: " in nope and "mcp_a_nope" in nope
 

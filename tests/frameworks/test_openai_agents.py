@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ from fixture_server import all_gone, config, stdio
 from mcpool.adapters.openai_agents import server, tools
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 from script import SLEEP, Script, Turn, after_restart, echo, give_up_in_mid_call, once_listed
+from table import Ask, Loop, Seen, Told
 
 
 class Scripted(Model):
@@ -70,7 +72,7 @@ Making: TypeAlias = Callable[..., Agent[Any]]
 
 
 def with_tools(manager: mcpool.Manager, model: Model, **options: Any) -> Agent[Any]:
-    return Agent("agent", model=model, tools=[*tools(manager, **options)])
+    return Agent("agent", model=model, tools=tools(manager, **options))
 
 
 def with_server(manager: mcpool.Manager, model: Model, **options: Any) -> Agent[Any]:
@@ -94,6 +96,40 @@ async def run(manager: mcpool.Manager, make: Making, *turns: Turn) -> RunResult:
     result = await Runner.run(make(manager, Scripted(*turns)), "go")
     assert result.final_output == turns[-1]
     return result
+
+
+async def loop(
+    manager: mcpool.Manager, script: Script, ask: Ask | None, asks: bool = False, *, make: Making
+) -> Seen:
+    """An agent for the table."""
+    model = Scripted(script=script)
+    agent = make(manager, model, needs_approval=asks)
+    result = await Runner.run(agent, "go")
+    while ask is not None and result.interruptions:
+        state = result.to_state()
+        for question in result.interruptions:
+            (state.approve if ask(question.name or "") else state.reject)(question)
+        result = await Runner.run(agent, state)
+    assert result.final_output == "done"
+    items = [item for item in result.new_items if isinstance(item, ToolCallOutputItem)]
+    told = [as_told(output, item) for output, item in zip(outputs(result), items, strict=True)]
+    return Seen(told, [set(offered) for offered in model.offered])
+
+
+def as_told(output: Any, item: ToolCallOutputItem) -> Told:
+    blocks = [{"type": "input_text", "text": output}] if isinstance(output, str) else output
+    text = "".join(block.get("text", "") for block in blocks)
+    images = [block for block in blocks if block["type"] == "input_image"]
+    record = (item.custom_data or {}).get("mcpool", {})
+    return Told(text, None, len(images), record.get("structured"))
+
+
+LOOPS = {
+    "OpenAI Agents `tools`": Loop(
+        partial(loop, make=with_tools), partial(server, needs_approval=True), takes_text=True
+    ),
+    "OpenAI Agents `server`": Loop(partial(loop, make=with_server), partial(tools, needs_approval=True)),
+}
 
 
 @either
@@ -136,7 +172,7 @@ def test_arguments_that_are_no_json_are_told_to_the_model() -> None:
         async with connected() as manager:
             broken: Any = ("mcp_a_echo", '{"text": ')
             (text,) = texts(await run(manager, with_tools, [broken], "done"))
-            assert text == 'MCP error: The arguments must be a JSON object (tool "echo" of server "a")'
+            assert text.startswith("MCP error: The arguments are not valid JSON: ")
 
     asyncio.run(main())
 

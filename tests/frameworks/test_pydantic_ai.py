@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,18 @@ import pytest
 from fixture_server import all_gone, config, read_journal, stdio
 from mcpool.adapters.pydantic_ai import toolset
 from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, DeferredToolResults, ToolDenied
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    RetryPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from script import SLEEP, Script, Turn, after_restart, echo, give_up_in_mid_call, once_listed
+from table import Ask, Loop, Seen, Told
 
 
 class Model(FunctionModel):
@@ -57,6 +66,38 @@ async def run(manager: mcpool.Manager, *turns: Turn) -> list[ToolReturnPart]:
     result = await Agent(Model(*turns), toolsets=[toolset(manager)]).run("go")
     assert result.output == turns[-1]
     return returns(result.all_messages())
+
+
+async def loop(manager: mcpool.Manager, script: Script, ask: Ask | None, asks: bool = False) -> Seen:
+    """An agent for the table."""
+    model = Model(script=script)
+    ours = toolset(manager, needs_approval=asks)
+    agent: Agent[None, Any] = Agent(model, toolsets=[ours], output_type=[str, DeferredToolRequests])
+    result = await agent.run("go")
+    while isinstance(asked := result.output, DeferredToolRequests):
+        assert ask is not None
+        decided: Any = {
+            call.tool_call_id: ask(call.tool_name) or ToolDenied("no") for call in asked.approvals
+        }
+        results = DeferredToolResults(approvals=decided)
+        result = await agent.run(message_history=result.all_messages(), deferred_tool_results=results)
+    assert result.output == "done"
+    parts = [part for message in result.all_messages() for part in message.parts]
+    told = [as_told(part) for part in parts if isinstance(part, ToolReturnPart | RetryPromptPart)]
+    return Seen(told, [set(offered) for offered in model.offered])
+
+
+def as_told(part: ToolReturnPart | RetryPromptPart) -> Told:
+    if isinstance(part, RetryPromptPart):
+        return Told(part.model_response(), True)
+    blocks: list[Any] = part.content if isinstance(part.content, list) else [part.content]
+    images = [block for block in blocks if isinstance(block, BinaryContent)]
+    text = "".join(block for block in blocks if isinstance(block, str))
+    record = part.metadata or {}
+    return Told(text, part.outcome != "success", len(images), record.get("structured"))
+
+
+LOOPS = {"Pydantic AI `toolset`": Loop(loop, partial(toolset, needs_approval=True))}
 
 
 def test_a_schema_reaches_the_model_as_the_server_wrote_it() -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
+import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +18,14 @@ import mcpool
 import mcpool.blocking
 import PIL.Image
 import pytest
-from fixture_server import config, stdio
+from fixture_server import all_gone, config, stdio, until
 from mcpool.adapters.smolagents import PoolTool, Toolbox, tools
 from script import SLEEP, Script, Turn, after_restart, echo, odd_tool, once_listed, received
 from smolagents import AgentImage, ChatMessage, CodeAgent, MessageRole, Model, ToolCallingAgent
 from smolagents.memory import ActionStep
 from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction, get_tool_json_schema
 from smolagents.tools import validate_tool_arguments
+from table import Loop, Seen, Told
 
 Manager = mcpool.blocking.Manager
 
@@ -81,6 +87,45 @@ def run(manager: Manager, *turns: Turn) -> tuple[Scripted, list[ActionStep]]:
     assert agent.run("go") == "done"
     assert [step.error for step in steps(agent)] == [None] * len(steps(agent))
     return model, steps(agent)
+
+
+class Coder(Scripted):
+    """A model that writes its calls as code."""
+
+    def generate(self, messages: Any, *_: Any, **__: Any) -> ChatMessage:
+        self.told.append(messages)
+        said = self.script.next()
+        names = re.findall(r"mcp_a_\w+", str(messages[0].content))
+        self.offered.append(dict.fromkeys(names))
+        calls = [] if isinstance(said, str) else said
+        lines = [f"print({name}(**{arguments!r}))" for name, arguments in calls]
+        code = "\n".join(lines) or f"final_answer({said!r})"
+        return ChatMessage(role=MessageRole.ASSISTANT, content=f"<code>\n{code}\n</code>")
+
+
+def loop(manager: Manager, script: Script, _ask: None, codes: bool) -> Seen:
+    """An agent for the table. Code runs in the thread of the agent, so that Ctrl-C reaches it."""
+    box = Toolbox(manager)
+    given: Any = {"tools": box.tools(), "step_callbacks": [box], "verbosity_level": 0}
+    model = Coder(script) if codes else Scripted(script)
+    if codes:
+        agent: Any = CodeAgent(model=model, executor_kwargs={"timeout_seconds": None}, **given)
+    else:
+        agent = ToolCallingAgent(model=model, **given)
+    assert agent.run("go") == "done"
+    return Seen([as_told(step) for step in steps(agent)[:-1]], [set(each) for each in model.offered])
+
+
+def as_told(step: ActionStep) -> Told:
+    observed = (step.observations or "").removeprefix("Execution logs:\n").partition("\nLast output")[0]
+    text = observed if step.error is None else step.error.message
+    return Told(text.strip(), None, len(step.observations_images or []))
+
+
+LOOPS = {
+    "smolagents `ToolCallingAgent`": Loop(partial(loop, codes=False)),
+    "smolagents `CodeAgent`": Loop(partial(loop, codes=True)),
+}
 
 
 def test_a_schema_reaches_the_model_with_all_that_it_says() -> None:
@@ -214,6 +259,35 @@ def test_ctrl_c_ends_the_call_and_the_agent(tmp_path: Path) -> None:
             agent.run("go")
         assert received(journal, "notifications/cancelled")
         assert manager.call_tool("a", "echo", {"text": "unharmed"}).text == "unharmed"
+
+
+def test_two_interrupts_end_a_call_of_code_in_a_thread(tmp_path: Path) -> None:
+    journal = tmp_path / "a.jsonl"
+    main = threading.main_thread().ident or 0
+
+    def waits_for_threads() -> bool:
+        frame = sys._current_frames().get(main)
+        names = [each.f_code.co_name for each, _ in traceback.walk_stack(frame)]
+        return "shutdown" in names
+
+    def interrupt_twice() -> None:
+        if received(journal, "tools/call"):
+            signal.pthread_kill(main, signal.SIGINT)
+        if until(waits_for_threads):
+            signal.pthread_kill(main, signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt), connected(journal) as manager:
+        agent = CodeAgent(tools=tools(manager), model=Coder(Script([SLEEP], "done")), verbosity_level=0)
+        threading.Thread(target=interrupt_twice).start()
+        agent.run("go")
+    assert all_gone(journal)
+
+
+def test_an_image_of_a_failed_call_is_no_answer() -> None:
+    with connected() as manager:
+        (raw,) = (tool for tool in tools(manager) if tool.name == "mcp_a_raw")
+        (block,) = (block for block in manager.call_tool("a", "image").content if block["type"] == "image")
+        assert raw(json=json.dumps({"content": [block], "isError": True})) == "Error: [Image: image/png]"
 
 
 def test_a_restart_between_two_turns_goes_unnoticed() -> None:

@@ -50,7 +50,12 @@ test('authorize, completeAuth and forgetAuth', async (t) => {
   await manager.authorize('a');
   await manager.forgetAuth('a');
   await assert.rejects(manager.connect('a'), AuthRequiredError);
-  await assert.rejects(manager.authorize('a', { device: 'yes' }), TypeError);
+  for (const [options, said] of [
+    [{ device: 'yes' }, /"device" of authorize must be true or false/],
+    [{ frsh: true }, /no option "frsh" of authorize/],
+  ]) {
+    await assert.rejects(manager.authorize('a', options), { code: 'CONFIG_INVALID', message: said });
+  }
   await assert.rejects(manager.completeAuth('nonsense'), { code: 'INVALID_ARGUMENTS' });
 });
 

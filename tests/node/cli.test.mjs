@@ -41,7 +41,7 @@ test('every command answers with a document', async (t) => {
   const named = ['-c', file];
   assert.equal((await facts(0, 'list', ...named)).servers.length, 2);
   assert.equal((await facts(1, 'status', ...named)).servers[0].state, 'connected');
-  assert.equal((await facts(0, 'tools', ...named)).failed.broken.code, 'CONNECT_FAILED');
+  assert.equal((await facts(1, 'tools', ...named)).failed.broken.code, 'CONNECT_FAILED');
   assert.equal((await facts(0, 'tools', 's', ...named, '--openai'))[0].type, 'function');
   assert.ok('input_schema' in (await facts(0, 'tools', 's', ...named, '--anthropic'))[0]);
   assert.equal((await facts(0, 'call', 's', 'echo', 'text=hi', ...named)).content[0].text, 'hi');

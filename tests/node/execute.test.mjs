@@ -130,3 +130,33 @@ test('a tool that was listed before a restart is good after it', async (t) => {
   assert.ok((await toolOf(manager, 'exit').execute({ code: 0 })).isError);
   assert.equal((await echo.execute({ text: 'again' })).text, marked('echo', 'again', echo.server));
 });
+
+test('the text that a model wrote is read by the core', async (t) => {
+  const manager = await connected(t);
+  const [echo, pid] = ['echo', 'pid'].map((name) => toolOf(manager, name));
+  assert.equal((await echo.execute(' {"text": "x"}\n')).text, marked('echo', 'x', echo.server));
+  for (const text of ['', ' ', 'null']) assert.equal((await pid.execute(text)).isError, false, text);
+  for (const text of ['{"a":', '[]', '"x"', '{"a":1e999}', '{"a":1,"a":2}']) {
+    assert.ok((await pid.execute(text)).error instanceof InvalidArgumentsError, text);
+  }
+});
+
+test('numbers that JSON does not have are refused instead of becoming null', async (t) => {
+  const manager = await connected(t);
+  const pid = toolOf(manager, 'pid');
+  for (const number of [Infinity, -Infinity, NaN]) {
+    for (const args of [{ a: number }, { a: [{ b: number }], c: null }]) {
+      const { error } = await pid.execute(args);
+      assert.ok(error instanceof InvalidArgumentsError, String(number));
+      assert.match(error.message, new RegExp(String(number)));
+    }
+  }
+  assert.equal((await pid.execute({ a: null, b: 'null', c: undefined })).isError, false);
+});
+
+test('what an object writes of itself is sent, whatever else it holds', async (t) => {
+  const manager = await connected(t);
+  const node = { toJSON: () => 'x', most: Infinity };
+  node.self = node;
+  assert.equal((await toolOf(manager, 'pid').execute({ node, note: null })).isError, false);
+});

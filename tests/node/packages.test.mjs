@@ -26,3 +26,17 @@ test('a package with a binary names the repository, without which npm refuses pr
   assert.deepEqual(packed.repository, repository);
   assert.equal(packed.version, manifest.version);
 });
+
+test('the peers’ ranges begin at the oldest versions that are tested, and end after the newest', () => {
+  const read = (path) => JSON.parse(readFileSync(join(root, path), 'utf8'));
+  const { peerDependencies } = read('package.json');
+  const newest = read('tests/frameworks-node/package.json').dependencies;
+  const lowest = { ...newest, ...read('tests/frameworks-node/lowest/package.json').dependencies };
+  for (const [name, range] of Object.entries(peerDependencies)) {
+    // Its tests are those of telemetry.
+    if (name === '@opentelemetry/api') continue;
+    const [, least, bound] = range.match(/^>=(\d+\.\d+\.\d+) <(\d+)$/);
+    assert.equal(lowest[name], least, name);
+    assert.equal(Number(newest[name].split('.')[0]) + 1, Number(bound), name);
+  }
+});

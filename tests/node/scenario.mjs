@@ -184,6 +184,8 @@ class Steps {
         return manager.searchTools(step.query, step.k).map((tool) => tool.name);
       case 'tool':
         return describe(manager.getTools().find((tool) => tool.name === step.name));
+      case 'get_tool':
+        return manager.getTool(step.name).name;
       case 'call_tool':
       case 'call':
         return await call(manager, step, signal);
@@ -191,6 +193,8 @@ class Steps {
         return await execute(manager, step, signal);
       case 'status':
         return statusByName(manager);
+      case 'status_of':
+        return statusFields(manager.status(step.server));
       case 'warnings':
         return manager.warnings;
       case 'discovery':

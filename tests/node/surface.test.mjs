@@ -1,7 +1,7 @@
 // The surface: what the package exports, in both module systems, with types.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ const required = require('mcpool');
 const native = require('../../node/native.js');
 
 const nouns = ['Manager', 'McpoolError', 'Pool', 'Secret', 'Tool', 'ToolOutput', 'ToolResult'];
-const verbs = ['config', 'discover', 'trust', 'trusted', 'untrust'];
+const verbs = ['config', 'discover', 'extra', 'setClientInfo', 'trust', 'trusted', 'untrust'];
 const errors = {
   CONFIG_INVALID: 'ConfigInvalidError',
   CONFIG_CONFLICT: 'ConfigConflictError',
@@ -84,9 +84,11 @@ test('the verbs of a manager are the list', () => {
     'discovery',
     'events',
     'forgetAuth',
+    'getTool',
     'getTools',
     'off',
     'on',
+    'once',
     'reload',
     'searchTools',
     'status',
@@ -107,6 +109,27 @@ test('the package has no module without a source', () => {
       .filter((name) => /\.m?[jt]s$/.test(name) && !/\.d\.m?ts$/.test(name))
       .map((name) => name.replace(/[jt]s$/, 'js'));
   assert.deepEqual(modules('dist').sort(), modules('lib').sort());
+});
+
+test('every module has a source map with its source', () => {
+  const modules = readdirSync(join(root, 'node/dist'), { recursive: true, encoding: 'utf8' });
+  const scripts = modules.filter((name) => /\.[cm]?js$/.test(name));
+  assert.ok(scripts.length > 20);
+  for (const name of scripts) {
+    const map = JSON.parse(readFileSync(join(root, 'node/dist', `${name}.map`), 'utf8'));
+    assert.ok(
+      map.sourcesContent.every((source) => source.length > 0),
+      name,
+    );
+  }
+});
+
+test('extra fields of a definition are written beside the others, whose names win', () => {
+  const { extra, Manager } = required;
+  const a = { command: 'x', [extra]: { icon: 'x.png', command: 'y' } };
+  const { warnings } = new Manager({ mcpServers: { a }, [extra]: { theme: 'dark' } });
+  assert.equal(warnings.filter((warning) => warning.includes('"icon"')).length, 1, warnings.join());
+  assert.ok(!warnings.some((warning) => warning.includes('y')), warnings.join());
 });
 
 test('the declarations fit programs that are strict, in both module systems', () => {

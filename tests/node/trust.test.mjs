@@ -110,3 +110,15 @@ test('trust of what is no config is an error', async (t) => {
   await assert.rejects(trust(`${file}.gone`, { hostEnv }), McpoolError);
   await assert.rejects(trust(file, { servers: 'a', hostEnv }), ConfigInvalidError);
 });
+
+test('options of trust are refused by name, with the name that was meant', async () => {
+  for (const [options, said] of [
+    [{ server: ['a'] }, 'did you mean "servers"?'],
+    [{ host_env: {} }, 'did you mean "hostEnv"?'],
+    [{ servers: 'a' }, '"servers" of trust must be a list of texts'],
+  ]) {
+    const error = await trust('.mcp.json', options).catch((error) => error);
+    assert.equal(error.code, 'CONFIG_INVALID');
+    assert.ok(`${error.message}; ${error.hint}`.includes(said), `${error.message}; ${error.hint}`);
+  }
+});

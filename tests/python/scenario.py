@@ -221,6 +221,8 @@ class Steps:
             case "tool":
                 found = [tool for tool in manager.get_tools() if tool.name == step["name"]]
                 return {field: plain(getattr(found[0], field)) for field in TOOL_FIELDS} if found else None
+            case "get_tool":
+                return manager.get_tool(step["name"]).name
             case "call_tool":
                 options, told = call_options(step, limit)
                 target = (step["server"], step["tool"])
@@ -235,6 +237,8 @@ class Steps:
                 return output(await chosen(manager, step).execute(step.get("arguments"), **options), told)
             case "status":
                 return status_by_name(manager)
+            case "status_of":
+                return plain(manager.status(step["server"]))
             case "warnings":
                 return manager.warnings
             case "discovery":

@@ -7,14 +7,16 @@ import importlib
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import mcpool
 import mcpool.blocking
 import pytest
 from fixture_server import config, stdio
+from mcpool._native import parse_arguments
 from mcpool.adapters import anthropic, openai
-from mcpool.adapters._parts import parse_arguments
+from mcpool.adapters._open_arguments import OpenArguments
 from mcpool.adapters._schema import inlined, optional_as_null, properties, without_nulls
 
 FRAMEWORKS = {
@@ -205,11 +207,60 @@ def test_every_schema_is_one_of_an_object(tmp_path: Path) -> None:
         assert openai.response_tools(manager)[place]["parameters"] == shown
 
 
-def test_arguments_that_are_no_json_are_passed_on() -> None:
-    deep = "[" * 100_000
-    assert [
-        parse_arguments("{"),
-        parse_arguments(" "),
-        parse_arguments('{"a": 1}'),
-        parse_arguments(deep),
-    ] == ["{", None, {"a": 1}, deep]
+@pytest.mark.parametrize("text", ["", " ", "null", '{"a": 1}', '{"a": 10000000000000000000001}'])
+def test_text_of_a_model_becomes_arguments(text: str) -> None:
+    assert parse_arguments(text) == (json.loads(text) if "{" in text else {})
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "1", '"{}"', '{"a": 1e999}', '{"a": 1, "a": 2}', "[" * 100_000])
+def test_other_text_is_refused(text: str) -> None:
+    with pytest.raises(mcpool.InvalidArgumentsError) as refused:
+        parse_arguments(text)
+    assert refused.value.executed == "no"
+
+
+def test_a_tool_takes_the_text_of_a_model() -> None:
+    with mcpool.blocking.Manager(config(a=stdio()), wrap=False) as manager:
+        manager.connect_all()
+        tools = {tool.raw_name: tool for tool in manager.get_tools()}
+        assert tools["echo"].execute_blocking('{"text": "x"}').text == "x"
+        for text in ("", "null"):
+            assert not tools["pid"].execute_blocking(text).is_error
+        broken = tools["echo"].execute_blocking("{")
+        assert broken.error is not None and broken.error.code == "INVALID_ARGUMENTS"
+
+
+def tool_with(schema: dict[str, Any], name: str = "t") -> Any:
+    return SimpleNamespace(name=name, object_schema=schema)
+
+
+def test_arguments_without_names_are_one_argument_more(caplog: pytest.LogCaptureFixture) -> None:
+    schema = {"type": "object", "additionalProperties": True, "properties": {"a": {"type": "integer"}}}
+    arguments = OpenArguments(tool_with(schema, "open"), "X")
+    OpenArguments(tool_with(schema, "open"), "X")
+    assert len([record for record in caplog.records if record.name == "mcpool.adapters"]) == 1
+    assert arguments.name == "further_arguments"
+    shown = arguments.schema()
+    assert shown["additionalProperties"] is False and set(shown["properties"]) == {"a", "further_arguments"}
+
+    given = arguments.gathered
+    assert given({"a": 1}) == {"a": 1}
+    assert given({"a": 1, "further_arguments": None}) == {"a": 1}
+    assert given({"a": 1, "further_arguments": '{"a": 2, "b": [3]}'}) == {"a": 1, "b": [3]}
+    assert given({"a": 1, "further_arguments": {"b": 3}}) == {"a": 1, "b": 3}
+    # The core reads, and refuses, what stands alone or is no object.
+    assert given({"further_arguments": '{"b": 3}'}) == '{"b": 3}'
+    assert given({"a": 1, "further_arguments": "{"}) == "{"
+    assert given({"a": 1, "further_arguments": [1]}) == [1]
+
+
+def test_only_schemas_that_say_so_take_arguments_without_names() -> None:
+    for closed in ({}, {"type": "object"}, {"additionalProperties": False}, {"patternProperties": {}}):
+        arguments = OpenArguments(tool_with(closed), "X")
+        assert arguments.name is None and arguments.schema() is closed
+        assert arguments.gathered({"further_arguments": "x"}) == {"further_arguments": "x"}
+    part = {"additionalProperties": {"type": "string"}}
+    for open in (part, {"anyOf": [part]}, {"patternProperties": {"^x": {}}}, {"additionalProperties": {}}):
+        assert OpenArguments(tool_with(open), "X").name == "further_arguments"
+    taken = {"additionalProperties": True, "properties": {"further_arguments": {}}}
+    assert OpenArguments(tool_with(taken), "X").name == "further_arguments_"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import mcpool
 import mcpool.blocking
@@ -149,12 +151,99 @@ def test_a_wait_lets_other_threads_run(manager: mcpool.blocking.Manager, journal
     waiter.join()
 
 
-def test_it_works_inside_a_running_loop(manager: mcpool.blocking.Manager) -> None:
+def test_inside_a_running_loop_it_works_and_warns_where_it_is_used(
+    manager: mcpool.blocking.Manager,
+) -> None:
     async def main() -> None:
         manager.connect_all()
-        assert manager.call_tool("a", "echo", {"text": "x"}).text == "x"
+        for text in ("x", "y"):
+            assert manager.call_tool("a", "echo", {"text": text}).text == text
+        (tool,) = (tool for tool in manager.get_tools() if tool.raw_name == "echo")
+        assert tool.execute_blocking({"text": "z"}).result is not None
+        await asyncio.to_thread(manager.call_tool, "a", "echo", {"text": "in a thread"})
 
-    asyncio.run(main())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        asyncio.run(main())
+    sites = {(warning.filename, warning.lineno): str(warning.message) for warning in caught}
+    assert len(caught) == len(sites) == 3, "once for each place"
+    assert {file for file, _ in sites} == {__file__}
+    for message in sites.values():
+        assert "mcpool.Manager" in message and "asyncio.to_thread" in message
+
+
+def test_a_warning_that_is_an_error_is_raised_before_anything_is_sent(
+    manager: mcpool.blocking.Manager, journal: Path
+) -> None:
+    manager.connect_all()
+
+    async def main() -> None:
+        manager.call_tool("a", "count")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning):
+            asyncio.run(main())
+    assert manager.call_tool("a", "count").text == "1"
+
+
+def test_adapters_do_not_warn_on_behalf_of_their_framework(manager: mcpool.blocking.Manager) -> None:
+    manager.connect_all()
+    code = compile("tool.execute_blocking({'text': 'x'})", "an adapter", "exec")
+
+    async def main() -> None:
+        tool = manager.get_tool("mcp_a_echo")
+        exec(code, {"tool": tool, "__name__": "mcpool.adapters.some_framework"})
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asyncio.run(main())
+
+
+def test_progress_comes_on_the_waiting_thread_before_the_result(manager: mcpool.blocking.Manager) -> None:
+    manager.connect_all()
+    told: list[tuple[float, int]] = []
+
+    def note(progress: mcpool.Progress) -> None:
+        told.append((progress.progress, threading.get_ident()))
+
+    manager.call_tool("a", "progress", {"steps": 5, "ms": 1}, on_progress=note)
+    assert told == [(float(step), threading.get_ident()) for step in range(1, 6)]
+    told.clear()
+    manager.call("mcp_a_progress", {"steps": 2, "ms": 0}, on_progress=note)
+    assert len(told) == 2
+    manager.get_tool("mcp_a_progress").execute_blocking({"steps": 1, "ms": 0}, on_progress=note)
+    assert len(told) == 3
+    manager.call_tool("a", "progress", {"steps": 1, "ms": 0}, on_progress=None)
+
+
+def test_a_function_for_progress_that_fails_does_not_fail_the_call(
+    manager: mcpool.blocking.Manager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager.connect_all()
+    reported: list[Any] = []
+    monkeypatch.setattr("sys.unraisablehook", reported.append)
+
+    def fail(progress: mcpool.Progress) -> None:
+        raise ValueError(progress.progress)
+
+    assert not manager.call_tool("a", "progress", {"steps": 2, "ms": 0}, on_progress=fail).is_error
+    assert [type(report.exc_value) for report in reported] == [ValueError, ValueError]
+
+    def interrupt(progress: mcpool.Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        manager.call_tool("a", "progress", {"steps": 60_000, "ms": 1}, on_progress=interrupt)
+    with pytest.raises(mcpool.InvalidArgumentsError):
+        manager.call_tool("a", "echo", {"text": "x"}, on_progress=7)  # type: ignore[arg-type]
+
+
+def test_a_flood_of_progress_is_bounded_and_the_newest_is_kept(manager: mcpool.blocking.Manager) -> None:
+    manager.connect_all()
+    told: list[float] = []
+    manager.call_tool("a", "progress", {"steps": 20_000, "ms": 0}, on_progress=lambda it: told.append(it[0]))
+    assert told[-1] == 20_000 and told == sorted(told)
 
 
 def test_events_come_until_nothing_came_for_a_while(manager: mcpool.blocking.Manager) -> None:

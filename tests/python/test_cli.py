@@ -52,7 +52,8 @@ def test_every_command_answers_with_a_document(
 
     assert [server["name"] for server in facts("list", *named)["servers"]] == ["s", "broken"]
     assert facts("status", *named, code=1)["servers"][0]["state"] == "connected"
-    assert facts("tools", *named)["failed"]["broken"]["code"] == "CONNECT_FAILED"
+    assert facts("tools", *named, code=1)["failed"]["broken"]["code"] == "CONNECT_FAILED"
+    assert facts("tools", "--partial", *named)["failed"]["broken"]["code"] == "CONNECT_FAILED"
     assert facts("tools", "s", *named, "--openai")[0]["type"] == "function"
     assert "input_schema" in facts("tools", "s", *named, "--anthropic")[0]
     assert facts("call", "s", "echo", "text=hi", *named)["content"][0]["text"] == "hi"

@@ -289,3 +289,108 @@ def test_trust_is_asked_for_after_everything_was_shown(
     listed = terminal("trust", "--list")
     assert listed.end() == 0
     assert (".mcp.json" in listed.text()) == (code == 0)
+
+
+def own_servers(env: dict[str, str]) -> dict[str, Any]:
+    file = Path(env["HOME"]) / ".config/mcpool/mcp.json"
+    servers: dict[str, Any] = json.loads(file.read_text())["mcpServers"] if file.exists() else {}
+    return servers
+
+
+def converse(screen: Terminal, *turns: tuple[str, str]) -> None:
+    """Waits for each question and types its answer."""
+    seen = 0
+    for question, answer in turns:
+        text = screen.read(lambda text, q=question, at=seen: q in text[at:])  # type: ignore[misc]
+        seen = text.index(question, seen) + len(question)
+        screen.type(answer.encode() + b"\n")
+
+
+def test_add_asks_shows_tests_and_writes(terminal: Open, env: dict[str, str]) -> None:
+    screen = terminal("add")
+    converse(
+        screen,
+        ("Name:", "a b"),
+        ("Name:", "echo"),
+        ("Where:", ""),
+        ("Transport:", "tcp"),
+        ("Transport:", ""),
+        ("Command, with its arguments:", "'unclosed"),
+        ("Command, with its arguments:", f"{PROGRAM} stdio --name 'an echo'"),
+        ("Variable", "nonsense"),
+        ("Variable", "TOKEN=geheim-12345"),
+        ("Variable", ""),
+        ("Connect it once", "y"),
+    )
+    assert screen.end() == 0, screen.text()
+    text = COLOUR.sub("", screen.text())
+    assert "may only contain" in text
+    assert "a quote is not closed" in text
+    assert text.index("This goes into") < text.index('"echo" connected') < text.index('Added "echo"')
+    assert text.count("geheim-12345") == 1, "only as it was typed"
+    assert own_servers(env) == {
+        "echo": {
+            "command": str(PROGRAM),
+            "args": ["stdio", "--name", "an echo"],
+            "env": {"TOKEN": "geheim-12345"},
+        }
+    }
+    again = terminal("add", "echo")
+    again.read(lambda text: "Where:" in text)
+    again.type(b"\n")
+    assert again.end() == 1
+    assert "already exists" in again.text()
+
+
+def test_add_asks_for_what_is_missing_only(terminal: Open, env: dict[str, str]) -> None:
+    file = Path(env["HOME"]) / "mine.yaml"
+    screen = terminal("add", "docs", "--file", str(file), "--transport", "sse")
+    converse(
+        screen,
+        ("URL:", "ftp://example.com"),
+        ("URL:", "http://127.0.0.1:9/sse"),
+        ("Header", "X-Team: core"),
+        ("Header", ""),
+        ("Connect it once", ""),
+        ("Add it anyway?", "y"),
+    )
+    assert screen.end() == 0, screen.text()
+    assert not any(question in screen.text() for question in ("Where:", "Transport:"))
+    assert all(line in file.read_text() for line in ("type: sse", 'url: "http://127.0.0.1:9/sse"'))
+
+
+@pytest.mark.parametrize("keys", [b"\x04", b"\x03"])
+@pytest.mark.parametrize("answered", [0, 1, 3, 5])
+def test_add_that_is_given_up_writes_and_starts_nothing(
+    terminal: Open, env: dict[str, str], tmp_path: Path, keys: bytes, answered: int
+) -> None:
+    journal = tmp_path / "journal.jsonl"
+    turns = [
+        ("Name:", "echo"),
+        ("Where:", ""),
+        ("Transport:", ""),
+        ("Command", f"{PROGRAM} stdio --journal {journal}"),
+        ("Variable", ""),
+        ("Connect it once", ""),
+    ]
+    screen = terminal("add")
+    converse(screen, *turns[:answered])
+    screen.read(lambda text: turns[answered][0] in text)
+    screen.type(keys)
+    assert screen.end() in (1, 128 + signal.SIGINT, -signal.SIGINT)
+    assert own_servers(env) == {}
+    assert not journal.exists()
+
+
+def test_add_never_asks_where_nobody_answers(env: dict[str, str]) -> None:
+    for args in (["add"], ["add", "x"], ["add", "--json"]):
+        ran = subprocess.run(
+            [*MCPOOL, *args],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=6 * PATIENCE,
+        )
+        assert ran.returncode == 2, args
+        assert "Name:" not in ran.stderr

@@ -1,6 +1,6 @@
 """The Python programs of examples/ run as a user runs them.
 
-The notebook is run by `test_notebook.py`, the Node program by `tests/node`, the Rust program by `core/tests`.
+`test_notebook.py` runs the notebook, `tests/node` the Node programs, `core/tests` the Rust program.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from user_home import user_env
 
 EXAMPLES = ROOT / "examples"
 SCRIPTS = {
-    "agent_loop.py": ["connected: ['demo']", "failed", "answer: It is 42."],
+    "agent_loop.py": ["ready: ['demo']", "failed", "answer: It is 42."],
     "sub_agents.py": ["Hello, Grace!", "restarts: 0 calls: 3"],
 }
 # The notebook starts the one server; the test below starts the other.
@@ -28,7 +28,7 @@ IMPORTED = {"picture_server.py", "web_service.py"}
 def test_every_program_is_run_and_listed() -> None:
     assert {path.name for path in EXAMPLES.glob("*.py")} == SCRIPTS.keys() | IMPORTED
     page = (EXAMPLES / "README.md").read_text()
-    programs = [*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.mjs"), *EXAMPLES.glob("*.ipynb")]
+    programs = [*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.mts"), *EXAMPLES.glob("*.ipynb")]
     assert [path.name for path in programs if path.name not in page] == []
 
 

@@ -19,10 +19,15 @@ CELLS = [
     "(await manager.call('mcp_a_echo', {'text': 'by name'})).text",
     "import asyncio\ncalls = [manager.call_tool('a', 'echo', {'text': str(n)}) for n in range(3)]\n"
     "[result.text for result in await asyncio.gather(*calls)]",
-    "import mcpool.blocking\nwith mcpool.blocking.Manager(servers) as plain:\n"
-    "    plain.connect_all()\n    print(plain.call_tool('a', 'echo', {'text': 'blocking'}).text)",
+    "def block():\n  with mcpool.blocking.Manager(servers) as plain:\n"
+    "    plain.connect_all()\n    print(plain.call_tool('a', 'echo', {'text': 'blocking'}).text)\n"
+    "await asyncio.to_thread(block)",
     "await manager.close()\nmanager.status()[0].state",
 ]
+BLOCKING = (
+    "import mcpool.blocking\nwith mcpool.blocking.Manager(servers) as plain:\n"
+    "    plain.connect_all()\n    print(plain.call_tool('a', 'echo', {'text': 'blocking'}).text)"
+)
 ANSWERS = ["['a']", "'from a cell'", "'by name'", "['0', '1', '2']", "blocking\n", "'disconnected'"]
 
 
@@ -46,6 +51,12 @@ def test_one_manager_serves_every_cell(kernel: Path) -> None:
     first = CELLS[0].format(servers=json.dumps(config(a=stdio(journal=journal))))
     assert shown([first, *CELLS[1:]], kernel) == ["", *ANSWERS]
     assert len(processes(journal)) == 1 and all_gone(journal)
+
+
+def test_a_cell_that_blocks_the_kernels_loop_is_warned(kernel: Path) -> None:
+    cells = [CELLS[0].format(servers=json.dumps(config(a=stdio()))), BLOCKING]
+    _, said = shown(cells, kernel)
+    assert "blocking\n" in said and "RuntimeWarning" in said and "mcpool.Manager" in said
 
 
 def test_a_kernel_that_ends_leaves_no_server(kernel: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
 from pathlib import Path
 
 import mcpool
@@ -229,3 +230,16 @@ def test_managers_of_several_asyncio_runs_share_one_connection(journal: Path) ->
     del pool
     gc.collect()
     assert all_gone(journal)
+
+
+def test_status_has_a_date_and_an_uptime(journal: Path) -> None:
+    before = datetime.now(timezone.utc).replace(microsecond=0)
+    with Manager(config(a=stdio(journal=journal)), pool=mcpool.Pool()) as manager:
+        assert (status(manager).connected_since, status(manager).uptime_ms) == (None, None)
+        manager.connect_all()
+        since, uptime = status(manager).connected_since, status(manager).uptime_ms
+    assert since is not None
+    assert uptime is not None
+    assert since.tzinfo is not None
+    assert before <= since <= datetime.now(timezone.utc)
+    assert uptime >= 0

@@ -1,6 +1,6 @@
 """The examples of the README and of docs/ are run: Python that begins with `# run`, definitions, commands.
 
-Other tests run the blocks of frameworks, of JavaScript and of Rust; none is left over.
+Other tests run the blocks of frameworks, of web servers, of JavaScript and of Rust; none is left over.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # How a block begins that some test runs; those of Rust are doctests of the core.
 RUN = {
-    "python": r"# (run|with \w+)\n",
+    "python": r"# (run|with \w+( --\w+)?)\n",
     "js": r"// run(: [\w -]+)?\n",
     "rust": "",
     "json": "",

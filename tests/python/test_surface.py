@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import json
+import os
 import pickle
 import subprocess
 import sys
+import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ EXPORTS = [
     "AuthRequiredError",
     "BlockedEntry",
     "Calls",
+    "ClientInfo",
     "ClosedError",
     "ConfigConflictError",
     "ConfigInvalidError",
@@ -53,6 +57,7 @@ EXPORTS = [
     "LoginStoreRequest",
     "Manager",
     "McpoolError",
+    "Naming",
     "NotApprovedError",
     "Pool",
     "Progress",
@@ -83,6 +88,7 @@ EXPORTS = [
     "__version__",
     "config",
     "discover",
+    "set_client_info",
     "trust",
     "trusted",
     "untrust",
@@ -105,6 +111,7 @@ VERBS = [
     "events",
     "forget_auth",
     "from_file",
+    "get_tool",
     "get_tools",
     "reload",
     "search_tools",
@@ -127,6 +134,26 @@ def python(*args: str) -> subprocess.CompletedProcess[str]:
 def test_the_exports_are_the_list() -> None:
     assert sorted(mcpool.__all__) == sorted(EXPORTS)
     assert all(hasattr(mcpool, name) for name in EXPORTS)
+
+
+def test_completion_shows_also_what_is_loaded_later() -> None:
+    script = "import mcpool; print([name for name in dir(mcpool) if not name.startswith('__')])"
+    shown = ast.literal_eval(python("-c", script).stdout)
+    assert shown == sorted({*EXPORTS, "adapters", "blocking"} - {"__version__"})
+
+
+def test_importing_the_package_is_enough_for_the_blocking_manager() -> None:
+    ran = python("-c", "import mcpool; print(mcpool.blocking.Manager, mcpool.adapters)")
+    assert ran.returncode == 0, ran.stderr
+    assert "no attribute 'blockin'" in python("-c", "import mcpool; mcpool.blockin").stderr
+
+
+def test_every_style_of_naming_is_in_its_type() -> None:
+    literal, _function = typing.get_args(mcpool.Naming)
+    for style in typing.get_args(literal):
+        mcpool.Manager({"mcpServers": {}}, naming=style)
+    with pytest.raises(mcpool.ConfigInvalidError):
+        mcpool.Manager({"mcpServers": {}}, naming="other")  # type: ignore[arg-type]
 
 
 def test_nothing_public_is_left_out_of_the_list() -> None:
@@ -154,6 +181,7 @@ def test_both_managers_take_the_same_arguments() -> None:
         "connect_all",
         "connect",
         "wait_for",
+        "get_tool",
         "get_tools",
         "search_tools",
         "status",
@@ -163,17 +191,16 @@ def test_both_managers_take_the_same_arguments() -> None:
         "close",
         "discover",
         "from_file",
+        "call",
+        "call_tool",
         "__init__",
     ):
         assert names(mcpool.Manager, verb) == names(mcpool.blocking.Manager, verb), verb
-    for verb in ("call_tool", "call"):
-        blocking = names(mcpool.blocking.Manager, verb)
-        assert [name for name in names(mcpool.Manager, verb) if name != "on_progress"] == blocking
 
 
 def test_every_public_thing_says_what_it_is() -> None:
     for name in EXPORTS:
-        if name != "__version__":
+        if name not in ("Naming", "__version__"):
             assert getattr(mcpool, name).__doc__, name
     for manager in (mcpool.Manager, mcpool.blocking.Manager):
         for verb in VERBS:
@@ -241,9 +268,10 @@ def test_timeouts_are_the_languages_own() -> None:
 
 def test_an_error_shows_its_hint_apart_from_its_message() -> None:
     fields = {"code": "TOOL_FAILED", "message": "m", "hint": "h", "server": "s", "executed": "yes"}
-    error = _errors.restore({**fields, "rpc": {"code": 1, "message": "r"}})
+    error = _errors.restore({**fields, "text": 'Server "s": m', "rpc": {"code": 1, "message": "r"}})
     assert (error.message, error.hint, error.server, error.executed) == ("m", "h", "s", "yes")
-    assert str(error) == "m (h)"
+    assert str(error) == 'Server "s": m (h)'
+    assert str(mcpool.ToolFailedError("m", hint="h", server="s")) == "m (h)", "the core alone names servers"
     assert error.rpc is not None and error.rpc.data is None
     assert type(error) is mcpool.ToolFailedError
     assert error.restart is None
@@ -308,6 +336,19 @@ def test_the_package_is_typed() -> None:
 def test_the_package_passes_mypy_strict() -> None:
     checked = python("-m", "mypy", "--strict", "-p", "mcpool")
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_type_checkers_know_the_types_of_the_package(tmp_path: Path) -> None:
+    pyright = ROOT / "tests" / "typing" / "node_modules" / "pyright" / "index.js"
+    command = ["node", str(pyright), "--verifytypes", "mcpool", "--ignoreexternal", "--outputjson"]
+    # It asks the first Python of the path where packages are.
+    env = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    ran = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path, timeout=300)
+    found = json.loads(ran.stdout)["typeCompleteness"]
+    unknown = [symbol["name"] for symbol in found["symbols"] if not symbol["isTypeKnown"]]
+    # An adapter inherits from classes of its framework, which is not installed here.
+    assert [name for name in unknown if not name.startswith("mcpool.adapters.")] == []
+    assert found["completenessScore"] >= 0.95, unknown
 
 
 def test_the_stub_of_the_native_module_is_true() -> None:

@@ -194,7 +194,7 @@ impl Offer {
 
     fn rejected(&self, text: String, hint: String) -> Error {
         Error::new(ErrorKind::ToolRejected, text)
-            .with_server(&self.server)
+            .naming_server(&self.server)
             .with_executed(Executed::No)
             .with_hint(hint)
     }
@@ -211,7 +211,7 @@ impl Offer {
     }
 
     /// Whether a tool of a prepared list is offered.
-    pub(super) fn has(&self, tool: &ServerTool) -> bool {
+    pub(crate) fn has(&self, tool: &ServerTool) -> bool {
         let let_through = !self.filters() || self.filtered_out(tool.raw_name()).is_none();
         let_through && !(self.blocks() && self.pins.is_drifted(tool.raw_name()))
     }

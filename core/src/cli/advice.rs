@@ -7,7 +7,7 @@ use http::StatusCode;
 use indexmap::IndexMap;
 
 use super::display::quoted_path;
-use crate::config::{Declared, Level, TransportConfig};
+use crate::config::{Declared, TransportConfig};
 use crate::error::{Error, ErrorKind};
 use crate::shell;
 use crate::similar::did_you_mean;
@@ -32,13 +32,19 @@ pub(super) fn advised(name: &str, declared: Option<&Declared>, error: Error) -> 
     }
 }
 
-/// The error for an unknown server, with the most similar name.
-pub(super) fn no_such_server(name: &str, servers: &IndexMap<String, Declared>) -> Error {
+/// The error for an unknown server, with the most similar name. `file` is the config file that was named, if any.
+pub(super) fn no_such_server(
+    name: &str,
+    servers: &IndexMap<String, Declared>,
+    file: Option<&Path>,
+) -> Error {
     let error = Error::no_such_server(ErrorKind::ServerNotFound, name);
-    match did_you_mean(name, servers.keys().map(String::as_str)) {
-        Some(similar) => error.with_hint(format!("did you mean \"{similar}\"?")),
-        None => error.with_hint("\"mcpool list\" shows the servers that there are"),
+    if let Some(similar) = did_you_mean(name, servers.keys().map(String::as_str)) {
+        return error.with_hint(format!("did you mean \"{similar}\"?"));
     }
+    let file = file.map(|path| format!(" --config {}", quoted_path(&path.display().to_string())));
+    let list = format!("mcpool list{}", file.unwrap_or_default());
+    error.with_hint(format!("this shows the servers that there are: {list}"))
 }
 
 fn advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<String> {
@@ -90,11 +96,7 @@ pub(super) fn auth_command(
     declared: Option<&Declared>,
     options: &str,
 ) -> String {
-    let source = declared.map(|declared| &declared.source);
-    // Discovery does not read a file that was named explicitly.
-    let file = source.filter(|source| source.level == Level::Explicit);
-    let file = file.and_then(|source| source.path.as_deref());
-    let file = file.map_or_else(String::new, |path| format!("--config {}", quoted_path(path)));
+    let file = declared.map(|declared| declared.source.command_option()).unwrap_or_default();
     shell::mcpool(verb, name, format!("{options} {file}").trim())
 }
 

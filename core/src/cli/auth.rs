@@ -103,6 +103,7 @@ impl Reauth {
 impl SignInArgs {
     fn run(self, is_fresh: bool, screen: &mut Screen) -> CommandResult {
         let found = self.sources.find()?;
+        found.check_name(&self.name)?;
         let mut config = without_restarts(found.config.clone());
         self.add_scopes(&mut config);
         with_manager(config, ManagerOptions::default(), screen, async |manager, screen| {
@@ -162,6 +163,7 @@ impl SignInArgs {
 impl Unauth {
     pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let (found, name) = (self.sources.find()?, self.name.as_str());
+        found.check_name(name)?;
         let config = without_restarts(found.config.clone());
         with_manager(config, ManagerOptions::default(), screen, async |manager, screen| {
             let was_there = match manager.forget_login(name).await {
@@ -183,7 +185,7 @@ impl Unauth {
     }
 }
 
-/// Reports a failure. An unknown name is no failure of the server.
+/// Reports a failure.
 fn failed(
     name: &str,
     config: &Config,
@@ -192,7 +194,6 @@ fn failed(
     screen: &mut Screen,
 ) -> CommandResult {
     let error = match error.kind() {
-        ErrorKind::ServerNotFound => return Err(error.into()),
         // The usual advice is to sign in.
         ErrorKind::AuthRequired | ErrorKind::AuthFailed => error,
         _ => advised(name, config.servers.get(name), error),

@@ -78,6 +78,7 @@ impl Call {
     pub(super) fn run(mut self, screen: &mut Screen) -> CommandResult {
         let given = self.parse_arguments()?;
         let found = self.sources.find()?;
+        found.check_name(&self.server)?;
         let (config, options) = (found.config.clone(), ManagerOptions::default().begin_auth(false));
         with_manager(config, options, screen, async |manager, screen| {
             let connected = connect_required(manager, &found.config, &self.server, screen).await;

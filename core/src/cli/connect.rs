@@ -7,7 +7,7 @@ use super::progress::with_progress;
 use super::screen::Screen;
 use super::sources::FoundServers;
 use super::terminal::Tint;
-use super::{CliError, CommandResult, FAILED};
+use super::{CliError, CommandResult, FAILED, OK};
 use crate::config::Config;
 use crate::error::{Error, ErrorKind};
 use crate::manager::{ConnectReport, Manager};
@@ -26,7 +26,30 @@ pub(super) struct Connected {
 }
 
 impl Connected {
-    pub(super) fn has_any(&self) -> bool {
+    /// The exit code: 1 if a server failed. With `--partial`, only if all failed, or one that is required.
+    pub(super) fn exit_code(&self, is_partial: bool) -> i32 {
+        let is_enough = self.failed.is_empty() || (is_partial && self.has_any());
+        if is_enough && !self.is_required_missing { OK } else { FAILED }
+    }
+
+    /// Prints how many servers there are of each kind, unless all are connected.
+    pub(super) fn print_summary(&self, screen: &Screen) {
+        if self.failed.is_empty() && self.blocked.is_empty() {
+            return;
+        }
+        let connected = |status: &&ServerStatus| status.state == State::Connected;
+        let counts = [
+            (self.statuses.iter().filter(connected).count(), "connected"),
+            (self.deferred.len(), "remembered"),
+            (self.failed.len(), "failed"),
+            (self.blocked.len(), "blocked"),
+        ];
+        let present = counts.into_iter().filter(|(count, _)| *count > 0);
+        let words: Vec<String> = present.map(|(count, word)| format!("{count} {word}")).collect();
+        screen.note(Tint::Bold, "Servers:", &words.join(", "));
+    }
+
+    fn has_any(&self) -> bool {
         self.statuses.iter().any(|status| status.tool_count > 0 || status.state == State::Connected)
     }
 }
@@ -38,6 +61,7 @@ pub(super) async fn connect(
     screen: &Screen,
 ) -> Result<Connected, CliError> {
     found.print_warnings(screen);
+    only.map_or(Ok(()), |server| found.check_name(server))?;
     let config = &found.config;
     let outcome = match only {
         Some(server) => connect_one(manager, config, server, screen).await,
@@ -51,9 +75,6 @@ pub(super) async fn connect(
     let report = match (only, outcome) {
         (_, Ok(report)) => report,
         (None, Err(_)) => ConnectReport::default(),
-        (Some(_), Err(error)) if error.kind() == ErrorKind::ServerNotFound => {
-            return Err(error.into());
-        }
         (Some(server), Err(error)) => {
             let failed = IndexMap::from([(server.to_owned(), error)]);
             ConnectReport { failed, ..ConnectReport::default() }
@@ -117,11 +138,8 @@ async fn connect_one(
     connected.map(|()| report()).map_err(|error| advised(server, config.servers.get(server), error))
 }
 
-/// Ends a command that needs the server. An unknown name is a usage error, not a failure of the server.
+/// Ends a command that needs the server.
 pub(super) fn not_connected(server: &str, error: Error, screen: &mut Screen) -> CommandResult {
-    if error.kind() == ErrorKind::ServerNotFound {
-        return Err(error.into());
-    }
     screen.fail_with(&failed_to_connect(server), &error);
     Ok(FAILED)
 }

@@ -8,7 +8,6 @@ use futures_util::stream;
 use serde::Serialize;
 use serde_json::json;
 
-use super::advice::no_such_server;
 use super::display::short_path;
 use super::progress::with_progress;
 use super::screen::Screen;
@@ -92,11 +91,7 @@ impl Doctor {
     }
 
     fn check_names(&self, found: &FoundServers) -> Result<()> {
-        let servers = &found.config.servers;
-        let Some(unknown) = self.servers.iter().find(|name| !servers.contains_key(*name)) else {
-            return Ok(());
-        };
-        Err(no_such_server(unknown, servers))
+        self.servers.iter().try_for_each(|name| found.check_name(name))
     }
 }
 

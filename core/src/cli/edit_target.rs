@@ -5,12 +5,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 
 use super::advice::no_such_server;
 use super::display::{quoted_path, source_text};
 use super::sources::{existing_directory, named_file};
-use crate::config::{Declared, EditScope, EditTarget, Level};
+use crate::config::{Declared, Level};
 use crate::discover::{DiscoverOptions, Discovery};
+use crate::edit::{EditScope, EditTarget};
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::HostEnv;
 use crate::shell;
@@ -24,17 +26,17 @@ const OWN_PROVIDER: &str = "mcpool";
 pub(super) struct EditTargetArgs {
     /// This one (JSON, JSONC, YAML or TOML); default $MCPOOL_CONFIG
     #[arg(long, short = 'c', visible_alias = "config", value_name = "FILE")]
-    file: Option<PathBuf>,
+    pub(super) file: Option<PathBuf>,
     /// mcpool's own: yours, or the project's
     #[arg(long, value_enum, conflicts_with = "file")]
-    scope: Option<ScopeArg>,
+    pub(super) scope: Option<ScopeArg>,
     /// The project's directory, if not the current one
     #[arg(long, value_name = "DIR", conflicts_with = "file")]
     project: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum ScopeArg {
+pub(super) enum ScopeArg {
     User,
     Project,
 }
@@ -82,7 +84,7 @@ impl EditTargetArgs {
         }
         let mut servers = self.discover_all()?.config.servers;
         let Some(declared) = servers.shift_remove(name) else {
-            return Err(no_such_server(name, &servers));
+            return Err(no_such_server(name, &servers, None));
         };
         match &declared.source.path {
             Some(path) if declared.source.provider == OWN_PROVIDER => {
@@ -94,6 +96,26 @@ impl EditTargetArgs {
                 Ok(DeclaringFile::Own(target))
             }
             _ => Ok(DeclaringFile::Foreign(Box::new(declared))),
+        }
+    }
+
+    /// The command to run after this definition was written to `target`, which is `path`.
+    pub(super) fn next_step(
+        &self,
+        name: &str,
+        definition: &Value,
+        target: &EditTarget,
+        path: &str,
+    ) -> String {
+        let is_named = self.file.is_some() || (self.scope.is_none() && named_file().is_some());
+        let is_project = target.scope == EditScope::Project || target.within.is_some();
+        if is_named {
+            // Discovery does not read it.
+            return shell::mcpool("test", name, &format!("--config {}", quoted_path(path)));
+        }
+        match is_project && definition["url"].is_null() {
+            true => format!("mcpool trust {}", quoted_path(path)),
+            false => shell::mcpool("test", name, ""),
         }
     }
 
@@ -112,11 +134,11 @@ impl EditTargetArgs {
             let error = foreign_file_error(name, declared, "enable");
             let text = format!("{}, which switches it off", error.message());
             let hint = error.hint().unwrap_or_default();
-            return Ok(Error::new(error.kind(), text).with_server(name).with_hint(hint));
+            return Ok(Error::new(error.kind(), text).naming_server(name).with_hint(hint));
         }
         let text = format!("Server \"{name}\" is still switched off by another file");
         Ok(Error::new(ErrorKind::ServerDisabled, text)
-            .with_server(name)
+            .naming_server(name)
             .with_hint("look for \"disabledServers\" and \"enabledServers\""))
     }
 
@@ -156,6 +178,6 @@ pub(super) fn foreign_file_error(name: &str, declared: &Declared, verb: &str) ->
     let text = format!("Server \"{name}\" is declared in {}", source_text(&declared.source));
     let command = shell::mcpool(verb, name, &format!("--file {}", quoted_path(file)));
     Error::new(ErrorKind::ConfigInvalid, text)
-        .with_server(name)
+        .naming_server(name)
         .with_hint(format!("to {verb} it there: {command}"))
 }

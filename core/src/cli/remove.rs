@@ -7,7 +7,7 @@ use super::display::short_path;
 use super::edit_target::{DeclaringFile, EditTargetArgs, foreign_file_error};
 use super::screen::Screen;
 use super::{CommandResult, OK};
-use crate::config;
+use crate::edit;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,10 +36,11 @@ impl Remove {
                 return Err(foreign_file_error(name, &declared, "remove").into());
             }
         };
-        let edited = config::remove(&target, name)?;
+        let edited = edit::remove(&target, name)?;
         let path = edited.path.display().to_string();
         screen.document(&json!({"removed": name, "path": path, "warnings": edited.warnings}));
         screen.say(format!("Removed \"{name}\" from {}", short_path(&path)));
+        screen.warnings(&edited.warnings);
         Ok(OK)
     }
 }

@@ -100,6 +100,10 @@ impl Screen {
         }
     }
 
+    pub(super) fn warnings(&self, warnings: &[String]) {
+        warnings.iter().for_each(|warning| self.note(Tint::Yellow, "Warning:", warning));
+    }
+
     /// A trouble and what to do about it.
     pub(super) fn trouble(&self, head: &str, error: &Error) {
         self.note(Tint::Red, head, &error.message_with_output());

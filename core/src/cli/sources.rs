@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
+use super::advice::no_such_server;
 use super::screen::Screen;
 use super::terminal::Tint;
 use crate::config::Config;
@@ -59,16 +60,20 @@ pub(super) struct FoundServers {
     pub(super) config: Config,
     /// `None` when a file was named.
     pub(super) discovery: Option<Discovery>,
+    /// The file that was named.
+    file: Option<PathBuf>,
 }
 
 impl Sources {
     pub(super) fn find(&self) -> Result<FoundServers> {
         let named = || named_file().filter(|_| !self.discovery_args.is_narrowed());
         if let Some(file) = self.config.clone().or_else(named) {
-            return Ok(FoundServers { config: Config::from_file(file)?, discovery: None });
+            let config = Config::from_file(&file)?;
+            return Ok(FoundServers { config, discovery: None, file: Some(file) });
         }
         let discovery = self.discovery_args.discover()?;
-        Ok(FoundServers { config: discovery.config.clone(), discovery: Some(discovery) })
+        let config = discovery.config.clone();
+        Ok(FoundServers { config, discovery: Some(discovery), file: None })
     }
 }
 
@@ -88,6 +93,14 @@ impl DiscoveryArgs {
 }
 
 impl FoundServers {
+    /// Fails if no server has this name.
+    pub(super) fn check_name(&self, name: &str) -> Result<()> {
+        match self.config.servers.contains_key(name) {
+            true => Ok(()),
+            false => Err(no_such_server(name, &self.config.servers, self.file.as_deref())),
+        }
+    }
+
     /// Prints the warnings and errors about the config files.
     pub(super) fn print_warnings(&self, screen: &Screen) {
         let warnings = &self.config.warnings;

@@ -5,13 +5,13 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::CommandResult;
 use super::connect::connect;
 use super::screen::Screen;
 use super::sources::Sources;
 use super::table::Cell;
 use super::terminal::Tint;
 use super::work::{with_manager, without_restarts};
-use super::{CommandResult, FAILED, OK};
 use crate::manager::ManagerOptions;
 use crate::status::{ServerStatus, State};
 
@@ -23,12 +23,16 @@ Examples:
   mcpool status
   mcpool status --config mcp.json --json | jq '.servers[] | {name, state}'
 
-Exit code 1 when an enabled server cannot be connected; one that waits for
-\"mcpool trust\" is shown as blocked and is no failure.";
+Exit code 1 when an enabled server cannot be connected; with --partial, only when
+none can, or not one that is required. A server that waits for \"mcpool trust\" is
+shown as blocked and is no failure.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Status {
+    /// Exit with 0 although some servers failed
+    #[arg(long)]
+    partial: bool,
     #[command(flatten)]
     sources: Sources,
 }
@@ -50,7 +54,8 @@ impl Status {
             } else {
                 print_statuses(screen, "", &connected.statuses);
             }
-            Ok(if connected.failed.is_empty() { OK } else { FAILED })
+            connected.print_summary(screen);
+            Ok(connected.exit_code(self.partial))
         })
     }
 }

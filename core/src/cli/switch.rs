@@ -8,7 +8,7 @@ use super::display::short_path;
 use super::edit_target::{DeclaringFile, EditTargetArgs};
 use super::screen::Screen;
 use super::{CommandResult, OK};
-use crate::config;
+use crate::edit;
 
 const ENABLE_EXAMPLES: &str = "\
 Examples:
@@ -52,12 +52,12 @@ impl Enable {
     pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let ServerArgs { name, target } = &self.server;
         let mut edited = match target.declaring_file(name)? {
-            DeclaringFile::Own(file) => config::enable(&file, name)?,
-            DeclaringFile::Foreign(_) => config::unhide(&target.user_file()?, name)?,
+            DeclaringFile::Own(file) => edit::enable(&file, name)?,
+            DeclaringFile::Foreign(_) => edit::unhide(&target.user_file()?, name)?,
         };
         if target.selected()?.is_none() && target.is_disabled(name)? {
             // Our own file may disable a server that a project's file declares.
-            edited = config::unhide(&target.user_file()?, name)?;
+            edited = edit::unhide(&target.user_file()?, name)?;
             if target.is_disabled(name)? {
                 return Err(target.disabled_elsewhere(name)?.into());
             }
@@ -65,6 +65,7 @@ impl Enable {
         let path = edited.path.display().to_string();
         screen.document(&json!({"enabled": name, "path": path, "warnings": edited.warnings}));
         screen.say(format!("Enabled \"{name}\" in {}", short_path(&path)));
+        screen.warnings(&edited.warnings);
         Ok(OK)
     }
 }
@@ -73,14 +74,15 @@ impl Disable {
     pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
         let ServerArgs { name, target } = &self.server;
         let (edited, how) = match target.declaring_file(name)? {
-            DeclaringFile::Own(file) => (config::disable(&file, name)?, ""),
+            DeclaringFile::Own(file) => (edit::disable(&file, name)?, ""),
             DeclaringFile::Foreign(_) => {
-                (config::hide(&target.user_file()?, name)?, ", under \"disabledServers\"")
+                (edit::hide(&target.user_file()?, name)?, ", under \"disabledServers\"")
             }
         };
         let path = edited.path.display().to_string();
         screen.document(&json!({"disabled": name, "path": path, "warnings": edited.warnings}));
         screen.say(format!("Disabled \"{name}\" in {}{how}", short_path(&path)));
+        screen.warnings(&edited.warnings);
         Ok(OK)
     }
 }

@@ -12,8 +12,9 @@ use super::status::in_ms;
 use super::terminal::Tint;
 use super::work::{with_manager, without_restarts};
 use super::{CommandResult, FAILED, OK};
-use crate::error::ErrorKind;
-use crate::manager::ManagerOptions;
+use crate::config::Config;
+use crate::manager::{Manager, ManagerOptions};
+use crate::status::ServerStatus;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,57 +34,56 @@ pub(super) struct Test {
 
 impl Test {
     pub(super) fn run(self, screen: &mut Screen) -> CommandResult {
-        let (found, name) = (self.sources.find()?, self.name.as_str());
-        let config = without_restarts(found.config.clone());
-        with_manager(
-            config,
-            ManagerOptions::default().begin_auth(false),
-            screen,
-            async |manager, screen| {
-                let began = Instant::now();
-                let connected = connect_required(manager, &found.config, name, screen).await;
-                let ms = began.elapsed().as_secs_f64() * 1000.0;
-                if let Err(error) = connected {
-                    if error.kind() == ErrorKind::ServerNotFound {
-                        return Err(error.into());
-                    }
-                    screen.trouble(&failed_to_connect(name), &error);
-                    screen
-                        .document(&json!({"server": name, "ok": false, "ms": ms, "error": error}));
-                    return Ok(FAILED);
-                }
-                let Some(status) = manager.status().into_iter().find(|status| status.name == name)
-                else {
-                    return Ok(FAILED);
-                };
-                let catalog = manager.get_tools();
-                let tools: Vec<&str> =
-                    catalog.tools().iter().map(|tool| tool.definition.raw_name()).collect();
-                screen.document(&json!({
-                    "server": name,
-                    "ok": true,
-                    "ms": ms,
-                    "transport": status.transport,
-                    "protocol_version": status.protocol_version,
-                    "server_name": status.server_name,
-                    "server_version": status.server_version,
-                    "tools": tools,
-                    "warnings": manager.warnings(),
-                }));
-                let words = [&status.server_name, &status.server_version].map(Option::as_deref);
-                let software = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
-                let up = screen.paint(Tint::Green, "connected");
-                screen.say(format!("\"{name}\" {up} in {}", in_ms(ms)));
-                for (head, text) in [
-                    ("software", software),
-                    ("protocol", status.protocol_version.unwrap_or_default()),
-                    ("tools", format!("{}: {}", tools.len(), tools.join(", "))),
-                ] {
-                    let head = screen.paint(Tint::Dim, format!("{head:>10}"));
-                    screen.say_fitting(&format!("{head}  "), 12, &text);
-                }
-                Ok(OK)
-            },
-        )
+        let found = self.sources.find()?;
+        found.check_name(&self.name)?;
+        test_server(&found.config, &self.name, screen)
+    }
+}
+
+/// Connects the server once and reports the outcome.
+pub(super) fn test_server(config: &Config, name: &str, screen: &mut Screen) -> CommandResult {
+    let options = ManagerOptions::default().begin_auth(false);
+    with_manager(without_restarts(config.clone()), options, screen, async |manager, screen| {
+        let began = Instant::now();
+        let connected = connect_required(manager, config, name, screen).await;
+        let ms = began.elapsed().as_secs_f64() * 1000.0;
+        if let Err(error) = connected {
+            screen.trouble(&failed_to_connect(name), &error);
+            screen.document(&json!({"server": name, "ok": false, "ms": ms, "error": error}));
+            return Ok(FAILED);
+        }
+        let Some(status) = manager.status().into_iter().find(|status| status.name == name) else {
+            return Ok(FAILED);
+        };
+        print_connected(manager, status, ms, screen);
+        Ok(OK)
+    })
+}
+
+fn print_connected(manager: &Manager, status: ServerStatus, ms: f64, screen: &mut Screen) {
+    let (name, catalog) = (&status.name, manager.get_tools());
+    let tools: Vec<&str> = catalog.tools().iter().map(|tool| tool.definition.raw_name()).collect();
+    screen.document(&json!({
+        "server": name,
+        "ok": true,
+        "ms": ms,
+        "transport": status.transport,
+        "protocol_version": status.protocol_version,
+        "server_name": status.server_name,
+        "server_version": status.server_version,
+        "tools": tools,
+        "warnings": manager.warnings(),
+    }));
+    let words = [&status.server_name, &status.server_version].map(Option::as_deref);
+    let software = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let up = screen.paint(Tint::Green, "connected");
+    screen.say(format!("\"{name}\" {up} in {}", in_ms(ms)));
+    for (head, text) in [
+        ("software", software),
+        ("protocol", status.protocol_version.unwrap_or_default()),
+        ("tools", format!("{}: {}", tools.len(), tools.join(", "))),
+    ] {
+        let head = screen.paint(Tint::Dim, format!("{head:>10}"));
+        screen.say_fitting(&format!("{head}  "), 12, &text);
     }
 }

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::CommandResult;
 use super::connect::{Connected, connect};
 use super::screen::Screen;
 use super::sources::Sources;
@@ -14,7 +15,6 @@ use super::status::NO_GATE;
 use super::table::Cell;
 use super::terminal::Tint;
 use super::work::{with_manager, without_restarts};
-use super::{CommandResult, FAILED, OK};
 use crate::catalog::{Catalog, Tool, ToolState};
 use crate::error::Error;
 use crate::manager::ManagerOptions;
@@ -33,7 +33,9 @@ Examples:
 Of a server that takes longer than a moment, the tools that it had last time are
 shown; --fresh waits for it.
 With --json each tool also has its schemas and the name under which agents see it.
-Exit code 1 when no server can be connected, or not the one asked for.";
+Exit code 1 when a server cannot be connected; with --partial, only when none can,
+or not the one asked for, or not one that is required. A server that waits for
+\"mcpool trust\" is no failure.";
 
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
@@ -55,6 +57,9 @@ pub(super) struct Tools {
     /// Wait for every server, whatever is remembered of it
     #[arg(long)]
     fresh: bool,
+    /// Exit with 0 although some servers failed
+    #[arg(long)]
+    partial: bool,
     #[command(flatten)]
     sources: Sources,
 }
@@ -91,8 +96,8 @@ impl Tools {
                     );
                 }
             }
-            let none_connected = !connected.failed.is_empty() && !connected.has_any();
-            Ok(if none_connected || connected.is_required_missing { FAILED } else { OK })
+            connected.print_summary(screen);
+            Ok(connected.exit_code(self.partial))
         })
     }
 
@@ -131,7 +136,7 @@ fn print_tools(tools: &[&Tool], empty_note: &str, connected: &Connected, screen:
     });
     if !tools.is_empty() {
         screen.table("", &["SERVER", "TOOL", "DESCRIPTION"], rows.collect());
-    } else if connected.failed.is_empty() && connected.blocked.is_empty() {
+    } else {
         screen.note(Tint::Dim, "Note:", empty_note);
     }
     if !connected.deferred.is_empty() {

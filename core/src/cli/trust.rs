@@ -2,12 +2,13 @@
 //! rule and the store to `crate::trust`.
 //! Invariant: what is trusted is what was shown; the files are not read again in between.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 
+use super::ask::is_yes;
 use super::display::short_path;
 use super::screen::Screen;
 use super::table::Cell;
@@ -114,7 +115,7 @@ impl Trust {
 
     /// Whether the user agrees after seeing the questions. Without a terminal, running the command is the agreement.
     fn is_confirmed(&self, screen: &Screen) -> std::result::Result<bool, CliError> {
-        let (input, mut output) = (io::stdin(), io::stderr());
+        let (input, output) = (io::stdin(), io::stderr());
         if self.yes || !input.is_terminal() || !self.fingerprints.is_empty() {
             return Ok(true);
         }
@@ -124,10 +125,7 @@ impl Trust {
                 "nobody can be asked here: say --yes, or --fingerprint.",
             ));
         }
-        let _ = write!(output, "Trust this? [y/N] ").and_then(|()| output.flush());
-        let mut answer = String::new();
-        let read = input.lock().read_line(&mut answer);
-        Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+        Ok(is_yes("Trust this? [y/N]", false))
     }
 
     /// The file, or the directory whose files are all meant.

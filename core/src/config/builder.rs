@@ -1,9 +1,8 @@
 //! Builds configs in code. Definitions are checked by the rules that hold for files.
 
 use indexmap::IndexMap;
-use serde_json::json;
 
-use super::{Config, Remote, ServerConfig, TransportConfig};
+use super::{Config, Declared, Remote, Scope, ServerConfig, Source, TransportConfig};
 use crate::error::Result;
 use crate::redact::Secret;
 
@@ -63,14 +62,13 @@ impl ServerConfig {
 impl Config {
     /// Adds a server, or replaces the one of this name. The name and the definition are checked as in a file.
     pub fn server(mut self, name: &str, server: ServerConfig) -> Result<Config> {
-        let mut checked = Config::from_value(json!({"mcpServers": {name: server.to_value()}}))?;
-        if let Some(declared) = checked.servers.swap_remove(name) {
-            if let Err(error) = &declared.config {
-                return Err(error.clone());
-            }
-            self.servers.insert(name.to_owned(), declared);
+        let (source, scope) = (Source::code(), Scope::default());
+        let definition = server.to_value();
+        let declared = Declared::read(name, definition, source, scope, &mut self.warnings);
+        if let Err(error) = &declared.config {
+            return Err(error.clone());
         }
-        self.warnings.append(&mut checked.warnings);
+        self.servers.insert(name.to_owned(), declared);
         Ok(self)
     }
 }
@@ -78,6 +76,8 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
+
+    use serde_json::json;
 
     use super::*;
 

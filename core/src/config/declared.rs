@@ -1,5 +1,5 @@
 //! Binds a definition to where it comes from.
-//! Invariant: a project's definition never reduces how often a server asks for approval.
+//! Invariant: a project's definition is bound by `project_bounds`.
 
 use std::sync::Arc;
 
@@ -39,11 +39,9 @@ impl Declared {
         let required = definition[REQUIRED] == Value::Bool(true);
         let mut config = validate::server(name, definition, warnings);
         if let Ok(config) = &mut config {
-            if scope.level == Level::Project && !config.requires_approval {
-                config.requires_approval = true;
-                warnings.push(format!(
-                    "Server \"{name}\": a project cannot do without approval; \"requiresApproval\" stays true"
-                ));
+            if scope.level == Level::Project {
+                let bounded = config.bound_to_project().into_iter();
+                warnings.extend(bounded.map(|it| format!("Server \"{name}\": {it}")));
             }
             config.scope = scope;
         }

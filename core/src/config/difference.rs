@@ -209,7 +209,7 @@ mod tests {
     fn each_setting_of_the_connection_is_named_and_leaves_the_identity_alone() {
         let before = server(json!({"command": "x", "restart": "bounded"}));
         let changes = [
-            ("timeout", json!(1)),
+            ("timeout", json!(1000)),
             ("restart", json!("never")),
             ("healthProbe", json!("ping")),
             ("pingInterval", json!(1000)),
@@ -231,7 +231,7 @@ mod tests {
     fn a_managers_own_view_is_no_difference() {
         let before = server(json!({"command": "x"}));
         let after = server(json!({
-            "command": "x", "toolTimeout": 5, "requiresApproval": false, "lazy": true, "enabled": false,
+            "command": "x", "toolTimeout": 500, "requiresApproval": false, "lazy": true, "enabled": false,
             "required": true,
         }));
         assert!(before.identity_differences(&after).is_empty());

@@ -5,33 +5,11 @@ use std::io::{self, ErrorKind as Io};
 use std::path::Path;
 
 use super::parse::{self, Format, Parsed, SyntaxError};
-use super::{Config, Source, physical};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Message, Result};
 use crate::file_system::LINK_LOOP;
 use crate::regular_file::{self, Problem};
 
 const LARGEST_FILE: u64 = 4 << 20;
-
-impl Config {
-    /// Reads a file with the servers under `mcpServers`: JSON with or without comments, YAML or TOML, by its extension.
-    pub fn from_file(path: impl AsRef<Path>) -> Result<Config> {
-        let path = path.as_ref();
-        let parsed = parse_document(path, &read_text(path)?)?;
-        let mut warnings = parsed.warnings(path);
-        let mut config = Config::from_document(parsed.value, &Source::file(path))
-            .map_err(|error| in_file(path, &error))?;
-        let directory = physical(path).parent().map(Path::to_owned);
-        for declared in config.servers.values_mut() {
-            if let Ok(server) = &mut declared.config {
-                server.scope.file_directory = directory.clone();
-            }
-        }
-        let shown = path.display();
-        warnings.extend(config.warnings.iter().map(|warning| format!("{shown}: {warning}")));
-        config.warnings = warnings;
-        Ok(config)
-    }
-}
 
 impl Parsed {
     /// Warnings about the text of `path`, one per line.
@@ -53,7 +31,9 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     let bytes = regular_file::read(path, LARGEST_FILE).map_err(|problem| {
         let error = |kind, what: &str| Error::new(kind, format!("The config file {shown} {what}"));
         match problem {
-            Problem::Io(cause) => error(ErrorKind::ConfigIo, &in_words(&cause)).caused_by(&cause),
+            Problem::Io(cause) => {
+                error(ErrorKind::ConfigIo, &io_problem_in_words(&cause)).caused_by(&cause)
+            }
             Problem::Directory => error(ErrorKind::ConfigIo, "is a directory, not a file"),
             Problem::Special => {
                 error(ErrorKind::ConfigIo, "is a pipe, a socket or a device, not a file")
@@ -74,15 +54,16 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 }
 
 /// The same error, with its file.
-pub(super) fn in_file(path: &Path, error: &Error) -> Error {
-    let placed = Error::new(error.kind(), format!("{}: {}", path.display(), error.message()));
+pub(crate) fn in_file(path: &Path, error: &Error) -> Error {
+    let text = Message::default().path(&path.display().to_string());
+    let placed = Error::new(error.kind(), text.text(": ").append(error.message_parts()));
     match error.hint() {
         Some(hint) => placed.with_hint(hint),
         None => placed,
     }
 }
 
-pub(super) fn in_words(error: &io::Error) -> String {
+pub(crate) fn io_problem_in_words(error: &io::Error) -> String {
     match error.kind() {
         Io::NotFound | Io::NotADirectory => "does not exist".to_owned(),
         Io::PermissionDenied => "cannot be read: permission denied".to_owned(),

@@ -42,6 +42,7 @@ impl Codec for KeepAliveTime {
         if millis.is_none() {
             reader.warn_of(key, "must be a number of milliseconds or always; it is left out");
         }
+        reader.warn_of_seconds(key, millis);
         Ok(millis.map(|ms| KeepAlive::For(Duration::from_millis(ms))))
     }
 

@@ -11,7 +11,7 @@ use crate::fork::PerProcess;
 use crate::sync::lock;
 
 /// The name prefix of a temporary file.
-pub(super) const UNFINISHED_PREFIX: &str = ".mcpool-edit-";
+pub(crate) const UNFINISHED_PREFIX: &str = ".mcpool-edit-";
 
 static WRITTEN: PerProcess<Mutex<HashMap<PathBuf, [u8; 32]>>> = PerProcess::new(Mutex::default);
 

@@ -11,7 +11,7 @@ mod json;
 mod toml;
 mod yaml;
 
-pub(super) use json::CHOSEN_SYNTAX;
+pub(crate) use json::CHOSEN_SYNTAX;
 
 /// Deeper than any config, and safe for every stack.
 const DEEPEST: usize = 128;

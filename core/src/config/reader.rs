@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
 
+/// A shorter time, in milliseconds, was most likely meant in seconds.
+const SHORTEST_TIME: u64 = 100;
+
 pub(super) struct FieldReader<'a> {
     pub(super) name: &'a str,
     /// The path of the object inside the definition: empty, or `limits.`.
@@ -45,9 +48,15 @@ impl<'a> FieldReader<'a> {
         self.object.remove(key).filter(|value| !value.is_null())
     }
 
+    /// Takes a value that is `false`.
+    pub(super) fn take_false(&mut self, key: &str) -> bool {
+        let is_false = self.object.get(key) == Some(&Value::Bool(false));
+        is_false && self.object.shift_remove(key).is_some()
+    }
+
     pub(super) fn error(&self, what: &str) -> Error {
         Error::new(ErrorKind::ConfigInvalid, format!("Server \"{}\": {what}", self.name))
-            .with_server(self.name)
+            .naming_server(self.name)
     }
 
     pub(super) fn warn_of(&mut self, key: &str, what: &str) {
@@ -107,14 +116,32 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// A time above 0; `otherwise` describes the fallback.
+    /// A time above 0, with a warning if seconds were meant; `otherwise` describes the fallback.
     pub(super) fn millis(&mut self, key: &str, otherwise: &str) -> Option<Duration> {
+        let millis = self.any_millis(key, otherwise)?;
+        self.warn_of_seconds(key, Some(millis));
+        Some(Duration::from_millis(millis))
+    }
+
+    /// A number of milliseconds above 0; `otherwise` describes the fallback.
+    pub(super) fn any_millis(&mut self, key: &str, otherwise: &str) -> Option<u64> {
         let written = self.take(key)?;
         let millis = written.as_u64().filter(|&ms| ms > 0);
         if millis.is_none() {
             self.warn_of(key, &format!("must be a number of milliseconds above 0; {otherwise}"));
         }
-        millis.map(Duration::from_millis)
+        millis
+    }
+
+    /// Warns of a time that is so short that seconds were meant.
+    pub(super) fn warn_of_seconds(&mut self, key: &str, millis: Option<u64>) {
+        if let Some(ms @ 1..SHORTEST_TIME) = millis {
+            let seconds = if ms == 1 { "1 second".to_owned() } else { format!("{ms} seconds") };
+            self.warn_of(
+                key,
+                &format!("is {ms} ms: times are in milliseconds; {seconds} are {ms}000"),
+            );
+        }
     }
 
     /// A whole number above 0; `otherwise` describes the fallback.

@@ -57,6 +57,18 @@ impl RestartPolicy {
         Some(SHORTEST_REPEAT.max(*last))
     }
 
+    /// This policy with no wait shorter than the other's, which repeats for ever.
+    pub(super) fn at_most_as_often_as(&self, other: &RestartPolicy) -> RestartPolicy {
+        let known = self.delays.len().max(other.delays.len());
+        let waits = (0..).map_while(|at| Some((self.delay(at)?, other.delay(at)))).take(known);
+        let delays: Vec<Duration> =
+            waits.map(|(own, other)| own.max(other.unwrap_or(own))).collect();
+        match (0..).zip(&delays).all(|(at, wait)| self.delay(at) == Some(*wait)) {
+            true => self.clone(),
+            false => RestartPolicy { delays, forever: self.forever },
+        }
+    }
+
     /// What a definition without `restart` means.
     pub(super) fn default_of(shared: bool) -> Self {
         if shared { Self::relentless() } else { Self::once() }

@@ -45,12 +45,13 @@ config_fields! {
         timeout "timeout": Duration as Millis = CONNECT_TIMEOUT, Setting;
         /// Milliseconds for one call.
         tool_timeout "toolTimeout": Duration as Millis = TOOL_TIMEOUT, View;
-        /// Milliseconds for one request: at least one and a half times `toolTimeout`, and at least a second more.
+        /// Milliseconds for one request. At least 1.5 times `toolTimeout` and `toolTimeout` + 1000; a smaller value is raised to
+        /// that.
         request_timeout "requestTimeout": Duration as RequestTimeout = least_request_timeout(tool_timeout),
             View, "the least";
         /// What of our environment its process inherits: a short list without secrets, all, or nothing.
         inherit_env "inheritEnv": InheritEnv as OneOf<InheritEnv> = InheritEnv::Safe, Identity;
-        /// Whether its tools ask for approval.
+        /// Whether its tools need approval. Somebody is asked if the manager has an approval callback, or if an adapter asks.
         requires_approval "requiresApproval": bool as Switch = true, View;
         /// One connection for all managers of the process.
         shared "shared": bool as Switch = true, Setting;
@@ -170,7 +171,7 @@ impl Codec for RequestTimeout {
 
     fn read(reader: &mut FieldReader<'_>, key: &str, least: Duration) -> Result<Duration> {
         let otherwise = format!("{} is used", least.as_millis());
-        let written = reader.millis(key, &otherwise).unwrap_or(least);
+        let written = reader.any_millis(key, &otherwise).map_or(least, Duration::from_millis);
         if written < least {
             let problem = format!("leaves a call of toolTimeout no room; {otherwise}");
             reader.warn_of(key, &problem);

@@ -14,6 +14,9 @@ use crate::variable_name::name_length;
 
 #[cfg(test)]
 mod tests;
+mod write;
+
+pub(crate) use write::{Inexpressible, express_definition, only_variable, unify_references};
 
 /// The depth from which a default inside a default is literal text.
 const DEEPEST: usize = 16;
@@ -132,8 +135,35 @@ pub(crate) fn translate_definition(
     definition: &mut Map<String, Value>,
     syntax: Syntax,
 ) -> Vec<&'static str> {
-    let elsewhere = if syntax.contains(Syntax::HEADERS_ONLY) { Syntax::LITERAL } else { syntax };
     let mut not_run = Vec::new();
+    texts_with_references(definition, syntax, |field, syntax, text| {
+        let translate = if field.is_by_name { translate_value } else { translate };
+        let translated = translate(text, syntax);
+        if translated.not_run && !not_run.contains(&field.name) {
+            not_run.push(field.name);
+        }
+        if let Cow::Owned(translated) = translated.text {
+            *text = translated;
+        }
+    });
+    not_run
+}
+
+/// A field with texts that may contain references.
+struct TextField {
+    name: &'static str,
+    /// Whether it has values by name, which may be commands.
+    is_by_name: bool,
+}
+
+/// Visits every text of a definition that may contain references, with its field and the part of `syntax` that holds
+/// there.
+fn texts_with_references(
+    definition: &mut Map<String, Value>,
+    syntax: Syntax,
+    mut visit: impl FnMut(&TextField, Syntax, &mut String),
+) {
+    let elsewhere = if syntax.contains(Syntax::HEADERS_ONLY) { Syntax::LITERAL } else { syntax };
     for field in fields_with_references() {
         let syntax = if field.name == "headers" { syntax } else { elsewhere };
         let texts: &mut dyn Iterator<Item = &mut Value> = match definition.get_mut(field.name) {
@@ -142,26 +172,14 @@ pub(crate) fn translate_definition(
             Some(text) => &mut std::iter::once(text),
             None => continue,
         };
-        let mut hit = false;
         let is_by_name = matches!(field.shape, ValueShape::ByName(_));
-        let translate = if is_by_name { translate_value } else { translate };
-        texts.for_each(|text| hit |= replace(text, syntax, translate));
-        not_run.extend(hit.then_some(field.name));
+        let field = TextField { name: field.name, is_by_name };
+        for text in texts {
+            if let Value::String(text) = text {
+                visit(&field, syntax, text);
+            }
+        }
     }
-    not_run
-}
-
-fn replace(
-    value: &mut Value,
-    syntax: Syntax,
-    translate: fn(&str, Syntax) -> Translated<'_>,
-) -> bool {
-    let Value::String(text) = value else { return false };
-    let Translated { text: translated, not_run } = translate(text, syntax);
-    if let Cow::Owned(translated) = translated {
-        *text = translated;
-    }
-    not_run
 }
 
 /// Where each `${` ends, found in one pass so that unclosed ones cost nothing.
@@ -319,8 +337,7 @@ impl Walk<'_> {
         self.out.push_str(name);
         if strict && rest.is_empty() {
             self.out.push_str(":?");
-            self.out.push_str(name);
-            self.out.push_str(" is not set");
+            self.out.push_str(&write::unset(name));
         } else if defaults {
             self.out.push_str(":-");
             self.span(end - rest.len() + 2, end, depth + 1);

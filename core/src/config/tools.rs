@@ -104,6 +104,10 @@ impl FieldGroup for ToolFields {
             Some(Value::Object(tools)) => {
                 let mut by_tool = reader.nested("tools", tools);
                 for tool in by_tool.keys() {
+                    if by_tool.take_false(&tool) {
+                        filter.disabled.push(tool);
+                        continue;
+                    }
                     let Some(switches) = by_tool.object(&tool) else { continue };
                     let mut switches = by_tool.nested(&tool, switches);
                     if !switches.switch("enabled", true) {

@@ -1,31 +1,37 @@
 //! Checks the name and the definition of one server.
 //! Invariant: a mistake is that server's error, or a warning that names the field.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::field::fields_of;
 use super::reader::FieldReader;
-use super::{ServerConfig, TransportConfig};
+use super::{ServerConfig, TransportConfig, field_names};
 use crate::error::{Error, ErrorKind, Result};
+use crate::similar::did_you_mean;
 
 pub(super) const NAME_LIMIT: usize = 100;
+/// How many fields of a server that are none are named.
+const MOST_UNKNOWN: usize = 20;
+/// A longer name is no misspelt one of ours.
+const LONGEST_MISSPELT: usize = 40;
 
 /// Whether `name` is a valid server name.
 pub fn check_name(name: &str) -> Result<()> {
-    let problem = if name.is_empty() {
-        "Server name cannot be empty".to_owned()
+    let invalid = |problem: String| Error::new(ErrorKind::ConfigInvalid, problem);
+    Err(if name.is_empty() {
+        invalid("Server name cannot be empty".to_owned()).with_server(name)
     } else if name.chars().count() > NAME_LIMIT {
-        format!("Server name is too long (max {NAME_LIMIT} characters)")
+        invalid(format!("Server name is too long (max {NAME_LIMIT} characters)")).with_server(name)
     } else if !name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c)) {
-        format!("Server name \"{name}\" may only contain letters, digits, \"_\", \".\" and \"-\"")
+        let problem = "may only contain letters, digits, \"_\", \".\" and \"-\"";
+        invalid(format!("Server name \"{name}\" {problem}")).naming_server(name)
     } else {
         return Ok(());
-    };
-    Err(Error::new(ErrorKind::ConfigInvalid, problem).with_server(name))
+    })
 }
 
 /// Turns one definition into a config, or into that server's error.
-pub(super) fn server(
+pub(crate) fn server(
     name: &str,
     definition: Value,
     warnings: &mut Vec<String>,
@@ -33,20 +39,58 @@ pub(super) fn server(
     check_name(name)?;
     let Value::Object(object) = definition else {
         let problem = format!("Server \"{name}\": the definition must be an object");
-        return Err(Error::new(ErrorKind::ConfigInvalid, problem).with_server(name));
+        return Err(Error::new(ErrorKind::ConfigInvalid, problem).naming_server(name));
     };
+    let is_known = |key: &str| fields_of(ServerConfig::ROWS).any(|field| field.name == key);
+    let (object, unknown): (Map<_, _>, Map<_, _>) =
+        object.into_iter().partition(|(key, _)| is_known(key));
+    let misspelt = warn_of_unknown(name, unknown.keys(), warnings);
     let mut reader = FieldReader::new(name, object, warnings);
     for field in fields_of(ServerConfig::ROWS).filter(|field| field.is_planned) {
         reader.warn_of_no_effect(field.name);
     }
-    let config = ServerConfig::read(&mut reader)?;
+    let config = ServerConfig::read(&mut reader).map_err(|error| match misspelt {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    })?;
     if config.tls.is_some()
         && let Some(without) = transport_without_tls(&config.transport)
     {
         reader.warn_of("tls", &format!("has no effect on {without}"));
     }
-    reader.finish();
+    let kind = if config.transport.starts_program() { "a program" } else { "an address" };
+    for key in reader.keys() {
+        reader.warn_of(&key, &format!("has no effect on {kind}"));
+    }
     Ok(config)
+}
+
+/// Warns of fields that are none; returns a guess at what the first misspelt one was meant to be.
+fn warn_of_unknown<'k>(
+    name: &str,
+    unknown: impl ExactSizeIterator<Item = &'k String>,
+    warnings: &mut Vec<String>,
+) -> Option<String> {
+    let (mut first, more) = (None, unknown.len().saturating_sub(MOST_UNKNOWN));
+    for key in unknown.take(MOST_UNKNOWN) {
+        let is_short = key.len() <= LONGEST_MISSPELT;
+        let meant = is_short.then(|| did_you_mean(key, field_names())).flatten();
+        let key: String = key.chars().take(NAME_LIMIT).collect();
+        let no_field =
+            format!("Server \"{name}\": \"{key}\" is no field of a server and has no effect");
+        warnings.push(match meant {
+            Some(meant) => {
+                let guess = format!("did you mean \"{meant}\"?");
+                first.get_or_insert_with(|| format!("\"{key}\" is no field of a server; {guess}"));
+                format!("{no_field}; {guess}")
+            }
+            None => no_field,
+        });
+    }
+    if more > 0 {
+        warnings.push(format!("Server \"{name}\": {more} more fields have no effect"));
+    }
+    first
 }
 
 /// What TLS settings have no effect on, as far as it is visible in the definition.

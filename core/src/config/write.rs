@@ -6,7 +6,10 @@ use serde_json::{Map, Value};
 use super::document::{BARE_ENV_NAMES, SERVERS};
 use super::enabled::REQUIRED;
 use super::field::fields_of;
-use super::{Config, Declared, ServerConfig};
+use super::{Config, Declared, ServerConfig, validate};
+use crate::error::Result;
+
+const DISABLED: &str = "disabled";
 
 impl Config {
     /// The config in its canonical form, secrets included. Servers with errors are not in it.
@@ -44,6 +47,43 @@ impl ServerConfig {
     pub fn to_value(&self) -> Value {
         Value::Object(self.write())
     }
+}
+
+/// A definition in its canonical form, or what is wrong with it.
+pub(crate) fn canonical_definition(
+    name: &str,
+    definition: &Map<String, Value>,
+    warnings: &mut Vec<String>,
+) -> Result<Map<String, Value>> {
+    let mut written = validate::server(name, Value::Object(definition.clone()), warnings)?.write();
+    if definition.get(REQUIRED) == Some(&Value::Bool(true)) {
+        written.insert(REQUIRED.to_owned(), true.into());
+    }
+    Ok(written)
+}
+
+/// The fields of a definition that say their defaults, which the canonical form leaves out.
+pub(crate) fn explicit_defaults(definition: &Map<String, Value>) -> Map<String, Value> {
+    let mut defaults: Map<String, Value> = definition
+        .iter()
+        .filter(|(field, value)| *field != DISABLED && is_default(field, value))
+        .map(|(field, value)| (field.clone(), value.clone()))
+        .collect();
+    if definition.get(DISABLED) == Some(&Value::Bool(false)) {
+        defaults.insert("enabled".to_owned(), true.into());
+    }
+    defaults
+}
+
+/// Whether the field means the same if it is left out.
+pub(crate) fn is_default(field: &str, value: &Value) -> bool {
+    let mut fields = fields_of(ServerConfig::ROWS).filter(|known| known.name == field);
+    fields.any(|known| known.default_value().as_ref() == Some(value))
+}
+
+/// Whether a definition of ours can have the field, in any spelling.
+pub(crate) fn is_field(name: &str) -> bool {
+    fields_of(ServerConfig::ROWS).any(|field| field.name == name)
 }
 
 #[cfg(test)]

@@ -111,6 +111,8 @@ impl Actor {
     pub(super) async fn run(mut self) {
         loop {
             tokio::select! {
+                // Commands first: what follows a change of the settings, such as a loss, is decided by the new ones.
+                biased;
                 command = self.commands.recv() => match command {
                     Some(command) => self.handle_command(command),
                     None => break,
@@ -252,7 +254,7 @@ impl Actor {
                 self.attempt = None;
                 self.ups += 1;
                 live.session.bound_requests(self.config.request_timeout);
-                let mut link = Link::new(live, self.shared.clock.now());
+                let mut link = Link::new(live);
                 link.watch_over(generation, &self.config, &self.shared);
                 self.link = Some(link);
                 self.tools = tools;
@@ -390,3 +392,6 @@ async fn next_link_event(link: Option<&mut Link>) -> LinkEvent {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

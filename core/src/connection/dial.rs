@@ -3,7 +3,7 @@
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use super::starts::{StartPermit, StartRequest};
 use super::{ConnectionShared, Live, WarningTopic};
 use crate::caller::ConnectionHeaders;
+use crate::client_info::ClientInfo;
 use crate::config::ServerConfig;
 use crate::descriptors::check_room;
 use crate::error::{Error, ErrorKind, Result, Stage};
@@ -20,7 +21,6 @@ use crate::resolve::{Resolved, resolve};
 use crate::runtime;
 use crate::session::{Session, connect_error, initialize, list_tools};
 use crate::sync::lock;
-use crate::time::now_ms;
 use crate::tool::Tools;
 use crate::wire::{Wire, was_stopped};
 
@@ -56,7 +56,9 @@ pub(super) async fn dial(
         timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late())?;
     let warnings = warnings.into_iter().map(|warning| warning.text).collect();
     shared.warn(WarningTopic::Values, warnings);
-    let mut resolved = resolved.map_err(failed)?.for_caller(headers.clone());
+    let client_info = ClientInfo::current(shared.client_info.as_ref());
+    let mut resolved =
+        resolved.map_err(failed)?.for_caller(headers.clone()).introduced_by(&client_info);
     let given = shared.give_login(&mut resolved, &config, &headers);
     timeout_at(deadline, given).await.map_err(|_| late())?;
     let login = shared.login_for(&resolved, &config, &headers);
@@ -69,7 +71,7 @@ pub(super) async fn dial(
         false => None,
     };
     let mut deadline = deadline + waited_from.elapsed();
-    let opening = Opening { resolved, login: login.clone(), permit };
+    let opening = Opening { resolved, client_info, login: login.clone(), permit };
     let mut attempt = pin!(attempt(&shared, &config, &session, &stage, opening));
     let mut stops = 0;
     let outcome = loop {
@@ -105,6 +107,7 @@ pub(super) async fn dial(
 /// What an attempt opens.
 struct Opening {
     resolved: Resolved,
+    client_info: Arc<ClientInfo>,
     login: Option<Arc<Login>>,
     permit: Option<StartPermit>,
 }
@@ -114,7 +117,7 @@ async fn attempt(
     config: &ServerConfig,
     session: &Arc<Session>,
     stage: &CurrentStage,
-    Opening { resolved, login, permit }: Opening,
+    Opening { resolved, client_info, login, permit }: Opening,
 ) -> Result<(Live, Tools)> {
     *lock(stage) = Wire::opening_stage(&resolved);
     let wire = Wire::open(resolved, login, &config.limits).await.map_err(connect_error)?;
@@ -123,7 +126,7 @@ async fn attempt(
     }
     session.attach(wire);
     *lock(stage) = Stage::Handshake;
-    let greeting = initialize(session).await?;
+    let greeting = initialize(session, &client_info).await?;
     // The remaining work is cheap compared with a start.
     drop(permit);
     *lock(stage) = Stage::ListTools;
@@ -131,8 +134,8 @@ async fn attempt(
     if let Some(wire) = session.wire() {
         wire.forget_stray_lines();
     }
-    let (session, connected_since_ms) = (session.clone(), now_ms());
-    Ok((Live { session, greeting, connected_since_ms }, tools))
+    let (connected_since, up_at) = (SystemTime::now(), shared.clock.now());
+    Ok((Live { session: session.clone(), greeting, connected_since, up_at }, tools))
 }
 
 /// Reads a tool list and reports warnings about it.
@@ -153,5 +156,6 @@ fn out_of_time(server: &str, limit: Duration, stage: Stage) -> Error {
     let (limit, stage) = (limit.as_millis(), stage.name());
     let text = format!("Server \"{server}\" was not ready within {limit} ms (stage: {stage})");
     Error::new(ErrorKind::ConnectTimeout, text)
+        .naming_server(server)
         .with_hint("raise the server's \"timeout\" if it is only slow")
 }

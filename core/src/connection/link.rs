@@ -33,8 +33,6 @@ pub(super) struct Attempt {
 /// A link that is up.
 pub(super) struct Link {
     pub(super) live: Arc<Live>,
-    /// When it came up, by the clock.
-    pub(super) up_at: Duration,
     probe: Option<BoxFuture<'static, Result<()>>>,
     health_watch: Option<BoxFuture<'static, (PhaseEvent, Option<Error>)>>,
     refresh: Refresh,
@@ -65,10 +63,10 @@ pub(super) enum LinkEvent {
 }
 
 impl Link {
-    pub(super) fn new(live: Live, up_at: Duration) -> Link {
+    pub(super) fn new(live: Live) -> Link {
         let refresh = Refresh::default();
         let live = Arc::new(live);
-        Link { live, up_at, probe: None, health_watch: None, refresh, store: None }
+        Link { live, probe: None, health_watch: None, refresh, store: None }
     }
 
     /// Waits for the next piece of work to end. Cancel-safe.

@@ -60,7 +60,7 @@ pub(super) fn choose(
         };
         let listed = lists.verdict(&name, &read.original, document, winner.untrusted);
         let is_disabled = listed.off || read.is_disabled && !listed.on;
-        if is_disabled && !read.has_transport {
+        if is_disabled && !read.has_transport && !document.is_own_explicit() {
             let why = "switched off, with nothing to start or to reach".to_owned();
             discovery.left_out.push(LeftOut { name, why, source: document.source.clone() });
             continue;
@@ -153,6 +153,9 @@ fn admit_newcomers(
     documents: &[Document],
     discovery: &mut Discovery,
 ) {
+    if newcomers.is_empty() {
+        return;
+    }
     let users: HashMap<String, String> =
         winners.keys().map(|name| (confusable_part(name), name.clone())).collect();
     for Newcomer { project, name, winner: newcomer } in newcomers {

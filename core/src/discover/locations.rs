@@ -4,9 +4,9 @@
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
-use super::providers::{Base, FileLocation};
 use crate::config::own_file;
 use crate::host_env::{HostEnv, Platform};
+use crate::provider::{Base, FileLocation};
 
 const EXTENSIONS: &[&str] = &["json", "jsonc", "yaml", "yml", "toml"];
 
@@ -132,7 +132,7 @@ impl SearchRoots<'_> {
 }
 
 impl Candidate {
-    fn at(path: PathBuf) -> Self {
+    pub(super) fn at(path: PathBuf) -> Self {
         let display = path.display().to_string();
         Candidate { path, display, problem: None }
     }

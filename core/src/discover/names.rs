@@ -10,7 +10,7 @@ use crate::config::check_name;
 const MAX_LENGTH: usize = 100;
 
 /// The name of each server of a document, in order; legal names stay as written.
-pub(super) fn legal_names(written: &[&str]) -> Vec<String> {
+pub(crate) fn legal_names(written: &[&str]) -> Vec<String> {
     let mut taken: HashSet<String> =
         written.iter().filter(|name| check_name(name).is_ok()).map(|&name| name.into()).collect();
     // Continues counting per name, so that a thousand equal names do not take a million attempts.

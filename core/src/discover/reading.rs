@@ -2,23 +2,23 @@
 //! Invariant: a file counts once, even if several paths lead to it, and an unusable file affects nothing else.
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::ErrorKind as Io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use super::FoundFile;
+use super::in_document;
 use super::locations::{Candidate, SearchRoots};
 use super::names::legal_names;
-use super::providers::{BuiltIn, NameList, PROVIDERS, Provider, Step};
 use crate::config::{
-    Level, Scope, ScopeTrust, Source, parse_document, read_text, warn_of_misspelt,
+    Level, Scope, ScopeTrust, Source, parse_document, read_text, take_bare_env_names,
+    warn_of_misspelt,
 };
 use crate::error::Error;
 use crate::file_system;
-
-const MAX_ANSWER: usize = 256;
+use crate::provider::{BuiltIn, Inputs, NameList, PROVIDERS, Provider, Step};
 
 /// The content of one file.
 pub(super) struct Document {
@@ -26,7 +26,7 @@ pub(super) struct Document {
     pub(super) source: Source,
     pub(super) scope: Scope,
     /// The default answers for `${input:id}`.
-    pub(super) inputs: HashMap<String, String>,
+    pub(super) inputs: Inputs,
     pub(super) servers: Vec<WrittenServer>,
     /// Names of entries that are part of the product.
     pub(super) built_in: Vec<String>,
@@ -34,6 +34,15 @@ pub(super) struct Document {
 }
 
 impl Document {
+    fn is_empty(&self) -> bool {
+        self.servers.is_empty() && self.built_in.is_empty() && self.lists.is_empty()
+    }
+
+    /// Whether it is in our own form and was handed over, so that nothing of it may be left out.
+    pub(super) fn is_own_explicit(&self) -> bool {
+        self.provider.is_own && self.source.level == Level::Explicit
+    }
+
     /// The file's path for display.
     pub(super) fn shown_path(&self) -> &str {
         self.source.path.as_deref().unwrap_or_default()
@@ -59,6 +68,8 @@ pub(super) struct DocumentReader<'a> {
     pub(super) files: Vec<FoundFile>,
     pub(super) warnings: Vec<String>,
     seen: HashSet<(PathBuf, &'static str)>,
+    /// Files that an earlier product has read.
+    listed: HashSet<PathBuf>,
     /// Containers that an earlier product has read.
     claimed: HashSet<(PathBuf, String)>,
     /// The physical paths of all user-level files of all products.
@@ -74,6 +85,7 @@ impl<'a> DocumentReader<'a> {
             files: Vec::new(),
             warnings: Vec::new(),
             seen: HashSet::new(),
+            listed: HashSet::new(),
             claimed: HashSet::new(),
             users: OnceCell::new(),
         }
@@ -129,11 +141,18 @@ impl<'a> DocumentReader<'a> {
             Ok(document) => self.extract(provider, document, source, &candidate, physical),
             Err(problem) => Err(problem),
         };
+        let is_new = self.listed.insert(physical.to_owned());
         let (servers, problem) = match document {
             Ok(None) => {
                 self.warnings.truncate(warnings);
                 return;
             }
+            // An editor's settings are those of several products: they are reported once.
+            Ok(Some(document)) if !is_new && document.is_empty() => {
+                self.warnings.truncate(warnings);
+                return;
+            }
+            Err(problem) if self.warnings.contains(&problem) => return,
             Ok(Some(document)) => {
                 let servers = document.servers.len();
                 self.documents.push(document);
@@ -173,7 +192,7 @@ impl<'a> DocumentReader<'a> {
     }
 
     /// The document's content; `None` if other products have read all of it already.
-    fn extract(
+    pub(super) fn extract(
         &mut self,
         provider: &'static Provider,
         document: Map<String, Value>,
@@ -182,16 +201,19 @@ impl<'a> DocumentReader<'a> {
         physical: &Path,
     ) -> Result<Option<Document>, String> {
         let display = &candidate.display;
-        let mut bare_env_names = provider.bare_env_names;
-        if provider.is_own {
-            bare_env_names = document.get("bareEnvNames") == Some(&Value::Bool(true));
-            let mut misspelt = Vec::new();
-            warn_of_misspelt(&document, &mut misspelt);
-            self.warnings.extend(misspelt.iter().map(|warning| format!("{display}: {warning}")));
-        }
         let mut document = Value::Object(document);
         let lists = self.lists(provider, &mut document, display);
-        let inputs = provider.inputs.map(|key| inputs(&document[key])).unwrap_or_default();
+        let mut bare_env_names = provider.bare_env_names;
+        if let Value::Object(document) = &mut document {
+            let mut warnings = Vec::new();
+            bare_env_names |= take_bare_env_names(document, &mut warnings);
+            if provider.is_own {
+                warn_of_misspelt(document, &mut warnings);
+            }
+            self.warnings.extend(warnings.iter().map(|warning| in_document(display, warning)));
+        }
+        let declared = provider.inputs.iter().filter_map(|steps| self.walk(&mut document, steps));
+        let inputs = Inputs::from_declared(declared.map(|(_, declared)| declared));
         let project = self.roots.project;
         let own_directory = match source.level {
             Level::Project => project,
@@ -204,6 +226,7 @@ impl<'a> DocumentReader<'a> {
             workspace: Some(project.to_owned()),
             variables: provider
                 .variables
+                .filter(|_| physical.is_absolute())
                 .map(|file| physical.with_file_name(file))
                 .filter(|file| file.exists()),
             bare_env_names,
@@ -221,7 +244,17 @@ impl<'a> DocumentReader<'a> {
             let entries = self.entries(container, &path, display)?;
             let (parts, entries): (Vec<_>, Vec<_>) =
                 entries.into_iter().partition(|(_, entry)| is_built_in(provider, entry));
-            built_in.extend(parts.into_iter().map(|(name, _)| name));
+            for (name, entry) in parts {
+                let told = provider.built_in.iter().find_map(|part| told_sign(part, &entry));
+                if let Some((field, value)) = told {
+                    let text = format!(
+                        "\"{name}\" is left out: with \"{field}\": \"{value}\" it is a part of {}, no MCP server",
+                        provider.name
+                    );
+                    self.warnings.push(in_document(display, &text));
+                }
+                built_in.push(name);
+            }
             let of_project = steps.iter().any(|step| matches!(step, Step::ProjectPath));
             let directory = if of_project { project } else { own_directory };
             servers.extend(self.name_servers(provider, entries, display, directory));
@@ -239,28 +272,15 @@ impl<'a> DocumentReader<'a> {
             let object = at.as_object_mut()?;
             let key = match step {
                 Step::Key(key) => (*key).to_owned(),
-                Step::ProjectPath => {
-                    self.project_keys().into_iter().find(|key| object.contains_key(key))?
-                }
+                Step::ProjectPath => project_keys(self.roots.project)
+                    .into_iter()
+                    .find(|key| object.contains_key(key))?,
             };
             at = object.get_mut(&key)?;
             let separator = if path.is_empty() { "" } else { "." };
             path = format!("{path}{separator}{key}");
         }
         Some((path, at.take())).filter(|(_, found)| !found.is_null())
-    }
-
-    /// The project's directory in the notations that products use.
-    fn project_keys(&self) -> Vec<String> {
-        let project = self.roots.project;
-        let physical = file_system::canonicalize(project).unwrap_or_else(|_| project.to_owned());
-        let mut keys = Vec::new();
-        for path in [project, &physical] {
-            let written = path.display().to_string();
-            keys.push(written.replace('\\', "/"));
-            keys.push(written);
-        }
-        keys
     }
 
     fn entries(
@@ -277,18 +297,25 @@ impl<'a> DocumentReader<'a> {
                     let name = item.get("name").and_then(Value::as_str).map(str::to_owned);
                     match name {
                         Some(name) if names.insert(name.clone()) => entries.push((name, item)),
-                        Some(name) => self.warnings.push(format!(
-                            "{display}: \"{path}\" has \"{name}\" twice; the first one counts"
-                        )),
-                        None => self.warnings.push(format!(
-                            "{display}: entry {} of \"{path}\" has no name and is left aside",
-                            at + 1
-                        )),
+                        Some(name) => {
+                            let twice =
+                                format!("\"{path}\" has \"{name}\" twice; the first one counts");
+                            self.warnings.push(in_document(display, &twice));
+                        }
+                        None => {
+                            let at = at + 1;
+                            let nameless =
+                                format!("entry {at} of \"{path}\" has no name and is left aside");
+                            self.warnings.push(in_document(display, &nameless));
+                        }
                     }
                 }
                 Ok(entries)
             }
-            _ => Err(format!("{display}: \"{path}\" must be an object of servers by name")),
+            _ => {
+                let wrong = format!("\"{path}\" must be an object of servers by name");
+                Err(in_document(display, &wrong))
+            }
         }
     }
 
@@ -305,9 +332,9 @@ impl<'a> DocumentReader<'a> {
             false => legal_names(&originals),
         };
         for (original, name) in originals.iter().zip(&names).filter(|(one, other)| *one != other) {
-            self.warnings.push(format!(
-                "{display}: \"{original}\" cannot be the name of a server; it is called \"{name}\""
-            ));
+            let renamed =
+                format!("\"{original}\" cannot be the name of a server; it is called \"{name}\"");
+            self.warnings.push(in_document(display, &renamed));
         }
         let servers = names.into_iter().zip(entries);
         servers
@@ -325,35 +352,45 @@ impl<'a> DocumentReader<'a> {
         display: &str,
     ) -> Vec<(NameList, HashSet<String>)> {
         let mut lists = Vec::new();
-        for list in provider.lists {
+        for list in provider.all_lists() {
             let Some((path, found)) = self.walk(document, list.path) else { continue };
             match serde_json::from_value::<HashSet<String>>(found) {
-                Ok(names) => lists.push((*list, names)),
-                Err(_) => self.warnings.push(format!(
-                    "{display}: \"{path}\" must be a list of names; it is left aside"
-                )),
+                Ok(names) => lists.push((list, names)),
+                Err(_) => {
+                    let wrong = format!("\"{path}\" must be a list of names; it is left aside");
+                    self.warnings.push(in_document(display, &wrong));
+                }
             }
         }
         lists
     }
 }
 
+/// The project's directory in the notations that products use.
+pub(crate) fn project_keys(project: &Path) -> Vec<String> {
+    let physical = file_system::canonicalize(project).unwrap_or_else(|_| project.to_owned());
+    let mut keys = Vec::new();
+    for path in [project, &physical] {
+        let written = path.display().to_string();
+        keys.push(written.replace('\\', "/"));
+        keys.push(written);
+    }
+    keys
+}
+
 fn is_built_in(provider: &Provider, entry: &Value) -> bool {
     provider.built_in.iter().any(|built_in| match built_in {
-        BuiltIn::Is(field, value) => entry[field] == *value,
+        BuiltIn::Is(field, value) | BuiltIn::Foreign(field, value) => entry[field] == *value,
         BuiltIn::Without(fields) => entry
             .as_object()
             .is_some_and(|entry| !fields.iter().any(|&field| entry.contains_key(field))),
     })
 }
 
-/// The inputs that have a default answer.
-fn inputs(declared: &Value) -> HashMap<String, String> {
-    let inputs = declared.as_array().into_iter().flatten();
-    let proposed = inputs.filter_map(|input| {
-        let (id, answer) = (input["id"].as_str()?, input["default"].as_str()?);
-        Some((id.to_owned(), answer.to_owned()))
-    });
-    // Every field of the file may repeat it, so a long one could fill the memory.
-    proposed.filter(|(_, answer)| answer.len() <= MAX_ANSWER).collect()
+/// The field and value that tell what the entry is, if it must be told that it is left out.
+fn told_sign(part: &BuiltIn, entry: &Value) -> Option<(&'static str, &'static str)> {
+    match part {
+        BuiltIn::Foreign(field, value) if entry[field] == *value => Some((field, value)),
+        _ => None,
+    }
 }

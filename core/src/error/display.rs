@@ -1,4 +1,5 @@
 //! Owns the text of an error for people: the message, the hint, and what the server wrote.
+//! Invariant: the text of an error of a server names the server, once. Python and Node show the same text.
 
 use std::fmt::{self, Write};
 
@@ -13,6 +14,22 @@ impl Error {
         text
     }
 
+    /// What a person reads first: the message, which names the server. It is put before a message that does not.
+    pub(super) fn named_message(&self) -> String {
+        match self.server().filter(|server| !self.0.names_server && !server.is_empty()) {
+            Some(server) => format!("Server \"{server}\": {}", self.message()),
+            None => self.message().to_owned(),
+        }
+    }
+
+    /// What a model reads of it.
+    pub(super) fn message_for_model(&self) -> String {
+        match self.kind().is_for_people() {
+            true => self.kind().about().to_owned(),
+            false => self.0.message.for_model(),
+        }
+    }
+
     fn write_output(&self, out: &mut impl Write) -> fmt::Result {
         for (name, text) in [("stdout", self.stdout()), ("stderr", self.stderr())] {
             if let Some(text) = text {
@@ -25,7 +42,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())?;
+        f.write_str(&self.text())?;
         if let Some(hint) = self.hint() {
             write!(f, " ({hint})")?;
         }
@@ -56,6 +73,24 @@ mod tests {
         let error = Error::new(ErrorKind::Closed, "it is closed").with_hint("open another");
         assert_eq!(error.message(), "it is closed");
         assert_eq!(error.to_string(), "it is closed (open another)");
+    }
+
+    #[test]
+    fn the_server_is_named_once() {
+        let exited = Error::new(ErrorKind::ConnectionLost, "The server exited").with_server("a");
+        assert_eq!(exited.to_string(), "Server \"a\": The server exited");
+        assert_eq!(format!("{exited:?}"), "CONNECTION_LOST: Server \"a\": The server exited");
+        assert_eq!(exited.message(), "The server exited");
+        let named = Error::no_such_server(ErrorKind::ServerNotFound, "a");
+        assert_eq!(named.to_string(), "There is no server \"a\"");
+        let empty = Error::new(ErrorKind::ConfigInvalid, "Server name cannot be empty");
+        assert_eq!(empty.with_server("").to_string(), "Server name cannot be empty");
+        let command = Error::new(ErrorKind::ConnectFailed, "Command \"a\" was not found");
+        assert_eq!(
+            command.with_server("a").to_string(),
+            "Server \"a\": Command \"a\" was not found",
+            "a command of the same name is not the server"
+        );
     }
 
     #[test]

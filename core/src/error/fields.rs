@@ -92,18 +92,25 @@ error_fields! {
         /// The stable code.
         code: &'static str = |error| error.kind().code(),
         /// What happened, for people.
-        message: &str = |error| &error.0.message,
+        message: &str = |error| error.0.message.as_str(),
+        /// The message, after the name of the server where it does not name it.
+        text: String = |error| error.named_message(),
+        /// The message for a model: it names no address, path or command of the user.
+        model_message: String = |error| error.message_for_model(),
         /// Whether the same request may succeed later without any change.
         retryable: bool = |error| error.kind().retryable(),
         /// Whether the message or hint contains text of the server, or of the author of its definition. A model should
         /// trust it as little as a result.
-        by_server: bool = |error| error.0.quotes_others || error.kind() == ErrorKind::ConfigInvalid,
+        by_server: bool = |error| error.0.message.quotes_others() || error.kind() == ErrorKind::ConfigInvalid,
     }
     optional {
         /// What to do about it.
         hint: String,
         /// The server's name.
         server: String,
+        /// The tool that may have been meant by one that does not exist: a name of the catalog for `call`, the server's own
+        /// name for `call_tool`.
+        suggestion: String,
         /// The step that failed; none if a server was lost between calls, or if there is no server.
         stage: Stage,
         /// Whether the tool ran, for the error of a call.

@@ -36,6 +36,23 @@ macro_rules! kinds {
     };
 }
 
+impl ErrorKind {
+    /// Whether only people can fix it. Their files, commands and settings are not shown to models.
+    pub(crate) fn is_for_people(self) -> bool {
+        matches!(
+            self,
+            ErrorKind::ConfigInvalid
+                | ErrorKind::ConfigConflict
+                | ErrorKind::ConfigIo
+                | ErrorKind::DiscoveryFailed
+                | ErrorKind::Untrusted
+                | ErrorKind::ServerDisabled
+                | ErrorKind::AuthRequired
+                | ErrorKind::AuthFailed
+        )
+    }
+}
+
 kinds! {
     ConfigInvalid "CONFIG_INVALID" false "A server definition or an option cannot be used as written.",
     ConfigConflict "CONFIG_CONFLICT" false "Another manager holds a server of this name with a different definition.",
@@ -43,7 +60,7 @@ kinds! {
     DiscoveryFailed "DISCOVERY_FAILED" false "Looking for config files failed as a whole.",
     Untrusted "UNTRUSTED" false "A project's server is not started or dialled before its source is trusted.",
     ServerDisabled "SERVER_DISABLED" false "The server is switched off in its config.",
-    ServerNotFound "SERVER_NOT_FOUND" false "The manager has no server of this name.",
+    ServerNotFound "SERVER_NOT_FOUND" false "The manager has no server of this name. For a call that is `TOOL_UNAVAILABLE`.",
     ConnectFailed "CONNECT_FAILED" true "The server could not be started or reached.",
     ConnectTimeout "CONNECT_TIMEOUT" true "The server did not get ready within its timeout.",
     HandshakeFailed "HANDSHAKE_FAILED" true "The server answered, but not as an MCP server that we can speak with.",
@@ -60,7 +77,7 @@ kinds! {
     RestartFailed "mcp_restart_failed" true "The last restart failed; the next one is due later.",
     ProtocolError "PROTOCOL_ERROR" false "The server sent an answer that cannot be read.",
     LimitExceeded "LIMIT_EXCEEDED" false "A message or a queue went over its limit.",
-    Closed "CLOSED" false "The manager is closed.",
+    Closed "CLOSED" false "The manager is closed, or was closed during the call.",
 }
 
 #[cfg(test)]

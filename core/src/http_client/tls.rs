@@ -36,8 +36,8 @@ impl TlsProblem {
     pub(super) fn into_error(self, server: &str) -> Error {
         match self {
             TlsProblem::File(field, problem) => {
-                let text = format!("Server \"{server}\": the file of \"{field}\" {problem}");
-                Error::new(ErrorKind::ConfigInvalid, text)
+                let text = format!("The file of \"{field}\" {problem}");
+                Error::new(ErrorKind::ConfigInvalid, text).with_server(server)
             }
             TlsProblem::Library(error) => {
                 Error::new(ErrorKind::ConnectFailed, format!("TLS cannot be used here: {error}"))

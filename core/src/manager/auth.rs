@@ -14,30 +14,25 @@ use crate::auth_prompt::AuthPrompt;
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::oauth::{Flow, Login};
+use crate::options::{Language, Options, options};
 
-/// How to sign in.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct AuthorizeOptions {
-    /// Forget the login that there is first.
-    pub fresh: bool,
-    /// Sign in with a browser on another device.
-    pub device: bool,
+options! {
+    /// How to sign in.
+    #[derive(Clone, Copy, Debug)]
+    #[non_exhaustive]
+    pub struct AuthorizeOptions of "authorize" {
+        /// Forget the login that there is first.
+        fresh: bool = false,
+        /// Sign in with a browser on another device.
+        device: bool = false,
+    }
 }
 
 impl AuthorizeOptions {
-    /// Forgets the login that there is first.
-    #[must_use]
-    pub fn fresh(mut self, fresh: bool) -> Self {
-        self.fresh = fresh;
-        self
-    }
-
-    /// Signs in with a browser on another device.
-    #[must_use]
-    pub fn device(mut self, device: bool) -> Self {
-        self.device = device;
-        self
+    /// Reads `{"fresh": true}`.
+    #[doc(hidden)]
+    pub fn from_json(text: &str, language: Language) -> Result<Self> {
+        Self::read(text, language)
     }
 }
 

@@ -123,7 +123,7 @@ impl Manager {
             let late = || {
                 let text =
                     format!("Server \"{name}\" was not connected within {} ms", limit.as_millis());
-                Error::new(ErrorKind::ConnectTimeout, text).with_server(&name)
+                Error::new(ErrorKind::ConnectTimeout, text).naming_server(&name)
             };
             let deadline = tokio::time::Instant::now().checked_add(limit);
             let connection = match reached {

@@ -1,5 +1,6 @@
 //! Owns calls for agents: they always produce text for the model, also for hosts with their own errors.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
@@ -53,7 +54,11 @@ impl ToolExecutor for WeakManager {
             // Read after the call, because the call may have started the server and its secrets are known only then.
             let origin = outcome.as_ref().ok().and_then(|result| result.origin()).cloned();
             let origin = origin.unwrap_or_else(|| manager.origin(of.server(), of.raw_name()));
-            ToolOutput::new(origin, provider, outcome)
+            let suggestion = outcome.as_ref().err().and_then(|error| {
+                let failure = manager.manager().ok()?.with_callable_name(error.into());
+                failure.suggestion.map(Cow::into_owned)
+            });
+            ToolOutput::new(origin, provider, outcome, suggestion)
         })
     }
 }
@@ -77,7 +82,14 @@ impl Manager {
         tool: &str,
         failure: CallFailure<'_>,
     ) -> ForModel {
-        self.origin(server, tool).present_failure(&failure)
+        self.origin(server, tool).present_failure(&self.with_callable_name(failure))
+    }
+
+    /// The failure with the suggested tool by its name in the catalog.
+    fn with_callable_name<'a>(&self, failure: CallFailure<'a>) -> CallFailure<'a> {
+        failure.with_callable_name(|server, tool| {
+            self.catalog().find(server, tool).map(|known| known.name.clone())
+        })
     }
 
     fn origin(&self, server: &str, tool: &str) -> Origin {

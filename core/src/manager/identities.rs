@@ -160,7 +160,7 @@ impl Inner {
         let Held { hold, is_new, wants_watch } = server.hold_for(identity, |config| {
             let config = self.admit(server, config)?;
             let sink = self.sink.for_identity(identity);
-            self.home(&config).acquire(&server.name, &config, self.pool.clock(), &sink)
+            self.home(&config).acquire(&server.name, &config, self.pool.options(), &sink)
         })?;
         if wants_watch {
             let clock = self.pool.clock().clone();

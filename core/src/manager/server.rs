@@ -11,8 +11,8 @@ use crate::caller::Identity;
 use crate::catalog::{Offer, Slice, ToolState, provider_of};
 use crate::completion::Completion;
 use crate::config::{Declared, MAX_RESULT_CHARS, ScopeTrust, ServerConfig};
-use crate::connection::Connection;
-use crate::error::{Error, ErrorKind, Result};
+use crate::connection::{Connection, Live};
+use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::event::EventLog;
 use crate::pool::{Lease, Release};
 use crate::redact::Mask;
@@ -31,21 +31,47 @@ pub(super) struct Server {
     not_held: Mutex<NotHeld>,
     /// The end of the connection that was released last; every release waits for the same one.
     ending: Mutex<Completion>,
-    /// Changed when the manager releases the connection. Its address tells the managers of a server apart.
-    left: Arc<watch::Sender<()>>,
+    /// Changed when the manager releases the connection, and how it did. Its address tells the managers of a server
+    /// apart.
+    left: Arc<watch::Sender<Option<Release>>>,
     /// Connections for other identities than the manager's.
     identities: Arc<Identities>,
 }
 
 /// Tells that a manager has released a connection.
 #[derive(Clone)]
-pub(super) struct Left(watch::Receiver<()>);
+pub(super) struct Left(watch::Receiver<Option<Release>>);
 
 impl Left {
     /// Resolves when the connection has been released since this was made.
     pub(super) async fn wait(&self) {
         // The sender is gone with its manager.
         let _ = self.0.clone().changed().await;
+    }
+
+    fn is_closed(&self) -> bool {
+        match *self.0.borrow() {
+            Some(how) => how == Release::Close,
+            // The sender is gone with its manager.
+            None => self.0.has_changed().is_err(),
+        }
+    }
+
+    /// Why a call that waited until the release is not sent.
+    pub(super) fn error(&self, server: &str) -> Error {
+        self.closed_or(server, Error::disconnected(server).with_executed(Executed::No))
+    }
+
+    /// The error of a proxied call: the own close of its manager is `CLOSED`, not a loss. The session decides this for
+    /// direct calls.
+    pub(super) fn closed_or(&self, server: &str, error: Error) -> Error {
+        let by_release =
+            matches!(error.kind(), ErrorKind::ConnectionLost | ErrorKind::ToolUnavailable);
+        if by_release && self.is_closed() {
+            let executed = error.executed().unwrap_or(Executed::Unknown);
+            return Error::closed_during_call(server).with_executed(executed);
+        }
+        error
     }
 }
 
@@ -95,7 +121,7 @@ impl Server {
             lease: ArcSwapOption::empty(),
             not_held: Mutex::default(),
             ending: Mutex::new(Completion::done()),
-            left: Arc::new(watch::Sender::new(())),
+            left: Arc::new(watch::Sender::new(None)),
             identities: Arc::default(),
         })
     }
@@ -150,16 +176,31 @@ impl Server {
                 format!(
                     "Server \"{}\" is disabled. Run \"{}\" first.",
                     self.name,
-                    shell::mcpool("enable", &self.name, "")
+                    shell::mcpool("enable", &self.name, &self.declared.source.command_option())
                 ),
             )
-            .with_server(&self.name)),
+            .naming_server(&self.name)),
         }
     }
 
     /// The hold, while there is one.
     pub(super) fn lease(&self) -> Guard<Option<Arc<Lease>>> {
         self.lease.load()
+    }
+
+    /// The link, while it is up.
+    pub(super) fn live(&self) -> Option<Arc<Live>> {
+        self.lease().as_ref()?.connection().published().live.clone()
+    }
+
+    /// Whether an announcement of new tools from before its last answer may still be unread.
+    pub(super) fn may_announce_tools(&self) -> bool {
+        let lease = self.lease();
+        let published = lease.as_ref().map(|lease| lease.connection().published());
+        let live = published.as_ref().and_then(|published| published.live.as_ref());
+        live.is_some_and(|live| {
+            live.greeting.announces_tools && live.session.may_have_unread_messages()
+        })
     }
 
     /// Acquires the connection and holds it.
@@ -179,6 +220,11 @@ impl Server {
             Ok(lease) => {
                 let connection = lease.connection().clone();
                 self.lease.store(Some(Arc::new(lease)));
+                // No change: whoever waited for the release was told.
+                self.left.send_if_modified(|how| {
+                    *how = None;
+                    false
+                });
                 Ok(connection)
             }
             Err(error) => {
@@ -244,7 +290,7 @@ impl Server {
             Release::Disconnect => NotHeld::Left,
             Release::Close => NotHeld::Closed,
         };
-        self.left.send_replace(());
+        self.left.send_replace(Some(how));
         let mut ending = lock(&self.ending);
         if let Some(lease) = self.lease.swap(None) {
             *ending = lease.release(how);
@@ -307,7 +353,10 @@ impl Server {
             tool_count: published
                 .map_or(0, |published| self.offer.count(&published.tools, || published.mask())),
             error,
-            connected_since_ms: live.map(|live| live.connected_since_ms),
+            connected_since: live.map(|live| live.connected_since),
+            uptime_ms: live
+                .zip(clock)
+                .map(|(live, clock)| clock.now().saturating_sub(live.up_at).as_millis() as u64),
             attempt: published.map_or(0, |published| published.attempt),
             reason: published.and_then(|published| published.reason),
             next_retry_ms: published

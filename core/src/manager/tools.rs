@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use super::server::Server;
 use super::{Inner, Manager, on_runtime};
 use crate::catalog::{Catalog, Tool, ToolNames};
+use crate::connection::Live;
 use crate::error::{Error, Result};
 use crate::runtime;
 use crate::session::Announcements;
@@ -48,10 +49,45 @@ impl Manager {
         self.catalog()
     }
 
-    /// Whether a server has announced a change of its tools since the last wait for one.
+    /// The tool with this name in [`Manager::get_tools`], or with one that it had before. A name without a tool is an
+    /// error that suggests a similar one, as for [`Manager::call`].
+    ///
+    /// ```no_run
+    /// # async fn example(manager: &mcpool::Manager) -> mcpool::Result<()> {
+    /// let tool = manager.get_tool("mcp_time_get_current_time")?;
+    /// println!("{}", tool.definition.description());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get_tool(&self, name: &str) -> Result<Tool> {
+        self.check_open()?;
+        let catalog = self.get_tools();
+        let index = self.find_index(&catalog, name);
+        let index = index.ok_or_else(|| self.no_tool_named(&catalog, name))?;
+        Ok(catalog.tools()[index].clone())
+    }
+
+    /// The index of [`Manager::get_tool`] in the list of this catalog, for hosts that keep the list.
+    #[doc(hidden)]
+    pub fn tool_index(&self, catalog: &Catalog, name: &str) -> Result<usize> {
+        self.check_open()?;
+        self.find_index(catalog, name).ok_or_else(|| self.no_tool_named(catalog, name))
+    }
+
+    /// The index of the offered tool with this current or previous name.
+    fn find_index(&self, catalog: &Catalog, name: &str) -> Option<usize> {
+        catalog.index_of(name).or_else(|| {
+            let (server, raw_name) = self.former_tool_named(name)?;
+            catalog.index_of(&catalog.find(&server, &raw_name)?.name)
+        })
+    }
+
+    /// Whether a server has announced a change of its tools since the last wait for one, or may have done so before its
+    /// last answer.
     #[doc(hidden)]
     pub fn has_announced_tools(&self) -> bool {
         self.0.heard_announcements.load(Ordering::Acquire) != self.0.sink.announcements()
+            || self.0.servers.load().values().any(|server| server.may_announce_tools())
     }
 
     /// Blocks until the announced tools are known, within bounds. [`Manager::get_tools`] does this itself; this
@@ -60,18 +96,23 @@ impl Manager {
     pub fn await_announced_tools(&self) {
         let announced = self.0.sink.announcements();
         // Our own threads fetch the tools, so they must not block here.
-        if self.0.heard_announcements.load(Ordering::Acquire) == announced
-            || runtime::is_own_thread()
-        {
+        if !self.has_announced_tools() || runtime::is_own_thread() {
             return;
         }
+        let servers = self.0.servers.load();
+        // All begin to catch up before the first is waited for.
+        let catch_up = |live: Arc<Live>| {
+            let answered_us = match live.greeting.announces_tools {
+                true => live.session.catch_up(),
+                false => 0,
+            };
+            (live, answered_us)
+        };
+        let live = servers.values().filter_map(|server| server.live());
+        let live: Vec<_> = live.map(catch_up).collect();
         let limit = Announcements::limit();
-        for server in self.0.servers.load().values() {
-            let lease = server.lease().clone();
-            let live = lease.and_then(|lease| lease.connection().published().live.clone());
-            if let Some(live) = live {
-                live.session.announcements().wait(limit);
-            }
+        for (live, answered_us) in &live {
+            live.session.announcements().wait(*answered_us, limit);
         }
         self.0.heard_announcements.store(announced, Ordering::Release);
     }
@@ -152,13 +193,11 @@ impl Manager {
         built.catalog.find(server, raw_name).is_some() || built.former.values().any(is_it)
     }
 
-    /// The tool with this current or previous name.
+    /// The tool with this current or previous name, offered or not.
     pub(super) fn tool_named(&self, catalog: &Catalog, name: &str) -> Option<Arc<ServerTool>> {
-        if let Some(tool) = catalog.tool_named(name) {
-            return Some(tool.clone());
-        }
-        let (server, tool) = lock(&self.0.catalog).former.get(name).cloned()?;
-        catalog.find(&server, &tool).map(|tool| tool.definition.clone())
+        catalog.tool_named(name).cloned().or_else(|| {
+            self.find_index(catalog, name).map(|index| catalog.tools()[index].definition.clone())
+        })
     }
 }
 

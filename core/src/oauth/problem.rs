@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Message};
 use crate::shell;
 
 /// How much of a server's own text is shown.
@@ -13,9 +13,11 @@ const SHOWN: usize = 300;
 pub(crate) struct Problem {
     pub(super) kind: ProblemKind,
     text: String,
+    /// Whether the text names the server.
+    names_server: bool,
     hint: Option<String>,
-    /// A text of others that is part of the message.
-    quoted: Option<String>,
+    /// Whether text of others is part of the message.
+    quotes_others: bool,
     /// The scopes to ask for, if a sign-in helps.
     scopes: Option<Vec<String>>,
 }
@@ -40,7 +42,8 @@ pub(super) enum ProblemKind {
 
 impl Problem {
     fn new(kind: ProblemKind, text: impl Into<String>) -> Self {
-        Problem { kind, text: text.into(), hint: None, quoted: None, scopes: None }
+        let text = text.into();
+        Problem { kind, text, names_server: false, hint: None, quotes_others: false, scopes: None }
     }
 
     pub(super) fn unreachable(text: impl Into<String>) -> Self {
@@ -82,7 +85,7 @@ impl Problem {
         };
         let hint = format!("run: {}", shell::mcpool("auth", server, &options));
         let problem = Problem::missing(format!("sign in to \"{server}\"")).with_hint(hint);
-        Problem { scopes: Some(scopes.to_vec()), ..problem }
+        Problem { names_server: true, scopes: Some(scopes.to_vec()), ..problem }
     }
 
     /// A refusal of an authorisation server: its code, and what it says about it.
@@ -93,11 +96,11 @@ impl Problem {
             None => code.clone(),
         };
         let problem = Problem::new(ProblemKind::ByCode(code), format!("{what}: {said}"));
-        Problem { quoted: Some(said), ..problem }
+        Problem { quotes_others: is_text(&said), ..problem }
     }
 
     pub(super) fn from_error(error: Error) -> Self {
-        Problem::refused(error.message())
+        Problem { quotes_others: error.by_server(), ..Problem::refused(error.message()) }
     }
 
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -121,7 +124,7 @@ impl Problem {
         if !self.text.contains(&words) {
             self.text = format!("{} ({words})", self.text);
         }
-        self.quoted = Some(words);
+        self.quotes_others |= is_text(&words);
         self
     }
 
@@ -165,12 +168,20 @@ impl Problem {
             ProblemKind::Unreachable | ProblemKind::Unanswered => ErrorKind::ConnectFailed,
             ProblemKind::Refused | ProblemKind::ByCode(_) => ErrorKind::AuthFailed,
         };
-        let text = match kind {
-            _ if self.kind == ProblemKind::TimedOut => self.text,
-            ErrorKind::AuthRequired => format!("Authentication required: {}", self.text),
-            _ => format!("OAuth authentication failed: {}", self.text),
+        // The step names addresses of the sign-in, which are not for a model.
+        let step = format!(": {}", self.text);
+        let mut text = match kind {
+            _ if self.kind == ProblemKind::TimedOut => self.text.into(),
+            ErrorKind::AuthRequired => Message::new("Authentication required").detail(&step),
+            _ => Message::new("OAuth authentication failed").detail(&step),
         };
-        let mut error = Error::new(kind, text).with_server(server);
+        if self.quotes_others {
+            text.quoting_others();
+        }
+        let mut error = match self.names_server {
+            true => Error::new(kind, text).naming_server(server),
+            false => Error::new(kind, text).with_server(server),
+        };
         if kind == ErrorKind::AuthFailed {
             // Whoever signs in has to do something else.
             error = error.incurable();
@@ -181,11 +192,13 @@ impl Problem {
         if let Some(scopes) = &self.scopes {
             error = error.with_auth_scopes(scopes);
         }
-        match &self.quoted {
-            Some(words) => error.quoting(words),
-            None => error,
-        }
+        error
     }
+}
+
+/// Whether these words of others are more than one plain word.
+fn is_text(words: &str) -> bool {
+    Message::default().quoting(words).quotes_others()
 }
 
 /// The beginning of a server's text, on one line.

@@ -112,6 +112,57 @@ pub enum Given {
     Json(Vec<u8>),
 }
 
+impl Given {
+    /// What the value is, in the words of the language; the value itself is not shown.
+    pub(crate) fn kind(&self) -> GivenKind {
+        match self {
+            Given::Value(Value::String(_)) => GivenKind::Text,
+            Given::Value(_) => GivenKind::Number,
+            Given::Json(json) => match json.first() {
+                Some(b'"') => GivenKind::Text,
+                Some(b't' | b'f') => GivenKind::Flag,
+                Some(b'[') => GivenKind::List,
+                Some(b'{') => GivenKind::Object,
+                _ => GivenKind::Number,
+            },
+        }
+    }
+}
+
+/// What a value is, without the value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GivenKind {
+    Text,
+    Flag,
+    List,
+    Object,
+    Number,
+}
+
+impl GivenKind {
+    /// The end of "must be …": what is expected, and what was given instead if that is of another kind.
+    pub(crate) fn instead_of(self, expected: &str, language: Language) -> String {
+        let (in_python, in_node, is_expected) = match self {
+            GivenKind::Text => {
+                let is_expected = expected.contains('"') || expected.starts_with("a path");
+                ("a str", "a string", is_expected || expected.starts_with("a text"))
+            }
+            GivenKind::Flag => ("a bool", "a boolean", expected.starts_with("true")),
+            GivenKind::List => ("a list", "an array", expected.starts_with("a list")),
+            GivenKind::Object => ("a dict", "an object", expected.starts_with("an object")),
+            GivenKind::Number => ("a number", "a number", expected.contains("number")),
+        };
+        // A number that is not accepted is out of the range of a time.
+        let is_time = self == GivenKind::Number && expected.starts_with("a number of");
+        match (is_expected, language) {
+            (true, _) if is_time => format!("{expected}, from 0 to 1e19"),
+            (true, _) => expected.to_owned(),
+            (false, Language::Python) => format!("{expected}, not {in_python}"),
+            (false, Language::Node) => format!("{expected}, not {in_node}"),
+        }
+    }
+}
+
 /// A type that an option can have.
 pub(crate) trait OptionValue: Sized {
     fn kind() -> OptionKind;

@@ -83,7 +83,7 @@ impl RefusedAddress {
 
     pub(crate) fn to_error(&self, server: &str) -> Error {
         Error::new(ErrorKind::Untrusted, format!("Refused to dial \"{server}\" at {self}"))
-            .with_server(server)
+            .naming_server(server)
             .with_hint("if you trust the file that declares it: mcpool trust FILE")
     }
 }

@@ -9,6 +9,7 @@ use indexmap::IndexMap;
 use url::Url;
 
 use super::command::{CommandOutputs, HEADERS_HELPER, command_of, without_escape};
+use super::command_line;
 use super::environment::{find_file, find_program, inherited, without_earlier_values};
 use super::expand::{Expander, Field, LookupScope, path_beside_file, path_in, unescaped};
 use super::files::{Files, has_variables};
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::caller::ConnectionHeaders;
 use crate::config::{AuthConfig, InheritEnv, Level, Remote, Scope, TlsConfig};
-use crate::error::{Error, ErrorKind, Result, Stage};
+use crate::error::{Error, ErrorKind, Message, Result, Stage};
 use crate::file_system::NOT_FOUND;
 use crate::headers::{bind_headers, is_framing};
 use crate::host_env::Platform;
@@ -98,8 +99,8 @@ impl<'a> Binder<'a> {
         let plain = |name| Field::new(name, LookupScope::All);
         let command = self.expander.expand(plain("command"), written.command)?;
         if command.is_empty() {
-            let text = format!("Server \"{server}\": stdio server requires \"command\" field");
-            return Err(Error::new(ErrorKind::ConfigInvalid, text));
+            let text = "stdio server requires \"command\" field";
+            return Err(Error::new(ErrorKind::ConfigInvalid, text).with_server(server));
         }
         let args = written.args.iter().map(|arg| self.expander.expand(plain("args"), arg));
         let args = args.collect::<Result<Vec<_>>>()?;
@@ -144,17 +145,16 @@ impl<'a> Binder<'a> {
         let program = if platform.is_path(&command) {
             let path = path_in(scope, &command);
             // A missing program is reported when it is started.
-            find_file(path.clone(), &env, platform).unwrap_or(path)
+            match find_file(path.clone(), &env, platform) {
+                None if command_line::is_one(&command) && !path.exists() => {
+                    return Err(not_found(command_as_written));
+                }
+                found => found.unwrap_or(path),
+            }
         } else {
             let base = search_base(scope, &cwd);
-            find_program(&command, &env, base.as_deref(), platform).ok_or_else(|| {
-                let text =
-                    format!("Command \"{}\" was not found", redact::text(command_as_written));
-                Error::new(ErrorKind::ConnectFailed, text)
-                    .with_stage(Stage::Spawn)
-                    .caused_by(&std::io::Error::from_raw_os_error(NOT_FOUND))
-                    .with_hint("is it installed, and on the PATH that the server gets?")
-            })?
+            find_program(&command, &env, base.as_deref(), platform)
+                .ok_or_else(|| not_found(command_as_written))?
         };
         let mask = values.build();
         let launch = Launch { server: server.clone(), program, args, env, cwd, mask };
@@ -182,8 +182,8 @@ impl<'a> Binder<'a> {
         let url = url.filter(|url| schemes.contains(&url.scheme()) && url.has_host());
         let url = url.ok_or_else(|| {
             let schemes = schemes.join("/");
-            let text = format!("Server \"{server}\": \"url\" must be a {schemes} URL");
-            Error::new(ErrorKind::ConfigInvalid, text)
+            let text = format!("\"url\" must be a {schemes} URL");
+            Error::new(ErrorKind::ConfigInvalid, text).with_server(server)
         })?;
         let tls = tls.map(|tls| self.bind_tls(server, tls)).transpose()?;
         let headers = self.sent_headers(&remote.headers);
@@ -210,12 +210,12 @@ impl<'a> Binder<'a> {
             let text = format!(
                 "Refused to use the \"tls\" files of server \"{server}\" because its project is not trusted"
             );
-            return Err(Error::new(ErrorKind::Untrusted, text).with_hint("mcpool trust"));
+            let error = Error::new(ErrorKind::Untrusted, text).naming_server(server);
+            return Err(error.with_hint("mcpool trust"));
         }
         if tls.cert.is_some() != tls.key.is_some() {
-            let text =
-                format!("Server \"{server}\": \"tls\" needs both \"cert\" and \"key\", or neither");
-            return Err(Error::new(ErrorKind::ConfigInvalid, text));
+            let text = "\"tls\" needs both \"cert\" and \"key\", or neither";
+            return Err(Error::new(ErrorKind::ConfigInvalid, text).with_server(server));
         }
         self.read_tls(server, tls)
     }
@@ -252,11 +252,12 @@ impl<'a> Binder<'a> {
                     true => redact::text(written).to_string(),
                     false => path.display().to_string(),
                 };
-                let why = problem.text();
-                let text =
-                    format!("Server \"{server}\": \"{field}\" ({path}) cannot be used: {why}");
+                let text = Message::new(format!("\"{field}\""))
+                    .detail(&format!(" ({path})"))
+                    .text(&format!(" cannot be used: {}", problem.text()));
                 // Not an error of the definition: a file that is being renewed may be missing for a moment.
-                Err(Error::new(ErrorKind::ConnectFailed, text).with_stage(Stage::Resolve))
+                let error = Error::new(ErrorKind::ConnectFailed, text).with_server(server);
+                Err(error.with_stage(Stage::Resolve))
             }
         }
     }
@@ -353,6 +354,18 @@ fn search_base(scope: &Scope, cwd: &Option<PathBuf>) -> Option<PathBuf> {
 }
 
 /// Names the file as written, which contains no values.
+fn not_found(command_as_written: &str) -> Error {
+    let command = format!("Command \"{}\"", redact::text(command_as_written));
+    let text = Message::default().command(&command).text(" was not found");
+    let error = Error::new(ErrorKind::ConnectFailed, text)
+        .with_stage(Stage::Spawn)
+        .caused_by(&std::io::Error::from_raw_os_error(NOT_FOUND));
+    match command_line::advice(command_as_written) {
+        Some(advice) => error.with_hint(advice),
+        None => error.with_hint("is it installed, and on the PATH that the server gets?"),
+    }
+}
+
 fn unreadable_env_file(written: &str, problem: &text_file::TextFileError) -> Error {
     let (shown, why) = (redact::text(written), problem.text());
     Error::new(ErrorKind::ConfigIo, format!("The env file \"{shown}\" cannot be read: {why}"))

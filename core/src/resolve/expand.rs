@@ -348,7 +348,7 @@ impl<'a> Expander<'a> {
 
     fn invalid(&self, field: Field<'_>, what: &str) -> Error {
         let server = self.warnings.server();
-        let text = format!("Server \"{server}\": {} {what}", field.label());
+        let text = format!("{} {what}", field.label());
         Error::new(ErrorKind::ConfigInvalid, text).with_server(server)
     }
 }

@@ -176,7 +176,7 @@ fn an_address_is_checked_once_it_is_known() {
         ("http://${EMPTY:-}/", "http:///"),
     ] {
         let error = error(&config(json!({"url": url})));
-        assert_eq!(error.message(), written(as_written).message(), "{url}");
+        assert_eq!(error.text(), written(as_written).text(), "{url}");
         assert_eq!((error.code(), error.server()), ("CONFIG_INVALID", Some("s")));
     }
 }

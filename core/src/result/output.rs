@@ -1,10 +1,11 @@
 //! Owns the outcome of a call for an agent: the text for its model, also of a failure, and the details.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use super::{ForModel, Image, Origin, ToolResult};
+use super::{CallFailure, ForModel, Image, Origin, ToolResult};
 use crate::error::{Error, Result};
 use crate::scan::Signal;
 
@@ -13,12 +14,19 @@ pub struct ToolOutput {
     origin: Origin,
     provider: Arc<str>,
     outcome: Result<ToolResult>,
+    /// The name of the suggested tool that the model can call, for a failure that suggests one.
+    suggestion: Option<String>,
     failure: OnceLock<ForModel>,
 }
 
 impl ToolOutput {
-    pub(crate) fn new(origin: Origin, provider: Arc<str>, outcome: Result<ToolResult>) -> Self {
-        ToolOutput { origin, provider, outcome, failure: OnceLock::new() }
+    pub(crate) fn new(
+        origin: Origin,
+        provider: Arc<str>,
+        outcome: Result<ToolResult>,
+        suggestion: Option<String>,
+    ) -> Self {
+        ToolOutput { origin, provider, outcome, suggestion, failure: OnceLock::new() }
     }
 
     /// What the model is given: the result as [`ToolResult::for_model`] shows it, or why there is none.
@@ -83,7 +91,10 @@ impl ToolOutput {
     }
 
     fn failure(&self, error: &Error) -> &ForModel {
-        self.failure.get_or_init(|| self.origin.present_failure(&error.into()))
+        self.failure.get_or_init(|| {
+            let suggestion = self.suggestion.as_deref().map(Cow::from);
+            self.origin.present_failure(&CallFailure { suggestion, ..error.into() })
+        })
     }
 }
 

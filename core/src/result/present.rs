@@ -1,5 +1,6 @@
 //! Owns the text that a model gets of a result or a failure: cut, scanned, reported and wrapped, in this order.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use super::spill::SpillDir;
@@ -21,14 +22,16 @@ pub struct ForModel {
 }
 
 /// Why there is no result, as presented to a model.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CallFailure<'a> {
     /// The kind of the error, where it is one of ours.
     pub kind: Option<ErrorKind>,
-    /// What happened.
-    pub message: &'a str,
-    /// What to do about it.
-    pub hint: Option<&'a str>,
+    /// What happened: [`Error::model_message`].
+    pub message: Cow<'a, str>,
+    /// The server that the error is about.
+    pub server: Option<&'a str>,
+    /// The tool that may have been meant: [`Error::suggestion`].
+    pub suggestion: Option<Cow<'a, str>>,
     /// Whether the tool ran.
     pub executed: Option<Executed>,
     /// Whether the message contains text of the server: [`Error::by_server`].
@@ -39,8 +42,9 @@ impl<'a> From<&'a Error> for CallFailure<'a> {
     fn from(error: &'a Error) -> Self {
         CallFailure {
             kind: Some(error.kind()),
-            message: error.message(),
-            hint: error.hint(),
+            message: error.model_message().into(),
+            server: error.server(),
+            suggestion: error.suggestion().map(Cow::from),
             executed: error.executed(),
             by_server: error.by_server(),
         }
@@ -48,24 +52,39 @@ impl<'a> From<&'a Error> for CallFailure<'a> {
 }
 
 impl<'a> CallFailure<'a> {
-    /// From the parts of one of our errors in a host language.
+    /// From the parts of one of our errors in a host language. An error that the host's program made has no message for a
+    /// model.
     pub fn from_words(
         code: &str,
-        message: &'a str,
-        hint: Option<&'a str>,
+        model_message: Option<&'a str>,
+        server: Option<&'a str>,
+        suggestion: Option<&'a str>,
         executed: Option<&str>,
         by_server: bool,
     ) -> Self {
-        let executed = executed.and_then(Executed::from_name);
-        CallFailure { kind: ErrorKind::from_code(code), message, hint, executed, by_server }
+        let kind = ErrorKind::from_code(code);
+        let about = || kind.map_or("The call failed.", ErrorKind::about);
+        CallFailure {
+            kind,
+            message: model_message.unwrap_or_else(about).into(),
+            server,
+            suggestion: suggestion.map(Cow::from),
+            executed: executed.and_then(Executed::from_name),
+            by_server,
+        }
     }
 
-    /// The message for a model, and whether it contains text of the server.
-    fn model_message(&self) -> (&str, bool) {
-        match self.kind.filter(|kind| is_for_people(*kind)) {
-            Some(kind) => (kind.about(), false),
-            None => (self.message, self.by_server),
-        }
+    /// The failure with the name of the suggested tool that a model can call, or without a suggestion if there is none. An
+    /// error of a server suggests the server's own name.
+    pub(crate) fn with_callable_name(
+        self,
+        name_of: impl FnOnce(&str, &str) -> Option<String>,
+    ) -> Self {
+        let suggestion = match (self.server, self.suggestion) {
+            (Some(server), Some(tool)) => name_of(server, &tool).map(Cow::from),
+            (_, suggestion) => suggestion,
+        };
+        CallFailure { suggestion, ..self }
     }
 }
 
@@ -91,14 +110,22 @@ pub struct Origin {
 
 impl Origin {
     /// An origin without a manager.
-    pub(crate) fn detached(server: &str, tool: &str) -> Origin {
-        let presenter = Presenter {
-            server: server.into(),
-            max_chars: MAX_RESULT_CHARS,
-            wrap: true,
-            spill_dir: None,
-            events: Weak::new(),
-        };
+    pub fn detached(server: &str, tool: &str) -> Origin {
+        Origin::from_parts((server, tool, MAX_RESULT_CHARS, true))
+    }
+
+    /// What has to be known to show a result in another process in the same way: server, tool, the limit of characters
+    /// and whether the text is wrapped.
+    pub fn parts(&self) -> (&str, &str, usize, bool) {
+        let presenter = &*self.presenter;
+        (&presenter.server, &self.tool, presenter.max_chars, presenter.wrap)
+    }
+
+    /// From the parts of an origin in another process. It has no manager: it spills nothing and emits no events.
+    pub fn from_parts((server, tool, max_chars, wrap): (&str, &str, usize, bool)) -> Origin {
+        let events = Weak::new();
+        let presenter =
+            Presenter { server: server.into(), max_chars, wrap, spill_dir: None, events };
         Origin { presenter: Arc::new(presenter), tool: tool.into(), mask: Mask::default() }
     }
 
@@ -127,16 +154,15 @@ impl Origin {
 
     /// The text for a model where there is no result. Text of the server is untrusted, like its results; our own text is
     /// outside of the wrapper.
-    pub(crate) fn present_failure(&self, failure: &CallFailure<'_>) -> ForModel {
+    pub fn present_failure(&self, failure: &CallFailure<'_>) -> ForModel {
         let (server, tool) = (&*self.presenter.server, &*self.tool);
-        let (message, by_server) = failure.model_message();
+        let by_server = failure.by_server && !failure.kind.is_some_and(ErrorKind::is_for_people);
         // Text of the server stays unchanged; our own is continued below.
-        let message = if by_server { message } else { message.trim_end_matches('.') };
+        let message =
+            if by_server { &*failure.message } else { failure.message.trim_end_matches('.') };
         let mut text = format!("MCP error: {message}");
-        // Hints are for developers, except for the suggestion for a name that the model made up.
-        let is_made_up = server.is_empty() && failure.kind == Some(ErrorKind::ToolRejected);
-        if let Some(hint) = failure.hint.filter(|_| is_made_up) {
-            text = format!("{text} ({hint})");
+        if let Some(meant) = &failure.suggestion {
+            text += &format!(" (did you mean \"{meant}\"?)");
         }
         // Our own messages are scanned too: text of others may be in them.
         let is_marked = by_server || !scan::scan(&text).is_empty();
@@ -179,21 +205,6 @@ impl Origin {
 
 const MAY_HAVE_RUN: &str = "The call may have been carried out; check before you repeat it.";
 
-/// Whether only people can fix it. Their files, commands and settings are not shown to models.
-fn is_for_people(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::ConfigInvalid
-            | ErrorKind::ConfigConflict
-            | ErrorKind::ConfigIo
-            | ErrorKind::DiscoveryFailed
-            | ErrorKind::Untrusted
-            | ErrorKind::ServerDisabled
-            | ErrorKind::AuthRequired
-            | ErrorKind::AuthFailed
-    )
-}
-
 impl std::fmt::Debug for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (server, tool) = (&self.presenter.server, &self.tool);
@@ -204,12 +215,14 @@ impl std::fmt::Debug for Origin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Message;
 
     fn failure(message: &str) -> CallFailure<'_> {
         CallFailure {
             kind: Some(ErrorKind::ToolUnavailable),
-            message,
-            hint: Some("connect it with connect_all()"),
+            message: message.into(),
+            server: Some("s"),
+            suggestion: None,
             executed: Some(Executed::No),
             by_server: false,
         }
@@ -263,24 +276,81 @@ mod tests {
 
     #[test]
     fn what_only_people_can_mend_is_told_without_their_files_and_commands() {
-        for &kind in ErrorKind::ALL.iter().filter(|kind| is_for_people(**kind)) {
+        for &kind in ErrorKind::ALL.iter().filter(|kind| kind.is_for_people()) {
             let message = "Server \"s\" of /home/me/.mcp.json. Run \"mcpool enable s\" first.";
-            let failure = CallFailure { kind: Some(kind), by_server: true, ..failure(message) };
-            let text = present(&failure).text;
+            let error = Error::new(kind, message).quoting(message);
+            let text = present(&CallFailure::from(&error)).text;
             assert!(text.starts_with("MCP error: ") && text.contains("(tool \"t\""), "{text}");
             assert!(!text.contains("/home") && !text.contains("Run"), "{text}");
         }
     }
 
     #[test]
-    fn a_name_that_the_model_made_up_gets_what_it_may_have_meant() {
+    fn no_kind_tells_a_model_where_the_users_servers_are() {
+        let message = Message::default().command("Command \"/tmp/secretdir/prog\"");
+        let message = message.text(" was not found; see ").path("/home/me/x");
+        let message = message.detail(" (http://127.0.0.1:3/sse)");
+        for &kind in ErrorKind::ALL {
+            let error = Error::new(kind, message.clone());
+            let text = present(&CallFailure::from(&error)).text;
+            for place in ["secretdir", "prog", "/home", "127.0.0.1"] {
+                assert!(!text.contains(place), "{kind:?}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_that_a_program_made_is_told_by_its_kind() {
+        let made = |code| CallFailure::from_words(code, None, None, None, None, false);
+        assert_eq!(made("TOOL_TIMEOUT").message, ErrorKind::ToolTimeout.about());
+        assert_eq!(made("").message, "The call failed.");
+    }
+
+    #[test]
+    fn a_name_that_there_is_not_gets_what_may_have_been_meant() {
         let kind = Some(ErrorKind::ToolRejected);
-        let hint = Some("did you mean \"echo\"?");
-        let failure = CallFailure { kind, hint, ..failure("There is no tool \"ecko\"") };
+        let suggestion = Some("mcp_s_echo".into());
+        let failure = CallFailure { kind, suggestion, ..failure("There is no tool \"ecko\"") };
         assert_eq!(
             Origin::detached("", "ecko").present_failure(&failure).text,
-            "MCP error: There is no tool \"ecko\" (did you mean \"echo\"?)"
+            "MCP error: There is no tool \"ecko\" (did you mean \"mcp_s_echo\"?)"
         );
-        assert!(!present(&failure).text.contains("mean"));
+        assert!(present(&failure).text.contains("(did you mean \"mcp_s_echo\"?)"));
+    }
+
+    #[test]
+    fn a_model_is_told_the_name_that_it_can_call() {
+        let of_server = CallFailure { suggestion: Some("echo".into()), ..failure("no") };
+        let named = |failure: &CallFailure<'_>, name: Option<&str>| {
+            let failure = failure.clone().with_callable_name(|_, _| name.map(str::to_owned));
+            failure.suggestion.map(Cow::into_owned)
+        };
+        assert_eq!(named(&of_server, Some("mcp_s_echo")).as_deref(), Some("mcp_s_echo"));
+        assert_eq!(named(&of_server, None), None, "it is not in the catalog");
+        let by_name = CallFailure { server: None, ..of_server };
+        assert_eq!(named(&by_name, None).as_deref(), Some("echo"));
+    }
+
+    #[test]
+    fn every_kind_names_the_tool_gives_no_advice_and_says_what_may_have_happened() {
+        for &kind in ErrorKind::ALL {
+            for executed in [None, Some(Executed::No), Some(Executed::Yes), Some(Executed::Unknown)]
+            {
+                for by_server in [false, true] {
+                    let error = Error::new(kind, "it is not there.");
+                    let error = error.with_hint("connect it with connect()");
+                    let failure = CallFailure { executed, by_server, ..(&error).into() };
+                    let text = present(&failure).text;
+                    let case = format!("{failure:?}: {text}");
+                    assert!(text.contains("MCP error: "), "{case}");
+                    assert!(!text.contains("connect()"), "{case}");
+                    let is_wrapped = text.contains("server=\"s\" tool=\"t\"");
+                    let is_named = text.contains("(tool \"t\" of server \"s\")");
+                    assert!(is_wrapped != is_named, "{case}");
+                    let may_have_run = executed == Some(Executed::Unknown);
+                    assert_eq!(text.ends_with(MAY_HAVE_RUN), may_have_run, "{case}");
+                }
+            }
+        }
     }
 }

@@ -6,7 +6,10 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::SignalKind;
-use super::roles::{bracketed, chat_template, system_role};
+use super::roles::{
+    bracketed, chat_template, foreign_system_role, human_turn, important_element,
+    instruction_heading, other_role, system_role,
+};
 use crate::fork::Computed;
 
 mod authorisation;
@@ -17,13 +20,22 @@ mod previous_orders;
 use authorisation::{user_has, you_are_authorised, you_have_permission};
 use mode_switch::{mode_switch, named_mode, pretend};
 use new_instructions::{concealment, from_now_on, new_instructions, new_task};
-use previous_orders::previous_orders;
+use previous_orders::{joined_previous_orders, previous_orders};
 
 /// Parses the text around a clue at `at`; returns what was found and where it ends.
 type ParsePhrase = fn(&str, usize) -> Option<(SignalKind, usize)>;
 
 /// A longer clue precedes its own prefix, because the leftmost-first match prefers the earlier pattern.
 const CLUES: &[(&str, ParsePhrase)] = &[
+    ("ignore_", joined_previous_orders),
+    ("ignore-", joined_previous_orders),
+    ("disregard_", joined_previous_orders),
+    ("disregard-", joined_previous_orders),
+    ("forget_", joined_previous_orders),
+    ("forget-", joined_previous_orders),
+    ("### instruction:", instruction_heading),
+    ("human:", human_turn),
+    ("<important>", important_element),
     ("ignore", previous_orders),
     ("disregard", previous_orders),
     ("forget", previous_orders),
@@ -47,9 +59,25 @@ const CLUES: &[(&str, ParsePhrase)] = &[
     ("[system", bracketed),
     ("[assistant", bracketed),
     ("[admin", bracketed),
+    ("[developer", bracketed),
     ("system", system_role),
+    ("assistant", other_role),
+    ("admin", other_role),
+    ("developer", other_role),
+    ("sistema", foreign_system_role),
+    ("système", foreign_system_role),
+    // Only ASCII is in lower case.
+    ("systÈme", foreign_system_role),
+    ("система", foreign_system_role),
+    ("Система", foreign_system_role),
+    ("СИСТЕМА", foreign_system_role),
+    ("系统", foreign_system_role),
+    ("系統", foreign_system_role),
+    ("システム", foreign_system_role),
+    ("시스템", foreign_system_role),
     ("<|im_", chat_template),
     ("<|system", chat_template),
+    ("<|developer", chat_template),
     ("<|user", chat_template),
     ("<|assistant", chat_template),
     ("<|end", chat_template),

@@ -6,7 +6,7 @@ use super::hidden::is_unseen;
 use super::leading_bytes::LeadingBytes;
 use crate::fork::Computed;
 
-mod lookalikes;
+pub(super) mod lookalikes;
 
 /// The tag's name.
 pub(crate) const TAG: &str = "mcp_tool_output";

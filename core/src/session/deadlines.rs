@@ -48,16 +48,15 @@ impl Session {
     /// The error of a request that timed out; `left` is whether it was sent.
     fn timed_out(&self, is_call: bool, left: bool) -> Error {
         let (what, executed) = match (is_call, left) {
-            (true, true) => ("the tool did not answer in time", Some(Executed::Unknown)),
-            (true, false) => ("the call could not be sent in time", Some(Executed::No)),
-            (false, _) => ("a request was not answered in time", None),
+            (true, true) => ("The tool did not answer in time", Some(Executed::Unknown)),
+            (true, false) => ("The call could not be sent in time", Some(Executed::No)),
+            (false, _) => ("A request was not answered in time", None),
         };
         let hint = match is_call {
             true => "raise the call's timeout or the server's \"toolTimeout\"",
             false => "raise the server's \"requestTimeout\"",
         };
-        let text = format!("Server \"{}\": {what}", self.server);
-        let error = Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server);
+        let error = Error::new(ErrorKind::ToolTimeout, what).with_server(&self.server);
         let error = error.with_hint(hint);
         executed.into_iter().fold(error, Error::with_executed)
     }

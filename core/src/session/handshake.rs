@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use super::text::TextReader;
 use super::{Session, message};
+use crate::client_info::ClientInfo;
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::runtime;
@@ -30,15 +31,16 @@ pub(crate) struct Handshake {
     pub(crate) server_version: Option<String>,
     pub(crate) instructions: Option<String>,
     has_tools: bool,
+    /// Whether it announces changes of its tools.
+    pub(crate) announces_tools: bool,
 }
 
 /// Does the handshake with the server.
-pub(crate) async fn initialize(session: &Session) -> Result<Handshake> {
-    let params = InitializeRequestParams::new(
-        ClientCapabilities::default(),
-        Implementation::new("mcpool", env!("CARGO_PKG_VERSION")),
-    )
-    .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
+pub(crate) async fn initialize(session: &Session, client: &ClientInfo) -> Result<Handshake> {
+    let mut info = Implementation::new(client.name(), client.version());
+    info.title = client.title().map(str::to_owned);
+    let params = InitializeRequestParams::new(ClientCapabilities::default(), info)
+        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
     let params = serde_json::to_value(params)
         .map_err(|error| refused(&format!("initialize cannot be written: {error}")))?;
     let answer = session.request("initialize", &params).await.map_err(connect_error)?;
@@ -78,6 +80,12 @@ fn read_initialize(answer: &[u8], texts: &TextReader) -> Result<Handshake> {
         #[serde(borrow, default)]
         tools: Option<&'a RawValue>,
     }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ToolsCapability {
+        #[serde(default)]
+        list_changed: bool,
+    }
     let answer: Answer<'_> = read_object(answer)
         .map_err(|why| refused(&format!("the answer to initialize cannot be read: {why}")))?;
     // A member of the wrong type counts as missing.
@@ -88,6 +96,8 @@ fn read_initialize(answer: &[u8], texts: &TextReader) -> Result<Handshake> {
     let capabilities =
         capabilities.and_then(|json| serde_json::from_str::<Capabilities<'_>>(json).ok());
     let tools = capabilities.unwrap_or_default().tools;
+    let list_changed =
+        tools.and_then(|json| serde_json::from_str::<ToolsCapability>(json.get()).ok());
     let text = |json: Option<&RawValue>| texts.prose(json?);
     let version = answer.protocol_version.and_then(|json| texts.text(json)).unwrap_or_default();
     let known = ProtocolVersion::KNOWN_VERSIONS
@@ -103,6 +113,7 @@ fn read_initialize(answer: &[u8], texts: &TextReader) -> Result<Handshake> {
         server_version: text(info.version),
         instructions: text(answer.instructions),
         has_tools: tools.is_some_and(|tools| tools.get().starts_with('{')),
+        announces_tools: list_changed.is_some_and(|tools| tools.list_changed),
     })
 }
 

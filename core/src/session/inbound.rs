@@ -1,12 +1,13 @@
 //! Owns incoming messages: answers to pending requests, requests and notifications of the server, and unreadable
 //! messages.
-//! Invariant: only an object with a top-level `jsonrpc` is a message; a server's log lines on stdout are not.
+//! Invariant: only an object with a top-level `jsonrpc`, or one that is nothing but the answer to a pending request, is a
+//! message; a server's log lines on stdout are not.
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::message::{self, Envelope};
+use super::message::{self, BareAnswer, Envelope};
 use super::server_logs::ServerLog;
 use super::table::RequestOutcome;
 use super::unreadable::{self, UnreadableAnswer};
@@ -109,11 +110,15 @@ impl Session {
             return self.unreadable(&message);
         };
         match envelope {
-            Envelope { jsonrpc: None, .. } => self.not_a_message(&message),
-            Envelope { method: Some(method), id, params, .. } => {
+            Envelope { jsonrpc: None, .. } => self.without_version(&message),
+            Envelope { method: Some(method), id, params, result, error, .. } => {
                 let Some(method) = message::method_name(method) else {
                     return self.unreadable(&message);
                 };
+                let answered = id.filter(|_| result.is_some() || error.is_some());
+                if let Some(id) = answered.and_then(|id| self.pending(id)) {
+                    return self.answer(id, Err(unreadable("is a request, too")));
+                }
                 match id {
                     Some(id) => self.on_request(&method, id.get()),
                     None => self.on_notification(&method, params),
@@ -126,6 +131,21 @@ impl Session {
                 self.answer(id, self.outcome(&message, result, error));
             }
             Envelope { method: None, id: None, .. } => self.on_error_without_id(&message, asked),
+        }
+    }
+
+    /// The number of a pending request.
+    fn pending(&self, id: &RawValue) -> Option<u64> {
+        our_number(id.get()).filter(|&id| lock(&self.table).contains(id))
+    }
+
+    fn without_version(&self, message: &Bytes) {
+        let answer = BareAnswer::read(message);
+        match answer.and_then(|answer| Some((self.pending(answer.id)?, answer))) {
+            Some((id, BareAnswer { result, error, .. })) => {
+                self.answer(id, self.outcome(message, result, error));
+            }
+            None => self.not_a_message(message),
         }
     }
 
@@ -162,7 +182,8 @@ impl Session {
                 }
             }
             "notifications/tools/list_changed" => {
-                if self.announcements.announce() {
+                let during_call = lock(&self.table).has_calls();
+                if self.announcements.announce(during_call) {
                     self.subscribers.note_announcement();
                     self.emit(SessionEvent::ToolsChanged);
                 }

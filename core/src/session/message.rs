@@ -76,6 +76,35 @@ pub(super) fn each_of_batch<'a>(batch: &'a [u8], take: impl FnMut(&'a RawValue))
     (&mut reader).deserialize_seq(Each(take)).and_then(|()| reader.end()).is_ok()
 }
 
+/// An answer that lacks only `jsonrpc`. It has no other members, so that it cannot be a line of a log: a result that says
+/// something, or an error with all that JSON-RPC asks for.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BareAnswer<'a> {
+    #[serde(borrow)]
+    pub(super) id: &'a RawValue,
+    #[serde(borrow, default)]
+    pub(super) result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+impl<'a> BareAnswer<'a> {
+    pub(super) fn read(message: &'a [u8]) -> Option<Self> {
+        let answer: BareAnswer<'_> = serde_json::from_slice(message).ok()?;
+        let is_answer = match (answer.result, answer.error) {
+            (Some(result), None) => {
+                let members = result.get().strip_prefix('{').map(str::trim_ascii_start);
+                members.is_some_and(|members| !members.starts_with('}'))
+            }
+            (None, Some(error)) => serde_json::from_str::<RpcErrorShape<'_>>(error.get())
+                .is_ok_and(|error| error.message.is_some()),
+            _ => false,
+        };
+        is_answer.then_some(answer)
+    }
+}
+
 /// The error of a JSON-RPC answer that names no request.
 pub(super) fn error_without_id(message: &[u8]) -> Option<&str> {
     #[derive(Deserialize)]
@@ -291,6 +320,30 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":null,"result":{}}"#.to_owned(),
         ] {
             assert_eq!(error_without_id(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_answer_without_a_version_is_distinguished_from_a_line_of_a_log() {
+        for answer in [
+            r#"{"id":3,"result":{"content":[]}}"#,
+            r#"{"result": { "tools":[]}, "id":"3"}"#,
+            r#"{"id":3,"error":{"code":-1,"message":"m"}}"#,
+        ] {
+            assert!(BareAnswer::read(answer.as_bytes()).is_some(), "{answer}");
+        }
+        for other in [
+            r#"{"id":3}"#,
+            r#"{"id":3,"result":{}}"#,
+            r#"{"id":3,"result":{ }}"#,
+            r#"{"id":3,"result":"ok"}"#,
+            r#"{"id":3,"error":{"code":1}}"#,
+            r#"{"id":3,"error":"no"}"#,
+            r#"{"level":30,"id":3,"result":{"content":[]}}"#,
+            r#"{"id":3,"result":{"a":1},"error":{"code":1,"message":"m"}}"#,
+            r#"{"id":3,"method":"GET","result":{"a":1}}"#,
+        ] {
+            assert!(BareAnswer::read(other.as_bytes()).is_none(), "{other}");
         }
     }
 

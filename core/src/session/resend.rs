@@ -21,7 +21,19 @@ pub(crate) struct CallRequest {
 
 /// The sender of a call, which resends it if it was never read.
 pub(crate) trait CallSender: Send + Sync {
-    fn resend(self: Arc<Self>, call: UnreadCall);
+    /// Sends it again; if that is not possible, returns why.
+    fn resend(self: Arc<Self>, call: UnreadCall) -> Result<(), (Waiter, Error)>;
+    /// Whether it was closed, so that the end of its calls is no loss.
+    fn is_closed(&self) -> bool;
+}
+
+/// The error of a call that ends with its session: the end of its own manager is `CLOSED`, not a loss.
+pub(super) fn end_error(sender: &Weak<dyn CallSender>, server: &str, error: Error) -> Error {
+    if !sender.upgrade().is_none_or(|sender| sender.is_closed()) {
+        return error;
+    }
+    let executed = error.executed().unwrap_or(Executed::Unknown);
+    Error::closed_during_call(server).with_executed(executed)
 }
 
 /// A call that was never read.
@@ -51,22 +63,17 @@ impl Session {
         let began = self.started + Duration::from_micros(pending.started_us());
         let Some((waiter, origin, Some(request))) = pending.into_call() else { return };
         let CallRequest { arguments, options, sender } = *request;
-        let (Some(session), Some(sender)) = (self.me.upgrade(), sender.upgrade()) else {
-            return waiter.finish(Err(error));
-        };
         let (server, tool) = (self.server.clone(), origin.tool);
+        let (Some(session), Some(open_sender)) = (self.me.upgrade(), sender.upgrade()) else {
+            return waiter.finish(Err(end_error(&sender, &server, error)));
+        };
         tracing::debug!(server = &*server, tool = &*tool, "a call that was not read is sent again");
-        sender.resend(UnreadCall {
-            session,
-            error,
-            server,
-            tool,
-            arguments,
-            options,
-            began,
-            waiter,
-            handle,
-        });
+        let call =
+            UnreadCall { session, error, server, tool, arguments, options, began, waiter, handle };
+        if let Err((waiter, error)) = open_sender.resend(call) {
+            let error = error.with_executed(Executed::No);
+            waiter.finish(Err(end_error(&sender, &self.server, error)));
+        }
     }
 }
 
@@ -106,5 +113,39 @@ impl ResendHandle {
 
     pub(crate) fn is_cancelled(&self) -> bool {
         matches!(*lock(&self.0), ResendState::Cancelled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    struct Sender {
+        is_closed: bool,
+    }
+
+    impl CallSender for Sender {
+        fn resend(self: Arc<Self>, call: UnreadCall) -> Result<(), (Waiter, Error)> {
+            Err((call.waiter, call.error))
+        }
+
+        fn is_closed(&self) -> bool {
+            self.is_closed
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_own_manager_is_closed_and_no_loss() {
+        let lost = || Error::new(ErrorKind::ConnectionLost, "lost").with_executed(Executed::No);
+        let end_of = |sender: &Arc<dyn CallSender>| end_error(&Arc::downgrade(sender), "s", lost());
+        let open: Arc<dyn CallSender> = Arc::new(Sender { is_closed: false });
+        assert_eq!(end_of(&open), lost());
+        let closed: Arc<dyn CallSender> = Arc::new(Sender { is_closed: true });
+        let gone = Arc::downgrade(&open);
+        drop(open);
+        for error in [end_of(&closed), end_error(&gone, "s", lost())] {
+            assert_eq!((error.kind(), error.executed()), (ErrorKind::Closed, Some(Executed::No)));
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::resend::{CallRequest, ResendHandle};
+use super::resend::{CallRequest, ResendHandle, end_error};
 use crate::call::OnProgress;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::mailbox::Waiter;
@@ -102,6 +102,14 @@ impl PendingRequest {
         matches!(self.reply_to, ReplyTo::Call(..))
     }
 
+    /// The error if this ends with its session. A call without its request has a proxy, which knows its manager.
+    pub(super) fn end_error(&self, server: &str, error: Error) -> Error {
+        match &self.reply_to {
+            ReplyTo::Call(_, _, Some(request)) => end_error(&request.sender, server, error),
+            _ => error,
+        }
+    }
+
     pub(super) fn finish(self, outcome: RequestOutcome) {
         match self.reply_to {
             ReplyTo::Call(waiter, origin, _) => {
@@ -148,6 +156,8 @@ pub(super) struct Table {
     counters: Arc<CallCounters>,
     /// A call was answered.
     served: bool,
+    /// When the last call was answered; 0 before that.
+    answered_us: u64,
 }
 
 impl Table {
@@ -160,6 +170,7 @@ impl Table {
             reader: 0,
             counters,
             served: false,
+            answered_us: 0,
         }
     }
 
@@ -187,8 +198,17 @@ impl Table {
         self.served
     }
 
+    pub(super) fn answered_us(&self) -> u64 {
+        self.answered_us
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    /// Whether a call is pending.
+    pub(super) fn has_calls(&self) -> bool {
+        self.pending.values().any(PendingRequest::is_call)
     }
 
     pub(super) fn contains(&self, id: u64) -> bool {
@@ -215,6 +235,7 @@ impl Table {
         let pending = self.pending.remove(&id)?;
         if pending.is_call() {
             self.served |= outcome.is_ok();
+            self.answered_us = now_us.max(1);
             let micros = now_us.saturating_sub(pending.started_us);
             self.counters.count_ended(outcome.as_ref().err().map(Error::kind), Some(micros));
         }

@@ -80,6 +80,6 @@ pub(crate) fn untrusted(subject: &Subject, config: Option<&ServerConfig>) -> Err
         _ => format!("Refused to use server \"{server}\" because {path} is not trusted"),
     };
     Error::new(ErrorKind::Untrusted, text)
-        .with_server(server)
+        .naming_server(server)
         .with_hint(format!("mcpool trust {}", shell::path(path)))
 }

@@ -1,6 +1,6 @@
 //! Owns Streamable HTTP: every message is one POST on a kept-alive connection (`exchange`), answered as JSON or as an
 //! event stream; a standing GET (`listen`) carries the server's own messages. `legacy` has the older HTTP+SSE transport,
-//! and `upgrade` turns a connection into a WebSocket.
+//! `fallback` tries the one after the other, and `upgrade` turns a connection into a WebSocket.
 //! Invariant: a request that cannot be answered fails at once, no credential leaves the configured origin, every
 //! request of a link uses the link's own client, and the client's sockets end with the link.
 
@@ -36,6 +36,7 @@ use crate::sync::lock;
 mod body;
 mod exchange;
 mod failure;
+mod fallback;
 mod legacy;
 mod listen;
 mod login;
@@ -50,6 +51,7 @@ mod upgrade;
 
 use exchange::{BOTH_KINDS, PROTOCOL_VERSION};
 use failure::ExchangeFailure;
+use fallback::NoEndpoint;
 use legacy::AnswerStream;
 use memory_budget::MemoryBudget;
 use sockets::{CALLS, Sockets, Withdrawn};
@@ -67,6 +69,8 @@ pub(crate) struct HttpLink {
     legacy_endpoint: OnceLock<Url>,
     /// The open event stream of the older transport, until its messages are delivered.
     answer_stream: Mutex<Option<AnswerStream>>,
+    /// Set while a link of the older transport has found no endpoint, until the server has answered.
+    no_endpoint: Mutex<Option<NoEndpoint>>,
     /// Taken when the link is closed: nothing more is dialled, and idle sockets are closed.
     client: ProcessLocal<Mutex<Option<Arc<dyn HttpClient>>>>,
     /// Sent with each message: the configured headers, and what was negotiated with the server. The caller's headers
@@ -80,6 +84,8 @@ pub(crate) struct HttpLink {
     is_reaping: AtomicBool,
     replies: Arc<Semaphore>,
     listener: OnceLock<AbortHandle>,
+    /// Whether the standing GET is open, or about to be.
+    is_listening: AtomicBool,
     /// Whether the owner knows that this link will not recover.
     over: AtomicBool,
     closed: watch::Sender<bool>,
@@ -120,7 +126,7 @@ impl Transport for HttpLink {
         let dialect = target.dialect;
         let link = HttpLink::new(target, login, limits, HttpVersions::All)?;
         if dialect == HttpDialect::Legacy {
-            link.open_answer_stream().await.map_err(|failure| failure.error)?;
+            link.open_legacy().await.map_err(|failure| failure.error)?;
         }
         Ok(link)
     }
@@ -189,6 +195,7 @@ impl Transport for HttpLink {
     }
 
     fn announce_version(&self, version: &str) {
+        self.settle_transport();
         if let Ok(version) = HeaderValue::from_str(version) {
             lock(&self.headers).insert(PROTOCOL_VERSION, version);
         }
@@ -198,8 +205,13 @@ impl Transport for HttpLink {
         if self.is_legacy() {
             return;
         }
+        self.is_listening.store(true, Ordering::Relaxed);
         let task = runtime::spawn(listen::keep_listening(self.me.clone(), self.message_limit));
         let _ = self.listener.set(task.abort_handle());
+    }
+
+    fn has_standing_stream(&self) -> bool {
+        self.is_listening.load(Ordering::Relaxed)
     }
 
     fn mask(&self) -> Mask {
@@ -249,6 +261,7 @@ impl HttpLink {
             login,
             legacy_endpoint: OnceLock::new(),
             answer_stream: Mutex::default(),
+            no_endpoint: Mutex::default(),
             client: ProcessLocal::new(Mutex::new(Some(client))),
             headers: Mutex::new(headers),
             message_limit: limits.message_bytes,
@@ -259,6 +272,7 @@ impl HttpLink {
             is_reaping: AtomicBool::new(false),
             replies: Arc::new(Semaphore::new(limits.server_requests)),
             listener: OnceLock::new(),
+            is_listening: AtomicBool::new(false),
             over: AtomicBool::new(false),
             closed: watch::Sender::new(false),
             made_in: ForkGeneration::current(),

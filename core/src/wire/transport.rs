@@ -72,6 +72,12 @@ pub(super) trait Transport: Send + Sync + Sized {
     /// Listens for the server's own messages, if that needs a separate stream.
     fn listen(&self) {}
 
+    /// Whether the server's own messages arrive over a separate stream that is open or about to be, so that one that was
+    /// sent before an answer may be read after it.
+    fn has_standing_stream(&self) -> bool {
+        false
+    }
+
     /// Records an incoming line that is not a message.
     fn note_stray_line(&self, _line: &[u8]) {}
 

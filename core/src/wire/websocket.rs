@@ -25,7 +25,7 @@ use super::http::HttpLink;
 use super::transport::{Endpoint, Transport};
 use super::{Flush, Inbound, OutgoingMessage};
 use crate::config::Limits;
-use crate::error::{Error, ErrorKind, Executed, Result, Stage};
+use crate::error::{Error, ErrorKind, Executed, Message, Result, Stage};
 use crate::fork::ForkGeneration;
 use crate::oauth::Login;
 use crate::redact::Mask;
@@ -197,9 +197,8 @@ fn error_of(http: &HttpLink, channel: &Channel, end: End) -> Option<Error> {
         End::Closed(Some(frame)) => {
             let CloseFrame { code, reason } = frame;
             let code = u16::from(code);
-            http.peer
-                .lost(&format!("The server closed the connection ({code} {reason})"))
-                .quoting(&reason)
+            let what = format!("The server closed the connection ({code} ");
+            http.peer.lost(Message::new(what).others(&reason).text(")"))
         }
         End::Broken(SocketError::Capacity(CapacityError::MessageTooLong { .. })) => {
             let too_long = http.over_limit().with_executed(Executed::Unknown).incurable();

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mcpool::config::{self, EditTarget};
+use mcpool::config;
+use mcpool::edit::{self, EditTarget};
 use mcpool::host::Language;
 use mcpool::{
     ApprovalQuestion, Caller, DiscoverOptions, Discovery, HostEnv, Identity, IdentityQuestion,
@@ -79,13 +80,13 @@ impl Place {
                     (EditTarget::from_json(&place.to_string(), Language::Python)?, text("name"));
                 let definition = step["definition"].clone();
                 let edited = match text("verb") {
-                    "add" => config::add(&place, name, definition)?,
-                    "remove" => config::remove(&place, name)?,
-                    "update" => config::update(&place, name, definition)?,
-                    "enable" => config::enable(&place, name)?,
-                    "disable" => config::disable(&place, name)?,
-                    "hide" => config::hide(&place, name)?,
-                    "unhide" => config::unhide(&place, name)?,
+                    "add" => edit::add(&place, name, definition)?,
+                    "remove" => edit::remove(&place, name)?,
+                    "update" => edit::update(&place, name, definition)?,
+                    "enable" => edit::enable(&place, name)?,
+                    "disable" => edit::disable(&place, name)?,
+                    "hide" => edit::hide(&place, name)?,
+                    "unhide" => edit::unhide(&place, name)?,
                     other => panic!("there is no edit {other:?}"),
                 };
                 Ok(json!(edited))

@@ -36,9 +36,11 @@ impl Run {
                 Ok(found.iter().map(|tool| json!(tool.name)).collect())
             }
             "tool" => Ok(manager.get_tools().get(text("name")).map_or(Value::Null, describe)),
+            "get_tool" => manager.get_tool(text("name")).map(|tool| json!(tool.name)),
             "call_tool" | "call" => self.call(manager, step, limit).await,
             "execute" => self.execute(manager, step, limit).await,
             "status" => Ok(status_by_name(manager)),
+            "status_of" => manager.status_of(text("server")).map(|status| json!(status)),
             "warnings" => Ok(json!(manager.warnings())),
             "discovery" => {
                 Ok(manager.discovery().map_or(Value::Null, |found| place::described(&found)))

@@ -2,7 +2,7 @@
 import { type AiSdk, adapt } from './ai-sdk.js';
 import { missing, required } from './missing.js';
 
-export type { LiveTools, ToolOptions, ToolRecord } from './ai-sdk.js';
+export type { LiveOptions, LiveTools, ToolOptions, ToolRecord } from './ai-sdk.js';
 
 const adapter: AiSdk = adapt(required(() => require('ai'), missing('ai-sdk', 'ai')));
 export const tools: AiSdk['tools'] = adapter.tools;

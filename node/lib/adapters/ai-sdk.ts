@@ -1,74 +1,96 @@
 // Owns the tools of the AI SDK. The SDK is a parameter, because `import` and `require` each load their own copy.
 import type { PrepareStepFunction, ToolSet } from 'ai';
-import type { Manager, Tool } from 'mcpool';
-import {
-  imagesOfRecord,
-  perTool,
-  recordOf,
-  signalOptions,
-  type ToolOptions,
-  type ToolRecord,
-} from './shared.js';
+import type { Image, Manager, Tool } from 'mcpool';
+import { rememberApproval, type ToolOptions, waitsForApproval } from './approval.js';
+import { argumentsOf, imagesOfRecord, perTool, recordOf, signalOptions, type ToolRecord } from './shared.js';
 
-export type { ToolOptions, ToolRecord } from './shared.js';
+export type { ToolOptions } from './approval.js';
+export type { ToolRecord } from './shared.js';
 
 /** Spread it into `generateText`, `streamText` or `ToolLoopAgent`. */
 export interface LiveTools {
-  /** One object for the whole run; `prepareStep` brings it up to date. */
+  /** One object for the whole run, which is up to date whenever its names are listed. */
   tools: ToolSet;
   prepareStep: PrepareStepFunction<ToolSet>;
+}
+
+export interface LiveOptions extends ToolOptions {
+  /** Tools of your own beside the manager's; they win. */
+  own?: ToolSet | undefined;
+  /** What you would do in `prepareStep` of the run. */
+  prepareStep?: PrepareStepFunction<ToolSet> | undefined;
 }
 
 export interface AiSdk {
   /** The manager's tools as they are now. */
   tools(manager: Manager, options?: ToolOptions): ToolSet;
   /** The manager's tools, which follow its list from step to step, and beside them `own` ones. */
-  liveTools(manager: Manager, options?: ToolOptions & { own?: ToolSet }): LiveTools;
+  liveTools(manager: Manager, options?: LiveOptions): LiveTools;
 }
 
-export function adapt({
-  dynamicTool,
-  jsonSchema,
-}: Pick<typeof import('ai'), 'dynamicTool' | 'jsonSchema'>): AiSdk {
-  const toolOf = (tool: Tool, { needsApproval = false }: ToolOptions) =>
+type Sdk = Pick<typeof import('ai'), 'dynamicTool' | 'jsonSchema'>;
+
+export function adapt(sdk: Sdk): AiSdk {
+  const { dynamicTool, jsonSchema } = sdk;
+  // Version 7 has files, of which images are one kind; version 6 has images, and does not know the files.
+  const imagePart = 'isStepCount' in sdk ? filePart : imageDataPart;
+  const toolOf = (tool: Tool) =>
     dynamicTool({
       description: tool.description,
       inputSchema: jsonSchema(tool.objectSchema),
-      needsApproval: needsApproval && tool.requiresApproval,
+      needsApproval: () => waitsForApproval(tool),
       metadata: { server: tool.server, tool: tool.rawName },
       execute: async (input, { abortSignal }) =>
-        recordOf(await tool.execute(input as never, signalOptions(abortSignal))),
-      toModelOutput: ({ output }) => modelOutputOf(tool, output as ToolRecord),
+        recordOf(await tool.execute(argumentsOf(input), signalOptions(abortSignal))),
+      toModelOutput: ({ output }) => modelOutputOf(tool, output as ToolRecord, imagePart),
     });
 
-  const tools: AiSdk['tools'] = (manager, options = {}) =>
-    Object.fromEntries(manager.getTools().map((tool) => [tool.name, toolOf(tool, options)]));
+  const tools: AiSdk['tools'] = (manager, options = {}) => {
+    rememberApproval(manager, options);
+    return Object.fromEntries(manager.getTools().map((tool) => [tool.name, toolOf(tool)]));
+  };
 
-  const liveTools: AiSdk['liveTools'] = (manager, { own = {}, ...options } = {}) => {
-    const made = perTool((tool) => toolOf(tool, options));
-    const live: ToolSet = {};
-    const prepareStep = () => {
+  const liveTools: AiSdk['liveTools'] = (manager, options = {}) => {
+    rememberApproval(manager, options, 'own', 'prepareStep');
+    const { own = {}, prepareStep } = options;
+    const made = perTool(toolOf);
+    const update = (live: ToolSet) => {
       // Emptied first to keep the manager's order: providers cache prompts by it.
       for (const name of Object.keys(live)) delete live[name];
-      for (const tool of manager.getTools()) live[tool.name] = made(tool);
-      Object.assign(live, own);
-      return {};
+      const tools = Object.fromEntries(manager.getTools().map((tool) => [tool.name, made(tool)]));
+      // As properties even if a tool is named like the prototype.
+      return Object.defineProperties(live, Object.getOwnPropertyDescriptors({ ...tools, ...own }));
     };
-    prepareStep();
-    return { tools: live, prepareStep };
+    // The SDK lists the names once a step, also where another `prepareStep` has taken the place of this one.
+    const ownKeys = (live: ToolSet) => Reflect.ownKeys(update(live));
+    return {
+      tools: new Proxy(update({}), { ownKeys }),
+      prepareStep: async (step) => (await prepareStep?.(step)) ?? {},
+    };
   };
 
   return { tools, liveTools };
 }
 
-function modelOutputOf(tool: Tool, record: ToolRecord) {
+type ImagePart =
+  | { type: 'file'; data: { type: 'data'; data: string }; mediaType: string }
+  | { type: 'image-data'; data: string; mediaType: string };
+
+const filePart = ({ data, mimeType }: Image): ImagePart => ({
+  type: 'file',
+  data: { type: 'data', data },
+  mediaType: mimeType,
+});
+
+const imageDataPart = ({ data, mimeType }: Image): ImagePart => ({
+  type: 'image-data',
+  data,
+  mediaType: mimeType,
+});
+
+function modelOutputOf(tool: Tool, record: ToolRecord, imagePart: (image: Image) => ImagePart) {
   const { text, isError } = record;
   const images = imagesOfRecord(tool, record);
   if (images.length === 0) return { type: isError ? 'error-text' : 'text', value: text } as const;
-  const files = images.map(({ data, mimeType }) => ({
-    type: 'file' as const,
-    data: { type: 'data' as const, data },
-    mediaType: mimeType,
-  }));
-  return { type: 'content' as const, value: [{ type: 'text' as const, text }, ...files] };
+  return { type: 'content' as const, value: [{ type: 'text' as const, text }, ...images.map(imagePart)] };
 }

@@ -2,7 +2,7 @@
 import { type AnthropicSdk, adapt } from './anthropic.js';
 import { missing, required } from './missing.js';
 
-export type { Asking, RunnerTools } from './anthropic.js';
+export type { Asking, RunnerTools, ToolResult } from './anthropic.js';
 
 const absent: (cause: unknown) => never = missing('anthropic', '@anthropic-ai/sdk');
 const adapter: AnthropicSdk = adapt(required(() => require('@anthropic-ai/sdk/lib/tools/ToolError'), absent));

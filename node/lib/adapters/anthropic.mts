@@ -2,7 +2,7 @@
 import { type AnthropicSdk, adapt } from './anthropic.js';
 import { missing } from './missing.js';
 
-export type { Asking, RunnerTools } from './anthropic.js';
+export type { Asking, RunnerTools, ToolResult } from './anthropic.js';
 
 const absent: (cause: unknown) => never = missing('anthropic', '@anthropic-ai/sdk');
 const adapter: AnthropicSdk = adapt(await import('@anthropic-ai/sdk/lib/tools/ToolError').catch(absent));

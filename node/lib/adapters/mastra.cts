@@ -2,7 +2,7 @@
 import { adapt, type Mastra } from './mastra.js';
 import { missing, required } from './missing.js';
 
-export type { LiveTools, MastraTools, ToolOptions, ToolRecord } from './mastra.js';
+export type { LiveOptions, LiveTools, MastraTools, PrepareStep, ToolOptions, ToolRecord } from './mastra.js';
 
 const adapter: Mastra = adapt(
   required(() => require('@mastra/core/tools'), missing('mastra', '@mastra/core')),

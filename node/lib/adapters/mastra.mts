@@ -2,7 +2,7 @@
 import { adapt, type Mastra } from './mastra.js';
 import { missing } from './missing.js';
 
-export type { LiveTools, MastraTools, ToolOptions, ToolRecord } from './mastra.js';
+export type { LiveOptions, LiveTools, MastraTools, PrepareStep, ToolOptions, ToolRecord } from './mastra.js';
 
 const adapter: Mastra = adapt(await import('@mastra/core/tools').catch(missing('mastra', '@mastra/core')));
 export const tools: Mastra['tools'] = adapter.tools;

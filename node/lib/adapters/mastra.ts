@@ -1,57 +1,81 @@
 // Owns the tools of Mastra. Mastra is a parameter, because `import` and `require` each load their own copy.
+import type { AgentExecutionOptions } from '@mastra/core/agent';
 import type { ToolAction } from '@mastra/core/tools';
 import type { Manager, Tool } from 'mcpool';
-import {
-  imagesOfRecord,
-  perTool,
-  recordOf,
-  signalOptions,
-  type ToolOptions,
-  type ToolRecord,
-} from './shared.js';
+import { rememberApproval, type ToolOptions, waitsForApproval } from './approval.js';
+import { withoutReserved } from './reserved.js';
+import { argumentsOf, imagesOfRecord, perTool, recordOf, signalOptions, type ToolRecord } from './shared.js';
 
-export type { ToolOptions, ToolRecord } from './shared.js';
+export type { ToolOptions } from './approval.js';
+export type { ToolRecord } from './shared.js';
+
+/** The arguments that Mastra takes out of every call. */
+const RESERVED = ['_background', 'resumeData', 'suspendedToolCallId', 'suspendedToolRunId'];
 
 /** Tools by name, as an agent takes them. */
 export type MastraTools = Record<string, ToolAction<unknown, ToolRecord>>;
 
+/** What `prepareStep` of a run takes and gives. */
+export type PrepareStep = NonNullable<AgentExecutionOptions['prepareStep']>;
+
 export interface LiveTools {
-  prepareStep(step: { tools?: Record<string, unknown> }): { tools: Record<string, unknown> };
+  prepareStep: PrepareStep;
+}
+
+export interface LiveOptions extends ToolOptions {
+  /** What you would do in `prepareStep` of the run; its step has the manager's tools. */
+  prepareStep?: PrepareStep | undefined;
 }
 
 export interface Mastra {
   /** The manager's tools as they are now; `tools: () => tools(manager)` asks anew for each run. */
   tools(manager: Manager, options?: ToolOptions): MastraTools;
   /** Spread it into the options of `generate` or `stream`: the manager's tools follow its list from step to step. */
-  liveTools(manager: Manager, options?: ToolOptions): LiveTools;
+  liveTools(manager: Manager, options?: LiveOptions): LiveTools;
 }
 
 export function adapt({ createTool }: Pick<typeof import('@mastra/core/tools'), 'createTool'>): Mastra {
-  const toolOf = (tool: Tool, { needsApproval = false }: ToolOptions) =>
-    createTool({
+  const toolOf = (tool: Tool) => {
+    const renamed = withoutReserved(tool, 'Mastra', RESERVED);
+    const gather = renamed?.gather ?? argumentsOf;
+    const made = createTool({
       id: tool.name,
       description: tool.description,
-      inputSchema: unchecked(tool.objectSchema),
-      requireApproval: needsApproval && tool.requiresApproval,
+      inputSchema: unchecked(renamed?.schema ?? tool.objectSchema),
+      // Otherwise Mastra closes schemas and makes all arguments required for some providers, whether they ask for it or not.
+      strict: false,
       execute: async (input, context) =>
-        recordOf(await tool.execute(input as never, signalOptions(context?.abortSignal))),
+        recordOf(await tool.execute(gather(input), signalOptions(context?.abortSignal))),
       toModelOutput: (output) => modelOutputOf(tool, output as ToolRecord),
-    }) as unknown as ToolAction<unknown, ToolRecord>;
+    });
+    // Mastra reads it whenever a run starts or goes on. A function in its place would overrule `requireToolApproval` of a run.
+    const requireApproval = { get: () => waitsForApproval(tool), enumerable: true };
+    return Object.defineProperties(made, { requireApproval }) as unknown as ToolAction<unknown, ToolRecord>;
+  };
 
-  const tools = (manager: Manager, options: ToolOptions = {}): MastraTools =>
-    Object.fromEntries(manager.getTools().map((tool) => [tool.name, toolOf(tool, options)]));
+  const tools = (manager: Manager, options: ToolOptions = {}): MastraTools => {
+    rememberApproval(manager, options);
+    return Object.fromEntries(manager.getTools().map((tool) => [tool.name, toolOf(tool)]));
+  };
 
   const liveTools: Mastra['liveTools'] = (manager, options = {}) => {
-    const made = perTool((tool) => toolOf(tool, options));
+    rememberApproval(manager, options, 'prepareStep');
+    const { prepareStep } = options;
+    const made = perTool(toolOf);
     const ours = new Set<string>();
-    const prepareStep: LiveTools['prepareStep'] = (step) => {
+    const live = (known: Record<string, unknown> = {}) => {
       const now = manager.getTools();
       for (const { name } of now) ours.add(name);
       // Tools of ours that are gone must not stay among the others.
-      const others = Object.entries(step.tools ?? {}).filter(([name]) => !ours.has(name));
-      return { tools: Object.fromEntries([...others, ...now.map((tool) => [tool.name, made(tool)])]) };
+      const others = Object.entries(known).filter(([name]) => !ours.has(name));
+      return Object.fromEntries([...others, ...now.map((tool) => [tool.name, made(tool)])]);
     };
-    return { prepareStep };
+    return {
+      prepareStep: async (step) => {
+        const tools = live(step.tools);
+        return { tools, ...(await prepareStep?.({ ...step, tools })) };
+      },
+    };
   };
 
   return { tools, liveTools };

@@ -12,10 +12,12 @@ import type {
   ResponseInputItem,
   ResponseOutputItem,
 } from 'openai/resources/responses/responses';
-import { argumentsOf, dataUrl, executeNamed, signalOptions } from './shared.js';
+import { type NoApproval, refuseApproval } from './approval.js';
+import { dataUrl, executeNamed, executeUnasked, signalOptions } from './shared.js';
 
 /** The manager's tools as they are now, for `tools` of a chat completion. */
-export function chatTools(manager: Manager): ChatCompletionFunctionTool[] {
+export function chatTools(manager: Manager, options?: NoApproval): ChatCompletionFunctionTool[] {
+  refuseApproval(options, 'A chat completion of OpenAI');
   return manager.getTools().map((tool) => ({
     type: 'function',
     function: { name: tool.name, description: tool.description, parameters: tool.objectSchema },
@@ -28,33 +30,37 @@ export async function runChat(
   message: { tool_calls?: readonly ChatCompletionMessageToolCall[] | null },
   options: CallOptions = {},
 ): Promise<ChatCompletionToolMessageParam[]> {
+  refuseApproval(options, 'runChat()');
   const asked = (message.tool_calls ?? []).filter((call) => call.type === 'function');
   return Promise.all(
     asked.map(async (call) => {
       const { name, arguments: json } = call.function;
-      const { text } = await executeNamed(manager, name, argumentsOf(json), options);
+      const { text } = await executeNamed(manager, name, json, options);
       return { role: 'tool' as const, tool_call_id: call.id, content: text };
     }),
   );
 }
 
 /** The manager's tools as they are now, for `client.chat.completions.runTools`. */
-export function runnerTools(manager: Manager): RunnableToolFunctionWithParse<object>[] {
+export function runnerTools(manager: Manager, options?: NoApproval): RunnableToolFunctionWithParse<object>[] {
+  refuseApproval(options, 'runTools of OpenAI');
   return manager.getTools().map((tool) => ({
     type: 'function',
     function: {
       name: tool.name,
       description: tool.description,
       parameters: tool.objectSchema,
-      parse: argumentsOf,
+      // The core reads the text.
+      parse: (json) => json as never,
       function: async (args, runner) =>
-        (await tool.execute(args as never, signalOptions(runner.controller.signal))).text,
+        (await executeUnasked(tool, args, signalOptions(runner.controller.signal))).text,
     },
   }));
 }
 
 /** The manager's tools as they are now, for `tools` of a response. */
-export function responseTools(manager: Manager): FunctionTool[] {
+export function responseTools(manager: Manager, options?: NoApproval): FunctionTool[] {
+  refuseApproval(options, 'A response of OpenAI');
   return manager.getTools().map((tool) => ({
     ...{ type: 'function', name: tool.name, description: tool.description },
     ...{ parameters: tool.objectSchema, strict: false },
@@ -67,10 +73,11 @@ export async function runResponse(
   response: { output: readonly ResponseOutputItem[] },
   options: CallOptions = {},
 ): Promise<ResponseInputItem.FunctionCallOutput[]> {
+  refuseApproval(options, 'runResponse()');
   const asked = response.output.filter((item) => item.type === 'function_call');
   return Promise.all(
     asked.map(async ({ call_id, name, arguments: json }) => {
-      const answer = await executeNamed(manager, name, argumentsOf(json), options);
+      const answer = await executeNamed(manager, name, json, options);
       return { type: 'function_call_output' as const, call_id, output: itemsOf(answer) };
     }),
   );

@@ -1,12 +1,6 @@
 // Owns what the adapters share: the record of a call, and calling a tool by the name that a model gave.
 import type { Arguments, CallOptions, ContentBlock, Image, Manager, Signal, Tool, ToolOutput } from 'mcpool';
 
-/** How tools are made for a framework. */
-export interface ToolOptions {
-  /** Whether the framework asks a person before it calls a tool that requires approval. */
-  needsApproval?: boolean;
-}
-
 /** The outcome of a call as plain JSON: the text is for the model, the rest for the program. */
 export interface ToolRecord {
   text: string;
@@ -21,6 +15,14 @@ export interface ToolRecord {
   signals: Signal[];
   /** Why there is no result. */
   error?: { code: string; message: string; hint?: string };
+}
+
+const READ_ARGUMENTS = Symbol.for('mcpool.readArguments');
+
+/** The JSON object in a text that a model wrote, as the core reads it, or `undefined` if it is none. */
+export function readArguments(tool: Tool, text: string): string | undefined {
+  const asked = tool as unknown as Record<symbol, (text: string) => string | undefined>;
+  return (asked[READ_ARGUMENTS] as (typeof asked)[symbol]).call(tool, text);
 }
 
 const IMAGES_OF_RECORD = Symbol.for('mcpool.imagesOfRecord');
@@ -44,15 +46,9 @@ export function recordOf(output: ToolOutput): ToolRecord {
 
 export const dataUrl = ({ data, mimeType }: Image): string => `data:${mimeType};base64,${data}`;
 
-/** The arguments that a model wrote as JSON. The core refuses text that is not JSON. */
-export function argumentsOf(json: string): Arguments {
-  if (json.trim() === '') return {};
-  try {
-    return JSON.parse(json);
-  } catch {
-    return json as never;
-  }
-}
+/** The arguments as a provider or a framework hands them over: text, an object, or nothing. The core reads text. */
+export const argumentsOf = (given: unknown): Arguments | undefined =>
+  (given ?? undefined) as Arguments | undefined;
 
 /** Caches what `make` returns for a tool, as long as the tool is in the list. */
 export function perTool<T>(make: (tool: Tool) => T): (tool: Tool) => T {
@@ -68,15 +64,26 @@ export function perTool<T>(make: (tool: Tool) => T): (tool: Tool) => T {
 export const signalOptions = (signal: AbortSignal | null | undefined): CallOptions =>
   signal ? { signal } : {};
 
+const UNASKED = Symbol.for('mcpool.executeUnasked');
+
+/** Calls a tool where nobody can be asked: a call that needs the approval of a person is refused. */
+export function executeUnasked(tool: Tool, args: unknown, options: CallOptions): Promise<ToolOutput> {
+  const asked = tool as unknown as Record<symbol, (...asked: unknown[]) => Promise<ToolOutput>>;
+  return (asked[UNASKED] as (typeof asked)[symbol]).call(tool, argumentsOf(args), options);
+}
+
 const BY_NAME = Symbol.for('mcpool.execute');
 
-/** Calls the tool of this name. An unknown name is answered too, so that the model learns of its mistake. */
+/**
+ * The same by the name that a model gave. An unknown name is answered too, so that the model learns of its mistake; once
+ * approval is asked for, a name that is not in the list is refused, because it may be the former name of a tool.
+ */
 export function executeNamed(
   manager: Manager,
   name: string,
-  args: Arguments,
+  args: unknown,
   options: CallOptions,
 ): Promise<ToolOutput> {
   const named = manager as unknown as Record<symbol, (...asked: unknown[]) => Promise<ToolOutput>>;
-  return (named[BY_NAME] as (typeof named)[symbol]).call(manager, name, args, options);
+  return (named[BY_NAME] as (typeof named)[symbol]).call(manager, String(name), argumentsOf(args), options);
 }

@@ -1,5 +1,6 @@
 //! Owns the thread that watches the mailbox for runtimes without libuv, and the function through which it calls.
-//! Invariant: the function is not touched after its environment has gone.
+//! Invariant: the function is not touched after its environment has gone. Deno tells that only to a cleanup hook: it runs
+//! no finalizers in a worker that is terminated.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -8,9 +9,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use mcpool::Manager;
 use mcpool::host::{Letter, Mailbox};
 use napi::{Result, check_status, sys};
 
+use super::managers::Managers;
 use super::report;
 use crate::post::Post;
 
@@ -29,6 +32,15 @@ unsafe impl Sync for Caller {}
 pub(crate) struct Thread {
     env: sys::napi_env,
     caller: Arc<Caller>,
+    managers: Arc<Managers>,
+}
+
+/// What ends with the environment.
+struct Ending {
+    mailbox: Arc<Mailbox>,
+    caller: Arc<Caller>,
+    drained: SyncSender<()>,
+    managers: Arc<Managers>,
 }
 
 /// What the function brings along.
@@ -43,6 +55,7 @@ impl Thread {
     pub(crate) fn start(env: sys::napi_env, post: &Rc<Post>) -> Result<Thread> {
         let caller = Arc::new(Caller(Mutex::new(None)));
         let (drained, drain) = sync_channel(1);
+        let drained_at_end = drained.clone();
         let mailbox = post.mailbox.clone();
         let context = Context {
             post: Rc::downgrade(post),
@@ -71,13 +84,27 @@ impl Thread {
             sys::napi_unref_threadsafe_function(env, function);
         }
         *caller.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(function);
+        let managers = Arc::<Managers>::default();
+        let ending = Ending {
+            mailbox: mailbox.clone(),
+            caller: caller.clone(),
+            drained: drained_at_end,
+            managers: managers.clone(),
+        };
+        let ending: *mut c_void = Box::into_raw(Box::new(ending)).cast();
+        // SAFETY: the hook runs once, when the environment goes, and frees its data.
+        check_status!(unsafe { sys::napi_add_env_cleanup_hook(env, Some(on_cleanup), ending) })?;
         let theirs = caller.clone();
         let watching = move || watch(&mailbox, &theirs, &drain);
         std::thread::Builder::new()
             .name("mcpool-wake".into())
             .spawn(watching)
             .map_err(|error| napi::Error::from_reason(error.to_string()))?;
-        Ok(Thread { env, caller })
+        Ok(Thread { env, caller, managers })
+    }
+
+    pub(crate) fn adopt(&self, manager: &Arc<Manager>) {
+        self.managers.add(manager);
     }
 
     pub(crate) fn hold(&self, hold: bool) {
@@ -144,4 +171,15 @@ unsafe extern "C" fn on_end(_env: sys::napi_env, data: *mut c_void, _hint: *mut 
     }
     // Wakes the thread so that it ends.
     context.mailbox.post(NOBODY, Letter::Json(String::new()));
+}
+
+/// Calls nothing of Node-API: in Deno, the environment has gone already.
+unsafe extern "C" fn on_cleanup(data: *mut c_void) {
+    // SAFETY: gives back what `start` made.
+    let ending = unsafe { Box::from_raw(data.cast::<Ending>()) };
+    ending.caller.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    ending.managers.close();
+    // Wakes the thread so that it ends, whichever of the two it waits for.
+    ending.mailbox.post(NOBODY, Letter::Json(String::new()));
+    let _ = ending.drained.try_send(());
 }

@@ -53,10 +53,11 @@ def status_table(statuses: Sequence[ServerStatus], when: str = "") -> str:
 def _rows(one: ServerStatus) -> str:
     itself = " ".join(part for part in (one.server_name, one.server_version) if part)
     name = f"{text(one.name, 80)}{_dim(text(itself, 80)) if itself else ''}"
-    up = _NONE
-    if one.connected_since_ms is not None:
-        up = duration(max(0.0, time.time() * 1000 - one.connected_since_ms))
-    since = f' data-since="{int(one.connected_since_ms)}"' if one.connected_since_ms is not None else ""
+    up, since = _NONE, ""
+    if one.uptime_ms is not None:
+        up = duration(one.uptime_ms)
+    if one.connected_since is not None:
+        since = f' data-since="{int(one.connected_since.timestamp() * 1000)}"'
     where = text(one.source.provider, 40)
     if one.source.path:
         where += _dim(text(one.source.path, 200))
@@ -82,7 +83,7 @@ def _rows(one: ServerStatus) -> str:
 def _outlook(one: ServerStatus) -> str:
     """The next step for a server that is not up."""
     parts = []
-    if one.connected_since_ms is None and one.attempt > 1:
+    if one.connected_since is None and one.attempt > 1:
         parts.append(f"attempt {one.attempt}")
     if one.next_retry_ms is not None:
         due = int(time.time() * 1000 + one.next_retry_ms)

@@ -11,6 +11,7 @@ from anthropic.lib.tools import (
 )
 
 from ..blocking import Manager as BlockingManager
+from ._approval import execute_unasked, execute_unasked_blocking
 from .anthropic import content
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class AsyncTool(BetaAsyncBuiltinFunctionTool):
         return _definition(self.tool)
 
     async def call(self, input: Any) -> BetaFunctionToolResultType:
-        return _answer(await self.tool.execute(input))
+        return _answer(await execute_unasked(self.tool, input))
 
 
 class BlockingTool(BetaBuiltinFunctionTool):
@@ -69,7 +70,7 @@ class BlockingTool(BetaBuiltinFunctionTool):
         return _definition(self.tool)
 
     def call(self, input: Any) -> BetaFunctionToolResultType:
-        return _answer(self.tool.execute_blocking(input))
+        return _answer(execute_unasked_blocking(self.tool, input))
 
 
 def _definition(tool: Tool) -> BetaToolParam:

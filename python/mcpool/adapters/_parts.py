@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._errors import McpoolError
 from .._manager import Manager
+from .._native import parse_arguments
 from .._output import Named, ToolOutput
 from ..blocking import Manager as BlockingManager
+from ._approval import execute_unasked, execute_unasked_blocking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -63,16 +64,6 @@ def output_record(output: ToolOutput) -> dict[str, Any]:
     }
 
 
-def parse_arguments(arguments: object) -> Any:
-    """Parses arguments that are JSON text. Other text is passed on; the core refuses it."""
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments) if arguments.strip() else None
-    except (ValueError, RecursionError):
-        return arguments
-
-
 def field(thing: Any, name: str) -> Any:
     """A field of an SDK's object or dict."""
     return thing.get(name) if isinstance(thing, dict) else getattr(thing, name, None)
@@ -97,27 +88,38 @@ def tools_by_name(manager: ManagerBase) -> dict[str, Tool]:
 async def execute(
     manager: ManagerBase, name: str, arguments: Any, meta: Mapping[str, Any] | None = None
 ) -> ToolOutput:
-    """Calls a tool by the name that a model gave. An unknown name gives an output with an error."""
+    """Calls a tool by the name that a model gave, where nobody can be asked about it.
+
+    A name without a tool gives an output with an error. Once approval is asked for, a name that is not in the
+    list is refused, because it may be the former name of a tool.
+    """
     tool = tools_by_name(manager).get(name)
     if tool is not None:
-        return await tool.execute(arguments, meta=meta)
+        return await execute_unasked(tool, arguments, meta)
     native = manager._native
     try:
-        return ToolOutput(
-            Named(native, name), await Manager._of(native).call(name, arguments, meta=meta), None
-        )
+        native.check_framework_approval(name)
+        called = Manager._of(native).call(name, _read(arguments), meta=meta)
+        return ToolOutput(Named(native, name), await called, None)
     except McpoolError as error:
         return ToolOutput(Named(native, name), None, error)
+
+
+def _read(arguments: Any) -> Any:
+    """The arguments of a call by name; a tool reads what a model wrote by itself."""
+    return parse_arguments(arguments) if isinstance(arguments, str) else arguments
 
 
 def execute_blocking(manager: ManagerBase, name: str, arguments: Any) -> ToolOutput:
     """The same for a thread without an event loop."""
     tool = tools_by_name(manager).get(name)
     if tool is not None:
-        return tool.execute_blocking(arguments)
+        return execute_unasked_blocking(tool, arguments)
     native = manager._native
     try:
-        return ToolOutput(Named(native, name), BlockingManager._of(native).call(name, arguments), None)
+        native.check_framework_approval(name)
+        called = BlockingManager._of(native).call(name, _read(arguments))
+        return ToolOutput(Named(native, name), called, None)
     except McpoolError as error:
         return ToolOutput(Named(native, name), None, error)
 

@@ -15,6 +15,17 @@ def properties(schema: dict[str, Any]) -> dict[str, Any]:
     return found | own if isinstance(own, dict) else found
 
 
+def is_open(schema: dict[str, Any]) -> bool:
+    """Whether a schema says that there may be arguments which it does not name.
+
+    One that says nothing about them has none: most tools without arguments have such a schema.
+    """
+    parts = [part for word in ("allOf", "anyOf", "oneOf") for part in members(schema.get(word))]
+    others = schema.get("additionalProperties")
+    has_others = others is True or isinstance(others, dict) or bool(schema.get("patternProperties"))
+    return has_others or any(is_open(part) for part in parts)
+
+
 def members(schemas: object) -> list[dict[str, Any]]:
     """The schemas of a list that are objects."""
     return [schema for schema in schemas if isinstance(schema, dict)] if isinstance(schemas, list) else []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ._approval import execute_unasked, execute_unasked_blocking
+from ._open_arguments import OpenArguments
 from ._parts import missing_package
 from ._schema import inlined, optional_as_null, without_nulls
 
@@ -12,8 +14,8 @@ try:
     from crewai.tools.tool_failure import ToolFailure, ToolFailureReason
     from crewai.utilities.agent_utils import get_tool_names, parse_tools, render_text_description_and_args
     from pydantic import BaseModel, ConfigDict, PrivateAttr
-except ImportError as error:
-    raise missing_package("crewai", __name__) from error
+except ImportError as _error:
+    raise missing_package("crewai", __name__) from _error
 
 if TYPE_CHECKING:
     from crewai import Agent
@@ -43,26 +45,32 @@ class PoolTool(BaseTool):
 
     _tool: Any = PrivateAttr()
     _box: Any = PrivateAttr()
+    _arguments: Any = PrivateAttr()
     _schema: Any = PrivateAttr()
 
     def __init__(self, tool: Tool, box: Toolbox | None = None) -> None:
+        arguments = OpenArguments(tool, "CrewAI")
+        schema = arguments.schema()
         super().__init__(
             name=tool.name,
             description=tool.description,
-            args_schema=arguments_model(tool),
+            args_schema=arguments_model(tool.name, schema),
             # Results must not be cached: the same call may give another one now.
             cache_function=never,
         )
         self._tool = tool
         self._box = box
-        schema = tool.object_schema
+        self._arguments = arguments
         self._schema = inlined(schema, schema)
 
     def _run(self, /, **arguments: Any) -> Answer | ToolFailure:
-        return answer(self._tool.execute_blocking(without_nulls(arguments, self._schema)))
+        return answer(execute_unasked_blocking(self._tool, self._given(arguments)))
 
     async def _arun(self, /, **arguments: Any) -> Answer | ToolFailure:
-        return answer(await self._tool.execute(without_nulls(arguments, self._schema)))
+        return answer(await execute_unasked(self._tool, self._given(arguments)))
+
+    def _given(self, arguments: dict[str, Any]) -> Any:
+        return self._arguments.gathered(without_nulls(arguments, self._schema))
 
 
 class Toolbox:
@@ -113,19 +121,18 @@ class Toolbox:
 class Arguments(BaseModel):
     """Accepts any arguments; the server validates them."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
 
-def arguments_model(tool: Tool) -> type[Arguments]:
-    """A model class whose schema is the server's own; it adds and drops no arguments."""
-    schema = tool.object_schema
+def arguments_model(name: str, schema: dict[str, Any]) -> type[Arguments]:
+    """A model class with this schema; it adds and drops no arguments."""
 
     def model_json_schema(*_args: Any, **_options: Any) -> dict[str, Any]:
         # CrewAI makes every argument required, and changes the schema it gets: each call returns a new one.
         shown: dict[str, Any] = optional_as_null(inlined(schema, schema))
         return shown
 
-    return type(tool.name, (Arguments,), {"model_json_schema": staticmethod(model_json_schema)})
+    return type(name, (Arguments,), {"model_json_schema": staticmethod(model_json_schema)})
 
 
 def answer(output: ToolOutput) -> Answer | ToolFailure:

@@ -7,24 +7,27 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import blocking
+from ._approval import execute_unasked, execute_unasked_blocking
+from ._open_arguments import OpenArguments
 from ._parts import Answer, Call, missing_package, run_calls, run_calls_blocking
 from ._schema import properties
 
 try:
     from google.genai import types
-except ImportError as error:
-    raise missing_package("google-genai", __name__) from error
+except ImportError as _error:
+    raise missing_package("google-genai", __name__) from _error
 
 if TYPE_CHECKING:
     from .._base import ManagerBase
     from .._native import Tool
+    from .._output import ToolOutput
 
 __all__ = ["Function", "functions", "run", "run_blocking", "tools"]
 
 
-def tools(manager: ManagerBase) -> list[types.Tool]:
+def tools(manager: ManagerBase) -> types.ToolListUnion:
     """The tools as they are now, for the `tools` of a config. Ask again for each request."""
-    declarations = [_declaration(tool) for tool in manager.get_tools()]
+    declarations = [_declaration(tool, tool.object_schema) for tool in manager.get_tools()]
     # The API refuses a tool without declarations.
     return [types.Tool(function_declarations=declarations)] if declarations else []
 
@@ -42,27 +45,40 @@ def run_blocking(manager: ManagerBase, response: types.GenerateContentResponse) 
     return [_part(answer) for answer in run_calls_blocking(manager, _calls(response))]
 
 
-def functions(manager: ManagerBase) -> list[Function]:
+def functions(manager: ManagerBase) -> types.ToolListUnion:
     """The tools as they are now, for the `tools` of a config: the SDK calls them by itself.
 
     Those of a `blocking.Manager` are for the synchronous client, those of a `Manager` for `client.aio`.
-    What they give is text: the SDK's loop has no place for images.
+    What they give is text: the SDK's loop has no place for images. A failure is raised, for the SDK to tell.
     """
-    call = _execute_blocking if isinstance(manager, blocking.Manager) else _execute
-    return [Function(call, tool) for tool in manager.get_tools()]
+    is_blocking = isinstance(manager, blocking.Manager)
+    return [function(tool, is_blocking) for tool in manager.get_tools()]
 
 
-class Function(partial):  # type: ignore[type-arg]
+class ToolError(Exception):
+    """What a failed call tells the model."""
+
+
+def function(tool: Tool, is_blocking: bool) -> Function:
+    arguments = OpenArguments(tool, "google-genai")
+    return Function(_execute_blocking if is_blocking else _execute, tool, arguments)
+
+
+class Function(partial[Any]):
     """A function to the SDK's loop, a tool with a declaration to its request.
 
     The SDK reads the schema of a plain function from its signature, which cannot say what a JSON Schema says.
     """
 
-    def __init__(self, _call: Any, tool: Tool) -> None:
+    __name__: str
+    __signature__: inspect.Signature
+    function_declarations: list[Any]
+
+    def __init__(self, _call: Any, tool: Tool, arguments: OpenArguments) -> None:
         self.__name__ = tool.name
         self.__doc__ = tool.description
-        self.__signature__ = _Arguments(properties(tool.input_schema))
-        self.function_declarations = [_declaration(tool)]
+        self.__signature__ = _Arguments(properties(arguments.schema()))
+        self.function_declarations = [_declaration(tool, arguments.schema())]
 
     def model_copy(self) -> types.Tool:
         """A request contains only its declaration."""
@@ -85,17 +101,23 @@ class _Arguments(inspect.Signature):
         return self._named
 
 
-async def _execute(tool: Tool, /, **arguments: Any) -> str:
-    return (await tool.execute(arguments)).text
+async def _execute(tool: Tool, open: OpenArguments, /, **arguments: Any) -> str:
+    return _text(await execute_unasked(tool, open.gathered(arguments)))
 
 
-def _execute_blocking(tool: Tool, /, **arguments: Any) -> str:
-    return tool.execute_blocking(arguments).text
+def _execute_blocking(tool: Tool, open: OpenArguments, /, **arguments: Any) -> str:
+    return _text(execute_unasked_blocking(tool, open.gathered(arguments)))
 
 
-def _declaration(tool: Tool) -> types.FunctionDeclaration:
+def _text(output: ToolOutput) -> str:
+    if output.is_error:
+        raise ToolError(output.text)
+    return output.text
+
+
+def _declaration(tool: Tool, schema: dict[str, Any]) -> types.FunctionDeclaration:
     return types.FunctionDeclaration(
-        name=tool.name, description=tool.description, parameters_json_schema=tool.object_schema
+        name=tool.name, description=tool.description, parameters_json_schema=schema
     )
 
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ._approval import ask_about, execute_unasked, execute_unasked_blocking, refusal
+from ._approval import needs_approval as needs_approval_now
 from ._parts import missing_package
 
 try:
@@ -13,11 +15,14 @@ try:
     from llama_index.core.objects import ObjectRetriever
     from llama_index.core.tools import FunctionTool, ToolMetadata, ToolOutput
     from llama_index.core.workflow import HumanResponseEvent, InputRequiredEvent
-except ImportError as error:
-    raise missing_package("llama-index-core", __name__) from error
+except ImportError as _error:
+    raise missing_package("llama-index-core", __name__) from _error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from llama_index.core.schema import QueryType
+    from llama_index.core.tools import BaseTool
     from llama_index.core.workflow import Context
 
     from .._base import ManagerBase
@@ -30,13 +35,15 @@ __all__ = ["Approval", "ApprovalRequired", "PoolTool", "ToolRetriever", "tools"]
 CONTEXT = "llama_index_context"
 
 
-def tools(manager: ManagerBase, *, needs_approval: bool = False) -> list[PoolTool]:
+def tools(manager: ManagerBase, *, needs_approval: bool = False) -> list[BaseTool | Callable[..., Any]]:
     """The tools as they are now, for calls with and without asyncio. They stay valid when a server restarts.
 
     With `needs_approval`, a run streams `ApprovalRequired` for the tools that the manager marks as requiring
-    approval, and waits for the answer. Outside of a run there is nobody to ask: they are refused.
+    approval, and waits for the answer. Outside of a run there is nobody to ask: they are refused. It holds
+    for all tools of the manager from then on.
     """
-    return [PoolTool(tool, needs_approval) for tool in manager.get_tools()]
+    ask_about(manager, needs_approval)
+    return [PoolTool(manager, tool) for tool in manager.get_tools()]
 
 
 class ToolRetriever(ObjectRetriever[Any]):
@@ -48,7 +55,7 @@ class ToolRetriever(ObjectRetriever[Any]):
     def __init__(self, manager: ManagerBase, k: int | None = None, *, needs_approval: bool = False) -> None:
         self._manager = manager
         self._k = k
-        self._needs_approval = needs_approval
+        ask_about(manager, needs_approval)
 
     def retrieve(self, str_or_query_bundle: QueryType) -> list[PoolTool]:
         asked: Any = getattr(str_or_query_bundle, "query_str", str_or_query_bundle)
@@ -57,7 +64,7 @@ class ToolRetriever(ObjectRetriever[Any]):
             # An agent that is about to call a tool asks by its name.
             named = [tool for tool in found if tool.name == asked]
             found = named or self._manager.search_tools(asked, self._k)
-        return [PoolTool(tool, self._needs_approval) for tool in found]
+        return [PoolTool(self._manager, tool) for tool in found]
 
     async def aretrieve(self, str_or_query_bundle: QueryType) -> list[PoolTool]:
         return self.retrieve(str_or_query_bundle)
@@ -81,31 +88,40 @@ class Approval(HumanResponseEvent):
 class PoolTool(FunctionTool):
     """A tool of a manager. `raw_output` is the whole result as the server sent it, None if there was none."""
 
-    def __init__(self, tool: Tool, needs_approval: bool = False) -> None:
-        metadata = RawMetadata(tool.description, tool.name, None, schema=tool.object_schema)
+    _manager: ManagerBase | None = None
+
+    def __init__(self, manager: ManagerBase, tool: Tool) -> None:
+        metadata = _RawMetadata(tool.description, tool.name, None, schema=tool.object_schema)
         super().__init__(fn=self.call, async_fn=self.acall, metadata=metadata)
+        self._manager = manager
         self._tool = tool
-        self.requires_context = needs_approval and tool.requires_approval
         self.ctx_param_name = CONTEXT
+
+    @property
+    def requires_context(self) -> bool:
+        """Whether an agent has to pass its context, by which a person is asked."""
+        return self._manager is not None and needs_approval_now(self._tool)
+
+    @requires_context.setter
+    def requires_context(self, _found: bool) -> None:
+        """What the framework finds in the signature of our functions does not matter."""
 
     # Keywords only, so that no parameter of ours conflicts with an argument of a tool.
     def __call__(self, /, **arguments: Any) -> ToolOutput:  # type: ignore[override, unused-ignore]
         return self.call(**arguments)
 
     def call(self, /, **arguments: Any) -> ToolOutput:  # type: ignore[override, unused-ignore]
-        if self.requires_context:
-            return self._not_approved(arguments)
-        return self._output(arguments, self._tool.execute_blocking(arguments))
+        return self._output(arguments, execute_unasked_blocking(self._tool, arguments))
 
     async def acall(self, /, **arguments: Any) -> ToolOutput:  # type: ignore[override, unused-ignore]
         context = arguments.pop(CONTEXT, None)
-        if self.requires_context and not await self._approved(context, arguments):
-            return self._not_approved(arguments)
+        if context is None or not self.requires_context:
+            return self._output(arguments, await execute_unasked(self._tool, arguments))
+        if not await self._approved(context, arguments):
+            return self._output(arguments, refusal(self._tool))
         return self._output(arguments, await self._tool.execute(arguments))
 
-    async def _approved(self, context: Context | None, arguments: dict[str, Any]) -> bool:
-        if context is None:
-            return False
+    async def _approved(self, context: Context, arguments: dict[str, Any]) -> bool:
         # The step runs again when the answer is there: the same call has to ask the same question.
         question = f"{self._tool.name} {json.dumps(arguments, sort_keys=True)}"
         answer = await context.wait_for_event(
@@ -115,9 +131,6 @@ class PoolTool(FunctionTool):
             requirements={"question": question},
         )
         return answer.approved is True
-
-    def _not_approved(self, arguments: dict[str, Any]) -> ToolOutput:
-        return ToolOutput(self._tool.name, "The call was not approved.", raw_input=arguments, is_error=True)
 
     def _output(self, arguments: dict[str, Any], output: Output) -> ToolOutput:
         shown = [
@@ -134,7 +147,7 @@ class PoolTool(FunctionTool):
 
 
 @dataclass
-class RawMetadata(ToolMetadata):
+class _RawMetadata(ToolMetadata):
     """Metadata whose schema is the server's own, not one that went through a model class."""
 
     schema: dict[str, Any] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import Answer, Call, field, parse_arguments, run_calls, run_calls_blocking
+from ._parts import Answer, Call, field, run_calls, run_calls_blocking
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionToolMessageParam
@@ -82,7 +82,7 @@ def _chat_calls(message: Any) -> list[Call]:
     calls = message if isinstance(message, list) else field(message, "tool_calls") or []
     wanted = ((call, field(call, "function")) for call in calls if field(call, "type") == "function")
     return [
-        Call(field(call, "id"), field(function, "name"), parse_arguments(field(function, "arguments")))
+        Call(field(call, "id"), field(function, "name"), field(function, "arguments"))
         for call, function in wanted
     ]
 
@@ -90,10 +90,7 @@ def _chat_calls(message: Any) -> list[Call]:
 def _response_calls(response: Any) -> list[Call]:
     items = response if isinstance(response, list) else field(response, "output") or []
     wanted = (item for item in items if field(item, "type") == "function_call")
-    return [
-        Call(field(item, "call_id"), field(item, "name"), parse_arguments(field(item, "arguments")))
-        for item in wanted
-    ]
+    return [Call(field(item, "call_id"), field(item, "name"), field(item, "arguments")) for item in wanted]
 
 
 def _chat_message(answer: Answer) -> ChatCompletionToolMessageParam:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._parts import execute, missing_package, output_record, parse_arguments, tools_by_name
+from ._approval import ask_about, execute_unasked, is_asked
+from ._approval import needs_approval as needs_approval_now
+from ._parts import execute, missing_package, output_record, tools_by_name
 
 try:
     from agents import FunctionTool, ToolOutputImage, ToolOutputText
     from agents.mcp import MCPServer
     from mcp.types import CallToolResult, GetPromptResult, ListPromptsResult
     from mcp.types import Tool as McpTool
-except ImportError as error:
-    raise missing_package("openai-agents", __name__) from error
+except ImportError as _error:
+    raise missing_package("openai-agents", __name__) from _error
 
 if TYPE_CHECKING:
+    from agents import Tool as AgentTool
     from agents.tool_context import ToolContext
 
     from .._base import ManagerBase
@@ -24,18 +27,21 @@ if TYPE_CHECKING:
 __all__ = ["PoolServer", "server", "tools"]
 
 
-def tools(manager: ManagerBase, *, needs_approval: bool = False) -> list[FunctionTool]:
+def tools(manager: ManagerBase, *, needs_approval: bool = False) -> list[AgentTool]:
     """The tools as they are now, for `Agent(tools=…)`. `server` follows the list itself.
 
-    With `needs_approval`, a run is interrupted for the tools that the manager marks as requiring approval.
+    With `needs_approval`, a run is interrupted for the tools that the manager marks as requiring approval. It
+    holds for all tools of the manager from then on; those that were handed over before are refused.
     """
-    return [_tool(tool, needs_approval and tool.requires_approval) for tool in manager.get_tools()]
+    ask_about(manager, needs_approval)
+    return [_tool(manager, tool) for tool in manager.get_tools()]
 
 
 def server(manager: ManagerBase, *, name: str = "mcpool", needs_approval: bool = False) -> PoolServer:
     """All tools as one server for `Agent(mcp_servers=[…])`: each turn has them as they are then.
 
-    With `needs_approval`, a run is interrupted for the tools that the manager marks as requiring approval.
+    With `needs_approval`, a run is interrupted for the tools that the manager marks as requiring approval. It
+    holds for all tools of the manager from then on; a server that was made before refuses their calls.
     """
     return PoolServer(manager, name, needs_approval)
 
@@ -47,8 +53,11 @@ class PoolServer(MCPServer):
     """
 
     def __init__(self, manager: ManagerBase, name: str, needs_approval: bool) -> None:
+        ask_about(manager, needs_approval)
+        # The SDK asks about arguments that are no JSON, too, if there is a function to decide.
+        self._asks = is_asked(manager)
         super().__init__(
-            require_approval=self._requires_approval if needs_approval else None,
+            require_approval=self._requires_approval if self._asks else None,
             custom_data_extractor=lambda context: context.result_meta,
         )
         self._manager = manager
@@ -80,10 +89,12 @@ class PoolServer(MCPServer):
         self, tool_name: str, arguments: dict[str, Any] | None, meta: dict[str, Any] | None = None
     ) -> CallToolResult:
         seen = self._seen.get(tool_name)
-        if seen is not None:
+        if seen is None:
+            output = await execute(self._manager, tool_name, arguments, meta)
+        elif self._asks:  # The SDK has asked about the call.
             output = await seen.execute(arguments, meta=meta)
         else:
-            output = await execute(self._manager, tool_name, arguments, meta)
+            output = await execute_unasked(seen, arguments, meta)
         shown = [
             {"type": "image", "data": image.data, "mimeType": image.mime_type}
             for image in output.model_images
@@ -104,13 +115,18 @@ class PoolServer(MCPServer):
         raise NotImplementedError(f"There is no prompt {name!r}: a manager has tools only")
 
     def _requires_approval(self, run_context: Any, agent: Any, tool: McpTool) -> bool:
-        # An unknown tool could never be approved.
-        return tool.name not in self._seen or self._seen[tool.name].requires_approval
+        seen = self._seen.get(tool.name)
+        return seen is None or needs_approval_now(seen)
 
 
-def _tool(tool: Tool, needs_approval: bool) -> FunctionTool:
+def _tool(manager: ManagerBase, tool: Tool) -> FunctionTool:
+    asks = is_asked(manager)
+
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
-        return _content(await tool.execute(parse_arguments(arguments)))
+        return _content(await (tool.execute(arguments) if asks else execute_unasked(tool, arguments)))
+
+    async def ask(_context: Any, _arguments: Any, _call_id: str) -> bool:
+        return needs_approval_now(tool)
 
     return FunctionTool(
         name=tool.name,
@@ -118,7 +134,7 @@ def _tool(tool: Tool, needs_approval: bool) -> FunctionTool:
         params_json_schema=tool.object_schema,
         on_invoke_tool=invoke,
         strict_json_schema=False,  # Strict mode needs a rewritten schema.
-        needs_approval=needs_approval,
+        needs_approval=ask if asks else False,
     )
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._approval import ask_about, execute_unasked
+from ._approval import needs_approval as needs_approval_now
 from ._parts import execute, missing_package, output_record, tool_metadata, tools_by_name
 
 try:
     from pydantic_ai import BinaryContent, ToolDefinition, ToolFailed, ToolReturn
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
     from pydantic_core import SchemaValidator, core_schema
-except ImportError as error:
-    raise missing_package("pydantic-ai-slim", __name__) from error
+except ImportError as _error:
+    raise missing_package("pydantic-ai-slim", __name__) from _error
 
 if TYPE_CHECKING:
-    from pydantic_ai import RunContext
-
     from .._base import ManagerBase
     from .._native import Tool
 
@@ -29,7 +29,7 @@ def toolset(manager: ManagerBase, *, id: str | None = None, needs_approval: bool
     """The tools of the manager; each step of a run has them as they are then.
 
     With `needs_approval`, a run ends with `DeferredToolRequests` for the tools that the manager marks as
-    requiring approval.
+    requiring approval. It holds for all tools of the manager from then on.
     """
     return PoolToolset(manager, id=id, needs_approval=needs_approval)
 
@@ -44,7 +44,7 @@ class PoolToolset(AbstractToolset[Any]):
     def __init__(self, manager: ManagerBase, *, id: str | None = None, needs_approval: bool = False) -> None:
         self._manager = manager
         self._id = id
-        self._needs_approval = needs_approval
+        ask_about(manager, needs_approval)
         # A tool that is gone is still found: the model gets the error of its call.
         self._seen: dict[str, Tool] = {}
 
@@ -52,7 +52,7 @@ class PoolToolset(AbstractToolset[Any]):
     def id(self) -> str | None:
         return self._id
 
-    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+    async def get_tools(self, ctx: Any) -> dict[str, Any]:
         current = tools_by_name(self._manager)
         self._seen.update(current)
         return {
@@ -65,14 +65,15 @@ class PoolToolset(AbstractToolset[Any]):
             for name, tool in current.items()
         }
 
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:
-        seen = self._seen.get(name)
-        if seen is not None:
-            output = await seen.execute(tool_args)
-        else:  # A run that continues from a saved state has seen no tools yet.
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+        # A run that continues from a saved state has seen no tools yet.
+        seen = self._seen.get(name) or tools_by_name(self._manager).get(name)
+        if seen is None:
             output = await execute(self._manager, name, tool_args)
+        elif ctx.tool_call_approved:
+            output = await seen.execute(tool_args)
+        else:
+            output = await execute_unasked(seen, tool_args)
         if output.is_error:
             raise ToolFailed(output.text)
         shown = [BinaryContent(image.decode(), media_type=image.mime_type) for image in output.model_images]
@@ -85,6 +86,6 @@ class PoolToolset(AbstractToolset[Any]):
             parameters_json_schema=tool.object_schema,
             return_schema=tool.output_schema,
             strict=False,  # Strict mode needs a rewritten schema.
-            kind="unapproved" if self._needs_approval and tool.requires_approval else "function",
+            kind="unapproved" if needs_approval_now(tool) else "function",
             metadata=tool_metadata(tool),
         )

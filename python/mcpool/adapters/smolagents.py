@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._approval import execute_unasked_blocking
+from ._open_arguments import OpenArguments
 from ._parts import missing_package
 from ._schema import inlined, members, properties
 
@@ -11,8 +13,8 @@ try:
     from smolagents import AgentImage
     from smolagents import Tool as SmolTool
     from smolagents.memory import SystemPromptStep
-except ImportError as error:
-    raise missing_package("smolagents", __name__) from error
+except ImportError as _error:
+    raise missing_package("smolagents", __name__) from _error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,19 +43,30 @@ class PoolTool(SmolTool):
     """A tool of a manager."""
 
     skip_forward_signature_validation = True
+    name: str
+    description: str
+    inputs: dict[str, dict[str, Any]]
+    output_schema: dict[str, Any] | None
 
     def __init__(
-        self, tool: Tool, structured: bool = False, look: Callable[[list[AgentImage]], None] | None = None
+        self,
+        tool: Tool,
+        structured: bool = False,
+        look: Callable[[list[AgentImage]], None] | None = None,
     ) -> None:
         self.name = tool.name
         self.description = tool.description
-        schema = tool.input_schema
+        self._arguments = OpenArguments(tool, "smolagents")
+        schema = self._arguments.schema()
         required = schema.get("required")
         required = required if isinstance(required, list) else []
         self.inputs = {
             name: argument(inlined(property, schema), name in required)
             for name, property in properties(schema).items()
         }
+        if self._arguments.name is not None:
+            # Code has an object at hand, a model that calls functions may only have its text.
+            self.inputs[self._arguments.name]["type"] = ["object", "string"]
         self.output_type = "any"
         self.output_schema = tool.output_schema if structured else None
         self._tool = tool
@@ -64,7 +77,7 @@ class PoolTool(SmolTool):
         given = dict(zip(self.inputs, args, strict=False)) | kwargs
         # An optional argument is declared as nullable.
         arguments = {name: value for name, value in given.items() if not self._is_left_out(name, value)}
-        output = self._tool.execute_blocking(arguments)
+        output = execute_unasked_blocking(self._tool, self._arguments.gathered(arguments))
         if self.output_schema is not None:
             return structured(output)
         pictures = decoded(output)
@@ -145,7 +158,7 @@ def structured(output: ToolOutput) -> Any:
 
 def decoded(output: ToolOutput) -> list[AgentImage]:
     pictures = []
-    for image in output.result.images if output.result else []:
+    for image in output.model_images:
         try:
             pictures.append(AgentImage(image.decode()))
         except Exception:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .._events import Event
     from .._host_env import HostEnv
     from .._native import NativeEvents, ToolResult
-    from .._options import BlockingCallOptions, DiscoverManagerOptions, DiscoverOptions
+    from .._options import CallOptions, DiscoverManagerOptions, DiscoverOptions
     from .._status import ConnectReport, ReloadReport
     from .._trust import Trusted
 
@@ -101,22 +101,22 @@ class Manager(ManagerBase):
         """Returns when the server is connected, or raises its error. Starts nothing."""
         _native.block_wait_for(self._native, server, timeout)
 
-    @show_keywords(_options.BLOCKING_CALL, _options.BLOCKING_CALL_DOC)
+    @show_keywords(_options.CALL, _options.CALL_DOC)
     def call_tool(
         self,
         server: str,
         tool: str,
         arguments: Mapping[str, Any] | None = None,
-        **options: Unpack[BlockingCallOptions],
+        **options: Unpack[CallOptions],
     ) -> ToolResult:
         """Calls a tool by its server and its raw name. `is_error` is a result, not an exception."""
         if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, server, tool)):
             return span.run(_native.block_call, (self._native, server, tool, arguments), options)
         return _native.block_call(self._native, server, tool, arguments, options)
 
-    @show_keywords(_options.BLOCKING_CALL)
+    @show_keywords(_options.CALL)
     def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, **options: Unpack[BlockingCallOptions]
+        self, name: str, arguments: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
     ) -> ToolResult:
         """Calls a tool by its name in the catalog; otherwise the same as `call_tool`."""
         if "opentelemetry" in modules and (span := begin_span(self._native.telemetry, None, name)):

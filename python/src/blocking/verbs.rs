@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::{wait, wait_and_answer, wait_for_call, wait_for_end, wait_on};
-use crate::calls::{read_arguments, read_blocking_options, read_timeout};
+use crate::calls::{read_arguments, read_model_arguments, read_options, read_timeout};
 use crate::errors::OrRaise;
 use crate::events::NativeEvents;
 use crate::json;
@@ -89,7 +89,7 @@ pub(crate) fn block_call(
     options: &Bound<'_, PyDict>,
 ) -> PyResult<ToolResult> {
     let arguments = read_arguments(py, arguments)?;
-    let options = read_blocking_options(options)?;
+    let options = read_options(options)?;
     let (core, asking) = (&manager.get().core, manager.get().asking(py));
     let outcome = match server {
         Some(server) => wait_for_call(py, asking, options, |options| {
@@ -109,10 +109,11 @@ pub(crate) fn block_call_for(
     options: &Bound<'_, PyDict>,
 ) -> PyResult<ToolResult> {
     let (py, tool) = (tool.py(), tool.get());
-    let arguments = read_arguments(py, arguments)?;
-    let options = read_blocking_options(options)?;
+    let arguments = read_model_arguments(py, arguments)?;
+    let options = read_options(options)?;
     let (server, raw_name) = (tool.definition().server(), tool.definition().raw_name());
-    let call = |options| tool.manager().call_tool(server, raw_name, arguments, options);
+    let manager = tool.manager(py)?;
+    let call = |options| manager.call_tool(server, raw_name, arguments, options);
     wait_for_call(py, tool.asking(py), options, call)?.or_raise(py).map(ToolResult::new)
 }
 

@@ -1,5 +1,5 @@
 // A model of the AI SDK that asks a script; the SDK's own mock.
-import { MockLanguageModelV4, simulateReadableStream } from 'ai/test';
+import * as sdk from 'ai/test';
 import { chunksOf, say } from './parts.mjs';
 
 const usage = {
@@ -7,7 +7,13 @@ const usage = {
   outputTokens: { total: 1, text: 1, reasoning: 0 },
 };
 
-const imageOf = ({ data, mediaType }) => ({ data: data.data, mimeType: mediaType });
+const imageOf = ({ type, data, mediaType }) => ({
+  data: type === 'file' ? data.data : data,
+  mimeType: mediaType,
+});
+
+/** Of version 7, or of version 6. */
+const MockLanguageModel = sdk.MockLanguageModelV4 ?? sdk.MockLanguageModelV3;
 
 async function answer(script, request) {
   const { parts, reason } = await say(script, request, imageOf);
@@ -15,13 +21,13 @@ async function answer(script, request) {
 }
 
 export const model = (script) =>
-  new MockLanguageModelV4({
+  new MockLanguageModel({
     doGenerate: async (request) => {
       const { parts, finish } = await answer(script, request);
       return { content: parts, ...finish, warnings: [] };
     },
     doStream: async (request) => {
       const { parts, finish } = await answer(script, request);
-      return { stream: simulateReadableStream({ chunks: chunksOf(parts, finish) }) };
+      return { stream: sdk.simulateReadableStream({ chunks: chunksOf(parts, finish) }) };
     },
   });

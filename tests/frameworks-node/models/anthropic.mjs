@@ -2,13 +2,17 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { fetchOf } from './fetch.mjs';
 
-const resultOf = ({ content, is_error = false }) => ({
-  text: content.find(({ type }) => type === 'text').text,
-  isError: is_error,
-  images: content
-    .filter(({ type }) => type === 'image')
-    .map(({ source }) => ({ data: source.data, mimeType: source.media_type })),
-});
+function resultOf({ content, is_error = false }) {
+  // What the runner says itself is a text.
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  return {
+    text: blocks.find(({ type }) => type === 'text').text,
+    isError: is_error,
+    images: blocks
+      .filter(({ type }) => type === 'image')
+      .map(({ source }) => ({ data: source.data, mimeType: source.media_type })),
+  };
+}
 
 /** What the model sees. A request of the runner goes on from the one before, so the tools are remembered. */
 function seeing() {

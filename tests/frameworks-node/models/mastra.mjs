@@ -13,6 +13,8 @@ async function answer(script, request) {
 
 export const model = (script) =>
   new MastraLanguageModelV2Mock({
+    // For this provider Mastra would rewrite schemas most.
+    ...{ provider: 'openai.chat', modelId: 'gpt-4o' },
     doGenerate: async (request) => {
       const { parts, finish } = await answer(script, request);
       return { content: parts, ...finish, warnings: [] };

@@ -29,7 +29,7 @@ export const model = (script) => ({
         ? [message(said)]
         : said.map(({ name, args }, index) => ({
             ...{ type: 'function_call', name, callId: `call-${items.length}-${index}` },
-            arguments: JSON.stringify(args),
+            arguments: typeof args === 'string' ? args : JSON.stringify(args),
           }));
     return { usage: new Usage(), output };
   },

@@ -6,7 +6,8 @@ import { fetchOf } from './fetch.mjs';
 const clientOf = (script, see, answer) =>
   new OpenAI({ apiKey: 'none', maxRetries: 0, fetch: fetchOf(script, see, answer) });
 
-export const chat = (script) =>
+/** With `raw`, arguments are given as the script has them instead of as JSON. */
+export const chat = (script, { raw = false } = {}) =>
   clientOf(
     script,
     ({ messages, tools = [] }) => {
@@ -22,11 +23,12 @@ export const chat = (script) =>
       const calls = () =>
         said.map(({ name, args }, index) => ({
           ...{ id: `call-${messages.length}-${index}`, type: 'function' },
-          function: { name, arguments: JSON.stringify(args) },
+          function: { name, arguments: raw ? args : JSON.stringify(args) },
         }));
       const message =
         typeof said === 'string'
-          ? { role: 'assistant', content: said, refusal: null }
+          ? // Some providers send an empty list with a text.
+            { role: 'assistant', content: said, refusal: null, tool_calls: [] }
           : { role: 'assistant', content: null, refusal: null, tool_calls: calls() };
       const finish_reason = typeof said === 'string' ? 'stop' : 'tool_calls';
       const choices = [{ index: 0, message, finish_reason, logprobs: null }];

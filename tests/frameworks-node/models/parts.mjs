@@ -16,7 +16,7 @@ export async function say(script, { prompt, tools = [] }, imageOf) {
   if (typeof said === 'string') return { parts: [{ type: 'text', text: said }], reason: 'stop' };
   const parts = said.map(({ name, args }, index) => ({
     ...{ type: 'tool-call', toolCallId: `call-${prompt.length}-${index}`, toolName: name },
-    input: JSON.stringify(args),
+    input: typeof args === 'string' ? args : JSON.stringify(args),
   }));
   return { parts, reason: 'tool-calls' };
 }

@@ -1,5 +1,13 @@
 // Compiled only: what a program may write with the AI SDK, and what it may not.
-import { generateText, type LanguageModel, streamText, type Tool, ToolLoopAgent, type ToolSet } from 'ai';
+import {
+  generateText,
+  type LanguageModel,
+  type PrepareStepFunction,
+  streamText,
+  type Tool,
+  ToolLoopAgent,
+  type ToolSet,
+} from 'ai';
 import { Manager } from 'mcpool';
 import { liveTools, type ToolRecord, tools } from 'mcpool/adapters/ai-sdk';
 
@@ -10,6 +18,11 @@ export async function program(model: LanguageModel): Promise<string> {
   const agent = new ToolLoopAgent({ model, ...liveTools(manager, { own: { own } }) });
   await agent.generate({ prompt: 'go' });
   streamText({ model, prompt: 'go', tools: { ...set, own } });
+  const prepareStep: PrepareStepFunction<ToolSet> = ({ stepNumber }) => ({
+    toolChoice: stepNumber === 0 ? 'required' : 'auto',
+  });
+  const live = liveTools(manager, { needsApproval: true, own: { own }, prepareStep });
+  streamText({ model, prompt: 'go', ...live });
   const result = await generateText({ model, prompt: 'go', ...liveTools(manager) });
   const record = result.toolResults[0]?.output as ToolRecord;
   const images: string[] = record.content.map(({ type }) => type);

@@ -10,7 +10,11 @@ export async function program(model: BaseChatModel): Promise<unknown> {
   const list: DynamicStructuredTool[] = tools(manager);
   model.bindTools?.(list);
   const asks = humanInTheLoopMiddleware({ interruptOn: interruptOn(manager) });
-  const agent = createAgent({ model, tools: list, middleware: [asks, liveTools(manager)] });
+  const agent = createAgent({
+    model,
+    tools: list,
+    middleware: [asks, liveTools(manager, { needsApproval: true })],
+  });
   const state = await agent.invoke({ messages: [{ role: 'user', content: 'go' }] });
   return state.messages.at(-1)?.content;
 }
@@ -19,5 +23,7 @@ export const wordOf = ({ text, isError }: ToolRecord): string => (isError ? `fai
 
 // @ts-expect-error: a manager is needed
 liveTools();
+// @ts-expect-error: nobody would ask
+tools(new Manager({ mcpServers: {} }), { needsApproval: true });
 // @ts-expect-error: it is a list, no set
 tools(new Manager({ mcpServers: {} })) satisfies Record<string, DynamicStructuredTool>;

@@ -1,7 +1,7 @@
 // Compiled only: what a program may write with Mastra, and what it may not.
 import { Agent } from '@mastra/core/agent';
 import { Manager } from 'mcpool';
-import { liveTools, type ToolRecord, tools } from 'mcpool/adapters/mastra';
+import { liveTools, type PrepareStep, type ToolRecord, tools } from 'mcpool/adapters/mastra';
 
 const manager = new Manager({ mcpServers: {} });
 
@@ -10,6 +10,10 @@ export async function program(): Promise<string> {
   const agent = new Agent({ ...given, tools: () => tools(manager, { needsApproval: true }) });
   const other = new Agent({ ...given, tools: tools(manager) });
   await other.generate('go', { ...liveTools(manager) });
+  const prepareStep: PrepareStep = ({ stepNumber }) => ({
+    toolChoice: stepNumber === 0 ? 'required' : 'auto',
+  });
+  await other.stream('go', { maxSteps: 5, ...liveTools(manager, { needsApproval: true, prepareStep }) });
   return (await agent.generate('go')).text;
 }
 

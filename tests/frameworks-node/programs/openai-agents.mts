@@ -13,5 +13,7 @@ export async function program(): Promise<string | undefined> {
 
 // @ts-expect-error: a manager is needed
 server();
+// @ts-expect-error: nobody would ask
+server(new Manager({ mcpServers: {} }), { needsApproval: true });
 // @ts-expect-error: a name is a text
 server(new Manager({ mcpServers: {} }), { name: 7 });

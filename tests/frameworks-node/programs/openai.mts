@@ -24,5 +24,7 @@ export async function responses(client: OpenAI): Promise<string> {
 
 // @ts-expect-error: a manager is needed
 chatTools();
+// @ts-expect-error: nobody would ask
+runnerTools(new Manager({ mcpServers: {} }), { needsApproval: true });
 // @ts-expect-error: an answer of chat is none of responses
 chatTools(new Manager({ mcpServers: {} })) satisfies OpenAI.Responses.Tool[];

@@ -1,12 +1,15 @@
 // Compiled only: what a strict TypeScript program may write, and what it may not.
 import {
+  type Config,
   type ConnectReport,
   config,
   type Discovery,
   discover,
   type Edited,
+  type ErrorCode,
+  extra,
   Manager,
-  type McpoolError,
+  McpoolError,
   type McpoolEvent,
   Pool,
   type ReloadReport,
@@ -111,7 +114,78 @@ export async function finds(): Promise<unknown[]> {
   return [found?.servers.a?.shadows, keys[0]?.expose(), rows, config.schema()];
 }
 
-export function mistakes(manager: Manager): void {
+export function forms(): Manager[] {
+  const [local, words] = [{ command: 'x' }, { command: ['x'], environment: { A: '1' } }];
+  return [
+    new Manager({ servers: { a: local }, inputs: [] }),
+    new Manager({ mcp_servers: { a: local } }),
+    new Manager({ context_servers: { a: local } }),
+    new Manager({ mcp: { a: words } }),
+    new Manager({ mcpServers: [{ name: 'a', ...local }] }),
+  ];
+}
+
+interface ZoneArguments {
+  zone: string;
+  days: readonly number[];
+}
+
+/** Values of interfaces, readonly lists and undefined, as programs have them. */
+export async function accepted(manager: Manager, given: ZoneArguments, hosts: readonly string[]) {
+  const maybe: string | undefined = process.env.MAYBE;
+  const args = ['mcp-server-time', '--fast'] as const;
+  const time: ServerConfig = {
+    command: 'uvx',
+    args,
+    cwd: maybe,
+    env: { TOKEN: maybe, ...process.env },
+    timeout: undefined,
+    enabledTools: hosts,
+    auth: undefined,
+    [extra]: { icon: 'clock.png' },
+  };
+  const names: Config = { mcpServers: { time }, disabledServers: hosts, [extra]: { theme: 'dark' } };
+  await using made = new Manager(names, { enabledTools: hosts, identity: undefined });
+  await made.callTool('time', 'now', given, { meta: given, signal: undefined });
+  await made.connectAll({ signal: AbortSignal.timeout(1000) });
+  await made.waitFor('time', { timeoutMs: 5, signal: undefined });
+  await trust('.mcp.json', { servers: hosts });
+  await discover({ exclude: hosts, hostEnv: { env: process.env } });
+  made.once('status', ({ state }) => state).off('status', () => {});
+  await using events = made.events();
+  await events.next();
+  new ToolTimeoutError('late', { hint: undefined, cause: maybe });
+  const thrown: unknown = await manager.call('x').catch((error: unknown) => error);
+  if (ToolTimeoutError.isInstance(thrown)) return `${thrown.executed}`;
+  const code: ErrorCode | undefined = McpoolError.isInstance(thrown) ? thrown.code : undefined;
+  switch (code) {
+    case 'CLOSED':
+      return 'closed';
+    // @ts-expect-error no such code
+    case 'CLOSE':
+      return '';
+    default:
+      return undefined;
+  }
+}
+
+export function mistakes(manager: Manager, result: ToolResult, tool: Tool): void {
+  // @ts-expect-error a misspelt field of a definition
+  new Manager({ mcpServers: { a: { comand: 'x' } } });
+  // @ts-expect-error a misspelt field of a config
+  new Manager({ mcpServers: {}, disabledServer: [] });
+  // @ts-expect-error a misspelt field of a change
+  void config.update('a', { arg: null });
+  // @ts-expect-error a misspelt field of a block
+  result.content[0]?.txt;
+  // @ts-expect-error a misspelt hint
+  tool.annotations?.readOnlyHnt;
+  // @ts-expect-error a misspelt option of a call
+  void manager.call('a', {}, { timeout: 5 });
+  // @ts-expect-error a misspelt option of connecting
+  void manager.connectAll({ signl: AbortSignal.abort() });
+  // @ts-expect-error arguments are no list
+  void manager.call('a', [1]);
   // @ts-expect-error no such policy
   new Manager({ mcpServers: {} }, { trust: 'some' });
   // @ts-expect-error a callback answers yes or no
@@ -121,7 +195,7 @@ export function mistakes(manager: Manager): void {
   // @ts-expect-error a definition is an object
   void config.add('a', 'npx');
   // @ts-expect-error a config has servers
-  new Manager({ servers: {} });
+  new Manager({ server: {} });
   // @ts-expect-error no such style
   new Manager({ mcpServers: {} }, { naming: 'camel' });
   // @ts-expect-error only a file can be watched

@@ -30,7 +30,8 @@ pub(super) async fn examine(manager: &Manager, name: &str, declared: &Declared) 
     };
     if !config.enabled {
         let off = Finding::off("definition", "switched off");
-        return Examined::new(name, vec![off.with_advice(shell::mcpool("enable", name, ""))]);
+        let enable = shell::mcpool("enable", name, &declared.source.command_option());
+        return Examined::new(name, vec![off.with_advice(enable)]);
     }
     let mut findings: Vec<Finding> = bridge(name, declared).into_iter().collect();
     let admitted = match manager.admitted(name) {

@@ -7,6 +7,12 @@ use crate::generated_file::doc_comment;
 const HEAD: &str =
     "// The types of a config and of the definitions in it. Generated from the fields that
 // `core/src/config/server.rs` declares: change them there.
+import type { extra } from './extra.js';
+";
+
+const OTHERS: &str =
+    "  /** Fields that are not ours, for other programs that read the same definition. */
+  [extra]?: Readonly<Record<string, unknown>> | undefined;
 ";
 
 /// A module with an interface for the object and each one inside it.
@@ -16,18 +22,21 @@ pub(super) fn module(object: &'static Object) -> String {
 }
 
 fn interface(object: &Object) -> String {
-    // An unknown field is a warning at run time, not a type error: other programs share these definitions.
+    // Unknown fields are a warning at run time, because other programs share these definitions. An index signature for
+    // them would accept every misspelt field.
     let takes_others = object.is_open || object.name == DEFINITION.name;
-    let others = if takes_others { "  [field: string]: unknown;\n" } else { "" };
+    let others = if takes_others { OTHERS } else { "" };
     let fields: String = current(object).map(field).collect();
     let about = doc_comment("", object.about);
     format!("\n{about}export interface {} {{\n{fields}{others}}}\n", object.name)
 }
 
 fn field(field: &Field) -> String {
-    let optional = if field.is_required { "" } else { "?" };
-    let about = doc_comment("  ", &described(field));
-    format!("{about}  {}{optional}: {};\n", field.name, typed(&field.shape))
+    let (about, typed) = (doc_comment("  ", &described(field)), typed(&field.shape));
+    match field.is_required {
+        true => format!("{about}  {}: {typed};\n", field.name),
+        false => format!("{about}  {}?: {typed} | undefined;\n", field.name),
+    }
 }
 
 fn typed(shape: &ValueShape) -> String {
@@ -39,8 +48,11 @@ fn typed(shape: &ValueShape) -> String {
         }
         ValueShape::Words(words) => format!("'{}'", words.join("' | '")),
         ValueShape::Integer { .. } | ValueShape::Port => "number".to_owned(),
-        ValueShape::List(item) => format!("{}[]", typed(item)),
-        ValueShape::ByName(value) => format!("Record<string, {}>", typed(value)),
+        ValueShape::List(item) => format!("readonly {}[]", typed(item)),
+        // What is undefined is left out, as in JSON: a variable of the environment, say.
+        ValueShape::ByName(value) => {
+            format!("Readonly<Record<string, {} | undefined>>", typed(value))
+        }
         ValueShape::Object(object) => object.name.to_owned(),
         ValueShape::Either(shapes) => shapes.iter().map(typed).collect::<Vec<_>>().join(" | "),
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 use super::{DEEPEST, Parsed, Remarks, SyntaxError, at, empty, position, too_deep};
 
 /// The extensions of JSON that every product with "JSON" files accepts.
-pub(in crate::config) const CHOSEN_SYNTAX: ParseOptions = ParseOptions {
+pub(crate) const CHOSEN_SYNTAX: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
     allow_trailing_commas: true,

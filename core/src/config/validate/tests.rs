@@ -128,6 +128,26 @@ fn a_wrong_setting_is_a_warning_that_names_it_and_the_default() {
 }
 
 #[test]
+fn a_time_that_looks_like_seconds_is_a_warning_with_what_was_meant() {
+    for field in ["timeout", "toolTimeout", "pingInterval", "idleShutdown", "keepAlive"] {
+        let mut warnings = Vec::new();
+        server("n", json!({"command": "x", field: 5}), &mut warnings).unwrap();
+        let wanted = format!(
+            "Server \"n\": \"{field}\" is 5 ms: times are in milliseconds; 5 seconds are 5000"
+        );
+        assert_eq!(warnings, [wanted]);
+        for fine in [100, 30_000] {
+            let mut warnings = Vec::new();
+            server("n", json!({"command": "x", field: fine}), &mut warnings).unwrap();
+            assert!(warnings.is_empty(), "{warnings:?}");
+        }
+    }
+    let mut warnings = Vec::new();
+    server("n", json!({"command": "x", "keepAlive": 0}), &mut warnings).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[test]
 fn the_time_of_a_request_leaves_room_for_a_call() {
     let read = |definition: Value| {
         let mut warnings = Vec::new();

@@ -32,7 +32,7 @@ impl Actor {
             return;
         }
         let from = match self.phase {
-            Phase::Ready { .. } => self.link.as_ref().map(|link| link.up_at),
+            Phase::Ready { .. } => self.link.as_ref().map(|link| link.live.up_at),
             _ => None,
         };
         let from = from.unwrap_or_else(|| self.shared.clock.now());

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::super::TrustView;
-use super::super::bridge;
-use super::super::normalise::normalise;
 use super::super::reading::{Document, WrittenServer};
+use super::super::{TrustView, bridge, in_document};
 use crate::config::{Declared, Level, ProjectEntry, Scope, Subject};
 use crate::error::{Error, ErrorKind};
+use crate::provider::normalise;
 
 /// An entry of a document. The user's entries are normalised only if they win.
 pub(super) enum Entry {
@@ -58,7 +57,7 @@ pub(super) fn normalise_entry(written: WrittenServer, document: &Document) -> No
         Ok(normal) => normal,
         Err(problem) => {
             let text = format!("Server \"{name}\": {problem}");
-            let error = Error::new(ErrorKind::ConfigInvalid, text).with_server(&name);
+            let error = Error::new(ErrorKind::ConfigInvalid, text).naming_server(&name);
             let declared = Declared::new(Err(error), false, document.source.clone());
             let (is_disabled, has_transport, definition) = (false, false, Value::String(problem));
             return NormalisedEntry {
@@ -87,7 +86,7 @@ pub(super) fn normalise_entry(written: WrittenServer, document: &Document) -> No
     }
     warnings.extend(normal.warnings.iter().map(|it| format!("Server \"{name}\": {it}")));
     let path = document.shown_path();
-    let warnings = warnings.into_iter().map(|warning| format!("{path}: {warning}")).collect();
+    let warnings = warnings.iter().map(|warning| in_document(path, warning)).collect();
     NormalisedEntry {
         original,
         declared,

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use indexmap::IndexMap;
 use serde_json::json;
 
-use super::super::providers::{ListEffect, ListScope, NameList, Provider};
 use super::super::reading::Document;
 use super::super::{DiscoverOptions, Discovery, LISTS, TrustView};
 use super::entry::{hash, subject};
 use super::{Winner, hold_back};
 use crate::config::{Declared, HeldBack, HeldBackEffect, Level, ProjectEntry};
+use crate::provider::{ListEffect, ListScope, NameList, Provider};
 
 /// What lists of names say about one server.
 #[derive(Clone, Copy)]

@@ -97,13 +97,18 @@ fn base_class() -> String {
     let of_instances = || fields().filter(|field| class_default(field).is_none());
     let keywords = || of_instances().filter(|field| field.name != "message");
     for field in keywords() {
-        let default = if field.is_optional { "None" } else { "False" };
-        text += &format!("        {}: {} = {default},\n", field.name, type_of(field));
+        let (or_none, default) = match field.kind {
+            FieldKind::Flag => ("", "False"),
+            _ if type_of(field).ends_with("None") => ("", "None"),
+            _ => (" | None", "None"),
+        };
+        text += &format!("        {}: {}{or_none} = {default},\n", field.name, type_of(field));
     }
     text += "    ) -> None:\n        super().__init__(message)\n";
     for field in of_instances() {
         let value = match field.name {
             "by_server" => "by_server or rpc is not None",
+            "text" => "message if text is None else text",
             name => name,
         };
         text += &format!("        self.{} = {value}\n", field.name);
@@ -143,5 +148,6 @@ fn type_of(field: &FieldInfo) -> String {
         FieldKind::Object(name) => name,
         FieldKind::Cause => "BaseException",
     };
-    if field.is_optional { format!("{name} | None") } else { name.to_owned() }
+    let may_be_none = field.is_optional || field.name == "model_message";
+    if may_be_none { format!("{name} | None") } else { name.to_owned() }
 }

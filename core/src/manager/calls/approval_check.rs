@@ -225,7 +225,7 @@ fn name_in(catalog: &Catalog, tool: &ServerTool) -> Option<String> {
 fn not_sent(kind: ErrorKind, tool: &ServerTool, text: String) -> Error {
     Error::new(kind, text)
         .quoting(tool.raw_name())
-        .with_server(tool.server())
+        .naming_server(tool.server())
         .with_executed(Executed::No)
 }
 

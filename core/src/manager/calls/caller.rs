@@ -130,7 +130,7 @@ impl CheckedCall<'_> {
                 "Refused to send headers to server \"{name}\" because its project is not trusted"
             );
             return Err(Error::new(ErrorKind::Untrusted, text)
-                .with_server(name)
+                .naming_server(name)
                 .with_hint("mcpool trust"));
         }
         if given.is_some() && !can_be_sent {
@@ -169,6 +169,7 @@ impl CheckedCall<'_> {
     }
 
     fn invalid(&self, text: String, hint: &str) -> Error {
-        Error::new(ErrorKind::InvalidArguments, text).with_server(&self.server.name).with_hint(hint)
+        let invalid = Error::new(ErrorKind::InvalidArguments, text);
+        invalid.naming_server(&self.server.name).with_hint(hint)
     }
 }

@@ -84,7 +84,8 @@ pub(super) fn start_when_trusted(
                 Some(PendingCall::new(connection, call).start(waiter))
             }
             Err(error) => {
-                waiter.finish(Err(error.with_executed(Executed::No)));
+                let error = call.left.closed_or(&server, error.with_executed(Executed::No));
+                waiter.finish(Err(error));
                 None
             }
         }
@@ -95,7 +96,7 @@ pub(super) fn start_when_trusted(
 fn untrusted_in_time(server: &str) -> Error {
     let text =
         format!("Nobody has said in time for the call whether server \"{server}\" is trusted");
-    Error::new(ErrorKind::ToolTimeout, text).with_server(server)
+    Error::new(ErrorKind::ToolTimeout, text).naming_server(server)
 }
 
 /// Asks who the call is made for, then sends it.
@@ -116,7 +117,7 @@ pub(super) fn start_when_identified(
     DeferredCall::start(async move {
         let caller = tokio::select! {
             biased;
-            () = left.wait() => Err(Error::disconnected(&server)),
+            () = left.wait() => Err(left.error(&server)),
             answer = timeout_at(deadline, answer) => match answer {
                 Ok(Some(caller)) => Ok(caller),
                 Ok(None) => Err(no_identity(&server, &tool)),
@@ -215,7 +216,7 @@ fn no_identity(server: &str, tool: &str) -> Error {
     let text = format!(
         "The identity callback failed, so tool \"{tool}\" of server \"{server}\" was not called"
     );
-    Error::new(ErrorKind::AuthFailed, text).quoting(tool).with_server(server).with_hint(
+    Error::new(ErrorKind::AuthFailed, text).quoting(tool).naming_server(server).with_hint(
         "the log says how it failed; it must return an identity, headers, both or nothing",
     )
 }
@@ -224,7 +225,7 @@ fn late_identity(server: &str, tool: &str) -> Error {
     let text = format!(
         "The identity callback did not answer in time for the call of tool \"{tool}\" of server \"{server}\""
     );
-    Error::new(ErrorKind::ToolTimeout, text).quoting(tool).with_server(server)
+    Error::new(ErrorKind::ToolTimeout, text).quoting(tool).naming_server(server)
 }
 
 /// The waiter of a call that may fail before it is sent.

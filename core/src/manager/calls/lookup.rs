@@ -3,21 +3,39 @@
 use std::sync::Arc;
 
 use super::super::Manager;
+use crate::catalog::{Catalog, Offer, Tool};
 use crate::config::ServerConfig;
 use crate::connection::Published;
-use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::similar::did_you_mean;
+use crate::error::{Error, ErrorKind, Executed, Message, Result};
+use crate::similar::{did_you_mean, most_similar};
 use crate::status::State;
-use crate::tool::{ServerTool, Tools};
+use crate::tool::ServerTool;
 
 impl Manager {
     /// The tool with this name in the catalog.
     pub(super) fn find_named(&self, name: &str) -> Result<Arc<ServerTool>> {
         let catalog = self.catalog();
-        self.tool_named(&catalog, name).ok_or_else(|| {
-            let names = catalog.tools().iter().map(|tool| tool.name.as_str());
-            no_such_tool(&format!("There is no tool \"{name}\""), name, names)
-        })
+        self.tool_named(&catalog, name).ok_or_else(|| self.no_tool_named(&catalog, name))
+    }
+
+    /// The error for a name that the catalog does not have.
+    pub(in crate::manager) fn no_tool_named(&self, catalog: &Catalog, name: &str) -> Error {
+        let is_raw_name = catalog.tools().iter().any(|tool| tool.definition.raw_name() == name);
+        let meant = most_similar(name, catalog.tools().iter().flat_map(names_of));
+        let hint = match (meant, catalog.tools().first()) {
+            (Some(meant), _) if is_raw_name => format!(
+                "call() takes names of the catalog: did you mean \"{meant}\"? call_tool() takes a server and the server's \
+                 own name of a tool"
+            ),
+            (Some(meant), _) => format!("did you mean \"{meant}\"?"),
+            (None, Some(tool)) => format!(
+                "call() takes names of the catalog, such as \"{}\"; get_tools() lists them",
+                tool.name
+            ),
+            (None, None) => "no server has tools now; status() says how the servers are".to_owned(),
+        };
+        let error = no_such_tool(format!("There is no tool \"{name}\"")).with_hint(hint);
+        meant.into_iter().fold(error, Error::with_suggestion)
     }
 
     pub(super) fn no_such_server(&self, server: &str) -> Error {
@@ -26,16 +44,26 @@ impl Manager {
     }
 }
 
-/// The tool with this raw name on the server.
+/// The tool with this raw name on the server; the error suggests only tools that are offered.
 pub(super) fn find_tool<'a>(
-    tools: &'a Tools,
-    server: &str,
+    published: &'a Published,
+    offer: &Offer,
     raw_name: &str,
 ) -> Result<&'a Arc<ServerTool>> {
+    let tools = &published.tools;
     tools.get(raw_name).ok_or_else(|| {
-        let names = tools.list.iter().map(|tool| tool.raw_name());
+        let server = offer.server();
         let text = format!("Server \"{server}\" has no tool \"{raw_name}\"");
-        no_such_tool(&text, raw_name, names).quoting(raw_name).with_server(server)
+        let error = no_such_tool(text).quoting(raw_name).naming_server(server);
+        offer.prepare(tools, || published.mask());
+        let offered = tools.list.iter().filter(|tool| offer.has(tool));
+        match did_you_mean(raw_name, offered.map(|tool| tool.raw_name())) {
+            Some(near) => error
+                .with_hint(format!("did you mean \"{near}\"?"))
+                .with_suggestion(near)
+                .quoting(near),
+            None => error,
+        }
     })
 }
 
@@ -60,10 +88,9 @@ pub(super) fn unavailable(server: &str, error: Option<&Error>) -> Error {
     if let Some(error) = error.filter(is_incurable) {
         return error.clone().with_executed(Executed::No);
     }
-    let reason = error.map_or(String::new(), |error| format!(": {}", error.message()));
-    let text = format!("Server \"{server}\" is not connected{reason}");
+    let text = because(format!("Server \"{server}\" is not connected"), error);
     let unavailable = Error::new(ErrorKind::ToolUnavailable, text)
-        .with_server(server)
+        .naming_server(server)
         .with_executed(Executed::No)
         .with_hint("connect it with connect_all()");
     match error {
@@ -72,10 +99,20 @@ pub(super) fn unavailable(server: &str, error: Option<&Error>) -> Error {
     }
 }
 
-fn no_such_tool<'a>(text: &str, wanted: &str, names: impl Iterator<Item = &'a str>) -> Error {
-    let error = Error::new(ErrorKind::ToolRejected, text).with_executed(Executed::No);
-    match did_you_mean(wanted, names) {
-        Some(similar) => error.with_hint(format!("did you mean \"{similar}\"?")).quoting(similar),
-        None => error,
+/// The message, with the cause at its end.
+pub(super) fn because(text: String, cause: Option<&Error>) -> Message {
+    let message = Message::new(text);
+    match cause {
+        Some(cause) => message.text(": ").append(cause.message_parts()),
+        None => message,
     }
+}
+
+fn no_such_tool(text: String) -> Error {
+    Error::new(ErrorKind::ToolRejected, text).with_executed(Executed::No)
+}
+
+/// The names of a tool, the server's own too, each with its name in the catalog.
+fn names_of(tool: &Tool) -> [(&str, &str); 2] {
+    [tool.name.as_str(), tool.definition.raw_name()].map(|name| (name, tool.name.as_str()))
 }

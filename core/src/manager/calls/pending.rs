@@ -143,7 +143,7 @@ impl PendingCall {
         self.give_headers();
         let connected = tokio::select! {
             biased;
-            () = self.spec.left.wait() => return Err(Error::disconnected(self.connection.server())),
+            () = self.spec.left.wait() => return Err(self.spec.left.error(self.connection.server())),
             connected = self.connection.connect() => connected,
             () = sleep_until(self.spec.time_budget.deadline()) => return Err(self.timed_out()),
         };
@@ -257,7 +257,7 @@ impl PendingCall {
         tokio::select! {
             biased;
             permit = turn.wait() => Ok(permit),
-            () = self.spec.left.wait() => Err(Error::disconnected(self.connection.server())),
+            () = self.spec.left.wait() => Err(self.spec.left.error(self.connection.server())),
             () = sleep_until(self.spec.time_budget.deadline()) => Err(self.no_turn_in_time()),
         }
     }
@@ -265,7 +265,9 @@ impl PendingCall {
     /// Ends the call: the next one gets its turn.
     fn finish(&self, waiter: Waiter, outcome: Result<ToolResult>) {
         drop(lock(&self.permit).take());
-        waiter.finish(outcome);
+        let explained =
+            outcome.map_err(|error| self.spec.left.closed_or(self.connection.server(), error));
+        waiter.finish(explained);
     }
 
     /// Whether the call is sent again: no tool can run twice, and this session or the next one can take it.

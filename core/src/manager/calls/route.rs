@@ -98,7 +98,7 @@ impl CheckedCall<'_> {
                 None => Route::Wait,
             });
         };
-        let tool = find_tool(&published.tools, server, self.raw_name)?;
+        let tool = find_tool(published, offer, self.raw_name)?;
         offer.check_drift(tool, &published.tools, || published.mask())?;
         if self.needs_approval(tool, || offer.trusts_hints(tool)) {
             return Ok(Route::AskFirst(tool));

@@ -2,28 +2,30 @@
 //! next session, transparently to its caller.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::super::{Inner, Manager};
 use super::handle::CallHandle;
 use super::lookup::unavailable;
 use super::pending::WantedTool;
 use super::route::CheckedCall;
-use crate::error::{Error, Executed, Result};
+use crate::error::{Error, Result};
 use crate::fork::ProcessLocal;
 use crate::mailbox::Waiter;
 use crate::session::{CallSender, UnreadCall};
 
 impl CallSender for Inner {
-    fn resend(self: Arc<Self>, call: UnreadCall) {
-        if call.handle.is_cancelled() {
-            return;
-        }
-        let manager = Manager(ProcessLocal::new(self));
+    fn resend(self: Arc<Self>, call: UnreadCall) -> Result<(), (Waiter, Error)> {
         let resend_handle = call.handle.clone();
-        match manager.resend_unread(call) {
-            Ok(handle) => resend_handle.set_sent(move || handle.cancel()),
-            Err((waiter, error)) => waiter.finish(Err(error.with_executed(Executed::No))),
+        if !resend_handle.is_cancelled() {
+            let handle = Manager(ProcessLocal::new(self)).resend_unread(call)?;
+            resend_handle.set_sent(move || handle.cancel());
         }
+        Ok(())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 }
 

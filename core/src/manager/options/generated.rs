@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{ManagerOptions, WATCH};
 use crate::call::CallOptions;
-use crate::config::EditTarget;
 use crate::discover::DiscoverOptions;
+use crate::edit::EditTarget;
 use crate::generated_file::{assert_file, assert_part};
 use crate::options::{Language, OptionInfo, OptionKind};
 use crate::pool::PoolOptions;

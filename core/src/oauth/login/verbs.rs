@@ -114,7 +114,7 @@ impl Login {
         let needs_more = status == StatusCode::FORBIDDEN;
         let scopes = flow.request.scopes.as_slice();
         Error::new(ErrorKind::AuthRequired, text)
-            .with_server(&self.server)
+            .naming_server(&self.server)
             .with_auth_url(flow.prompt.url.clone())
             .with_auth_scopes(if needs_more { scopes } else { &[] })
             .with_http_status(status.as_u16())

@@ -139,6 +139,29 @@ pub(super) fn previous_orders(text: &str, at: usize) -> Option<(SignalKind, usiz
     (whole || bare).then_some((kind, end))
 }
 
+/// `ignore_all_previous_instructions`: the same words, joined to one.
+pub(super) fn joined_previous_orders(text: &str, at: usize) -> Option<(SignalKind, usize)> {
+    const LONGEST: usize = 64;
+    let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let length = text.as_bytes()[at..].iter().take(LONGEST).take_while(|b| is_part(b)).count();
+    let word = &text[at..at + length];
+    let joins_nothing = !word.trim_end_matches(['_', '-']).contains(['_', '-']);
+    if joins_nothing {
+        return previous_orders(text, at);
+    }
+    if !WordCursor::from(text, at).at_start_of_word() {
+        return None;
+    }
+    let words = word.replace(['_', '-'], " ");
+    let (kind, _) = previous_orders(&words, 0)?;
+    // `forget_system_prompt` is the name of a setting.
+    let names_former = words.split(' ').any(|word| FORMER.contains(&word));
+    // And so is what has a value.
+    let has_value =
+        text[at + length..].trim_start_matches(['"', '\'', '`', ' ']).starts_with([':', '=', '(']);
+    (names_former && !has_value).then_some((kind, at + length))
+}
+
 /// "The previous context" is an instruction to forget, "the previous context menu" is not.
 fn stands_alone(mut words: WordCursor<'_>) -> bool {
     const CONTINUES: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Owns the lookalikes of our tag's letters. The test below writes the table from Unicode's confusable characters.
+//! Owns the lookalikes of the letters of our tag and of the word "system". The test below writes the table from Unicode's confusable characters.
 
 use table::TABLE;
 
@@ -6,8 +6,11 @@ use crate::fork::Computed;
 
 mod table;
 
-/// The letters that a character reads as, if our tag has them. `m` reads as `rn`, because `rn` reads as `m`.
-pub(super) fn reading(c: char) -> Option<&'static str> {
+/// "system" after [`reading`].
+pub(in crate::scan) const SYSTEM_READING: &str = "systern";
+
+/// The letters that a character reads as, if our tag or "system" has them. `m` reads as `rn`, because `rn` reads as `m`.
+pub(in crate::scan) fn reading(c: char) -> Option<&'static str> {
     if c.is_ascii() {
         return Some(match c.to_ascii_lowercase() {
             'm' => "rn",
@@ -20,6 +23,9 @@ pub(super) fn reading(c: char) -> Option<&'static str> {
             'l' | '1' | '|' => "l",
             'i' if c == 'I' => "l",
             'u' => "u",
+            's' => "s",
+            'y' => "y",
+            'e' => "e",
             '_' => "_",
             _ => return None,
         });
@@ -74,8 +80,10 @@ mod tests {
 
     /// The reading of a character by Unicode's data.
     fn confusable(c: char) -> Option<String> {
-        let is_ours =
-            |reading: &String| !reading.is_empty() && NAME_READING.contains(reading.as_str());
+        let is_ours = |reading: &String| {
+            let is_part = |whole: &str| whole.contains(reading.as_str());
+            !reading.is_empty() && (is_part(NAME_READING) || is_part(SYSTEM_READING))
+        };
         let reading = skeleton(&plain(&c.to_string()));
         if is_ours(&reading) || reading.is_ascii() {
             return Some(reading).filter(is_ours);
@@ -110,7 +118,8 @@ mod tests {
     fn the_table_is_unicodes() {
         let table = table();
         if std::env::var_os("MCPOOL_WRITE_LOOKALIKES").is_some() {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/result/wrap/lookalikes/table.rs");
+            let path =
+                concat!(env!("CARGO_MANIFEST_DIR"), "/src/scan/wrapper_tag/lookalikes/table.rs");
             std::fs::write(path, &table).unwrap();
             return;
         }
@@ -128,8 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn our_name_reads_as_itself() {
+    fn our_names_read_as_themselves() {
         let read = super::super::TAG.chars().map(|c| reading(c).unwrap()).collect::<String>();
         assert_eq!(read, NAME_READING);
+        let read = "System".chars().map(|c| reading(c).unwrap()).collect::<String>();
+        assert_eq!(read, SYSTEM_READING);
     }
 }

@@ -16,7 +16,7 @@ use super::body::Body;
 use super::failure::ExchangeFailure;
 use super::login::{authorize, settle};
 use crate::caller::{CallerHeaders, overlay};
-use crate::error::{Error, ErrorKind, Executed, Result};
+use crate::error::{Error, ErrorKind, Executed, Message, Result};
 use crate::http_client::{Request, Response};
 use crate::oauth::{Login, Settled};
 use crate::sync::lock;
@@ -99,6 +99,19 @@ impl HttpLink {
         caller: Option<&CallerHeaders>,
         id: Option<u64>,
     ) -> Result<(), ExchangeFailure> {
+        match self.take_silent_stream() {
+            // Boxed, so that other exchanges do not pay for it.
+            Some(stream) => Box::pin(self.exchange_or_endpoint(*stream, message, caller, id)).await,
+            None => self.exchange_message(message, caller, id).await,
+        }
+    }
+
+    pub(super) async fn exchange_message(
+        &self,
+        message: Bytes,
+        caller: Option<&CallerHeaders>,
+        id: Option<u64>,
+    ) -> Result<(), ExchangeFailure> {
         let endpoint = self.legacy_endpoint.get();
         let OutgoingRequest { request, login, with_session, opening } =
             self.outgoing_with(caller, Method::POST, BOTH_KINDS)?;
@@ -135,8 +148,7 @@ impl HttpLink {
                     before = Box::pin(settled).await?;
                 }
                 Err(failure) if opening && !self.is_legacy() => {
-                    let endpoint = Box::pin(self.fall_back(&failure)).await;
-                    request = request.to(endpoint.ok_or(failure)?);
+                    request = request.to(Box::pin(self.fall_back(failure)).await?);
                 }
                 Err(failure) => return Err(failure),
             }
@@ -171,8 +183,8 @@ impl HttpLink {
                 return Err(self.unexpected("accepted the request without an answer").into());
             }
             let kind = media_type(&kind);
-            let what = format!("answered with \"{kind}\" instead of JSON");
-            Err(self.unexpected(&what).quoting(&kind).into())
+            let what = Message::new("answered with \"").others(&kind);
+            Err(self.unexpected(what.text("\" instead of JSON")).into())
         }
     }
 
@@ -180,9 +192,9 @@ impl HttpLink {
     pub(super) fn refuse_encoded(&self, response: &Response) -> Result<()> {
         let Some(encoding) = content_encoding(response) else { return Ok(()) };
         let encoding = media_type(&String::from_utf8_lossy(encoding.as_bytes()));
-        let what = format!("sent an answer that is encoded as \"{encoding}\", unasked");
+        let what = Message::new("sent an answer that is encoded as \"").others(&encoding);
         let hint = "let it answer without a Content-Encoding";
-        Err(self.unexpected(&what).with_hint(hint).quoting(&encoding))
+        Err(self.unexpected(what.text("\", unasked")).with_hint(hint))
     }
 
     /// Reads a body that may be the answer to request `id`, within the limits of a message and of the link.
@@ -223,7 +235,7 @@ impl HttpLink {
 
     /// Reports what a failure means for the whole link; returns the error of the request.
     pub(super) fn report(&self, failure: ExchangeFailure) -> Error {
-        let ExchangeFailure { error, loss, .. } = failure;
+        let ExchangeFailure { error, loss, .. } = self.after_both(failure);
         if let (Some(loss), Some(inbound)) = (loss, self.inbound()) {
             let is_known = match loss {
                 Loss::Doubtful => self.over.load(Ordering::Relaxed),

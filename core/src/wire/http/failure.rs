@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::HttpLink;
 use super::login::SignInRefusal;
 use crate::descriptors::is_caused_by_shortage;
-use crate::error::{Error, ErrorKind, Executed};
+use crate::error::{Error, ErrorKind, Executed, Message};
 use crate::http_client::{BodyError, SendError};
 use crate::resolve::RefusedAddress;
 use crate::wire::Loss;
@@ -61,7 +61,7 @@ impl HttpLink {
         }
         if error.is_flood() {
             let flood =
-                self.peer.error(ErrorKind::LimitExceeded, &format!("The server sent {error}"));
+                self.peer.error(ErrorKind::LimitExceeded, format!("The server sent {error}"));
             return flood.with_executed(Executed::Unknown).with_hint(FLOOD_HINT).into();
         }
         let lost = self.peer.unreachable(error).with_executed(Executed::Unknown);
@@ -90,9 +90,9 @@ impl HttpLink {
         self.peer.lost("The server ended its answer early").with_executed(Executed::Unknown)
     }
 
-    pub(super) fn unexpected(&self, what: &str) -> Error {
+    pub(super) fn unexpected(&self, what: impl Into<Message>) -> Error {
         self.peer
-            .error(ErrorKind::ProtocolError, &format!("The server {what}"))
+            .error(ErrorKind::ProtocolError, Message::new("The server ").append(&what.into()))
             .with_executed(Executed::Unknown)
             .with_hint("is this the URL of an MCP server?")
     }

@@ -1,76 +1,56 @@
 //! Owns the older HTTP+SSE transport (protocol 2024-11-05): one GET opens the event stream, its first event names the
-//! endpoint that messages are posted to, and all answers arrive over the stream. A server that refuses the first POST
-//! of Streamable HTTP may speak it too.
+//! endpoint that messages are posted to, and all answers arrive over the stream. `fallback` decides when it is tried.
 //! Invariant: messages are posted only to the server's own origin, and the end of the stream ends the link.
 
 use std::collections::HashSet;
 use std::sync::Weak;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::StatusCode;
-use tokio::time::timeout;
 use url::Url;
 
 use super::HttpLink;
 use super::body::Body;
 use super::exchange::{content_encoding, content_type, media_type};
 use super::failure::ExchangeFailure;
+use super::fallback::SessionOfGet;
 use super::login::NotSent;
-use crate::error::{Error, Executed, Result};
+use crate::error::{Error, Executed, Message, Result};
 use crate::http_client::Response;
 use crate::runtime;
 use crate::sync::lock;
 use crate::wire::network::events::{Event, EventStream};
 use crate::wire::{Inbound, UnreadRequests};
 
-/// How long a server that refused Streamable HTTP may take to name its endpoint. Short: until then, its refusal is not
-/// reported.
-const FALLBACK: Duration = Duration::from_millis(1500);
-
-/// An event stream that has named its endpoint.
+/// An event stream that names its endpoint.
 pub(super) struct AnswerStream {
     response: Response,
     events: EventStream,
     /// What arrived together with the endpoint.
     early: Vec<Event>,
+    has_ended: bool,
+    session: SessionOfGet,
 }
 
-/// Whether a server that refuses the first POST with this status may speak the older transport. The excluded ones are
-/// about the caller or the moment, not about the transport.
-fn may_be_legacy(status: StatusCode) -> bool {
-    let excluded = [
-        StatusCode::UNAUTHORIZED,
-        StatusCode::FORBIDDEN,
-        StatusCode::PROXY_AUTHENTICATION_REQUIRED,
-        StatusCode::REQUEST_TIMEOUT,
-        StatusCode::TOO_MANY_REQUESTS,
-    ];
-    status.is_client_error() && !excluded.contains(&status)
+impl AnswerStream {
+    /// Whether it ended without an endpoint.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
 }
 
 impl HttpLink {
-    /// Opens the event stream; its messages are kept until [`HttpLink::deliver_answers`].
-    pub(super) async fn open_answer_stream(&self) -> Result<(), ExchangeFailure> {
-        let (endpoint, stream) = self.answer_stream().await?;
-        *lock(&self.answer_stream) = Some(stream);
-        let _ = self.legacy_endpoint.set(endpoint);
-        Ok(())
+    /// Opens the event stream and waits for its endpoint.
+    pub(super) async fn open_answer_stream(&self) -> Result<(Url, AnswerStream), ExchangeFailure> {
+        let mut stream = self.open_event_stream().await?;
+        Ok((self.endpoint_of(&mut stream).await?, stream))
     }
 
-    /// After a refusal of the first POST: switches to the older transport, if the server speaks it. Returns where to post
-    /// the message again.
-    pub(super) async fn fall_back(&self, refusal: &ExchangeFailure) -> Option<Url> {
-        let status = refusal.error.http_status().filter(|_| refusal.by_status)?;
-        StatusCode::from_u16(status).ok().filter(|status| may_be_legacy(*status))?;
-        timeout(FALLBACK, self.open_answer_stream()).await.ok()?.ok()?;
-        tracing::warn!(
-            server = &*self.peer.server,
-            "the server speaks only the older HTTP+SSE transport: set \"type\" to \"sse\""
-        );
-        self.deliver_answers();
-        self.legacy_endpoint.get().cloned()
+    /// Posts to this endpoint from now on. The messages of the stream are kept until [`HttpLink::deliver_answers`].
+    pub(super) fn use_answer_stream(&self, endpoint: Url, mut stream: AnswerStream) {
+        stream.session.keep();
+        *lock(&self.answer_stream) = Some(stream);
+        let _ = self.legacy_endpoint.set(endpoint);
     }
 
     /// Whether answers arrive over the event stream.
@@ -104,31 +84,47 @@ impl HttpLink {
         }
     }
 
-    async fn answer_stream(&self) -> Result<(Url, AnswerStream), ExchangeFailure> {
-        let mut response = match self.stream_request(None, None)?.send().await {
-            Ok(response) if response.status().is_success() => response,
-            Ok(response) => return Err(self.refused(response, false).await),
+    /// Opens the event stream, which has not named its endpoint yet.
+    pub(super) async fn open_event_stream(&self) -> Result<AnswerStream, ExchangeFailure> {
+        let response = match self.stream_request(None, None)?.send().await {
+            Ok(response) => response,
             Err(NotSent::Failed(error)) => return Err(self.not_reached(&error).await),
             Err(NotSent::Refused(failure)) => return Err(failure),
         };
+        let session = self.session_of_get(response.headers());
+        if !response.status().is_success() {
+            return Err(self.refused(response, false).await);
+        }
         let kind = content_type(&response);
         if !kind.starts_with("text/event-stream") {
             let kind = media_type(&kind);
-            let what = format!("answered with \"{kind}\" instead of an event stream");
-            return Err(self.unexpected(&what).quoting(&kind).into());
+            let what = Message::new("answered with \"").others(&kind);
+            return Err(self.unexpected(what.text("\" instead of an event stream")).into());
         }
         self.refuse_encoded(&response)?;
-        let mut events = EventStream::new(self.message_limit);
+        let events = EventStream::new(self.message_limit);
+        Ok(AnswerStream { response, events, early: Vec::new(), has_ended: false, session })
+    }
+
+    /// Waits until the stream has named its endpoint. Cancelling it loses nothing.
+    pub(super) async fn endpoint_of(
+        &self,
+        stream: &mut AnswerStream,
+    ) -> Result<Url, ExchangeFailure> {
         loop {
-            let chunk = match response.chunk().await {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => return Err(self.stream_ended().into()),
+            match stream.response.chunk().await {
+                // Events before the endpoint answer nothing: a flood of them is not kept.
+                Ok(Some(chunk)) => stream.early = stream.events.feed_events(&chunk),
+                Ok(None) => {
+                    stream.has_ended = true;
+                    return Err(self.stream_ended().into());
+                }
                 Err(error) => return Err(self.cut_off(&error).await),
-            };
-            let mut early = events.feed_events(&chunk);
-            let named = early.iter().position(|event| matches!(event, Event::Endpoint(_)));
-            if let Some(Event::Endpoint(named)) = named.map(|at| early.remove(at)) {
-                return Ok((self.own_endpoint(&named)?, AnswerStream { response, events, early }));
+            }
+            let is_endpoint = |event: &Event| matches!(event, Event::Endpoint(_));
+            let named = stream.early.iter().position(is_endpoint);
+            if let Some(Event::Endpoint(named)) = named.map(|at| stream.early.remove(at)) {
+                return Ok(self.own_endpoint(&named)?);
             }
         }
     }
@@ -141,8 +137,8 @@ impl HttpLink {
             Some(endpoint) if endpoint.origin() == url.origin() => Ok(endpoint),
             Some(other) => {
                 let place = other.origin().ascii_serialization();
-                let what = format!("wants messages at {place}, which is another origin");
-                Err(self.unexpected(&what).quoting(&place))
+                let what = Message::new("wants messages at ").address(&place).quoting(&place);
+                Err(self.unexpected(what.text(", which is another origin")))
             }
             None => Err(self.unexpected("names an endpoint that is not a URL")),
         }
@@ -164,7 +160,7 @@ impl HttpLink {
 
 /// Delivers until the stream ends, then closes the link.
 async fn deliver(weak: Weak<HttpLink>, stream: AnswerStream) {
-    let AnswerStream { mut response, mut events, early } = stream;
+    let AnswerStream { mut response, mut events, early, .. } = stream;
     let mut arrived = early;
     let error = loop {
         {

@@ -3,6 +3,7 @@
 //! Invariant: it does not keep the link alive while it waits.
 
 use std::sync::Weak;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -21,12 +22,25 @@ const SHORT: Duration = Duration::from_secs(1);
 
 /// Keeps the standing GET open, if the server offers one.
 pub(super) async fn keep_listening(weak: Weak<HttpLink>, message_limit: usize) {
+    reopen_while_offered(&weak, message_limit).await;
+    note_listening(&weak, false);
+}
+
+/// Notes whether the stream is open, or about to be.
+fn note_listening(weak: &Weak<HttpLink>, is_listening: bool) {
+    if let Some(link) = weak.upgrade() {
+        link.is_listening.store(is_listening, Ordering::Relaxed);
+    }
+}
+
+async fn reopen_while_offered(weak: &Weak<HttpLink>, message_limit: usize) {
     let mut events = EventStream::new(message_limit);
     let mut stood = false;
     let mut hurry = true;
     let mut failures = 0;
     let mut short_streams = 0;
     loop {
+        note_listening(weak, true);
         let Some(outgoing) =
             weak.upgrade().and_then(|link| link.stream_request(None, events.last_id()).ok())
         else {
@@ -42,7 +56,7 @@ pub(super) async fn keep_listening(weak: Weak<HttpLink>, message_limit: usize) {
                 (stood, failures) = (true, 0);
                 let since = Instant::now();
                 events.restart();
-                let broken = deliver_stream(&weak, response, &mut events).await.is_err();
+                let broken = deliver_stream(weak, response, &mut events).await.is_err();
                 // A broken stream may be the first sign of a dead server, so it is checked without a delay, unless the
                 // server breaks every stream at once.
                 let stood_for = since.elapsed();
@@ -73,6 +87,7 @@ pub(super) async fn keep_listening(weak: Weak<HttpLink>, message_limit: usize) {
             }
             Err(NoStream::NotOffered) => return,
         };
+        note_listening(weak, false);
         sleep(pause).await;
     }
 }

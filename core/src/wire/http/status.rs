@@ -16,7 +16,7 @@ use super::exchange::SentMessage;
 use super::failure::ExchangeFailure;
 use super::login::SignInRefusal;
 use super::{ASIDE, HttpLink};
-use crate::error::{Error, ErrorKind, Executed, RpcError};
+use crate::error::{Error, ErrorKind, Executed, Message, RpcError};
 use crate::http_client::{Request, Response};
 use crate::wire::Loss;
 
@@ -122,7 +122,7 @@ impl HttpLink {
         let refused = |kind, what: &str| {
             let refused = match &rpc {
                 Some(rpc) => {
-                    self.peer.error(kind, &format!("{what}: {}", rpc.message)).with_rpc(rpc.clone())
+                    self.peer.error(kind, format!("{what}: {}", rpc.message)).with_rpc(rpc.clone())
                 }
                 None => self.peer.error(kind, what),
             };
@@ -155,9 +155,9 @@ impl HttpLink {
     fn redirected(&self, location: Option<&str>) -> Error {
         let elsewhere = location.and_then(|location| self.peer.url.join(location).ok());
         let place = elsewhere.map_or("nowhere".into(), |url| url.origin().ascii_serialization());
+        let what = Message::new("The server redirects to ").address(&place);
         self.peer
-            .lost(&format!("The server redirects to {place}, which is not followed"))
-            .quoting(&place)
+            .lost(what.text(", which is not followed").quoting(&place))
             .with_hint("set \"url\" to the final address if you trust it")
     }
 }

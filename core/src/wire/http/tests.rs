@@ -29,10 +29,12 @@ enum Act {
     AnswerAndClose(String),
     /// Answers, then repeats this chunk while the client reads.
     Flood(String, String),
+    /// Answers with an event stream, which ends when this many requests were seen.
+    StreamUntil(String, usize),
     Hang,
     Die,
 }
-use Act::{Answer, AnswerAndClose, Die, Flood, Hang};
+use Act::{Answer, AnswerAndClose, Die, Flood, Hang, StreamUntil};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
@@ -134,6 +136,11 @@ fn connection(
                 lock(seen).push(Seen { verb: cut, last_event: None, at: Instant::now() });
                 return None;
             }
+            StreamUntil(answer, requests) => {
+                writer.write_all(answer.as_bytes()).ok()?;
+                until("the last request", || lock(seen).len() >= requests);
+                writer.write_all(b"0\r\n\r\n").ok()?;
+            }
             Hang => {}
             Die => return Some(Die),
         }
@@ -159,6 +166,15 @@ fn open_stream(events: &str) -> String {
         "" => head.to_owned(),
         events => format!("{head}{:x}\r\n{events}\r\n", events.len()),
     }
+}
+
+/// An event stream that has not ended, for which the server has opened a session.
+fn stream_with_session() -> String {
+    open_stream("").replacen("\r\n", "\r\nMcp-Session-Id: of-the-get\r\n", 1)
+}
+
+fn verbs(web: &Scripted) -> Vec<String> {
+    web.seen().into_iter().map(|seen| seen.verb).collect()
 }
 
 fn whole_stream(events: &str) -> String {
@@ -232,11 +248,19 @@ impl Client {
     }
 
     fn with_mask(url: &str, mask: Mask) -> Client {
+        Client::open(url, mask, HttpDialect::Streamable)
+    }
+
+    fn legacy(url: &str) -> Client {
+        Client::open(url, Mask::default(), HttpDialect::Legacy)
+    }
+
+    fn open(url: &str, mask: Mask, dialect: HttpDialect) -> Client {
         let target = Target {
             server: "s".into(),
             addresses: AllowedAddresses::Any,
             url: url.parse().expect("a url"),
-            dialect: HttpDialect::Streamable,
+            dialect,
             headers: HeaderMap::new(),
             caller: Arc::default(),
             sign_in: SignIn::Off,
@@ -782,4 +806,44 @@ fn replies_that_the_server_does_not_take_are_limited() {
     until("all are sent", || server.seen().len() >= 65);
     thread::sleep(Duration::from_millis(100));
     assert_eq!(server.seen().len(), 65);
+}
+
+#[test]
+fn a_link_of_the_older_transport_that_fails_both_ways_tells_both_errors() {
+    let web = Scripted::start([
+        StreamUntil(stream_with_session(), 2),
+        Answer(status("403 Forbidden", "")),
+        Answer(status("204 No Content", "")),
+    ]);
+    let mut client = Client::legacy(&web.url);
+    client.ask(1);
+    assert!(matches!(client.next(), Told::Unanswered(1, _)));
+    let error = client.last_error();
+    assert_eq!(error.http_status(), Some(403));
+    assert!(error.message().contains("ended its event stream"), "{error}");
+    until("the session of the stream is ended", || verbs(&web) == ["GET", "POST", "DELETE"]);
+}
+
+#[test]
+fn a_session_of_a_stream_without_an_endpoint_is_ended_with_the_attempt() {
+    let web = Scripted::start([Answer(stream_with_session()), Hang, Answer(status("204 No", ""))]);
+    let client = Client::legacy(&web.url);
+    client.ask(1);
+    until("the first message", || verbs(&web) == ["GET", "POST"]);
+    crate::runtime::block_on(client.link.close());
+    until("the session is ended", || verbs(&web) == ["GET", "POST", "DELETE"]);
+}
+
+#[test]
+fn a_session_of_a_fallback_that_takes_too_long_is_ended() {
+    let web = Scripted::start([
+        Answer(status("405 Not Allowed", "")),
+        Answer(stream_with_session()),
+        Answer(status("204 No Content", "")),
+    ]);
+    let mut client = Client::new(&web.url);
+    client.ask(1);
+    assert!(matches!(client.next(), Told::Unanswered(1, _)));
+    assert_eq!(client.last_error().http_status(), Some(405));
+    until("the session is ended", || verbs(&web) == ["POST", "GET", "DELETE"]);
 }

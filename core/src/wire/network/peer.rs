@@ -8,7 +8,7 @@ use url::Url;
 
 use crate::caller::ConnectionHeaders;
 use crate::descriptors::{is_caused_by_shortage, shortage};
-use crate::error::{Error, ErrorKind, Executed, ForeignError, Stage};
+use crate::error::{Error, ErrorKind, Executed, ForeignError, Message, Stage};
 use crate::http_client::SendError;
 use crate::http_client::may_want_certificate;
 use crate::http_client::{NoTunnel, UnreachableProxy};
@@ -34,12 +34,13 @@ impl Peer {
     }
 
     /// What happened, and where. Texts of others are masked.
-    pub(crate) fn error(&self, kind: ErrorKind, what: &str) -> Error {
-        Error::new(kind, format!("{} ({})", self.mask().text(what), self.shown))
-            .quoting(&self.shown)
+    pub(crate) fn error(&self, kind: ErrorKind, what: impl Into<Message>) -> Error {
+        let mask = self.mask();
+        let what = what.into().map(|part| mask.text(part));
+        Error::new(kind, what.detail(&format!(" ({})", self.shown)))
     }
 
-    pub(crate) fn lost(&self, what: &str) -> Error {
+    pub(crate) fn lost(&self, what: impl Into<Message>) -> Error {
         self.error(ErrorKind::ConnectionLost, what)
     }
 
@@ -48,10 +49,12 @@ impl Peer {
         let words = cause.to_string();
         let errno = cause.downcast_ref::<std::io::Error>().and_then(|it| it.raw_os_error());
         let message = self.mask().text(&words).into_owned();
-        let lost =
-            self.lost(&format!("{what}: {words}")).caused_by(ForeignError { message, errno });
         // The text may include a certificate's names or a message of the peer; a system error does not.
-        if errno.is_some() { lost } else { lost.quoting(&words) }
+        let what = match errno {
+            Some(_) => Message::new(what).text(": ").text(&words),
+            None => Message::new(what).detail(&format!(": {words}")).quoting(&words),
+        };
+        self.lost(what).caused_by(ForeignError { message, errno })
     }
 
     pub(crate) fn unreachable(&self, error: &(dyn StdError + 'static)) -> Error {

@@ -80,7 +80,7 @@ impl CallTask {
             let found = async {
                 tokio::select! {
                     biased;
-                    () = spec.left.wait() => Err(Error::disconnected(pending.connection.server())),
+                    () = spec.left.wait() => Err(spec.left.error(pending.connection.server())),
                     found = found => found,
                 }
             };

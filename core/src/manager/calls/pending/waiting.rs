@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::super::lookup::{find_tool, unavailable};
+use super::super::lookup::{because, find_tool, unavailable};
 use super::{LostSession, PendingCall};
 use crate::connection::{Connection, Published};
 use crate::error::{Error, ErrorKind, Executed, Restart, Result};
@@ -57,7 +57,7 @@ impl PendingCall {
             {
                 return Ok(None);
             }
-            let tool = find_tool(&published.tools, &server, self.spec.wanted.raw_name())?;
+            let tool = find_tool(published, &self.spec.offer, self.spec.wanted.raw_name())?;
             self.spec.offer.check_drift(tool, &published.tools, || published.mask())?;
             return Ok(Some((live.session.clone(), tool.clone())));
         }
@@ -94,18 +94,19 @@ impl PendingCall {
             next_retry_ms: published.next_retry_ms(self.connection.clock()),
             last_error: published.error.clone(),
         };
+        let cause = published.error.as_ref();
         let server = self.server();
         let is_over = now >= until;
         let error = match (published.retry_at, published.live.is_some()) {
             (Some(due), _) if due > until || is_over => {
                 let next = restart.next_retry_ms.unwrap_or(0);
-                let text =
-                    format!("Server \"{server}\" is down; the next attempt is due in {next} ms");
+                let text = because(format!("Server \"{server}\" is down"), cause)
+                    .text(&format!("; the next attempt is due in {next} ms"));
                 Error::new(ErrorKind::RestartFailed, text)
                     .with_hint("try again later, or connect it with connect()")
             }
             (None, false) if is_over => {
-                let text = format!("Server \"{server}\" is being restarted");
+                let text = because(format!("Server \"{server}\" is being restarted"), cause);
                 Error::new(ErrorKind::RestartInProgress, text).with_hint("try again later")
             }
             (None, true) if is_over => match lost_session {
@@ -114,13 +115,17 @@ impl PendingCall {
             },
             _ => return Ok(()),
         };
-        Err(error.with_server(&server).with_executed(Executed::No).with_restart(restart))
+        let error = error.naming_server(&server).with_executed(Executed::No);
+        Err(caused_by(error, cause).with_restart(restart))
     }
 
     /// Why a call that ran out of time was not sent.
     pub(super) fn timed_out(&self) -> Error {
-        let text = format!("Server \"{}\" was not connected in time for the call", self.server());
-        Error::new(ErrorKind::ToolTimeout, text).with_server(&self.server())
+        let (server, published) = (self.server(), self.connection.published());
+        let cause = published.error.as_ref();
+        let text = format!("Server \"{server}\" was not connected in time for the call");
+        let error = Error::new(ErrorKind::ToolTimeout, because(text, cause));
+        caused_by(error.naming_server(&server), cause)
     }
 
     /// Why a call whose turn did not come was not sent.
@@ -130,12 +135,19 @@ impl PendingCall {
             "The call's turn at server \"{server}\" did not come in time: {others} other calls wait there"
         );
         Error::new(ErrorKind::ToolTimeout, text)
-            .with_server(&server)
+            .naming_server(&server)
             .with_hint("raise the server's \"maxConcurrency\" or the call's timeout")
     }
 
     fn server(&self) -> Arc<str> {
         self.connection.server().clone()
+    }
+}
+
+fn caused_by(error: Error, cause: Option<&Error>) -> Error {
+    match cause {
+        Some(cause) => error.caused_by(cause.clone()),
+        None => error,
     }
 }
 

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypedDict
 
     from ._calls import OnProgress
+    from ._client_info import ClientInfo
     from ._host_env import HostEnv
+    from ._naming import Naming
     from ._native import Pool
     from ._questions import LoginStore, OnApproval, OnAuth, OnIdentity
-    from ._tool import Naming
     from ._trust import Trust
 "#;
 
@@ -67,9 +68,6 @@ pub(super) fn file(groups: &[Group]) -> String {
     // The project's directory is a positional argument of discovery.
     let of_discovery = only(discover, &|option| option.name != "cwd");
     let of_manager_too = |name| manager.options.iter().any(|option| option.name == name);
-    let is_function = |option: &OptionInfo| (option.kind)().takes_function();
-    let [data, functions] =
-        [false, true].map(|wanted| only(call, &|option| is_function(option) == wanted));
     let kinds = [
         all(manager, "ManagerOptions", "MANAGER"),
         Keywords {
@@ -92,19 +90,7 @@ pub(super) fn file(groups: &[Group]) -> String {
             ..all(discover, "DiscoverManagerOptions", "DISCOVER_MANAGER")
         },
         all(pool, "PoolOptions", "POOL"),
-        Keywords {
-            about: "Options of one call that blocks.",
-            added: data.clone(),
-            listed: data,
-            ..all(call, "BlockingCallOptions", "BLOCKING_CALL")
-        },
-        Keywords {
-            extends: Some("BlockingCallOptions"),
-            before: Some("BLOCKING_CALL"),
-            added: functions.clone(),
-            listed: functions,
-            ..all(call, "CallOptions", "CALL")
-        },
+        all(call, "CallOptions", "CALL"),
         all(edit, "EditOptions", "EDIT"),
     ];
     let classes: String = kinds.iter().map(class).collect();

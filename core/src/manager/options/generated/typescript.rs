@@ -10,7 +10,9 @@ use crate::options::{Language, OptionInfo, OptionKind};
 
 const HEAD: &str = "\
 // The options of managers, discovery, pools, calls and edits. Generated from the tables in `core`; not to be edited.
-import type { Cancellable, OnProgress } from './calls.js';
+import type { Cancellable } from './abort.js';
+import type { Arguments, OnProgress } from './calls.js';
+import type { ClientInfo } from './client-info.js';
 import type { HostEnv } from './host-env.js';
 import type { Pool } from './pool.js';
 import type { LoginStore, OnApproval, OnAuth, OnIdentity } from './questions.js';
@@ -84,8 +86,8 @@ fn type_of(option: &OptionInfo) -> String {
         OptionKind::Flag => "boolean".to_owned(),
         OptionKind::Count | OptionKind::Time => "number".to_owned(),
         OptionKind::TimeOrWords(words) => format!("number | {}", union(words)),
-        OptionKind::Texts => "string[]".to_owned(),
-        OptionKind::Object => "Record<string, unknown>".to_owned(),
+        OptionKind::Texts => "readonly string[]".to_owned(),
+        OptionKind::Object => "Arguments".to_owned(),
         OptionKind::Text(_) => "string".to_owned(),
         OptionKind::Headers => "Headers | Readonly<Record<string, string>>".to_owned(),
         OptionKind::HeadersByServer => {
