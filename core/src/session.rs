@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::call::Arguments;
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::event::EventKind;
+use crate::event::{EventKind, EventLog};
 use crate::mailbox::{BufferedWriter, Waiter};
 use crate::redact::Mask;
 use crate::result::Origin;
@@ -51,6 +51,8 @@ pub(crate) enum SessionEvent {
     Silent,
     /// Sent once until the tools are listed again.
     ToolsChanged,
+    /// Somebody waits for the changed tools.
+    ToolsAwaited,
 }
 
 /// What a session gets from its connection.
@@ -222,6 +224,20 @@ impl Session {
         }
     }
 
+    /// Ends the calls of a manager that has released the connection, which stays up for others.
+    pub(crate) fn end_calls_of(&self, manager: &Arc<EventLog>) {
+        let own = self.change_table(|table| {
+            table.remove_calls(|origin| origin.presenter.belongs_to(manager))
+        });
+        for (id, pending) in own {
+            let was_sent = self.send_cancelled(id, "its manager released the server");
+            let executed = if was_sent { Executed::Unknown } else { Executed::No };
+            let error = closed_by_us().with_server(&self.server).with_executed(executed);
+            let error = pending.end_error(&self.server, error);
+            pending.finish(Err(error));
+        }
+    }
+
     /// Notifies the server if the call was sent; returns whether it was.
     fn send_cancelled(&self, id: u64, reason: &str) -> bool {
         let left = self.wire.get().is_some_and(|wire| wire.abandon(id));
@@ -254,7 +270,7 @@ impl Session {
 
     /// Ends the session and the wire; fails everything pending. Bounded.
     pub(crate) async fn close(&self) {
-        self.end(Error::new(ErrorKind::ConnectionLost, "The connection was closed by us")).await;
+        self.end(closed_by_us()).await;
     }
 
     /// Same as [`Session::close`], with this error.
@@ -362,6 +378,10 @@ impl Session {
             self.subscribers.emit(&self.server, kind);
         }
     }
+}
+
+fn closed_by_us() -> Error {
+    Error::new(ErrorKind::ConnectionLost, "The connection was closed by us")
 }
 
 impl BufferedWriter for Session {

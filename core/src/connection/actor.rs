@@ -242,6 +242,11 @@ impl Actor {
                     link.refresh_soon();
                 }
             }
+            SessionEvent::ToolsAwaited => {
+                if let Some(link) = &mut self.link {
+                    link.hurry_refresh();
+                }
+            }
         }
     }
 

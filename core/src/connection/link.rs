@@ -20,6 +20,8 @@ use crate::tool::Tools;
 
 /// Tool list changes within this time after a refresh are fetched together.
 const COALESCE: Duration = Duration::from_millis(300);
+/// The same while somebody waits for the tools.
+const COALESCE_AWAITED: Duration = Duration::from_millis(20);
 
 /// An attempt in progress.
 pub(super) struct Attempt {
@@ -39,12 +41,34 @@ pub(super) struct Link {
     pub(super) store: Option<PendingStore>,
 }
 
-/// The refresh of the tool list: when it is due, the one in progress, and when the last one started.
+/// The refresh of the tool list: when it is due, the one in progress, when the last one started, and whether somebody
+/// waits for the next one.
 #[derive(Default)]
 struct Refresh {
     due: Option<Instant>,
     work: Option<BoxFuture<'static, Result<Tools>>>,
     began: Option<Instant>,
+    is_awaited: bool,
+}
+
+impl Refresh {
+    /// Schedules the next one: at once, unless the last one was a moment ago. One in progress continues; changes that
+    /// it misses are fetched after it.
+    fn schedule(&mut self) {
+        if self.work.is_none() {
+            let pause = if self.is_awaited { COALESCE_AWAITED } else { COALESCE };
+            let at = self.began.map_or_else(Instant::now, |began| began + pause);
+            self.due = Some(self.due.map_or(at, |due| due.min(at)));
+        }
+    }
+
+    /// Brings the next one forward.
+    fn hurry(&mut self) {
+        self.is_awaited = true;
+        if self.due.is_some() {
+            self.schedule();
+        }
+    }
 }
 
 /// Tools to be written, and the stores to write them to: the managers may have released the connection by then.
@@ -112,13 +136,14 @@ impl Link {
         self.probe = Some(Box::pin(probe(session, config.health_probe, shared.clock.clone())));
     }
 
-    /// Refreshes at once, unless the last refresh was a moment ago. A refresh in progress continues; changes that it
-    /// misses are fetched after it.
+    /// Refreshes the tools after a change.
     pub(super) fn refresh_soon(&mut self) {
-        if self.refresh.work.is_none() {
-            let at = self.refresh.began.map_or_else(Instant::now, |began| began + COALESCE);
-            self.refresh.due.get_or_insert(at);
-        }
+        self.refresh.schedule();
+    }
+
+    /// Somebody waits for the tools that the server announced.
+    pub(super) fn hurry_refresh(&mut self) {
+        self.refresh.hurry();
     }
 
     pub(super) fn begin_refresh(&mut self, config: &ServerConfig, shared: &Arc<ConnectionShared>) {
@@ -131,7 +156,8 @@ impl Link {
                 Err(_) => Err(Error::new(ErrorKind::ToolTimeout, "tools/list was not answered")),
             }
         });
-        self.refresh = Refresh { due: None, work: Some(work), began: Some(Instant::now()) };
+        self.refresh =
+            Refresh { work: Some(work), began: Some(Instant::now()), ..Refresh::default() };
     }
 }
 
@@ -147,5 +173,35 @@ async fn due(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refresh_that_somebody_waits_for_comes_sooner() {
+        let began = Instant::now();
+        let mut refresh = Refresh { began: Some(began), ..Refresh::default() };
+        refresh.schedule();
+        assert_eq!(refresh.due, Some(began + COALESCE));
+        refresh.hurry();
+        assert_eq!(refresh.due, Some(began + COALESCE_AWAITED));
+        refresh.schedule();
+        assert_eq!(refresh.due, Some(began + COALESCE_AWAITED), "later changes do not delay it");
+    }
+
+    #[test]
+    fn a_change_that_the_refresh_in_progress_misses_is_fetched_soon_after_it() {
+        let began = Instant::now();
+        let work: BoxFuture<'static, _> = Box::pin(std::future::pending());
+        let mut refresh = Refresh { began: Some(began), work: Some(work), ..Refresh::default() };
+        refresh.schedule();
+        refresh.hurry();
+        assert_eq!(refresh.due, None);
+        refresh.work = None;
+        refresh.schedule();
+        assert_eq!(refresh.due, Some(began + COALESCE_AWAITED));
     }
 }

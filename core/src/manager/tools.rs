@@ -112,7 +112,7 @@ impl Manager {
         let live: Vec<_> = live.map(catch_up).collect();
         let limit = Announcements::limit();
         for (live, answered_us) in &live {
-            live.session.announcements().wait(*answered_us, limit);
+            live.session.wait_for_announced_tools(*answered_us, limit);
         }
         self.0.heard_announcements.store(announced, Ordering::Release);
     }

@@ -90,7 +90,7 @@ impl Lease {
         let has_store = matches!(self.key.logins, Some(LoginPlace::Store(_)));
         let stays = self.connections.keeps && how == Release::Close && !has_store;
         let keep_alive = keep_alive.filter(|_| stays);
-        match keep_alive {
+        let ending = match keep_alive {
             Some(KeepAlive::Always) => None,
             Some(KeepAlive::For(limit)) if !limit.is_zero() => {
                 let (connections, key) = (self.connections.clone(), self.key.clone());
@@ -104,6 +104,17 @@ impl Lease {
                 None
             }
             _ => self.connections.begin_end(&self.key, visits),
+        };
+        if ending.is_none() {
+            self.end_own_calls();
+        }
+        ending
+    }
+
+    /// Ends the manager's calls on a connection that stays up.
+    fn end_own_calls(&self) {
+        if let Some(live) = &self.connection.published().live {
+            live.session.end_calls_of(&self.sink.events);
         }
     }
 

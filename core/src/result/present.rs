@@ -99,6 +99,13 @@ pub(crate) struct Presenter {
     pub(crate) events: Weak<EventLog>,
 }
 
+impl Presenter {
+    /// Whether it shows results of the manager with these events.
+    pub(crate) fn belongs_to(&self, events: &Arc<EventLog>) -> bool {
+        std::ptr::eq(self.events.as_ptr(), Arc::as_ptr(events))
+    }
+}
+
 /// The tool that a result comes from, and how results are presented, as of the call. Cheap to clone.
 #[derive(Clone)]
 pub struct Origin {

@@ -148,14 +148,18 @@ impl Announcements {
     }
 
     /// Blocks until the tools announced before the answer at `answered_us` are known, within the limits of the server
-    /// and of the caller. Answers that arrive meanwhile do not prolong it.
-    pub(crate) fn wait(&self, answered_us: u64, limit: Instant) {
-        let state = self.wait_until_read(answered_us, limit);
+    /// and of the caller. Answers that arrive meanwhile do not prolong it. `hurry` is called if there is something to
+    /// wait for.
+    pub(super) fn wait(&self, answered_us: u64, limit: Instant, hurry: impl FnOnce()) {
+        let mut state = self.wait_until_read(answered_us, limit);
         let Some(until) = state.at.and_then(|at| at.checked_add(PATIENCE)) else { return };
         let target = state.announced;
         let is_known = |state: &AnnouncementState| {
             state.over || state.last_wait_timed_out || state.answered >= target
         };
+        if !is_known(&state) && !state.budget(Instant::now()).is_zero() {
+            hurry();
+        }
         let mut state = self.wait_within_budget(state, until.min(limit), is_known);
         if !is_known(&state) {
             state.last_wait_timed_out = until <= Instant::now();
@@ -201,6 +205,7 @@ impl Announcements {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::sync::Arc;
     use std::thread;
 
@@ -223,11 +228,11 @@ mod tests {
     #[test]
     fn without_an_announcement_nothing_is_waited_for() {
         let announcements = Announcements::default();
-        announcements.wait(0, later());
+        announcements.wait(0, later(), || ());
         announcements.announce(false);
         announcements.mark_requested();
         announcements.answered(true);
-        announcements.wait(0, later());
+        announcements.wait(0, later(), || ());
     }
 
     #[test]
@@ -239,7 +244,7 @@ mod tests {
         announcements.answered(true);
         let waiting = announcements.clone();
         let waiter = thread::spawn(move || {
-            waiting.wait(0, later());
+            waiting.wait(0, later(), || ());
             lock(&waiting.state).answered
         });
         announcements.mark_requested();
@@ -252,12 +257,12 @@ mod tests {
         let announcements = Announcements::default();
         announcements.announce(false);
         announcements.mark_requested();
-        announcements.wait(0, later());
+        announcements.wait(0, later(), || ());
         assert!(lock(&announcements.state).last_wait_timed_out);
         for _ in 0..3 {
             announcements.announce(false);
             lock(&announcements.state).at = Some(later());
-            announcements.wait(0, later());
+            announcements.wait(0, later(), || ());
             announcements.answered(false);
             announcements.mark_requested();
         }
@@ -270,12 +275,12 @@ mod tests {
         let announcements = Announcements::default();
         announcements.announce(false);
         announcements.mark_requested();
-        announcements.wait(0, later());
+        announcements.wait(0, later(), || ());
         lock(&announcements.state).asked_at = Instant::now().checked_sub(PATIENCE);
         announcements.answered(true);
         announcements.announce(false);
         lock(&announcements.state).at = Some(later());
-        announcements.wait(0, later());
+        announcements.wait(0, later(), || ());
         announcements.mark_requested();
         announcements.answered(true);
         assert!(
@@ -285,11 +290,26 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_hurries_the_refresh_while_there_is_budget_for_it() {
+        let announcements = Announcements::default();
+        let hurried = Cell::new(0);
+        let wait = || announcements.wait(0, Instant::now(), || hurried.set(hurried.get() + 1));
+        wait();
+        assert_eq!(hurried.get(), 0, "nothing was announced");
+        announcements.announce(false);
+        wait();
+        assert_eq!(hurried.get(), 1);
+        lock(&announcements.state).spent = 2 * PATIENCE;
+        wait();
+        assert_eq!(hurried.get(), 1);
+    }
+
+    #[test]
     fn many_servers_are_waited_for_no_longer_than_one() {
         let announcements = Announcements::default();
         announcements.announce(false);
         lock(&announcements.state).at = Some(later());
-        announcements.wait(0, Instant::now());
+        announcements.wait(0, Instant::now(), || ());
         assert!(!lock(&announcements.state).last_wait_timed_out, "it had no time of its own");
     }
 
@@ -298,7 +318,7 @@ mod tests {
         let announcements = Announcements::default();
         for _ in 0..3 {
             announcements.announce(false);
-            announcements.wait(0, later());
+            announcements.wait(0, later(), || ());
             lock(&announcements.state).last_wait_timed_out = false;
             announcements.mark_requested();
             announcements.answered(true);
@@ -309,7 +329,7 @@ mod tests {
         assert!(spent >= PATIENCE, "{spent:?}");
         announcements.announce(false);
         lock(&announcements.state).at = Some(later());
-        announcements.wait(0, later());
+        announcements.wait(0, later(), || ());
         assert!(!lock(&announcements.state).last_wait_timed_out, "it is not waited for");
     }
 
@@ -333,7 +353,7 @@ mod tests {
         assert!(announcements.start_reading(7));
         let waiting = announcements.clone();
         let waiter = thread::spawn(move || {
-            waiting.wait(7, later());
+            waiting.wait(7, later(), || ());
             lock(&waiting.state).answered
         });
         announcements.announce(false);
@@ -352,7 +372,7 @@ mod tests {
         assert!(announcements.start_reading(8), "a newer answer, while the older one is read");
         announcements.finish_reading(7);
         let began = Instant::now();
-        announcements.wait(7, later());
+        announcements.wait(7, later(), || ());
         assert!(began.elapsed() < PATIENCE, "all from before its answer is read");
         assert_eq!(lock(&announcements.state).spent, Duration::ZERO);
         assert!(!announcements.is_read_until(8));
@@ -365,11 +385,11 @@ mod tests {
     fn waits_for_unread_messages_have_the_same_budget() {
         let announcements = Announcements::default();
         announcements.start_reading(7);
-        announcements.wait(7, later());
+        announcements.wait(7, later(), || ());
         let spent = lock(&announcements.state).spent;
         assert!(spent >= PATIENCE, "{spent:?}");
         lock(&announcements.state).spent_at = Some(later());
-        announcements.wait(7, later());
+        announcements.wait(7, later(), || ());
         assert_eq!(lock(&announcements.state).spent, spent, "it is not waited for again");
         assert!(!lock(&announcements.state).last_wait_timed_out, "nothing was announced");
     }
@@ -380,7 +400,7 @@ mod tests {
         announcements.announce(false);
         lock(&announcements.state).at = Some(later());
         let waiting = announcements.clone();
-        let waiter = thread::spawn(move || waiting.wait(0, later()));
+        let waiter = thread::spawn(move || waiting.wait(0, later(), || ()));
         announcements.end();
         waiter.join().unwrap();
         assert!(!announcements.announce(false));

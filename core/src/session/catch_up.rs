@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::Session;
+use super::{Session, SessionEvent};
 use crate::runtime;
 use crate::sync::lock;
 use crate::wire::Wire;
@@ -22,7 +22,7 @@ impl Session {
     }
 
     /// Starts reading them, if they may be unread. Returns the time of that answer, for
-    /// [`Announcements::wait`](super::Announcements::wait); 0 if there is nothing to read.
+    /// [`Session::wait_for_announced_tools`]; 0 if there is nothing to read.
     pub(crate) fn catch_up(self: &Arc<Self>) -> u64 {
         let answered_us = self.unread_until_us();
         if answered_us > 0 && self.announcements.start_reading(answered_us) {
@@ -35,6 +35,11 @@ impl Session {
             });
         }
         answered_us
+    }
+
+    /// Blocks until the tools announced before the answer at `answered_us` are known, within bounds.
+    pub(crate) fn wait_for_announced_tools(&self, answered_us: u64, limit: std::time::Instant) {
+        self.announcements.wait(answered_us, limit, || self.emit(SessionEvent::ToolsAwaited));
     }
 
     /// The time of the last answer, if messages from before it may be unread; otherwise 0.

@@ -98,6 +98,13 @@ impl PendingRequest {
         self.started_us
     }
 
+    fn origin(&self) -> Option<&Origin> {
+        match &self.reply_to {
+            ReplyTo::Call(_, origin, _) => Some(origin),
+            ReplyTo::Control(_) => None,
+        }
+    }
+
     pub(super) fn is_call(&self) -> bool {
         matches!(self.reply_to, ReplyTo::Call(..))
     }
@@ -192,6 +199,16 @@ impl Table {
             self.counters.count_cancelled();
         }
         Some(pending)
+    }
+
+    /// Removes the calls of one origin's manager without an outcome.
+    pub(super) fn remove_calls(
+        &mut self,
+        is_own: impl Fn(&Origin) -> bool,
+    ) -> Vec<(u64, PendingRequest)> {
+        let own = self.pending.iter().filter(|(_, pending)| pending.origin().is_some_and(&is_own));
+        let own: Vec<u64> = own.map(|(id, _)| *id).collect();
+        own.into_iter().filter_map(|id| Some((id, self.remove(id)?))).collect()
     }
 
     pub(super) fn has_served(&self) -> bool {
