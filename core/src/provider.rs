@@ -17,6 +17,7 @@ mod normalise;
 mod recognise;
 mod retry;
 mod table;
+mod tool_switches;
 mod wording;
 
 pub(crate) use denormalise::{
@@ -27,6 +28,7 @@ pub(crate) use named_references::KeptReferences;
 pub(crate) use normalise::{TOOLS, normalise};
 pub(crate) use recognise::{recognise, unread_containers};
 pub(crate) use table::{OWN, PROVIDERS};
+pub(crate) use tool_switches::switch_tools_off;
 pub(crate) use wording::{FieldWord, Wording};
 
 /// One product.
@@ -45,6 +47,8 @@ pub(crate) struct Provider {
     pub(crate) syntax: Syntax,
     /// Lists of server names.
     pub(crate) lists: &'static [NameList],
+    /// The object that switches tools of all its servers on or off.
+    pub(crate) tool_switches: Option<&'static str>,
     /// Entries that are part of the product, not servers.
     pub(crate) built_in: &'static [BuiltIn],
     /// Whether `command` is a shell command line that must be split.

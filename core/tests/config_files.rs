@@ -114,6 +114,8 @@ fn links_are_followed_and_loops_are_told() {
     let nowhere = room.path().join("nowhere.json");
     symlink("gone.json", &nowhere).unwrap();
     assert!(refused(&nowhere).message().ends_with("does not exist"));
+    let in_home = refused(Path::new("~/nowhere.json"));
+    assert!(in_home.hint().unwrap().contains("write the whole path"), "{in_home}");
     assert!(refused(&real.join("below.json")).message().ends_with("does not exist"));
 }
 

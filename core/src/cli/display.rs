@@ -74,7 +74,7 @@ impl<'a> ServerRow<'a> {
                 Ok(_) => RowState::On,
             },
             transport: config.ok().map(|config| config.transport.name()),
-            definition: config.ok().map(definition),
+            definition: declared.to_value().map(redact::definition),
             source: &declared.source,
             shadows: &declared.shadows,
             replaces: Vec::new(),

@@ -18,7 +18,7 @@ use crate::config::{
 };
 use crate::error::Error;
 use crate::file_system;
-use crate::provider::{BuiltIn, Inputs, NameList, PROVIDERS, Provider, Step};
+use crate::provider::{BuiltIn, Inputs, NameList, PROVIDERS, Provider, Step, switch_tools_off};
 
 /// The content of one file.
 pub(super) struct Document {
@@ -203,6 +203,8 @@ impl<'a> DocumentReader<'a> {
         let display = &candidate.display;
         let mut document = Value::Object(document);
         let lists = self.lists(provider, &mut document, display);
+        let tool_switches = provider.tool_switches.and_then(|key| document.get(key)?.as_object());
+        let tool_switches = tool_switches.cloned().unwrap_or_default();
         let mut bare_env_names = provider.bare_env_names;
         if let Value::Object(document) = &mut document {
             let mut warnings = Vec::new();
@@ -261,6 +263,11 @@ impl<'a> DocumentReader<'a> {
         }
         if read_before && servers.is_empty() {
             return Ok(None);
+        }
+        for WrittenServer { original, definition, .. } in &mut servers {
+            if let Value::Object(definition) = definition {
+                switch_tools_off(&tool_switches, original, definition);
+            }
         }
         Ok(Some(Document { provider, source, scope, inputs, servers, built_in, lists }))
     }

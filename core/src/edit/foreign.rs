@@ -17,6 +17,10 @@ use crate::provider::{
 };
 use crate::variable_name::is_name;
 
+mod settings_by_tool;
+
+use settings_by_tool::SettingsByTool;
+
 /// Our fields, and other spellings of them that an edit may use.
 const SPELLINGS: &[(&str, &str)] =
     &[("enabled_tools", "enabledTools"), ("disabled_tools", "disabledTools")];
@@ -69,7 +73,9 @@ pub(super) fn update(
     let by_tool = SettingsByTool::take(file, &entry, &changes, &mut before);
     let mut after = before.clone();
     for (field, value) in &changes {
-        replaced_with(field, file, &entry).for_each(|other| drop(after.shift_remove(other)));
+        let replaced = replaced_with(field, file, &entry, &before);
+        let replaced = replaced.filter(|other| !changes.contains_key(*other));
+        replaced.for_each(|other| drop(after.shift_remove(other)));
         match value {
             Value::Null => drop(after.shift_remove(field)),
             value => drop(after.insert(field.clone(), value.clone())),
@@ -312,12 +318,15 @@ fn replaced_with<'f>(
     field: &'f str,
     file: &'f FileToEdit<'_>,
     entry: &'f EntryAt<'_>,
+    before: &'f Map<String, Value>,
 ) -> impl Iterator<Item = &'static str> + 'f {
     let times = file.provider.times;
     let in_one = times.iter().filter(move |time| time.sets.contains(&field));
     let in_one = in_one.flat_map(|time| time.sets).copied().filter(move |other| {
         let is_apart = !times.iter().any(|time| time.field == *other);
-        *other != field && !(is_apart && entry.fields.contains_key(*other))
+        let has_own_value = is_apart && entry.fields.contains_key(*other)
+            || before.contains_key(*other) && before.get(*other) != before.get(field);
+        *other != field && !has_own_value
     });
     let opposite = match field {
         "enabled" => Some("disabled"),
@@ -325,64 +334,6 @@ fn replaced_with<'f>(
         _ => None,
     };
     in_one.chain(opposite)
-}
-
-/// The object `tools` of an entry. The product may keep settings in it that we do not know, so a change of a list of
-/// tools leaves them as they are.
-struct SettingsByTool {
-    settings: Option<Map<String, Value>>,
-    /// Whether tools are switched off in it, by the product's own wording.
-    is_switch: bool,
-}
-
-impl SettingsByTool {
-    /// Takes it out of `before`, the entry in our words, unless it is the product's word for one of our lists.
-    fn take(
-        file: &FileToEdit<'_>,
-        entry: &EntryAt<'_>,
-        changes: &Map<String, Value>,
-        before: &mut Map<String, Value>,
-    ) -> SettingsByTool {
-        let word = FieldWord::SwitchedOff(TOOLS);
-        let is_switch = file.provider.wording.fields.contains(&("disabledTools", word));
-        let settings = entry.fields.get(TOOLS).and_then(Value::as_object);
-        let settings = settings.filter(|_| !changes.contains_key(TOOLS)).cloned();
-        if settings.is_some() && !is_switch {
-            before.shift_remove(TOOLS);
-        }
-        SettingsByTool { settings, is_switch }
-    }
-
-    /// Adds it to what is written.
-    fn keep(self, written: &mut Denormalised, touched: &[&str]) {
-        let Some(mut settings) = self.settings else { return };
-        if !self.is_switch {
-            written.meaning.insert(TOOLS.to_owned(), settings.clone().into());
-        } else if touched.contains(&"disabledTools") {
-            let off = written.entry.get(TOOLS).and_then(Value::as_object);
-            switch_off(&mut settings, &off.cloned().unwrap_or_default());
-        }
-        match settings.is_empty() && self.is_switch {
-            true => written.entry.shift_remove(TOOLS),
-            false => written.entry.insert(TOOLS.to_owned(), settings.into()),
-        };
-    }
-}
-
-/// Switches exactly the tools of `off` off.
-fn switch_off(settings: &mut Map<String, Value>, off: &Map<String, Value>) {
-    settings.retain(|tool, setting| match setting {
-        _ if off.contains_key(tool) => true,
-        Value::Object(fields) => fields.shift_remove("enabled").is_none() || !fields.is_empty(),
-        setting => *setting != false,
-    });
-    for (tool, switch) in off {
-        match settings.get_mut(tool) {
-            Some(Value::Object(fields)) => drop(fields.insert("enabled".to_owned(), false.into())),
-            Some(Value::Bool(false)) => {}
-            _ => drop(settings.insert(tool.clone(), switch.clone())),
-        }
-    }
 }
 
 /// The changes under the names of our model.

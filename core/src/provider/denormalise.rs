@@ -239,8 +239,10 @@ impl Writer<'_> {
                 match self.left.get(*field) {
                     None => {
                         self.written.meaning.insert((*field).to_owned(), millis.into());
-                        let name = self.provider.name;
-                        let text = format!("\"{}\" of {name} also sets \"{field}\"", time.field);
+                        let (word, name) = (time.field, self.provider.name);
+                        let text = format!(
+                            "\"{first}\" is written as \"{word}\" of {name}, which sets \"{field}\" too"
+                        );
                         self.written.warnings.push(text);
                     }
                     Some(value) if value.as_u64() == Some(millis) => {

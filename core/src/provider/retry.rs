@@ -14,8 +14,8 @@ const LONGEST_S: f64 = 24.0 * 60.0 * 60.0;
 
 /// Takes the settings under `words`; one that is not understood is a warning and has no effect.
 pub(super) fn take_retry(entry: &mut Entry, words: &[&str], definition: &mut Map<String, Value>) {
+    let Some(word) = words.iter().find(|word| entry.has(word)) else { return };
     let Some(written) = entry.first(words) else { return };
-    let word = words[0];
     if definition.contains_key("restart") {
         entry.warnings.push(format!("\"{word}\" has no effect beside \"restart\""));
         return;
@@ -95,6 +95,15 @@ mod tests {
         let for_ever = json!({"interval": 5});
         assert_eq!(restart(&for_ever), Some(json!({"delays": [5000], "forever": true})));
         assert_eq!(restart(&json!({"enabled": false, "retries": 3})), Some(json!("never")));
+    }
+
+    #[test]
+    fn a_warning_names_the_word_that_was_written() {
+        let written = json!({"retries": 99});
+        let mut entry = Entry::new(written.as_object().cloned().unwrap_or_default());
+        take_retry(&mut entry, &["retry", "retries"], &mut Map::new());
+        let [warning] = &entry.warnings[..] else { panic!("{:?}", entry.warnings) };
+        assert!(warning.starts_with("\"retries\" must be a number"), "{warning}");
     }
 
     #[test]

@@ -59,6 +59,7 @@ const PLAIN: Provider = Provider {
     times: &[],
     syntax: Syntax::LITERAL,
     lists: &[],
+    tool_switches: None,
     built_in: &[],
     command_line: false,
     variables: None,
@@ -235,6 +236,7 @@ pub(crate) static PROVIDERS: &[Provider] = &[
         ],
         containers: &[&[Step::Key(container::MCP)]],
         times: &[time("timeout", MS, CONNECT)],
+        tool_switches: Some("tools"),
         syntax: Syntax::CURLY_ENV.union(Syntax::CURLY_FILE),
         signs: &[
             Sign::Text("type", "local"),

@@ -192,11 +192,13 @@ fn role(text: &str, at: usize, length: usize, is_system: bool) -> Option<(Signal
         Some('-' | '–' | '—') if !is_banner && !decoration.is_empty() => None,
         Some('>' | '!' | '-' | '–' | '—') if is_system => {
             let body = body.trim_start_matches(['>', '!', '-', '–', '—']);
-            found(Body::after(body).reading() == Reading::Order, body)
+            let is_override = is_banner && kind == "override";
+            found(is_override || Body::after(body).reading() == Reading::Order, body)
         }
         Some('=' | '~' | '\n') if is_system && is_banner => {
             let body = rest.trim_start_matches(['=', '~', ' ']);
-            found(Body::after(body).reading() == Reading::Order, body)
+            let is_override = kind == "override";
+            found(is_override || Body::after(body).reading() == Reading::Order, body)
         }
         // `---`, `system`, `---`
         Some('\n') if is_system && text[..at].ends_with("---\n") && body.starts_with("---") => {

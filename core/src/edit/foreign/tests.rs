@@ -77,6 +77,19 @@ fn samples() -> Vec<(&'static str, String, String)> {
 }
 
 #[test]
+fn two_times_of_one_update_are_both_kept() {
+    let text = r#"{"mcpServers": {"s": {"command": "p", "timeout": 5}}}"#;
+    let sample = Sample::new("cline_mcp_settings.json", text);
+    let changes = json!({"timeout": 9000, "toolTimeout": 8000});
+    sample.edit(|target| update(target, "s", changes));
+    let read = sample.read("s");
+    assert_eq!((&read["timeout"], &read["toolTimeout"]), (&json!(9000), &json!(8000)));
+    let edited = sample.edit(|target| update(target, "s", json!({"toolTimeout": 7000})));
+    assert_eq!(sample.read("s")["toolTimeout"], 7000, "{:?}", edited.warnings);
+    assert_eq!(sample.read("s")["timeout"], 9000, "{:?}", edited.warnings);
+}
+
+#[test]
 fn a_server_comes_and_goes_in_every_products_file() {
     let mut products = std::collections::BTreeSet::new();
     for (product, path, text) in samples() {

@@ -90,7 +90,7 @@ pub(super) static CLEAR_VERBS: Computed<Words> = Computed::new(|| {
      withdraw; invite; add; create; generate; install; uninstall; download; fetch; retrieve; locate; find; open; \
      view; inspect; prepend; prefix; attach; embed; wrap; stop; quit; exit; avoid; refrain; skip; drop; apply; adopt; \
      switch; override; unlock; activate; prioritize; prioritise; escalate; elevate; whisper; convey; fill; raise; \
-     lower; ship; rotate; compose; draft; rewrite; refuse; deny; reject; use; speak; eval; chmod; chown",
+     lower; ship; rotate; compose; draft; rewrite; refuse; deny; reject; use; speak; eval; chmod; chown; hand; prefer",
     )
 });
 /// Verbs that are also nouns or states (`check failed`, `run complete`): they need an object.
@@ -149,7 +149,7 @@ pub(super) static YOU_HAVE: Computed<Words> =
 /// How orders begin that do not begin with a verb.
 pub(super) static OPENINGS: Computed<Openings> = Computed::new(|| {
     Openings::new(
-        "from now on; new instruction; new instructions; new rule; new rules; new task; new directive; new goal; \
+        "from now on; from here on; from this point on; new instruction; new instructions; new rule; new rules; new task; new directive; new goal; \
      new objective; the assistant; the agent; the model; the ai; assistant must; the user has; the user wants; \
      the user is; the user asked; the user's; the user just; the above; all previous; previous instructions; \
      prior instructions; your task; your new; your goal; your instructions; your role; your job; your next; \
