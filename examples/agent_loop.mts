@@ -5,9 +5,10 @@ const CONFIG = { mcpServers: { demo: { command: 'npx', args: ['--no', 'mcpool', 
 
 type Reply = { tool: string; arguments: Record<string, unknown> } | { answer: string };
 
-/** Asks for two tools, one of them with wrong arguments, and then answers. Replace it with your model. */
+/** Asks for a tool that does not exist, makes a mistake in the arguments, and then answers. Replace it with your model. */
 class ScriptedModel {
   #turns: Reply[] = [
+    { tool: 'mcp_demo_sum', arguments: { a: 2, b: 40 } },
     { tool: 'mcp_demo_add', arguments: { a: 2, b: 'forty' } },
     { tool: 'mcp_demo_add', arguments: { a: 2, b: 40 } },
     { answer: 'It is 42.' },

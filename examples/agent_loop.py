@@ -12,11 +12,15 @@ CONFIG = {"mcpServers": {"demo": {"command": sys.executable, "args": ["-m", "mcp
 
 
 class ScriptedModel:
-    """Asks for two tools, one of them with wrong arguments, and then answers. Replace it with your model."""
+    """Asks for a tool that does not exist, makes a mistake in the arguments, and then answers.
+
+    Replace it with your model.
+    """
 
     def __init__(self) -> None:
         self.turns = iter(
             [
+                {"tool": "mcp_demo_sum", "arguments": {"a": 2, "b": 40}},
                 {"tool": "mcp_demo_add", "arguments": {"a": 2, "b": "forty"}},
                 {"tool": "mcp_demo_add", "arguments": {"a": 2, "b": 40}},
                 {"answer": "It is 42."},
@@ -42,8 +46,12 @@ async def run(model: ScriptedModel, manager: mcpool.Manager, question: str) -> s
         reply = await model.reply(offered, messages)
         if "answer" in reply:
             return str(reply["answer"])
+        tool = tools.get(reply["tool"])
+        if tool is None:
+            messages.append({"role": "tool", "content": f"There is no tool {reply['tool']}"})
+            continue
         # A failure is text for the model, not an exception.
-        output = await tools[reply["tool"]].execute(reply["arguments"])
+        output = await tool.execute(reply["arguments"])
         print("tool:", reply["tool"], reply["arguments"], "failed" if output.is_error else "ok")
         messages.append({"role": "tool", "content": output.text})
 

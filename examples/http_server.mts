@@ -11,29 +11,42 @@ const manager = new Manager({
 });
 await manager.connectAll();
 
-/** The body of the response; undefined if there is nothing at that path. */
-async function answer(request: IncomingMessage, signal: AbortSignal): Promise<unknown> {
-  const [, first, name] = (request.url ?? '').split('/');
-  if (first === 'health') return manager.status().map(({ name, state }) => ({ name, state }));
-  if (first !== 'tools') return undefined;
-  if (request.method !== 'POST' || !name) return manager.getTools().map((tool) => tool.name);
+const STATUSES: Record<string, number> = { TOOL_REJECTED: 404, INVALID_ARGUMENTS: 400 };
+
+/** Status and body of the response. */
+async function answer(request: IncomingMessage, signal: AbortSignal): Promise<[number, unknown]> {
+  const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+  const name = /^\/tools\/([^/]+)$/.exec(pathname)?.[1];
+  if (!name && pathname !== '/tools' && pathname !== '/health') return [404, { detail: 'Not Found' }];
+  if (request.method !== (name ? 'POST' : 'GET')) return [405, { detail: 'Method Not Allowed' }];
+  if (name) return [200, await call(name, request, signal)];
+  if (pathname === '/tools') return [200, manager.getTools().map((tool) => tool.name)];
+  return [200, Object.fromEntries(manager.status().map(({ name, state }) => [name, state]))];
+}
+
+/** Calls a tool by its name. */
+async function call(name: string, request: IncomingMessage, signal: AbortSignal) {
   const sent = (await json(request)) as Record<string, unknown>;
   const { text, structured, isError } = await manager.call(name, sent, { timeoutMs: 30_000, signal });
-  return { text, structured, isError };
+  return { text, structured: structured ?? null, isError };
+}
+
+/** Status and body after a failure. `String(error)` would leave out the hint. */
+function failure(error: unknown): [number, unknown] {
+  if (error instanceof McpoolError) {
+    const { code, text, hint } = error;
+    return [STATUSES[code] ?? 502, { code, message: text, hint: hint ?? null }];
+  }
+  if (!(error instanceof SyntaxError)) return [500, { detail: 'Internal Server Error' }];
+  return [400, { code: 'INVALID_ARGUMENTS', message: 'The body must be a JSON object', hint: null }];
 }
 
 const service = createServer(async (request, response) => {
-  const send = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
   // A request that is aborted cancels the call.
   const aborted = new AbortController();
   response.once('close', () => aborted.abort());
-  try {
-    const body = await answer(request, aborted.signal);
-    send(body === undefined ? 404 : 200, body ?? 'not found');
-  } catch (error) {
-    if (error instanceof McpoolError) send(502, { code: error.code, message: error.message });
-    else send(400, { message: String(error) });
-  }
+  const [status, body] = await answer(request, aborted.signal).catch(failure);
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 });
 
 service.listen(Number(process.env.PORT ?? 0), '127.0.0.1');
@@ -41,8 +54,6 @@ await once(service, 'listening');
 console.log(`http://127.0.0.1:${(service.address() as AddressInfo).port}`);
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, async () => {
-    service.close();
-    await manager.close();
-  });
+  // The requests under way are answered first.
+  process.once(signal, () => service.close(() => manager.close()));
 }

@@ -16,6 +16,7 @@ async function subAgent(parent: Manager, name: string): Promise<string> {
 
 const manager = new Manager(CONFIG);
 await manager.connectAll();
+await manager.waitFor('demo'); // connectAll does not wait for it if its tools are in the cache
 console.log(await Promise.all(['Ada', 'Grace', 'Edsger'].map((name) => subAgent(manager, name))));
 for (const { state, restarts, calls } of manager.status()) {
   console.log('state:', state, 'restarts:', restarts, 'calls:', calls.ok);

@@ -22,6 +22,7 @@ async def main() -> None:
     """Runs three sub-agents at the same time."""
     async with mcpool.Manager(CONFIG) as manager:
         await manager.connect_all()
+        await manager.wait_for("demo")  # connect_all does not wait for it if its tools are in the cache
         greetings = await asyncio.gather(*(sub_agent(manager, name) for name in ("Ada", "Grace", "Edsger")))
         print(greetings)
         (status,) = manager.status()

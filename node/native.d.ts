@@ -209,6 +209,9 @@ export declare enum LetterKind {
 /** JSON of those that a model is shown. */
 export declare function modelImages(json: string): string
 
+/** The key of the object that stands for a value without JSON in options. */
+export declare const NO_JSON: string
+
 /** The arguments that a model wrote, as the JSON of one object; throws if they are none. */
 export declare function parseArguments(text?: string | undefined | null): string
 

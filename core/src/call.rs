@@ -15,7 +15,8 @@ pub use self::arguments::Arguments;
 use crate::caller::{CallerHeaders, Identity};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::options::{
-    Given, Language, OptionInfo, OptionKind, OptionValue, Options, Written, options, word_options,
+    Given, Language, OptionInfo, OptionKind, OptionValue, Options, Written, options, set_option,
+    word_options,
 };
 use crate::question::Question;
 
@@ -98,7 +99,7 @@ impl CallOptions {
     #[doc(hidden)]
     pub fn read_timeout(seconds: f64) -> Result<Duration> {
         let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
-        limit.ok_or_else(|| invalid(NO_TIMEOUT))
+        limit.ok_or_else(|| no_timeout("The timeout"))
     }
 
     /// Sets one of [`CallOptions::OPTIONS`] as another language gives it.
@@ -109,19 +110,18 @@ impl CallOptions {
         given: Given,
         language: Language,
     ) -> Result<()> {
-        let kind = given.kind();
-        self.set(option.name, given, language).map_err(|expected| {
-            let (name, expected) = (option.name_in(language), kind.instead_of(&expected, language));
-            invalid(&format!("The option \"{name}\" of {} must be {expected}", Self::OWNER))
-        })?;
+        set_option(self, option, Self::OWNER, given, language).map_err(|text| invalid(&text))?;
         if [self.timeout, self.max_total_timeout].contains(&Some(Duration::ZERO)) {
-            return Err(invalid(NO_TIMEOUT));
+            let name = option.name_in(language);
+            return Err(no_timeout(&format!("The option \"{name}\" of {}", Self::OWNER)));
         }
         Ok(())
     }
 }
 
-const NO_TIMEOUT: &str = "A timeout must be a finite time above 0";
+fn no_timeout(what: &str) -> Error {
+    invalid(&format!("{what} must be a finite time above 0"))
+}
 
 impl CallOptions {
     /// Refuses a name that no option of a call has in this language.
@@ -261,6 +261,7 @@ mod tests {
         for number in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let error = refused("timeout", Given::Value(number.into()));
             assert_eq!(error.code(), "INVALID_ARGUMENTS", "{number}");
+            assert!(error.message().contains("\"timeoutMs\" of a call"), "{error}");
         }
         let error = refused("max_total_timeout", Given::Value("soon".into()));
         assert!(error.message().contains("\"maxTotalTimeoutMs\" of a call must be a number"));
@@ -282,6 +283,7 @@ mod tests {
         };
         let meant = "did you mean \"timeoutMs\", in milliseconds?";
         assert_eq!(hint("timeout_ms", Language::Node), meant);
+        assert_eq!(hint("timout", Language::Node), "did you mean \"timeoutMs\"?");
         assert_eq!(hint("signals", Language::Node), "did you mean \"signal\"?");
         assert!(hint("signal", Language::Python).starts_with("the options are timeout, "));
         for name in ["timeoutMs", "onProgress", "signal"] {

@@ -5,7 +5,8 @@ pub(crate) fn camel_case(name: &str) -> String {
     let mut words = name.split('_');
     let first = words.next().unwrap_or_default().to_owned();
     words.fold(first, |name, word| {
-        let (initial, rest) = word.split_at(word.len().min(1));
-        name + &initial.to_uppercase() + rest
+        let mut rest = word.chars();
+        let initial = rest.next().into_iter().flat_map(char::to_uppercase);
+        name + &initial.collect::<String>() + rest.as_str()
     })
 }

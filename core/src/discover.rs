@@ -168,7 +168,11 @@ fn project_directory(cwd: Option<&Path>) -> Result<PathBuf> {
         None => std::env::current_dir(),
     };
     let failed = |error: std::io::Error| {
-        let text = format!("The directory {} cannot be read: {}", given.display(), error.kind());
+        let why = match error.kind() {
+            std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
+            kind => kind.to_string(),
+        };
+        let text = format!("The directory {} cannot be read: {why}", given.display());
         Error::new(ErrorKind::DiscoveryFailed, text)
     };
     let absolute = absolute.map_err(failed)?;

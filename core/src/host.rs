@@ -4,7 +4,7 @@
 
 pub use crate::mailbox::{Address, Letter, Mailbox, RawDescriptor};
 pub use crate::manager::CallHandle;
-pub use crate::options::{Given, Language, OptionInfo, OptionKind, suggest_option};
+pub use crate::options::{Given, Language, NO_JSON, OptionInfo, OptionKind, suggest_option};
 pub use crate::platform::portable;
 pub use crate::question::{Listening, Questions, Taken};
 pub use crate::result::{CallFailure, Origin};

@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 
 use crate::camel_case::camel_case;
 use crate::error::{Error, ErrorKind, Result};
-use crate::similar::did_you_mean;
+use crate::similar::most_similar;
 
 mod value;
 
-pub use value::{Given, OptionKind};
+pub use value::{Given, NO_JSON, OptionKind};
 pub(crate) use value::{OptionValue, word_options, words_of};
 
 /// The language whose names and units the JSON of options has.
@@ -195,14 +195,22 @@ impl Written {
         &self,
         known: impl Iterator<Item = &'a OptionInfo> + Clone,
     ) -> Result<()> {
-        let is_known = |name: &str| known.clone().any(|it| it.name_in(self.language) == name);
-        match self.values.keys().find(|name| !is_known(name)) {
+        match self.unknown_name(known.clone()) {
             Some(unknown) => {
                 let error = invalid(format!("There is no option \"{unknown}\" of {}", self.owner));
                 Err(error.with_hint(suggest_option(unknown, known, self.language)))
             }
             None => Ok(()),
         }
+    }
+
+    /// The first name that none of these options has.
+    pub(crate) fn unknown_name<'a>(
+        &self,
+        known: impl Iterator<Item = &'a OptionInfo> + Clone,
+    ) -> Option<&str> {
+        let is_known = |name: &str| known.clone().any(|it| it.name_in(self.language) == name);
+        self.values.keys().map(String::as_str).find(|name| !is_known(name))
     }
 
     /// The options of one struct; those of others are left alone.
@@ -214,14 +222,29 @@ impl Written {
                 continue;
             };
             let given = Given::Json(value.get().as_bytes().to_vec());
-            let kind = given.kind();
-            options.set(option.name, given, self.language).map_err(|expected| {
-                let expected = kind.instead_of(&expected, self.language);
-                invalid(format!("The option \"{name}\" of {} must be {expected}", self.owner))
-            })?;
+            set_option(&mut options, option, self.owner, given, self.language).map_err(invalid)?;
         }
         Ok(options)
     }
+}
+
+/// Sets one option; the error is a sentence with its name and owner.
+pub(crate) fn set_option<T: Options>(
+    options: &mut T,
+    option: &OptionInfo,
+    owner: &str,
+    given: Given,
+    language: Language,
+) -> std::result::Result<(), String> {
+    let refusal = |expected: String| {
+        format!("The option \"{}\" of {owner} must be {expected}", option.name_in(language))
+    };
+    if let Some(given) = given.no_json() {
+        return Err(refusal(format!("{}, not {given}", (option.kind)().expected(language))));
+    }
+    let kind = given.kind();
+    let set = options.set(option.name, given, language);
+    set.map_err(|expected| refusal(kind.instead_of(&expected, language)))
 }
 
 fn is_null(value: &RawValue) -> bool {
@@ -230,6 +253,11 @@ fn is_null(value: &RawValue) -> bool {
 
 /// Former names of options.
 const RENAMED: [(&str, &str); 1] = [("surroundings", "host_env")];
+
+/// A name without the unit at its end.
+pub(crate) fn without_unit(name: &str) -> &str {
+    name.strip_suffix("_ms").or_else(|| name.strip_suffix("Ms")).unwrap_or(name)
+}
 
 /// The hint for a name that none of these options has: the likeliest of them, or all.
 pub fn suggest_option<'a>(
@@ -242,7 +270,7 @@ pub fn suggest_option<'a>(
         options.entry(option.name_in(language)).or_insert(option);
     }
     // The same name in another unit is the likeliest mistake, and the one that costs a factor of a thousand.
-    let bare = name.strip_suffix("_ms").or_else(|| name.strip_suffix("Ms")).unwrap_or(name);
+    let bare = without_unit(name);
     let other_unit = options.iter().find(|(_, option)| {
         (option.kind)().is_time() && (bare == option.name || bare == camel_case(option.name))
     });
@@ -257,7 +285,10 @@ pub fn suggest_option<'a>(
     let renamed =
         options.iter().find(|(_, option)| is_renamed(option)).map(|(now, _)| now.as_str());
     let names = || options.keys().map(String::as_str);
-    match renamed.or_else(|| did_you_mean(name, names())) {
+    // Without its unit too: `timout` is `timeoutMs`.
+    let without_units = names().map(|name| (without_unit(name), name));
+    let candidates = names().map(|name| (name, name)).chain(without_units);
+    match renamed.or_else(|| most_similar(name, candidates)) {
         Some(meant) => format!("did you mean \"{meant}\"?"),
         None => format!("the options are {}", names().collect::<Vec<_>>().join(", ")),
     }

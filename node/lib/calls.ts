@@ -1,7 +1,8 @@
 // Owns passing a call to the core.
 import { AsyncResource } from 'node:async_hooks';
+import { types } from 'node:util';
 import { checkCallOption, type NativeManager, parseArguments } from '../native.js';
-import { onAbort, signalOf } from './abort.js';
+import { isAbort, onAbort, signalOf } from './abort.js';
 import {
   addWaiter,
   bridge,
@@ -11,8 +12,9 @@ import {
   throwLater,
   type Waiting,
 } from './bridge.js';
-import { InvalidArgumentsError, restoring, thrownText } from './errors.js';
-import { isPlain, plainHeaders } from './headers.js';
+import { InvalidArgumentsError, McpoolError, restoring, thrownText } from './errors.js';
+import { isPlain, isUnusable, kindOf, standIn } from './given.js';
+import { plainHeaders } from './headers.js';
 import { CALL_OPTIONS, type CallOptions } from './options.js';
 import type { ToolResult } from './result.js';
 import { begin } from './telemetry.js';
@@ -64,6 +66,33 @@ export function call<A>(
   if (span === undefined) return send(caller, server, tool, args, options, read);
   const sent = send(caller, server, tool, args, withCarrier(span.carrier(), options), read);
   return span.follow(sent, options?.signal);
+}
+
+/**
+ * Calls a tool for an agent. Resolves with the error that its model is told; rejects when the call was cancelled, or when
+ * an option is wrong: that is a mistake of the program, not of the model.
+ */
+export async function callForModel(
+  caller: CallContext,
+  server: string | undefined,
+  tool: string,
+  args: Arguments | string | undefined,
+  options: CallOptions | undefined,
+): Promise<ToolResult | McpoolError> {
+  let isReadable = args === undefined;
+  const read = (given: Arguments | string) => {
+    const json = readModelArguments(given);
+    isReadable = json.startsWith('{');
+    return json;
+  };
+  try {
+    return await call(caller, server, tool, args, options, read);
+  } catch (error) {
+    if (isAbort(options?.signal, error) || !(error instanceof McpoolError)) throw error;
+    const isAboutOptions = isReadable && error instanceof InvalidArgumentsError && error.server === undefined;
+    if (isAboutOptions) throw error;
+    return error;
+  }
 }
 
 /** The options with a meta that carries the span; the caller's keys take precedence. */
@@ -148,18 +177,24 @@ function optionPairs(options: CallOptions): (number | string)[] {
     if (value === undefined || value === null) continue;
     // A function stays here; the core only learns that there is one.
     if (name === 'onProgress' && typeof value === 'function') continue;
-    const plain = name === 'headers' ? headersOf(value) : value;
-    given.push(place, typeof plain === 'number' ? plain : write(plain, name));
+    given.push(place, optionValue(name, value));
   }
   return given;
 }
 
-/** What is not headers stays, and the core refuses it. */
-function headersOf(value: unknown): unknown {
+function optionValue(name: string, value: unknown): number | string {
+  if (name === 'headers') return write(headersOf(value), name);
+  const isUsable = typeof value !== 'object' || Array.isArray(value) || isPlain(value);
+  if (!isUsable || isUnusable(value)) return JSON.stringify(standIn(value));
+  return typeof value === 'number' ? value : write(value, name);
+}
+
+function headersOf(value: unknown): Record<string, unknown> {
   try {
     return plainHeaders(value);
-  } catch {
-    return [];
+  } catch (cause) {
+    const text = `The option "headers" of a call cannot be used: ${thrownText(cause)}`;
+    throw new InvalidArgumentsError(text, { executed: 'no', cause });
   }
 }
 
@@ -175,8 +210,8 @@ function reportProgress(onProgress: OnProgress, json: string): void {
 /** The JSON of arguments. */
 export function writeArguments(args: Arguments): string {
   const json = write(args, 'arguments');
-  // JSON.stringify writes null for a number that JSON does not have.
-  if (json.includes('null')) write(args, 'arguments', refuseInfinite);
+  // JSON.stringify writes null for a number that JSON does not have, and {} for a Map or a Set.
+  if (json.includes('null') || json.includes('{}', 1)) write(args, 'arguments', lossRefuser());
   return json;
 }
 
@@ -184,16 +219,30 @@ export function writeArguments(args: Arguments): string {
 export const readModelArguments = (args: Arguments | string): string =>
   typeof args === 'string' ? restoring(() => parseArguments(args)) : writeArguments(args);
 
-function refuseInfinite(_name: string, value: unknown): unknown {
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`it has no ${value}`);
-  return value;
+type Replacer = (this: object, name: string, value: unknown) => unknown;
+
+/** A replacer for JSON.stringify that throws where content would be lost. */
+function lossRefuser(): Replacer {
+  const paths = new Map<unknown, string>();
+  return function (name, value) {
+    if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError(`it has no ${value}`);
+    if (typeof value !== 'object' || value === null) return value;
+    const path = joined(paths.get(this), name);
+    if (types.isMap(value) || types.isSet(value)) {
+      throw new TypeError(`"${path}" is ${kindOf(value)}, of which JSON would keep nothing`);
+    }
+    paths.set(value, path);
+    return value;
+  };
 }
 
+const joined = (parent: string | undefined, name: string) => (parent ? `${parent}.${name}` : name);
+
 /** The JSON of a value. The core refuses objects that are not plain. */
-function write(value: unknown, what: string, replacer?: (name: string, value: unknown) => unknown): string {
+function write(value: unknown, what: string, replacer?: Replacer): string {
   try {
-    const json = typeof value !== 'object' || isPlain(value) ? JSON.stringify(value, replacer) : undefined;
-    return json ?? 'null';
+    const hasJson = typeof value !== 'object' || Array.isArray(value) || isPlain(value);
+    return (hasJson ? JSON.stringify(value, replacer) : undefined) ?? 'null';
   } catch (cause) {
     const text = `The ${what} cannot become JSON: ${thrownText(cause)}`;
     throw new InvalidArgumentsError(text, { executed: 'no', cause, modelMessage: text });

@@ -1,6 +1,7 @@
 // Owns changing config files: one server at a time; the rest of the file stays unchanged.
 import * as native from '../native.js';
 import { bridge, runVerb } from './bridge.js';
+import { serverName } from './given.js';
 import type { EditOptions } from './options.js';
 import type { ServerConfig } from './server-config.js';
 import { write, writeOptions } from './shape.js';
@@ -60,7 +61,8 @@ function edit(verb: string, name: string, options: EditOptions, definition?: obj
   const start = (key: number) => {
     const json = definition === undefined ? undefined : write('definition', definition);
     const at = writeOptions(options);
-    bridge().edit(key, verb, at, String(name), json);
+    const server = serverName(name);
+    bridge().edit(key, verb, at, server, json);
   };
   return runVerb(start, JSON.parse);
 }

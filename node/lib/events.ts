@@ -2,6 +2,7 @@
 import { checkEventType, type NativeEvents } from '../native.js';
 import { type OnQuestion, startVerb, throwLater } from './bridge.js';
 import { InvalidArgumentsError, type McpoolError, restoring } from './errors.js';
+import { textOf } from './given.js';
 import { shape } from './shape.js';
 import type { Reason, ServerState } from './status.js';
 
@@ -277,8 +278,9 @@ export class Listeners {
 
 /** A misspelt type would never be heard of. */
 function checkListener(type: unknown, listener: unknown): void {
-  restoring(() => checkEventType(String(type)));
+  const name = textOf('type of the event', type);
+  restoring(() => checkEventType(name));
   if (typeof listener !== 'function') {
-    throw new InvalidArgumentsError(`The listener for "${type}" must be a function`);
+    throw new InvalidArgumentsError(`The listener for "${name}" must be a function`);
   }
 }

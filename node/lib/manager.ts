@@ -1,22 +1,23 @@
 // Owns the manager for JavaScript: types and verbs; the core makes all decisions.
 import { inspect } from 'node:util';
-import { checkConnectOption, NativeFound, NativeManager, NativeOptions, setRelaunch } from '../native.js';
-import { type Cancellable, isAbort, signalOf } from './abort.js';
+import { checkConnectOption, NativeFound, NativeManager, setRelaunch } from '../native.js';
+import { type Cancellable, signalOf } from './abort.js';
 import { answerMeanwhile, bridge, type OnQuestion, runVerb } from './bridge.js';
-import { type Arguments, type CallContext, call, readModelArguments, writeArguments } from './calls.js';
+import { type Arguments, type CallContext, call, callForModel, writeArguments } from './calls.js';
 import { type Discovery, readDiscovery } from './discover.js';
-import { McpoolError, restoring } from './errors.js';
+import { ConfigInvalidError, McpoolError, restoring } from './errors.js';
 import { type EventOf, EventStream, Listeners, type McpoolEvent } from './events.js';
+import { serverName, textOf, toolName } from './given.js';
 import { named } from './inspect.js';
+import { configText, nativeOptions } from './native-options.js';
 import type { CallOptions, DiscoverManagerOptions, FileOptions, ManagerOptions } from './options.js';
 import { byName, requireApproval, requiresApproval, ToolOutput } from './output.js';
-import { nativeOf, Pool } from './pool.js';
 import type { ProductConfig } from './product-config.js';
 import { answerWith, type QuestionCallbacks } from './questions.js';
 import { relaunchWords } from './relaunch.js';
 import type { ToolResult } from './result.js';
 import type { Config } from './server-config.js';
-import { pathOf, write, writeOptions } from './shape.js';
+import { pathOf, writeOptions } from './shape.js';
 import {
   type ConnectReport,
   type ReloadReport,
@@ -59,7 +60,7 @@ export class Manager implements AsyncDisposable {
     this.#native =
       config instanceof Wrapped
         ? config.native
-        : restoring(() => new NativeManager(bridge(), textOf(config), nativeOptions(options)));
+        : restoring(() => new NativeManager(bridge(), configText(config), nativeOptions(options)));
     this.#callbacks = {
       trust: options.trust,
       onApproval: options.onApproval,
@@ -82,8 +83,9 @@ export class Manager implements AsyncDisposable {
 
   /** A manager for the servers of a config file, ours or another product's: JSON, JSONC, YAML or TOML. */
   static fromFile(path: string | URL, options: FileOptions = {}): Manager {
-    const native = restoring(() => NativeManager.open(bridge(), pathOf(path), nativeOptions(options)));
-    return wrapNative(native, options);
+    const file = pathOf('path of the config file', path);
+    const open = () => NativeManager.open(bridge(), file, nativeOptions(options));
+    return wrapNative(restoring(open), options);
   }
 
   /** A manager for the servers that the user already has. Files are read off this thread, nothing is started. */
@@ -102,7 +104,9 @@ export class Manager implements AsyncDisposable {
   }
 
   /** A manager for a sub-agent: the same servers, on the same connections. */
-  child(): Manager {
+  child(): Manager;
+  child(options?: object): Manager {
+    refuseChildOptions(options);
     return wrapNative(
       restoring(() => this.#native.child()),
       this.#callbacks,
@@ -128,7 +132,8 @@ export class Manager implements AsyncDisposable {
   /** Connects one server unless it is connected; joins an attempt in progress. An aborted `signal` ends the wait. */
   async connect(name: string, options: Cancellable = {}): Promise<void> {
     const signal = connectSignal(options);
-    return runVerb((key) => this.#native.connect(key, String(name)), nothing, this.#onQuestion, signal);
+    const server = serverName(name);
+    return runVerb((key) => this.#native.connect(key, server), nothing, this.#onQuestion, signal);
   }
 
   /**
@@ -139,7 +144,7 @@ export class Manager implements AsyncDisposable {
     const signal = signalOf(options ?? {});
     const given = signal ? { ...options, signal: undefined } : options;
     return runVerb(
-      (key) => this.#native.waitFor(key, String(name), writeOptions(given)),
+      (key) => this.#native.waitFor(key, serverName(name), writeOptions(given)),
       nothing,
       this.#onQuestion,
       signal,
@@ -162,7 +167,7 @@ export class Manager implements AsyncDisposable {
    */
   searchTools(query: string, k = 5): Tool[] {
     const tools = this.getTools();
-    const places = this.#native.searchTools(String(query), Number(k));
+    const places = this.#native.searchTools(textOf('query', query), Number(k));
     return places.flatMap((place) => tools[place] ?? []);
   }
 
@@ -171,18 +176,27 @@ export class Manager implements AsyncDisposable {
    * name in its hint.
    */
   getTool(name: string): Tool {
+    const text = toolName(name);
     const tools = this.getTools();
-    return tools[restoring(() => this.#native.toolIndex(String(name)))] as Tool;
+    return tools[restoring(() => this.#native.toolIndex(text))] as Tool;
   }
 
   /** Calls a tool by its server and its raw name. `isError` is a result, not a rejection. */
   callTool(server: string, tool: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
-    return call(this.#caller, String(server), String(tool), args, options, writeArguments);
+    try {
+      return call(this.#caller, serverName(server), toolName(tool), args, options, writeArguments);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Calls a tool by its name in the catalog. */
   call(name: string, args?: Arguments, options?: CallOptions): Promise<ToolResult> {
-    return call(this.#caller, undefined, String(name), args, options, writeArguments);
+    try {
+      return call(this.#caller, undefined, toolName(name), args, options, writeArguments);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** @internal From now on, a framework has to ask a person about the tools that require approval. */
@@ -205,12 +219,11 @@ export class Manager implements AsyncDisposable {
     const origin = { server: '', tool: name, provider: '', manager: this.#native };
     try {
       restoring(() => this.#native.checkFrameworkApprovalOfName(name));
-      const called = call(this.#caller, undefined, name, args, options, readModelArguments);
-      return new ToolOutput(origin, await called);
     } catch (error) {
-      if (isAbort(options?.signal, error) || !(error instanceof McpoolError)) throw error;
+      if (!(error instanceof McpoolError)) throw error;
       return new ToolOutput(origin, error);
     }
+    return new ToolOutput(origin, await callForModel(this.#caller, undefined, name, args, options));
   }
 
   /** Every server's status, in the order of the config. Starts nothing. */
@@ -219,7 +232,8 @@ export class Manager implements AsyncDisposable {
   status(server: string): ServerStatus;
   status(server?: string): ServerStatus[] | ServerStatus {
     if (server === undefined) return readStatus(this.#native.status());
-    const status = restoring(() => this.#native.statusOf(String(server)));
+    const name = serverName(server);
+    const status = restoring(() => this.#native.statusOf(name));
     return readStatus(`[${status}]`)[0] as ServerStatus;
   }
 
@@ -251,7 +265,7 @@ export class Manager implements AsyncDisposable {
    * keep their connections and calls; others are closed, connected or restarted; settings change in place.
    */
   reload(config?: Config | ProductConfig | string): Promise<ReloadReport> {
-    const text = () => (config === undefined ? undefined : textOf(config));
+    const text = () => (config === undefined ? undefined : configText(config));
     return runVerb((key) => this.#native.reload(key, text()), readReloadReport, this.#onQuestion);
   }
 
@@ -262,7 +276,7 @@ export class Manager implements AsyncDisposable {
    */
   authorize(server: string, options: AuthorizeOptions = {}): Promise<void> {
     return runVerb(
-      (key) => this.#native.authorize(key, String(server), writeOptions(options)),
+      (key) => this.#native.authorize(key, serverName(server), writeOptions(options)),
       nothing,
       this.#onQuestion,
     );
@@ -275,7 +289,7 @@ export class Manager implements AsyncDisposable {
 
   /** Forgets the login of a server, revokes it where possible, and disconnects the server. */
   forgetAuth(server: string): Promise<void> {
-    return runVerb((key) => this.#native.forgetAuth(key, String(server)), nothing, this.#onQuestion);
+    return runVerb((key) => this.#native.forgetAuth(key, serverName(server)), nothing, this.#onQuestion);
   }
 
   /**
@@ -284,14 +298,14 @@ export class Manager implements AsyncDisposable {
    */
   acceptDrift(server: string, tool?: string): Promise<string[]> {
     return runVerb(
-      (key) => this.#native.acceptDrift(key, String(server), tool),
+      (key) => this.#native.acceptDrift(key, serverName(server), tool == null ? undefined : toolName(tool)),
       (names) => JSON.parse(names) as string[],
     );
   }
 
   /** Closes one server's connection, unless other managers hold it, and drops its tools. Idempotent and bounded. */
   disconnect(name: string): Promise<void> {
-    return runVerb((key) => this.#native.disconnect(key, String(name)), nothing);
+    return runVerb((key) => this.#native.disconnect(key, serverName(name)), nothing);
   }
 
   /** Closes every connection that no other manager holds; the manager can connect again. Idempotent and bounded. */
@@ -318,6 +332,14 @@ export class Manager implements AsyncDisposable {
   }
 }
 
+/** Ignored, an option would look as if it held. */
+function refuseChildOptions(options: object | undefined): void {
+  const [unknown] = Object.entries(options ?? {}).filter(([, value]) => value !== undefined);
+  if (!unknown) return;
+  const hint = 'a child has the options of its manager; new Manager() takes others';
+  throw new ConfigInvalidError(`There is no option "${unknown[0]}" of a child`, { hint });
+}
+
 /** The signal of a verb that has no other option. */
 function connectSignal(options: Cancellable): AbortSignal | undefined {
   for (const name in options) if (name !== 'signal') restoring(() => checkConnectOption(name));
@@ -334,38 +356,3 @@ const wrapNative = (native: NativeManager, callbacks: QuestionCallbacks) => {
   const { trust, onApproval, onIdentity, onAuth, loginStore } = callbacks;
   return new Manager(new Wrapped(native) as never, { trust, onApproval, onIdentity, onAuth, loginStore });
 };
-
-/** The options for the native side: the pool and the functions that are called are separate from the JSON. */
-function nativeOptions(options: DiscoverManagerOptions): NativeOptions {
-  const { naming, pool, trust, onApproval, onIdentity, onAuth, loginStore } = options ?? {};
-  const nativePool = pool instanceof Pool ? nativeOf(pool) : undefined;
-  const namer = typeof naming === 'function' ? nullOnError(naming) : undefined;
-  const functions = { trust, onAuth, onApproval, onIdentity, loginStore };
-  const asked = Object.entries(functions).filter(([, callback]) => typeof callback === 'function');
-  const separate = {
-    ...(nativePool && { pool: undefined }),
-    ...(namer && { naming: undefined }),
-    ...Object.fromEntries(asked.map(([name]) => [name, undefined])),
-  };
-  const isAllJson = Object.keys(separate).length === 0;
-  // The core refuses what is not an object.
-  const json = writeOptions(isAllJson ? options : { ...options, ...separate });
-  const kind = (name: string) => name.replace(/^on/, '').toLowerCase();
-  const asks = asked.map(([name]) => (name === 'loginStore' ? 'login_store' : kind(name)));
-  return new NativeOptions(json, namer, nativePool, asks);
-}
-
-const textOf = (config: Config | ProductConfig | string) =>
-  typeof config === 'string' ? config : write('config', config);
-
-/** A failing naming function must not lose the tool: it then returns no name. */
-function nullOnError(naming: (server: string, tool: string) => string) {
-  return (server: string, tool: string): string | null => {
-    try {
-      const name: unknown = naming(server, tool);
-      return typeof name === 'string' ? name : null;
-    } catch {
-      return null;
-    }
-  };
-}

@@ -1,7 +1,8 @@
 // Owns answering the core's questions to a manager's owner: about trust, approvals and identities.
 import { bridge, type OnQuestion } from './bridge.js';
 import { thrownText } from './errors.js';
-import { isPlain, plainHeaders } from './headers.js';
+import { isPlain } from './given.js';
+import { plainHeaders } from './headers.js';
 import { isUrl } from './shape.js';
 import type { ToolAnnotations } from './tool.js';
 import type { Trust } from './trust.js';

@@ -3,6 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { ConfigInvalidError, restore, type SentError, thrownText } from './errors.js';
 import { withExtra } from './extra.js';
+import { isNoJson, isUnusable, standIn, wrongArgument } from './given.js';
 import { camelFields } from './names.js';
 
 /** The record with its own field names in camelCase; the values stay as they are, but for errors. */
@@ -32,11 +33,6 @@ function refuseLoss(name: string, value: unknown): unknown {
   return typeof value === 'object' && value !== null ? withExtra(value) : value;
 }
 
-const isNoJson = (value: unknown) => ['function', 'symbol', 'bigint'].includes(typeof value);
-
-/** Stands for a value that JSON cannot represent. No option can be a negative number: the core refuses it by name. */
-const UNUSABLE = -1;
-
 /** The JSON of options, their paths as strings. Invalid values stay, and the core refuses them. */
 export function writeOptions(options: object): string {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -47,8 +43,8 @@ export function writeOptions(options: object): string {
 }
 
 function plainOption(value: unknown): unknown {
-  if (isUrl(value)) return pathOf(value);
-  return isNoJson(value) ? UNUSABLE : value;
+  if (isUrl(value)) return fileURLToPath(value.href);
+  return isUnusable(value) ? standIn(value) : value;
 }
 
 /** Whether it is a URL, of any realm. */
@@ -56,4 +52,8 @@ export const isUrl = (value: unknown): value is URL =>
   Object.prototype.toString.call(value) === '[object URL]' && typeof (value as URL).href === 'string';
 
 /** A path of the file system. */
-export const pathOf = (path: string | URL) => (isUrl(path) ? fileURLToPath(path.href) : String(path));
+export function pathOf(what: string, path: string | URL): string {
+  if (isUrl(path)) return fileURLToPath(path.href);
+  if (typeof path === 'string') return path;
+  throw wrongArgument(what, 'a text or a file URL', path);
+}

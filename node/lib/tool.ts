@@ -1,8 +1,7 @@
 // Owns the tools of a catalog: a tool has its names, the rest is read on first use.
 import { inspect } from 'node:util';
 import { type NativeCatalog, parseArguments } from '../native.js';
-import { isAbort } from './abort.js';
-import { type Arguments, type CallContext, call, readModelArguments } from './calls.js';
+import { type Arguments, type CallContext, callForModel } from './calls.js';
 import { McpoolError, restoring } from './errors.js';
 import type { Signal } from './events.js';
 import { named } from './inspect.js';
@@ -124,18 +123,12 @@ export class Tool {
   }
 
   /**
-   * Calls the tool for an agent: a failure is in the output's text; only cancelling (`options.signal`) rejects, with the
-   * signal's reason. The call uses the tool's server and raw name, so a tool stays valid over restarts. `args` may be the
-   * text that a model wrote.
+   * Calls the tool for an agent: a failure is in the output's text. Rejects only when it is cancelled (`options.signal`),
+   * with the signal's reason, and when an option is wrong. The call uses the tool's server and raw name, so a tool stays
+   * valid over restarts. `args` may be the text that a model wrote.
    */
   async execute(args?: Arguments | string, options?: CallOptions): Promise<ToolOutput> {
-    try {
-      const { server, rawName } = this;
-      return this.#output(await call(this.#caller, server, rawName, args, options, readModelArguments));
-    } catch (error) {
-      if (isAbort(options?.signal, error) || !(error instanceof McpoolError)) throw error;
-      return this.#output(error);
-    }
+    return this.#output(await callForModel(this.#caller, this.server, this.rawName, args, options));
   }
 
   #output(outcome: ToolResult | McpoolError): ToolOutput {

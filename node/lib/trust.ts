@@ -54,12 +54,12 @@ export interface TrustOptions {
  * changes afterwards, it is not trusted any more.
  */
 export function trust(path: string | URL, options: TrustOptions = {}): Promise<Trusted[]> {
-  return requestTrust('trust', { ...options, path: pathOf(path) });
+  return requestTrust('trust', { ...options, path });
 }
 
 /** Revokes the trust in a file's definitions; returns what was trusted. */
 export function untrust(path: string | URL, options: TrustOptions = {}): Promise<Trusted[]> {
-  return requestTrust('untrust', { ...options, path: pathOf(path) });
+  return requestTrust('untrust', { ...options, path });
 }
 
 /** Everything that the user trusts. */
@@ -68,6 +68,11 @@ export function trusted(options: { hostEnv?: HostEnv | undefined } = {}): Promis
 }
 
 /** Unknown options are passed on, so that the core refuses them. */
-function requestTrust(verb: string, request: TrustOptions & { path?: string }): Promise<Trusted[]> {
-  return runVerb((key) => bridge().trust(key, verb, writeOptions(request)), JSON.parse);
+function requestTrust(verb: string, request: TrustOptions & { path?: string | URL }): Promise<Trusted[]> {
+  const start = (key: number) => {
+    const path = 'path' in request ? { path: pathOf('path of the config file', request.path as string) } : {};
+    const json = writeOptions({ ...request, ...path });
+    bridge().trust(key, verb, json);
+  };
+  return runVerb(start, JSON.parse);
 }

@@ -94,6 +94,10 @@ pub const PLACES: u32 = 1 << 24;
 #[napi]
 pub const TAG_KINDS: u32 = 8;
 
+/// The key of the object that stands for a value without JSON in options.
+#[napi]
+pub const NO_JSON: &str = mcpool::host::NO_JSON;
+
 /// The text of a result, given its JSON.
 #[napi]
 pub fn render_text(json: String) -> String {

@@ -78,6 +78,22 @@ def _is_in_trio() -> bool:
 
 def warn_inside_loop() -> None:
     """Warns whoever calls a blocking verb on the thread of a running loop; called by the native module."""
+    _warn_of_blocking(
+        "mcpool.blocking is used inside a running asyncio event loop, which stands still meanwhile: use "
+        "mcpool.Manager and await its methods, or call this in a thread with asyncio.to_thread"
+    )
+
+
+def warn_inside_trio() -> None:
+    """Same for a task of trio; called only where trio is loaded."""
+    if _is_in_trio():
+        _warn_of_blocking(
+            "mcpool.blocking is used inside a task of trio, whose loop stands still meanwhile: call this in "
+            "a thread with trio.to_thread.run_sync"
+        )
+
+
+def _warn_of_blocking(message: str) -> None:
     from warnings import warn
 
     frame, level = sys._getframe(), 1
@@ -86,12 +102,7 @@ def warn_inside_loop() -> None:
         if _is_ours(frame, ".adapters"):
             return
         frame, level = frame.f_back, level + 1
-    warn(
-        "mcpool.blocking is used inside a running asyncio event loop, which stands still meanwhile: use "
-        "mcpool.Manager and await its verbs, or call this in a thread with asyncio.to_thread",
-        RuntimeWarning,
-        stacklevel=level,
-    )
+    warn(message, RuntimeWarning, stacklevel=level)
 
 
 def _is_ours(frame: FrameType, part: str = "") -> bool:

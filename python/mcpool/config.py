@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from . import _native, _options
 from ._bridge import finish
+from ._public import public_names
 from ._signature import show_keywords
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
@@ -39,6 +40,10 @@ __all__ = [
     "unhide",
     "update",
 ]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
 
 
 if not TYPE_CHECKING:

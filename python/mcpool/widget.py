@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import _html, _native
 from ._bridge import give_up
 from ._html.frame import script, static
+from ._public import public_names
 
 if TYPE_CHECKING:
     from ._base import ManagerBase
@@ -32,6 +33,13 @@ else:
         raise ImportError(
             "the widget needs the package anywidget: pip install 'mcpool[notebook]'"
         ) from _error
+
+__all__ = ["StatusWidget"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
+
 
 # Calls are not events, so their numbers are polled at this interval. Events are shown at once.
 _LOOK = 1.0

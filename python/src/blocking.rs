@@ -233,8 +233,11 @@ fn deliver_progress(
     Ok(())
 }
 
-/// Warns if a loop of asyncio runs on this thread, which stands still while a verb blocks.
+/// Warns if a loop of asyncio or trio runs on this thread, which stands still while a verb blocks.
 fn warn_inside_loop(py: Python<'_>) -> PyResult<()> {
+    if loaded_module(py, intern!(py, "trio"))?.is_some() {
+        py.import("mcpool._bridge")?.call_method0("warn_inside_trio")?;
+    }
     let Some(events) = loaded_module(py, intern!(py, "asyncio.events"))? else { return Ok(()) };
     // asyncio may be in the middle of its own import.
     let Ok(running) = events.getattr(intern!(py, "_get_running_loop")) else { return Ok(()) };

@@ -15,6 +15,7 @@ use crate::bridge::running;
 use crate::errors::OrRaise;
 use crate::json;
 use crate::manager::NativeManager;
+use crate::names::{ServerName, ToolName};
 use crate::options::find_option;
 use crate::question::Asking;
 use crate::tool::Tool;
@@ -26,8 +27,8 @@ use crate::waiting::Stop;
 #[pyo3(signature = (manager, server, tool, arguments, options))]
 pub(crate) fn call<'py>(
     manager: &Bound<'py, NativeManager>,
-    server: Option<&str>,
-    tool: &str,
+    server: Option<ServerName<'_>>,
+    tool: ToolName<'_>,
     arguments: Option<&Bound<'py, PyAny>>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -37,7 +38,7 @@ pub(crate) fn call<'py>(
         running(manager.py())?.1.get().stand_for(manager, asking)?;
     }
     let arguments = read_arguments(manager.py(), arguments)?;
-    submit(&native.core, asking, reference(server, tool), arguments, options)
+    submit(&native.core, asking, reference(server.as_deref(), &tool), arguments, options)
 }
 
 /// Calls a tool of any manager for the running loop, as `call` does.
@@ -140,6 +141,7 @@ pub(crate) fn read_options(
     for (name, value) in options.iter() {
         let option = find_option(&name, CallOptions::OPTIONS.iter())?;
         if option.name == "on_progress" && value.is_callable() {
+            value.py().import("mcpool._calls")?.call_method1("require_plain", (&value,))?;
             on_progress = Some(value.unbind());
         } else {
             set_option(&mut read, option, &value)?;

@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use crate::blocking::wait;
 use crate::errors::OrRaise;
 use crate::json::{self, to_json};
+use crate::names::ServerName;
 use crate::options::{check_keywords, json_text};
 use crate::verbs::start;
 
@@ -20,10 +21,10 @@ use crate::verbs::start;
 pub(crate) fn edit<'py>(
     verb: &str,
     options: &Bound<'py, PyDict>,
-    name: &str,
+    name: ServerName<'_>,
     definition: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let editing = editing(verb, options, name, definition)?;
+    let editing = editing(verb, options, &name, definition)?;
     start(options.py(), async move { editing.await.map(|edited| to_json(&edited)) })
 }
 
@@ -32,10 +33,10 @@ pub(crate) fn edit<'py>(
 pub(crate) fn block_edit<'py>(
     verb: &str,
     options: &Bound<'py, PyDict>,
-    name: &str,
+    name: ServerName<'_>,
     definition: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (py, editing) = (options.py(), editing(verb, options, name, definition)?);
+    let (py, editing) = (options.py(), editing(verb, options, &name, definition)?);
     let edited = wait(py, editing)?.or_raise(py)?;
     json::from_serialize(py, &edited)
 }

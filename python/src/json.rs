@@ -1,6 +1,9 @@
 //! Owns JSON in both directions: Python objects straight from bytes, and bytes straight from Python objects.
 
+use std::collections::BTreeMap;
+
 use jiter::{PythonParse, StringCacheMode};
+use mcpool::host::NO_JSON;
 use mcpool::{Error, ErrorKind, Executed};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -11,6 +14,7 @@ use pyo3::types::{
 use serde::Serialize;
 
 use crate::errors::OrRaise;
+use crate::names::with_article;
 
 const DEPTH_LIMIT: usize = 128;
 
@@ -68,7 +72,7 @@ pub(crate) fn write_option(
     kind: ErrorKind,
 ) -> PyResult<Vec<u8>> {
     let mut writer = Writer::new(false);
-    let written = writer.value(value, 0);
+    let written = writer.option(value);
     or_refused(value.py(), written, |why| refused(kind, unusable(name, &why)))?;
     Ok(writer.out)
 }
@@ -78,7 +82,7 @@ pub(crate) fn write_options(options: &Bound<'_, PyDict>) -> PyResult<String> {
     let mut writer = Writer::new(true);
     writer.out.push(b'{');
     for (at, (name, value)) in options.iter().enumerate() {
-        let written = writer.entry(at, &name, &value, 0);
+        let written = writer.key(at, &name).and_then(|()| writer.option(&value));
         let unusable = |why: String| unusable(&name.to_string(), &why);
         or_refused(options.py(), written, |why| refused(ErrorKind::ConfigInvalid, unusable(why)))?;
     }
@@ -200,6 +204,11 @@ impl Writer {
         value: &Bound<'_, PyAny>,
         depth: usize,
     ) -> Result<(), Refused> {
+        self.key(at, key)?;
+        self.value(value, depth + 1)
+    }
+
+    fn key(&mut self, at: usize, key: &Bound<'_, PyAny>) -> Result<(), Refused> {
         if at > 0 {
             self.out.push(b',');
         }
@@ -208,7 +217,27 @@ impl Writer {
             Err(_) => return refuse(key, "keys must be strings"),
         }
         self.out.push(b':');
-        self.value(value, depth + 1)
+        Ok(())
+    }
+
+    /// The value of an option. The core knows what it must be, so a value without JSON is written as what it is.
+    fn option(&mut self, value: &Bound<'_, PyAny>) -> Result<(), Refused> {
+        let start = self.out.len();
+        let written = self.value(value, 1);
+        let has_parts = value.is_instance_of::<PyString>()
+            || value.is_instance_of::<PyList>()
+            || value.is_instance_of::<PyTuple>()
+            || value.cast::<PyMapping>().is_ok();
+        if has_parts || !matches!(written, Err(Refused::Because(_))) {
+            return written;
+        }
+        let kind = match value.cast::<PyFloat>() {
+            Ok(number) => number.to_string(),
+            Err(_) => with_article(&value.get_type().name()?.to_string()),
+        };
+        self.out.truncate(start);
+        self.push(&BTreeMap::from([(NO_JSON, kind)]));
+        Ok(())
     }
 
     fn items<'py>(

@@ -15,6 +15,7 @@ mod json;
 mod loaded;
 mod logs;
 mod manager;
+mod names;
 mod naming;
 mod options;
 mod pool;

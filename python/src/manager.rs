@@ -14,6 +14,7 @@ use crate::calls::reference;
 use crate::errors::OrRaise;
 use crate::events::NativeEvents;
 use crate::json;
+use crate::names::{Query, ServerName, ToolName};
 use crate::options::{read_config, read_options};
 use crate::question::{Asking, Kept};
 use crate::standing::StandingListener;
@@ -125,20 +126,20 @@ impl NativeManager {
     }
 
     /// The tool with this name, of the cached list.
-    fn get_tool<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn get_tool<'py>(&self, py: Python<'py>, name: ToolName<'_>) -> PyResult<Bound<'py, PyAny>> {
         let (catalog, list) = self.catalog_and_list(py)?;
-        list.get_item(self.core.tool_index(&catalog, name).or_raise(py)?)
+        list.get_item(self.core.tool_index(&catalog, &name).or_raise(py)?)
     }
 
     fn search_tools<'py>(
         &self,
         py: Python<'py>,
-        query: &str,
+        query: Query<'_>,
         k: i64,
     ) -> PyResult<Bound<'py, PyList>> {
         let (catalog, list) = self.catalog_and_list(py)?;
         let k = usize::try_from(k).unwrap_or_default();
-        let found = py.detach(|| catalog.search(query, k));
+        let found = py.detach(|| catalog.search(&query, k));
         let found: Vec<_> =
             found.into_iter().map(|place| list.get_item(place)).collect::<PyResult<_>>()?;
         PyList::new(py, found)
@@ -149,10 +150,10 @@ impl NativeManager {
     fn telemetry<'py>(
         &self,
         py: Python<'py>,
-        server: Option<&str>,
-        tool: &str,
+        server: Option<ServerName<'_>>,
+        tool: ToolName<'_>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        telemetry(py, &self.core, reference(server, tool))
+        telemetry(py, &self.core, reference(server.as_deref(), &tool))
     }
 
     /// The text for a model when a call by name has no result, and the signals in it.
@@ -194,8 +195,12 @@ impl NativeManager {
         json::from_serialize(py, &self.core.status())
     }
 
-    fn status_of<'py>(&self, py: Python<'py>, server: &str) -> PyResult<Bound<'py, PyAny>> {
-        json::from_serialize(py, &self.core.status_of(server).or_raise(py)?)
+    fn status_of<'py>(
+        &self,
+        py: Python<'py>,
+        server: ServerName<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        json::from_serialize(py, &self.core.status_of(&server).or_raise(py)?)
     }
 
     /// Whether it belongs to this process and is open.

@@ -1,5 +1,7 @@
 //! Owns the Python view of a call's result: parsed once, on first use.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use mcpool::host::Origin;
 use mcpool::{Image, Signal};
 use pyo3::prelude::*;
@@ -70,6 +72,26 @@ impl ToolResult {
             .raw
             .get_or_try_init(py, || json::parse(py, self.core.json()).map(Bound::unbind))?;
         Ok(raw.bind(py).clone())
+    }
+
+    /// Results are equal if the same server and tool answered the same.
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<ToolResult>().is_ok_and(|other| {
+            let (ours, theirs) = (&self.core, &other.get().core);
+            let origin = |result: &mcpool::ToolResult| {
+                result.origin().map(|origin| {
+                    let (server, tool, ..) = origin.parts();
+                    (server.to_owned(), tool.to_owned())
+                })
+            };
+            ours.json() == theirs.json() && origin(ours) == origin(theirs)
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.core.json().hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The whole result as the server wrote it.

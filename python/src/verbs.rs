@@ -10,6 +10,7 @@ use crate::calls::read_timeout;
 use crate::events::NativeEvents;
 use crate::json::to_json;
 use crate::manager::NativeManager;
+use crate::names::{RedirectUrl, ServerName, ToolName};
 use crate::options::read_config;
 use crate::question::Asking;
 
@@ -75,20 +76,20 @@ pub(crate) fn connect_all<'py>(manager: &Bound<'py, NativeManager>) -> PyResult<
 #[pyfunction]
 pub(crate) fn connect<'py>(
     manager: &Bound<'py, NativeManager>,
-    server: &str,
+    server: ServerName<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    start_on(manager, |core| done(core.connect(server)))
+    start_on(manager, |core| done(core.connect(&server)))
 }
 
 #[pyfunction]
 #[pyo3(signature = (manager, server, timeout))]
 pub(crate) fn wait_for<'py>(
     manager: &Bound<'py, NativeManager>,
-    server: &str,
+    server: ServerName<'_>,
     timeout: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let limit = read_timeout(timeout)?;
-    start_on(manager, |core| done(core.wait_for(server, limit)))
+    start_on(manager, |core| done(core.wait_for(&server, limit)))
 }
 
 /// Applies the difference to `config`; None means that the config file is read again.
@@ -117,31 +118,31 @@ pub(crate) async fn reload_to(
 #[pyfunction]
 pub(crate) fn authorize<'py>(
     manager: &Bound<'py, NativeManager>,
-    server: &str,
+    server: ServerName<'_>,
     fresh: bool,
     device: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     crate::logs::follow(manager.py())?;
     let options = AuthorizeOptions::default().fresh(fresh).device(device);
-    start_on(manager, |core| done(core.authorize(server, options)))
+    start_on(manager, |core| done(core.authorize(&server, options)))
 }
 
 /// Finishes a sign-in with the URL that the browser was sent back to.
 #[pyfunction]
 pub(crate) fn complete_auth<'py>(
     manager: &Bound<'py, NativeManager>,
-    redirect_url: &str,
+    redirect_url: RedirectUrl<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    start_on(manager, |core| done(core.complete_auth(redirect_url)))
+    start_on(manager, |core| done(core.complete_auth(&redirect_url)))
 }
 
 /// Forgets the login of a server.
 #[pyfunction]
 pub(crate) fn forget_auth<'py>(
     manager: &Bound<'py, NativeManager>,
-    server: &str,
+    server: ServerName<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    start_on(manager, |core| done(core.forget_auth(server)))
+    start_on(manager, |core| done(core.forget_auth(&server)))
 }
 
 /// Accepts tools that have changed since they were first seen; returns their names.
@@ -149,18 +150,18 @@ pub(crate) fn forget_auth<'py>(
 #[pyo3(signature = (manager, server, tool))]
 pub(crate) fn accept_drift<'py>(
     manager: &Bound<'py, NativeManager>,
-    server: &str,
-    tool: Option<&str>,
+    server: ServerName<'_>,
+    tool: Option<ToolName<'_>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    start(manager.py(), reported(manager.get().core.accept_drift(server, tool)))
+    start(manager.py(), reported(manager.get().core.accept_drift(&server, tool.as_deref())))
 }
 
 #[pyfunction]
 pub(crate) fn disconnect<'py>(
     manager: &Bound<'py, NativeManager>,
-    server: &str,
+    server: ServerName<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    end_on(manager, |core| done(core.disconnect(server)))
+    end_on(manager, |core| done(core.disconnect(&server)))
 }
 
 #[pyfunction]

@@ -64,6 +64,22 @@ test('a name that no tool has is answered', async (t) => {
   assert.match(result.content[0].text, /MCP error: .*mcp_a_ech\b.*mcp_a_echo/);
 });
 
+test('what asks for nothing is answered by nothing', async (t) => {
+  const { manager } = await world(t);
+  for (const none of [undefined, null, 'x', 7, [], {}]) {
+    assert.deepEqual(await run(manager, none), []);
+    assert.deepEqual(await run(manager, { content: none }), []);
+    assert.deepEqual(await run(manager, [none]), []);
+  }
+});
+
+test('a call that names no tool is answered', async (t) => {
+  const { manager } = await world(t);
+  const [result] = await run(manager, [{ type: 'tool_use', id: 'call' }]);
+  assert.deepEqual([result.tool_use_id, result.is_error], ['call', true]);
+  assert.match(result.content[0].text, /MCP error: There is no tool ""/);
+});
+
 test('what is asked beside tools is left alone', async (t) => {
   const { manager } = await world(t);
   assert.deepEqual(await run(manager, [{ type: 'text', text: 'hm' }]), []);

@@ -56,11 +56,37 @@ test('a name that no tool has is answered', async (t) => {
   assert.match(message.content, /MCP error: .*mcp_a_ech/);
 });
 
-test('a message that asks for nothing is answered by nothing', async (t) => {
+test('what asks for nothing is answered by nothing', async (t) => {
   const { manager } = await world(t);
-  for (const message of [{}, { tool_calls: null }, { tool_calls: [] }]) {
-    assert.deepEqual(await runChat(manager, message), []);
+  for (const none of [undefined, null, 'x', [], {}]) {
+    assert.deepEqual(await runChat(manager, none), []);
+    assert.deepEqual(await runResponse(manager, none), []);
+    assert.deepEqual(await runChat(manager, { tool_calls: none }), []);
+    assert.deepEqual(await runResponse(manager, { output: none }), []);
+    assert.deepEqual(await runChat(manager, { tool_calls: [none] }), []);
+    assert.deepEqual(await runResponse(manager, { output: [none] }), []);
   }
+});
+
+test('a call that names no tool is answered', async (t) => {
+  const { manager } = await world(t);
+  for (const named of [undefined, null, {}, { name: null }]) {
+    const calls = [{ type: 'function', id: 'call', function: named }];
+    const [message] = await runChat(manager, { tool_calls: calls });
+    assert.equal(message.tool_call_id, 'call');
+    assert.match(message.content, /MCP error: There is no tool ""/);
+    const [item] = await runResponse(manager, {
+      output: [{ type: 'function_call', call_id: 'c', ...named }],
+    });
+    assert.equal(item.call_id, 'c');
+    assert.match(item.output, /MCP error: There is no tool ""/);
+  }
+});
+
+test('a wrong option is told the program, not the model', async (t) => {
+  const { manager } = await world(t);
+  const refused = { code: 'INVALID_ARGUMENTS', hint: 'did you mean "timeoutMs", in milliseconds?' };
+  await assert.rejects(runChat(manager, asking('mcp_a_echo', '{"text": "x"}'), { timeout: 5 }), refused);
 });
 
 test('require gives the same', () => {

@@ -40,6 +40,7 @@ from table import COLUMNS, LIMITS, ROWS, Ask, Limit, Loop, Seen, Told, limit, ma
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 CHANGE: Call = ("mcp_a_change_tools", {"name": "fresh"})
 FRESH = "mcp_a_fresh"
+UNCERTAIN = "The call may have been carried out; check before you repeat it."
 PAGE = ROOT / "docs" / "adapters.md"
 MARKS = re.compile(r"(<!-- table of adapters -->\n)(.*?)(<!-- end of the table -->)", re.DOTALL)
 
@@ -158,7 +159,7 @@ def bad_arguments(world: World) -> None:
 
 
 def free_form_arguments(world: World) -> None:
-    schema = {"type": "object", "additionalProperties": True}
+    schema = {"type": "object", "properties": {"a": {"type": "number"}}, "additionalProperties": True}
     names = ["add", "echo"]
     tools = {"a": [{"name": name, "description": "free", "inputSchema": schema} for name in names]}
     file = world.folder / "tools.json"
@@ -172,6 +173,10 @@ def free_form_arguments(world: World) -> None:
     calls: list[Turn] = [[("mcp_a_add", given({"a": 1, "b": 2.5}))], [("mcp_a_echo", given({"text": "ä"}))]]
     seen = world.run(*calls, knobs=knobs)
     assert [told.text for told in seen.told] == ["3.5", "ä"]
+    if world.limit:
+        twice: Turn = [("mcp_a_add", {"a": 1, **given({"a": 5, "b": 2})})]
+        (clash,) = world.run(twice, knobs=knobs).told
+        assert '"a" appears twice' in clash.text and world.is_marked(clash)
 
 
 def kill_between_turns(world: World) -> None:
@@ -186,7 +191,7 @@ def kill_between_turns(world: World) -> None:
 
 def kill_within_a_call(world: World) -> None:
     lost, back = world.run([("mcp_a_exit", {"code": 3})], [echo("back")]).told
-    assert "MCP error: " in lost.text and world.is_marked(lost)
+    assert "MCP error: " in lost.text and UNCERTAIN in lost.text and world.is_marked(lost)
     assert back.text == "back" and not back.is_error
 
 
@@ -339,6 +344,13 @@ CASES = {
 @pytest.mark.parametrize("row", loops())
 def test_cell(row: str, column: str, tmp_path: Path) -> None:
     CASES[column](World(row, column, tmp_path))
+
+
+@pytest.mark.parametrize("row", loops())
+def test_completion_shows_what_an_adapter_is_for(row: str) -> None:
+    (name,) = (name for name, rows in ROWS.items() if row in rows)
+    adapter = importlib.import_module(f"mcpool.adapters.{name}")
+    assert [name for name in dir(adapter) if not name.startswith("__")] == sorted(adapter.__all__)
 
 
 def test_no_cell_is_empty_and_every_limit_has_one() -> None:

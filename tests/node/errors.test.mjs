@@ -158,12 +158,6 @@ test('errors, URLs and plain objects of another realm are what they are', async 
   assert.match(refused.message, /cannot become JSON: mine$/);
 });
 
-test('a value that Node-API refuses is a TypeError', async (t) => {
-  const manager = await connected(t);
-  const error = await errorOf(manager.acceptDrift('a', 7));
-  assert.ok(error instanceof Error, inspect(error));
-});
-
 test('options are refused by their names in JavaScript, with the name that was meant', () => {
   for (const [options, said] of [
     [{ restart_wait: 1 }, 'did you mean "restartWaitMs", in milliseconds?'],

@@ -53,12 +53,25 @@ test('the HTTP server serves tools and ends', async (t) => {
   const child = spawn(process.execPath, [compiled('http_server')], { cwd: root, env: environment(t), stdio });
   t.after(() => child.kill('SIGKILL'));
   const [url] = await once(createInterface(child.stdout), 'line');
-  const get = async (path, options) => (await fetch(`${url}${path}`, options)).json();
-  assert.deepEqual(await get('/health'), [{ name: 'demo', state: 'connected' }]);
-  assert.ok((await get('/tools')).includes('mcp_demo_add'));
-  const call = (name, body) => get(`/tools/${name}`, { method: 'POST', body: JSON.stringify(body) });
-  assert.deepEqual((await call('mcp_demo_add', { a: 2, b: 40 })).structured, { sum: 42 });
-  assert.equal((await call('mcp_demo_dance', {})).code, 'TOOL_REJECTED');
+  const get = async (path, options) => {
+    const response = await fetch(`${url}${path}`, options);
+    assert.equal(response.headers.get('content-type'), 'application/json');
+    return [response.status, await response.json()];
+  };
+  assert.deepEqual(await get('/health'), [200, { demo: 'connected' }]);
+  assert.ok((await get('/tools'))[1].includes('mcp_demo_add'));
+  const call = (name, body) => get(`/tools/${name}`, { method: 'POST', body });
+  const sum = { text: '{"sum":42}', structured: { sum: 42 }, isError: false };
+  assert.deepEqual(await call('mcp_demo_add', '{"a": 2, "b": 40}'), [200, sum]);
+  const hint = 'did you mean "mcp_demo_add"?';
+  const unknown = { code: 'TOOL_REJECTED', message: 'There is no tool "mcp_demo_ad"', hint };
+  assert.deepEqual(await call('mcp_demo_ad', '{}'), [404, unknown]);
+  for (const body of ['[1]', 'null', '{']) {
+    const [status, { code }] = await call('mcp_demo_add', body);
+    assert.deepEqual([status, code], [400, 'INVALID_ARGUMENTS'], body);
+  }
+  assert.equal((await get('/tools/mcp_demo_add'))[0], 405);
+  assert.equal((await get('/nothing'))[0], 404);
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });

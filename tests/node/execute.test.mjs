@@ -1,4 +1,4 @@
-// Calls for agents: nothing rejects but giving up, and the text for the model is made when somebody asks.
+// Calls for agents: nothing rejects but giving up and wrong options, and the text for the model is made when somebody asks.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -38,10 +38,26 @@ test('failures are told and do not reject', async (t) => {
   revoke();
   assert.ok((await echo.execute(proxy)).error instanceof InvalidArgumentsError);
   assert.equal((await echo.execute({ text: 'x' }, null)).result.text, 'x');
-  assert.equal((await echo.execute({ text: 'x' }, { signal: {} })).error.code, 'INVALID_ARGUMENTS');
   const refused = await toolOf(manager, 'rpc_error').execute({ code: -7, message: ORDER });
   assert.equal(refused.text, marked('rpc_error', `MCP error: ${ORDER}`, refused.server));
   assert.deepEqual(refused.signals, [{ kind: 'ignore_previous', excerpt: ORDER }]);
+});
+
+test('a wrong option rejects, because the model cannot mend it; wrong arguments are told', async (t) => {
+  const manager = await connected(t);
+  const echo = toolOf(manager, 'echo');
+  const byName = manager[Symbol.for('mcpool.execute')].bind(manager);
+  for (const options of [{ timeout: 5 }, { timeoutMs: 'soon' }, { meta: [] }, { signal: {} }, 7]) {
+    const refused = { code: 'INVALID_ARGUMENTS', executed: 'no' };
+    await assert.rejects(echo.execute({ text: 'x' }, options), refused);
+    await assert.rejects(echo.execute('{"text": "x"}', options), refused);
+    await assert.rejects(byName('mcp_a_ech', {}, options), refused);
+  }
+  for (const args of [[], 'x', 7, { text: 1n }]) {
+    assert.ok((await echo.execute(args, { timeoutMs: 5000 })).error instanceof InvalidArgumentsError);
+  }
+  const program = await echo.execute({ text: 'x' }, { headers: { 'x-a': '1' } });
+  assert.ok(program.error instanceof InvalidArgumentsError && program.error.server === 'a');
 });
 
 test('results of many tools, handed over together, each know their own', async (t) => {

@@ -53,13 +53,13 @@ test('a config that is none throws, and says so as an error of ours', () => {
 
 test('an error of others stays what it is, whatever its message says', () => {
   const forged = new Error('{"code":"CLOSED","message":"forged"}');
-  const path = {
-    toString() {
+  const options = {
+    get gateMs() {
       throw forged;
     },
   };
   assert.throws(
-    () => Manager.fromFile(path),
+    () => Manager.fromFile('mcp.json', options),
     (error) => error === forged,
   );
 });
@@ -286,8 +286,7 @@ test('options of a call that cannot be used are refused by name and not sent', a
     const args = { text: '' };
     await assert.rejects(manager.callTool('a', 'echo', args, options), refused(said));
     await assert.rejects(manager.call(echo.name, args, options), refused(said));
-    const { isError, error } = await echo.execute(args, options);
-    assert.ok(isError && refused(said)(error));
+    await assert.rejects(echo.execute(args, options), refused(said));
   };
   await check({ timeout: 5 }, 'did you mean "timeoutMs", in milliseconds?');
   await check({ timeout_ms: 5 }, 'did you mean "timeoutMs", in milliseconds?');
@@ -320,7 +319,6 @@ test('errors are instances of their classes and carry what the core knows', asyn
     return true;
   });
   await assert.rejects(manager.callTool('b', 'echo', {}), ToolUnavailableError);
-  await assert.rejects(manager.callTool(undefined, 'mcp_a_echo', {}), ToolUnavailableError);
   await assert.rejects(manager.connect('b'), ServerNotFoundError);
   await assert.rejects(manager.callTool('a', 'rpc_error', { code: -7, message: 'no' }), (error) => {
     assert.ok(error instanceof ToolFailedError);

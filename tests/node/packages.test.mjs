@@ -31,12 +31,13 @@ test('the peers’ ranges begin at the oldest versions that are tested, and end 
   const read = (path) => JSON.parse(readFileSync(join(root, path), 'utf8'));
   const { peerDependencies } = read('package.json');
   const newest = read('tests/frameworks-node/package.json').dependencies;
-  const lowest = { ...newest, ...read('tests/frameworks-node/lowest/package.json').dependencies };
+  const lowest = read('tests/frameworks-node/lowest/package.json').dependencies;
   for (const [name, range] of Object.entries(peerDependencies)) {
     // Its tests are those of telemetry.
     if (name === '@opentelemetry/api') continue;
     const [, least, bound] = range.match(/^>=(\d+\.\d+\.\d+) <(\d+)$/);
-    assert.equal(lowest[name], least, name);
+    if (name in lowest) assert.equal(lowest[name], least, name);
+    else assert.equal(newest[name], least, `${name} has a lower end that is not tested: add it to "lowest"`);
     assert.equal(Number(newest[name].split('.')[0]) + 1, Number(bound), name);
   }
 });

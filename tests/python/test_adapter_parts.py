@@ -246,12 +246,20 @@ def test_arguments_without_names_are_one_argument_more(caplog: pytest.LogCapture
     given = arguments.gathered
     assert given({"a": 1}) == {"a": 1}
     assert given({"a": 1, "further_arguments": None}) == {"a": 1}
-    assert given({"a": 1, "further_arguments": '{"a": 2, "b": [3]}'}) == {"a": 1, "b": [3]}
+    assert given({"a": 1, "further_arguments": '{"b": [3]}'}) == {"a": 1, "b": [3]}
     assert given({"a": 1, "further_arguments": {"b": 3}}) == {"a": 1, "b": 3}
     # The core reads, and refuses, what stands alone or is no object.
     assert given({"further_arguments": '{"b": 3}'}) == '{"b": 3}'
     assert given({"a": 1, "further_arguments": "{"}) == "{"
     assert given({"a": 1, "further_arguments": [1]}) == [1]
+
+
+@pytest.mark.parametrize("further", ['{"a": 5, "b": 2}', {"a": 5, "b": 2}])
+def test_an_argument_that_is_also_among_the_further_ones_is_refused(further: object) -> None:
+    arguments = OpenArguments(tool_with({"additionalProperties": True, "properties": {"a": {}}}), "X")
+    given = arguments.gathered({"a": 1, "further_arguments": further})
+    with pytest.raises(mcpool.InvalidArgumentsError, match='"a" appears twice'):
+        parse_arguments(given)
 
 
 def test_only_schemas_that_say_so_take_arguments_without_names() -> None:

@@ -68,6 +68,8 @@ def test_a_copy_of_a_result_says_the_same(
         for field in RESULT:
             assert getattr(again, field) == getattr(result, field), field
         assert again.for_model() == result.for_model()
+        assert again == result and hash(again) == hash(result)
+        assert [one == result for one in results].count(True) == 1
     deep = copied(results[1])
     deep.raw["content"].clear()
     assert results[1].raw["content"], "nothing that can be changed is shared"

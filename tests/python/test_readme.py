@@ -23,8 +23,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 # How a block begins that some test runs; those of Rust are doctests of the core.
 RUN = {
-    "python": r"# (run|with \w+( --\w+)?)\n",
-    "js": r"// run(: [\w -]+)?\n",
+    "python": r"# (run|with \w+( --\w+)?)\n|import sys\n\nCONFIG = ",
+    "js": r"// (run(: [\w -]+)?|with \w+|\w+\.config\.mjs)\n",
+    "ts": r"// [\w/]+\.ts\n",
     "rust": "",
     "json": "",
     "sh": "",

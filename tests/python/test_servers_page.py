@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -17,12 +18,12 @@ from pathlib import Path
 
 import mcpool
 import pytest
-from fixture_server import ROOT
+from fixture_server import ROOT, config, read_journal, stdio, until
 from user_home import user_env
 
 PAGE = (ROOT / "docs/servers.md").read_text()
 BLOCKS = dict(re.findall(r"^```python\n# with ([\w -]+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
-CONFIG = re.findall(r"^```text\n(import sys\n\nCONFIG = .*?)^```", PAGE, re.DOTALL | re.MULTILINE)[0]
+CONFIG = re.findall(r"^```python\n(import sys\n\nCONFIG = .*?)^```", PAGE, re.DOTALL | re.MULTILINE)[0]
 PATIENCE = 60.0
 CELERY = """
 broker_url = "filesystem://"
@@ -90,12 +91,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def answers(port: int, process: subprocess.Popen[str], log: Path) -> str:
+def answers(port: int, process: subprocess.Popen[str], log: Path, path: str = "/") -> str:
     """The answer, as soon as the service is there."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as answer:
                 return str(answer.read().decode())
         except (urllib.error.URLError, ConnectionError) as error:
             gone = process.poll() is not None or time.monotonic() > deadline
@@ -123,7 +124,37 @@ def test_a_web_server_serves(block: str, words: list[str], place: Callable[[str]
             assert "Hello, Ada!" in answers(port, process, home / "log")
 
 
-def test_celery_works_in_its_processes(place: Callable[[str], Path]) -> None:
+def test_a_request_that_is_aborted_cancels_its_call(place: Callable[[str], Path]) -> None:
+    home, port = place("uvicorn"), free_port()
+    (home / "tools.json").write_text(json.dumps([{"name": "greet", "inputSchema": {"type": "object"}}]))
+    knobs = ["--hang=tools/call", "--tools-file", str(home / "tools.json")]
+    hanging = config(demo=stdio(*knobs, journal=home / "journal"))
+    with (home / "main.py").open("a") as module:
+        module.write(f"{BLOCKS['fastapi']}\n\nCONFIG = {hanging}\n")
+
+    def received(method: str) -> bool:
+        return any(entry.get("method") == method for entry in read_journal(home / "journal"))
+
+    with started(home, "uvicorn", "main:app", "--port", str(port)) as process:
+        answers(port, process, home / "log", "/docs")
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(b"GET /greetings/Ada HTTP/1.1\r\nHost: here\r\n\r\n")
+            assert until(lambda: received("tools/call"))
+            assert not received("notifications/cancelled")
+        assert until(lambda: received("notifications/cancelled"))
+    assert "Traceback" not in (home / "log").read_text()
+
+
+def test_a_request_that_is_not_aborted_is_answered(place: Callable[[str], Path]) -> None:
+    home, port = place("uvicorn"), free_port()
+    with (home / "main.py").open("a") as module:
+        module.write(BLOCKS["fastapi"])
+    with started(home, "uvicorn", "main:app", "--port", str(port)) as process:
+        assert "Hello, Grace!" in answers(port, process, home / "log", "/greetings/Grace")
+
+
+@pytest.mark.parametrize("pool", ["prefork", "solo", "threads", "gevent"])
+def test_celery_works_in_its_processes(pool: str, place: Callable[[str], Path]) -> None:
     home = place("celery")
     with (home / "main.py").open("a") as module:
         module.write("\n\napp.config_from_object('celeryconfig')\n")
@@ -131,7 +162,7 @@ def test_celery_works_in_its_processes(place: Callable[[str], Path]) -> None:
     for directory in ("q", "results"):
         (home / directory).mkdir()
     ask = "from main import greet; print([greet.delay(n).get(timeout=60) for n in ('Ada', 'Grace')])"
-    with started(home, "celery", "-A", "main", "worker", "-c", "2", "-l", "warning"):
+    with started(home, "celery", "-A", "main", "worker", "-P", pool, "-c", "2", "-l", "warning"):
         command = [sys.executable, "-c", ask]
         ran = subprocess.run(
             command, cwd=home, env=environment(home), capture_output=True, text=True, timeout=2 * PATIENCE
@@ -157,5 +188,15 @@ def test_gevent_runs_calls_side_by_side(place: Callable[[str], Path]) -> None:
     assert (ran.stdout, ran.returncode) == ("['Hello, Ada!', 'Hello, Grace!']\n", 0), ran.stderr
 
 
+def test_trio_calls_in_threads(place: Callable[[str], Path]) -> None:
+    home = place("trio")
+    command = [sys.executable, "main.py"]
+    ran = subprocess.run(
+        command, cwd=home, env=environment(home), capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (ran.stdout, ran.returncode) == ("Hello, Ada!\n", 0), ran.stderr
+
+
 def test_every_block_has_its_test() -> None:
-    assert set(BLOCKS) == {"uvicorn", "gunicorn", "gunicorn --preload", "celery", "pytest", "gevent"}
+    forks = {"gunicorn", "gunicorn --preload", "celery"}
+    assert set(BLOCKS) == {"uvicorn", "fastapi", *forks, "pytest", "gevent", "trio"}

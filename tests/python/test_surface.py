@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import importlib
 import inspect
 import json
 import os
@@ -140,6 +141,18 @@ def test_completion_shows_also_what_is_loaded_later() -> None:
     script = "import mcpool; print([name for name in dir(mcpool) if not name.startswith('__')])"
     shown = ast.literal_eval(python("-c", script).stdout)
     assert shown == sorted({*EXPORTS, "adapters", "blocking"} - {"__version__"})
+
+
+@pytest.mark.parametrize("name", ["blocking", "blocking.config", "config", "widget", "adapters.openai"])
+def test_completion_shows_only_what_a_module_is_for(name: str) -> None:
+    module = importlib.import_module(f"mcpool.{name}")
+    assert [name for name in dir(module) if not name.startswith("__")] == sorted(module.__all__)
+    assert {"__doc__", "__file__", "__name__"} <= set(dir(module))
+
+
+def test_completion_shows_the_adapters_and_not_what_they_share() -> None:
+    assert importlib.import_module("mcpool.adapters.openai").__name__ in sys.modules
+    assert not [name for name in dir(mcpool.adapters) if name.startswith("_") and name[1] != "_"]
 
 
 def test_importing_the_package_is_enough_for_the_blocking_manager() -> None:

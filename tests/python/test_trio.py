@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import warnings
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -62,12 +64,52 @@ def test_anyio_on_asyncio_works() -> None:
 
 def test_the_blocking_manager_works_in_a_thread_of_trio() -> None:
     async def use() -> str:
-        with mcpool.blocking.Manager(config(a=stdio()), cache_dir=False) as manager:
-            await trio.to_thread.run_sync(manager.connect_all)
-            call = functools.partial(manager.call_tool, "a", "echo", {"text": "trio"})
-            return (await trio.to_thread.run_sync(call)).text
+        await trio.to_thread.run_sync(manager.connect_all)
+        call = functools.partial(manager.call_tool, "a", "echo", {"text": "trio"})
+        said = (await trio.to_thread.run_sync(call)).text
+        await trio.to_thread.run_sync(manager.close)
+        return said
 
-    assert trio.run(use) == "trio"
+    manager = mcpool.blocking.Manager(config(a=stdio()), cache_dir=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert trio.run(use) == "trio"
+
+
+def test_the_blocking_manager_in_a_task_of_trio_works_and_warns_where_it_is_used(tmp_path: Path) -> None:
+    manager = mcpool.blocking.Manager(config(a=stdio()), cache_dir=False)
+    file = tmp_path / "mcp.json"
+
+    async def use() -> None:
+        manager.connect_all()
+        for text in ("x", "y"):
+            assert manager.call_tool("a", "echo", {"text": text}).text == text
+        manager.call("mcp_a_echo", {"text": "z"})
+        manager.get_tool("mcp_a_echo").execute_blocking({"text": "z"})
+        list(manager.events(timeout=0.01))
+        manager.disconnect("a")
+        manager.reload(NOTHING)
+        mcpool.blocking.discover(tmp_path)
+        mcpool.blocking.trusted()
+        mcpool.blocking.config.add("a", {"command": "x"}, file=file)
+        manager.close()
+
+    with manager, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        trio.run(use)
+    lines = {warning.lineno for warning in caught}
+    assert len(caught) == len(lines) == 11, "once for each place"
+    assert {warning.filename for warning in caught} == {__file__}
+    for warning in caught:
+        assert warning.category is RuntimeWarning
+        assert "trio" in str(warning.message) and "trio.to_thread.run_sync" in str(warning.message)
+
+
+def test_a_trio_that_is_only_loaded_warns_of_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with mcpool.blocking.Manager(NOTHING) as manager:
+            manager.connect_all()
 
 
 def test_without_any_loop_the_error_names_asyncio_too() -> None:

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::codec::{OneOf, SecretText, Switch, Text, keywords};
-use super::field::{Codec, config_fields};
+use super::field::{Codec, config_fields, names_of};
 use super::reader::FieldReader;
 use super::shape::{Object, ValueShape};
 use crate::error::Result;
@@ -185,7 +185,7 @@ impl Codec for AuthObject {
         };
         let mut reader = reader.nested(key, object);
         let auth = AuthConfig::read(&mut reader)?;
-        reader.finish();
+        reader.finish(names_of(AuthConfig::ROWS));
         Ok(Some(auth).filter(|auth| *auth != AuthConfig::default()))
     }
 
@@ -213,7 +213,7 @@ impl Codec for IdentityProviderObject {
         let Some(object) = reader.object(key) else { return Ok(default) };
         let mut reader = reader.nested(key, object);
         let provider = IdentityProvider::read(&mut reader)?;
-        reader.finish();
+        reader.finish(names_of(IdentityProvider::ROWS));
         Ok(Some(provider))
     }
 

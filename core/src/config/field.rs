@@ -113,6 +113,11 @@ pub(super) fn fields_of(rows: &'static [FieldRow]) -> impl Iterator<Item = &'sta
     rows.iter().flat_map(|row| row.fields)
 }
 
+/// The names of those fields.
+pub(super) fn names_of(rows: &'static [FieldRow]) -> impl Iterator<Item = &'static str> + Clone {
+    fields_of(rows).map(|field| field.name)
+}
+
 /// How a value of one field is read (leniently) and written.
 pub(super) trait Codec {
     type Value: PartialEq;

@@ -32,7 +32,12 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
         let error = |kind, what: &str| Error::new(kind, format!("The config file {shown} {what}"));
         match problem {
             Problem::Io(cause) => {
-                error(ErrorKind::ConfigIo, &io_problem_in_words(&cause)).caused_by(&cause)
+                let error =
+                    error(ErrorKind::ConfigIo, &io_problem_in_words(&cause)).caused_by(&cause);
+                match path.iter().any(|part| part == "~") {
+                    true => error.with_hint("only a shell replaces \"~\": write the whole path"),
+                    false => error,
+                }
             }
             Problem::Directory => error(ErrorKind::ConfigIo, "is a directory, not a file"),
             Problem::Special => {

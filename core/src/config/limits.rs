@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::codec::Count;
-use super::field::{Codec, config_fields};
+use super::field::{Codec, config_fields, names_of};
 use super::reader::FieldReader;
 use super::shape::{Object, ValueShape};
 use crate::error::Result;
@@ -51,7 +51,7 @@ impl Codec for LimitsObject {
         let Some(object) = reader.object(key) else { return Ok(default) };
         let mut reader = reader.nested(key, object);
         let limits = Limits::read(&mut reader)?;
-        reader.finish();
+        reader.finish(names_of(Limits::ROWS));
         Ok(limits)
     }
 

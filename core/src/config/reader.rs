@@ -9,9 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::redact::Secret;
+use crate::similar::did_you_mean;
 
-/// A shorter time, in milliseconds, was most likely meant in seconds.
-const SHORTEST_TIME: u64 = 100;
+/// Whether a number of milliseconds was most likely meant in seconds: very few, or whole minutes of seconds.
+pub(super) fn looks_like_seconds(ms: u64) -> bool {
+    matches!(ms, 1..100) || ms < 1000 && ms > 0 && ms.is_multiple_of(60)
+}
 
 pub(super) struct FieldReader<'a> {
     pub(super) name: &'a str,
@@ -135,7 +138,7 @@ impl<'a> FieldReader<'a> {
 
     /// Warns of a time that is so short that seconds were meant.
     pub(super) fn warn_of_seconds(&mut self, key: &str, millis: Option<u64>) {
-        if let Some(ms @ 1..SHORTEST_TIME) = millis {
+        if let Some(ms) = millis.filter(|&ms| looks_like_seconds(ms)) {
             let seconds = if ms == 1 { "1 second".to_owned() } else { format!("{ms} seconds") };
             self.warn_of(
                 key,
@@ -171,11 +174,14 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Warns of fields that were not taken.
-    pub(super) fn finish(mut self) {
+    /// Warns of fields that were not taken; `known` are those that there are.
+    pub(super) fn finish<'f>(mut self, known: impl Iterator<Item = &'f str> + Clone) {
         let left: Vec<String> = self.object.keys().cloned().collect();
         for key in left {
-            self.warn_of(&key, "is no field of a server and has no effect");
+            let meant = did_you_mean(&key, known.clone());
+            let guess = meant.map(|meant| format!("; did you mean \"{meant}\"?"));
+            let no_field = "is no field of a server and has no effect";
+            self.warn_of(&key, &format!("{no_field}{}", guess.unwrap_or_default()));
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::codec::millis;
 use super::field::{Codec, Field, FieldDefault, FieldRow};
-use super::reader::FieldReader;
+use super::reader::{FieldReader, looks_like_seconds};
 use super::shape::{Object, ValueShape};
 use crate::error::Result;
 
@@ -172,7 +172,11 @@ fn custom(mut reader: FieldReader<'_>, otherwise: &str) -> Option<RestartPolicy>
     } else if forever && repeated < Some(Some(&SHORTEST_REPEAT)) {
         reader.warn_of("delays", "ends below 100 ms, which would spin; 100 ms is repeated");
     }
-    reader.finish();
+    let waits = delays.iter().flatten().map(|delay| millis(*delay)).filter(|ms| *ms > 0);
+    if waits.clone().all(looks_like_seconds) {
+        reader.warn_of_seconds("delays", waits.max());
+    }
+    reader.finish(["delays", "forever"].into_iter());
     delays.filter(|_| problem.is_none()).map(|delays| RestartPolicy { delays, forever })
 }
 
@@ -285,10 +289,19 @@ mod tests {
 
     #[test]
     fn a_misspelt_part_is_a_warning() {
-        let (_, warnings) = read(json!({"restart": {"delays": [1], "tools": 1}}));
+        let (_, warnings) = read(json!({"restart": {"delays": [1000], "tools": 1}}));
         assert_eq!(
             warnings,
             ["Server \"n\": \"restart.tools\" is no field of a server and has no effect"]
         );
+    }
+
+    #[test]
+    fn delays_that_look_like_seconds_are_a_warning() {
+        let warnings = |delays: Value| read(json!({"restart": {"delays": delays}})).1;
+        let [warning] = &warnings(json!([0, 1, 2, 5]))[..] else { panic!("one") };
+        assert!(warning.ends_with("is 5 ms: times are in milliseconds; 5 seconds are 5000"));
+        assert!(warnings(json!([0, 50, 200])).is_empty());
+        assert!(warnings(json!([0])).is_empty());
     }
 }

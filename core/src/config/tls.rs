@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::codec::Text;
-use super::field::{Codec, config_fields};
+use super::field::{Codec, config_fields, names_of};
 use super::reader::FieldReader;
 use super::shape::{Object, ValueShape};
 use crate::error::Result;
@@ -59,7 +59,7 @@ impl Codec for TlsObject {
         };
         let mut reader = reader.nested(key, object);
         let tls = TlsConfig::read(&mut reader)?;
-        reader.finish();
+        reader.finish(names_of(TlsConfig::ROWS));
         Ok(Some(tls).filter(|tls| *tls != TlsConfig::default()))
     }
 

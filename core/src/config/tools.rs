@@ -113,7 +113,7 @@ impl FieldGroup for ToolFields {
                     if !switches.switch("enabled", true) {
                         filter.disabled.push(tool.clone());
                     }
-                    switches.finish();
+                    switches.finish(["enabled"].into_iter());
                 }
             }
             Some(Value::Array(globs)) => {

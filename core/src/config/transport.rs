@@ -13,6 +13,7 @@ use super::reader::FieldReader;
 use super::shape::ValueShape;
 use crate::error::Result;
 use crate::redact::{self, Secret};
+use crate::similar::did_you_mean;
 
 /// How a server is reached. Printed without what may be secret.
 #[derive(Clone, PartialEq)]
@@ -201,7 +202,14 @@ impl FieldGroup for TransportFields {
         let name = match reader.string("type")? {
             Some(written) => match TYPES.iter().find(|(spelling, _)| *spelling == written) {
                 Some((_, name)) => *name,
-                None => return Err(reader.error(&format!("unknown server type \"{written}\""))),
+                None => {
+                    let error = reader.error(&format!("unknown server type \"{written}\""));
+                    let known = TYPES.iter().map(|(spelling, _)| *spelling);
+                    return Err(match did_you_mean(&written, known) {
+                        Some(meant) => error.with_hint(format!("did you mean \"{meant}\"?")),
+                        None => error.with_hint("the types are stdio, http, sse and websocket"),
+                    });
+                }
             },
             None if reader.has("command") || !reader.has("url") => STDIO,
             None => HTTP,

@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 use super::field::fields_of;
 use super::reader::FieldReader;
 use super::{ServerConfig, TransportConfig, field_names};
+use crate::camel_case::camel_case;
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::without_unit;
 use crate::similar::did_you_mean;
 
 pub(super) const NAME_LIMIT: usize = 100;
@@ -74,7 +76,10 @@ fn warn_of_unknown<'k>(
     let (mut first, more) = (None, unknown.len().saturating_sub(MOST_UNKNOWN));
     for key in unknown.take(MOST_UNKNOWN) {
         let is_short = key.len() <= LONGEST_MISSPELT;
-        let meant = is_short.then(|| did_you_mean(key, field_names())).flatten();
+        let bare = camel_case(without_unit(key));
+        let other_unit = || field_names().find(|field| *field == bare);
+        let meant = is_short.then(|| other_unit().or_else(|| did_you_mean(key, field_names())));
+        let meant = meant.flatten();
         let key: String = key.chars().take(NAME_LIMIT).collect();
         let no_field =
             format!("Server \"{name}\": \"{key}\" is no field of a server and has no effect");

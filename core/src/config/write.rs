@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::document::{BARE_ENV_NAMES, SERVERS};
 use super::enabled::REQUIRED;
-use super::field::fields_of;
+use super::field::{fields_of, names_of};
 use super::{Config, Declared, ServerConfig, validate};
 use crate::error::Result;
 
@@ -30,12 +30,13 @@ impl Config {
 }
 
 impl Declared {
-    fn to_value(&self) -> Option<Value> {
+    /// The same of one server; none if it is invalid.
+    pub(crate) fn to_value(&self) -> Option<Value> {
         let mut written = self.config.as_ref().ok()?.write();
         if self.required {
             written.insert(REQUIRED.to_owned(), true.into());
         }
-        let names = fields_of(ServerConfig::ROWS).map(|field| field.name);
+        let names = names_of(ServerConfig::ROWS);
         let in_order: Map<String, Value> =
             names.filter_map(|name| written.remove_entry(name)).collect();
         Some(in_order.into())

@@ -11,13 +11,14 @@ use crate::approval::{ApprovalPolicy, OnApproval};
 use crate::auth_prompt::OnAuth;
 use crate::call::Retry;
 use crate::caller::{DefaultHeaders, Identity, OnIdentity};
+use crate::camel_case::camel_case;
 use crate::catalog::{DriftPolicy, Naming};
-use crate::config::{Declared, ToolFilter};
+use crate::config::{Declared, ToolFilter, is_field};
 use crate::discover::DiscoverOptions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_env::HostEnv;
 use crate::login_store::LoginStore;
-use crate::options::{Language, Options, Written, options};
+use crate::options::{Language, OptionInfo, Options, Written, options, without_unit};
 use crate::pool::Pool;
 use crate::result::Spill;
 use crate::trust::Trust;
@@ -100,6 +101,22 @@ options! {
     }
 }
 
+/// Refuses names that no option of a manager has. A field of a server is told where it belongs.
+fn check_names<'a>(
+    written: &Written,
+    known: impl Iterator<Item = &'a OptionInfo> + Clone,
+) -> Result<()> {
+    let is_unit_only = |name: &str| known.clone().any(|it| it.name == without_unit(name));
+    let field = written.unknown_name(known.clone()).filter(|name| !is_unit_only(name));
+    let field = field.map(|name| camel_case(without_unit(name))).filter(|name| is_field(name));
+    written.check_names(known).map_err(|error| match field {
+        Some(field) => error.with_hint(format!(
+            "\"{field}\" is a field of a server: write it into the definition, where times are in milliseconds"
+        )),
+        None => error,
+    })
+}
+
 /// The option that only managers on files have.
 const WATCH: &str = "watch";
 
@@ -113,21 +130,23 @@ impl ManagerOptions {
             return Err(Error::new(ErrorKind::ConfigInvalid, text)
                 .with_hint("open the file, or use discovery"));
         }
-        written.check_names(Self::OPTIONS.iter().filter(|option| option.name != WATCH))?;
+        check_names(&written, Self::OPTIONS.iter().filter(|option| option.name != WATCH))?;
         written.options().and_then(Self::checked)
     }
 
     /// Reads the options of a manager on a file.
     #[doc(hidden)]
     pub fn for_file(text: &str, language: Language) -> Result<Self> {
-        Self::read(text, language).and_then(Self::checked)
+        let written = Written::parse(Self::OWNER, text, language)?;
+        check_names(&written, Self::OPTIONS.iter())?;
+        written.options().and_then(Self::checked)
     }
 
     /// Reads the options of a manager that is made by discovery, which are those of both.
     #[doc(hidden)]
     pub fn for_discovery(text: &str, language: Language) -> Result<(DiscoverOptions, Self)> {
         let written = Written::parse("discovery and a manager", text, language)?;
-        written.check_names(DiscoverOptions::OPTIONS.iter().chain(Self::OPTIONS))?;
+        check_names(&written, DiscoverOptions::OPTIONS.iter().chain(Self::OPTIONS))?;
         Ok((written.options()?, written.options().and_then(Self::checked)?))
     }
 
@@ -274,8 +293,12 @@ mod tests {
             (r#"{"enabled_tools": "a"}"#, "must be a list of texts"),
             (r#"{"gate": 1e400}"#, "The option \"gate\" of a manager must be a number of seconds"),
             (r#"{"cache_dir": true}"#, "\"cache_dir\" of a manager must be a path or false"),
-            (r#"{"host_env": {"planet": 1}}"#, "unknown field `planet`"),
+            (r#"{"host_env": {"planet": 1}}"#, "unknown field \"planet\""),
+            (r#"{"host_env": {"evn": {}}}"#, "unknown field \"evn\", did you mean \"env\"?"),
+            (r#"{"host_env": {"env": 3}}"#, "\"env\": a number in place of an object"),
             (r#"{"host_env": {"env": {"A": 1}}}"#, "\"env.A\": a number in place of a string"),
+            (r#"{"gate": {"$noJson": "a timedelta"}}"#, "a number of seconds, not a timedelta"),
+            (r#"{"headers":{"$noJson":"a set"}}"#, "an object whose values are texts, not a set"),
             (r#"{"watch": true}"#, "needs a manager that is made from files"),
             ("[]", "must be an object"),
         ] {
@@ -322,6 +345,12 @@ mod tests {
         assert_eq!(hint(python(r#"{"gate_ms": 7}"#)), "did you mean \"gate\", in seconds?");
         assert_eq!(hint(node(r#"{"gate": 7}"#)), "did you mean \"gateMs\", in milliseconds?");
         assert_eq!(hint(python(r#"{"cachedir": "x"}"#)), "did you mean \"cache_dir\"?");
+        for text in [r#"{"tool_timeout": 5}"#, r#"{"toolTimeoutMs": 5}"#] {
+            let of_server = "\"toolTimeout\" is a field of a server: write it";
+            assert!(hint(python(text)).starts_with(of_server), "{}", hint(python(text)));
+            assert!(hint(node(text)).starts_with(of_server), "{}", hint(node(text)));
+        }
+        assert!(hint(python(r#"{"timeout": 5}"#)).starts_with("\"timeout\" is a field of"));
         assert!(hint(python(r#"{"zzzzzzzzzzzzzzzz": 1}"#)).starts_with("the options are naming, "));
     }
 

@@ -104,6 +104,9 @@ impl OptionKind {
     }
 }
 
+/// In place of a value that JSON does not have, a language writes an object with this key; it says what was given.
+pub const NO_JSON: &str = "$noJson";
+
 /// The value of an option, as another language gives it.
 pub enum Given {
     /// Parsed.
@@ -113,6 +116,16 @@ pub enum Given {
 }
 
 impl Given {
+    /// What was given, if JSON does not have it.
+    pub(crate) fn no_json(&self) -> Option<String> {
+        let Given::Json(json) = self else { return None };
+        if !json.starts_with(b"{\"$noJson\":") {
+            return None;
+        }
+        let mut stand_in: serde_json::Map<String, Value> = serde_json::from_slice(json).ok()?;
+        stand_in.remove(NO_JSON).as_ref().and_then(Value::as_str).map(str::to_owned)
+    }
+
     /// What the value is, in the words of the language; the value itself is not shown.
     pub(crate) fn kind(&self) -> GivenKind {
         match self {

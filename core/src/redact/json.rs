@@ -14,6 +14,8 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value, map};
 
+use crate::similar::did_you_mean;
+
 /// Reads a value of type `T`; the error is a phrase for people.
 pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     from_value(serde_json::from_str(text).map_err(|error| error.to_string())?)
@@ -59,6 +61,10 @@ impl Error for Mismatch {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let expected = match expected.to_string().as_str() {
+            "a map" => "an object".to_owned(),
+            expected => expected.to_owned(),
+        };
         Mismatch::new(format!("{} in place of {expected}", kind_of(found)))
     }
 
@@ -68,6 +74,14 @@ impl Error for Mismatch {
 
     fn invalid_length(_: usize, expected: &dyn Expected) -> Self {
         Mismatch::new(format!("too short or too long, expected {expected}"))
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let known = match did_you_mean(field, expected.iter().copied()) {
+            Some(meant) => format!("did you mean \"{meant}\"?"),
+            None => format!("its fields are {}", expected.join(", ")),
+        };
+        Mismatch::new(format!("unknown field \"{field}\", {known}"))
     }
 
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
@@ -259,7 +273,7 @@ mod tests {
     fn what_is_wrong_is_told_with_its_place_and_without_the_value() {
         for (text, told) in [
             (r#"{"env": {"A": 77123}}"#, r#""env.A": a number in place of a string"#),
-            (r#"{"env": "hunter2"}"#, r#""env": a string in place of a map"#),
+            (r#"{"env": "hunter2"}"#, r#""env": a string in place of an object"#),
             (r#"{"colour": "hunter2"}"#, r#""colour": not one of red, mixed"#),
             (
                 r#"{"colour": {"mixed": {"share": 77123}}}"#,
@@ -272,7 +286,7 @@ mod tests {
             assert_eq!(from_json::<Options>(text).unwrap_err(), told, "{text}");
         }
         let told = from_json::<Options>(r#"{"color": "hunter2"}"#).unwrap_err();
-        assert!(told.starts_with("unknown field `color`"), "{told}");
+        assert_eq!(told, "unknown field \"color\", did you mean \"colour\"?");
         let told = from_json::<Options>(r#"{"sizes": [1, "hunter2"]}"#).unwrap_err();
         assert!(told.starts_with("\"sizes.1\": ") && !told.contains("hunter2"), "{told}");
     }

@@ -1,5 +1,7 @@
 //! Recognises a whole command line where only the program belongs: `"command": "python -m x"`.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use crate::redact;
@@ -20,6 +22,11 @@ pub(super) fn advice(command: &str) -> Option<String> {
         false => shlex::split(command)?,
     };
     let (program, args) = words.split_first().filter(|(_, args)| !args.is_empty())?;
+    // Without such a program, `/opt/my tools/server` is rather a path with a blank in it.
+    let goes_on = args[0].contains('/') && !args[0].starts_with(['-', '/']);
+    if program.contains('/') && goes_on && !Path::new(program).is_file() {
+        return None;
+    }
     let (program, args) = (json!(redact::text(program)), json!(redact::args(args)));
     Some(format!(
         "\"command\" is the program alone; write the rest into \"args\": \"command\": {program}, \"args\": {args}"
@@ -39,6 +46,8 @@ mod tests {
         );
         assert_eq!(advice("python"), None);
         assert_eq!(advice("  "), None);
+        assert_eq!(advice("/opt/my tools/bin/server"), None, "a path with a blank");
+        assert!(advice("/bin/sh /srv/server").is_some());
         assert_eq!(advice("it's"), None);
         let with_secret = advice("server --token hunter2-hunter2").unwrap();
         assert!(!with_secret.contains("hunter2"), "{with_secret}");

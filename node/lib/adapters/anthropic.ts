@@ -5,7 +5,7 @@ import type { BetaContentBlock } from '@anthropic-ai/sdk/resources/beta/messages
 import type { ContentBlock, Tool as ToolParam } from '@anthropic-ai/sdk/resources/messages';
 import type { CallOptions, Manager, Tool, ToolOutput } from 'mcpool';
 import { type NoApproval, refuseApproval } from './approval.js';
-import { executeNamed, executeUnasked, perTool, signalOptions } from './shared.js';
+import { entriesOf, executeNamed, executeUnasked, perTool, signalOptions } from './shared.js';
 
 type Block = ContentBlock | BetaContentBlock;
 
@@ -107,8 +107,8 @@ const paramOf = (tool: Tool) => ({
 
 async function run(manager: Manager, message: Asking, options: CallOptions = {}): Promise<ToolResult[]> {
   refuseApproval(options, 'run() of Anthropic');
-  const content: readonly Block[] = 'content' in message ? message.content : message;
-  const asked = content.filter((block) => block.type === 'tool_use');
+  const content = Array.isArray(message) ? message : (message as { content: readonly Block[] })?.content;
+  const asked = entriesOf<Block>(content).filter((block) => block.type === 'tool_use');
   return Promise.all(
     asked.map(async ({ id, name, input }): Promise<ToolResult> => {
       const output = await executeNamed(manager, name, input, options);

@@ -13,7 +13,7 @@ import type {
   ResponseOutputItem,
 } from 'openai/resources/responses/responses';
 import { type NoApproval, refuseApproval } from './approval.js';
-import { dataUrl, executeNamed, executeUnasked, signalOptions } from './shared.js';
+import { dataUrl, entriesOf, executeNamed, executeUnasked, signalOptions } from './shared.js';
 
 /** The manager's tools as they are now, for `tools` of a chat completion. */
 export function chatTools(manager: Manager, options?: NoApproval): ChatCompletionFunctionTool[] {
@@ -31,11 +31,10 @@ export async function runChat(
   options: CallOptions = {},
 ): Promise<ChatCompletionToolMessageParam[]> {
   refuseApproval(options, 'runChat()');
-  const asked = (message.tool_calls ?? []).filter((call) => call.type === 'function');
+  const asked = entriesOf(message?.tool_calls).filter((call) => call.type === 'function');
   return Promise.all(
     asked.map(async (call) => {
-      const { name, arguments: json } = call.function;
-      const { text } = await executeNamed(manager, name, json, options);
+      const { text } = await executeNamed(manager, call.function?.name, call.function?.arguments, options);
       return { role: 'tool' as const, tool_call_id: call.id, content: text };
     }),
   );
@@ -74,7 +73,7 @@ export async function runResponse(
   options: CallOptions = {},
 ): Promise<ResponseInputItem.FunctionCallOutput[]> {
   refuseApproval(options, 'runResponse()');
-  const asked = response.output.filter((item) => item.type === 'function_call');
+  const asked = entriesOf(response?.output).filter((item) => item.type === 'function_call');
   return Promise.all(
     asked.map(async ({ call_id, name, arguments: json }) => {
       const answer = await executeNamed(manager, name, json, options);

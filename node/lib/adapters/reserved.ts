@@ -43,7 +43,8 @@ export function withoutReserved(
       const { [further]: more, ...named } = Object(given) as Record<string, unknown>;
       if (more === undefined || more === null) return named;
       if (typeof more === 'string') return joined(tool, more, named);
-      return typeof more === 'object' && !Array.isArray(more) ? { ...more, ...named } : String(more);
+      const isObject = typeof more === 'object' && !Array.isArray(more);
+      return isObject ? joined(tool, JSON.stringify(more), named) : String(more);
     },
   };
 }

@@ -44,6 +44,10 @@ export function recordOf(output: ToolOutput): ToolRecord {
   };
 }
 
+/** The entries of a list as a provider sent it; a list that is missing has none. */
+export const entriesOf = <T>(list: readonly T[] | null | undefined): T[] =>
+  Array.isArray(list) ? list.filter((entry) => typeof entry === 'object' && entry !== null) : [];
+
 export const dataUrl = ({ data, mimeType }: Image): string => `data:${mimeType};base64,${data}`;
 
 /** The arguments as a provider or a framework hands them over: text, an object, or nothing. The core reads text. */
@@ -80,10 +84,15 @@ const BY_NAME = Symbol.for('mcpool.execute');
  */
 export function executeNamed(
   manager: Manager,
-  name: string,
+  name: string | null | undefined,
   args: unknown,
   options: CallOptions,
 ): Promise<ToolOutput> {
   const named = manager as unknown as Record<symbol, (...asked: unknown[]) => Promise<ToolOutput>>;
-  return (named[BY_NAME] as (typeof named)[symbol]).call(manager, String(name), argumentsOf(args), options);
+  return (named[BY_NAME] as (typeof named)[symbol]).call(
+    manager,
+    String(name ?? ''),
+    argumentsOf(args),
+    options,
+  );
 }

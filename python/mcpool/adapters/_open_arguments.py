@@ -5,6 +5,7 @@ They are one argument more, whose value is a JSON object; nothing that a model s
 
 from __future__ import annotations
 
+import json
 import logging
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -51,7 +52,14 @@ class OpenArguments:
                 return further
         if further is None:
             return named
-        return {**further, **named} if isinstance(further, dict) else further
+        if not isinstance(further, dict):
+            return further
+        return _both(further, named) if further.keys() & named.keys() else {**further, **named}
+
+
+def _both(*objects: dict[str, Any]) -> str:
+    """One JSON text. The core refuses the names that are in both."""
+    return "{" + ",".join(json.dumps(each, default=str)[1:-1] for each in objects) + "}"
 
 
 def _free_name(schema: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._public import public_names
 from ._parts import Answer, Call, field, missing_package, run_calls, run_calls_blocking
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from ._anthropic_runner import RunnerTools
 
 __all__ = ["run", "run_blocking", "runner_tools", "tools"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
 
 
 def tools(manager: ManagerBase) -> list[ToolParam]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from .._public import public_names
 from ._approval import execute_unasked, execute_unasked_blocking
 from ._open_arguments import OpenArguments
 from ._parts import missing_package
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from .._output import ToolOutput
 
 __all__ = ["Answer", "PoolTool", "Toolbox", "tools"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
 
 
 def tools(manager: ManagerBase) -> list[PoolTool]:

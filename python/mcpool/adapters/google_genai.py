@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import blocking
+from .._public import public_names
 from ._approval import execute_unasked, execute_unasked_blocking
 from ._open_arguments import OpenArguments
 from ._parts import Answer, Call, missing_package, run_calls, run_calls_blocking
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from .._output import ToolOutput
 
 __all__ = ["Function", "functions", "run", "run_blocking", "tools"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
 
 
 def tools(manager: ManagerBase) -> types.ToolListUnion:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._public import public_names
 from ._approval import ask_about, refusal, refusal_without_asking
 from ._approval import needs_approval as needs_approval_now
 from ._parts import missing_package, output_record, tool_metadata
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from ._langchain_live import LiveTools
 
 __all__ = ["PoolTool", "interrupt_on", "live_tools", "tools"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
 
 
 class PoolTool(StructuredTool):

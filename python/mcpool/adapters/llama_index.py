@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .._public import public_names
 from ._approval import ask_about, execute_unasked, execute_unasked_blocking, refusal
 from ._approval import needs_approval as needs_approval_now
 from ._parts import missing_package
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from .._output import ToolOutput as Output
 
 __all__ = ["Approval", "ApprovalRequired", "PoolTool", "ToolRetriever", "tools"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
+
 
 # The name under which an agent passes its context; no tool has an argument of this name.
 CONTEXT = "llama_index_context"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._public import public_names
 from ._parts import Answer, Call, field, run_calls, run_calls_blocking
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ __all__ = [
     "run_response",
     "run_response_blocking",
 ]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
 
 
 def chat_tools(manager: ManagerBase) -> list[ChatCompletionFunctionToolParam]:

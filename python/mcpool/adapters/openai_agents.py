@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._public import public_names
 from ._approval import ask_about, execute_unasked, is_asked
 from ._approval import needs_approval as needs_approval_now
 from ._parts import execute, missing_package, output_record, tools_by_name
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from .._output import ToolOutput
 
 __all__ = ["PoolServer", "server", "tools"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
 
 
 def tools(manager: ManagerBase, *, needs_approval: bool = False) -> list[AgentTool]:

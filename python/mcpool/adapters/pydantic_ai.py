@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._public import public_names
 from ._approval import ask_about, execute_unasked
 from ._approval import needs_approval as needs_approval_now
 from ._parts import execute, missing_package, output_record, tool_metadata, tools_by_name
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from .._native import Tool
 
 __all__ = ["PoolToolset", "toolset"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
+
 
 # The server validates the arguments; here they only have to be an object.
 OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._public import public_names
 from ._approval import execute_unasked_blocking
 from ._open_arguments import OpenArguments
 from ._parts import missing_package
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from .._output import ToolOutput
 
 __all__ = ["PoolTool", "Toolbox", "tools"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
+
 
 TYPES = ["string", "boolean", "integer", "number", "array", "object", "null"]
 

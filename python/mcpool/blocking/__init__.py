@@ -9,6 +9,7 @@ from .. import _native, _options
 from .._base import ManagerBase
 from .._calls import begin_span
 from .._events import read_event
+from .._public import public_names
 from .._signature import show_keywords
 from .._status import connect_report, reload_report
 from . import config
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from .._trust import Trusted
 
 __all__ = ["Events", "Manager", "config", "discover", "trust", "trusted", "untrust"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
 
 
 @show_keywords(_options.DISCOVER, _options.DISCOVER_DOC)

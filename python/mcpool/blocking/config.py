@@ -8,6 +8,7 @@ the old file or the new one, and concurrent writers never lose each other's chan
 from __future__ import annotations
 
 from .. import _native, _options
+from .._public import public_names
 from .._signature import show_keywords
 from ..config import read_edited, schema
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from ..config import Edited
 
 __all__ = ["add", "disable", "enable", "hide", "remove", "schema", "unhide", "update"]
+
+
+def __dir__() -> list[str]:
+    return public_names(globals())
 
 
 @show_keywords(_options.EDIT, _options.EDIT_DOC)

@@ -10,6 +10,7 @@ use crate::errors::OrRaise;
 use crate::events::NativeEvents;
 use crate::json;
 use crate::manager::NativeManager;
+use crate::names::{RedirectUrl, ServerName, ToolName};
 use crate::options::read_config;
 use crate::result::ToolResult;
 use crate::tool::Tool;
@@ -29,9 +30,9 @@ pub(crate) fn block_connect_all<'py>(
 pub(crate) fn block_connect(
     py: Python<'_>,
     manager: &Bound<'_, NativeManager>,
-    server: &str,
+    server: ServerName<'_>,
 ) -> PyResult<()> {
-    wait_on(manager, |core| core.connect(server))?.or_raise(py)
+    wait_on(manager, |core| core.connect(&server))?.or_raise(py)
 }
 
 #[pyfunction]
@@ -39,42 +40,42 @@ pub(crate) fn block_connect(
 pub(crate) fn block_wait_for(
     py: Python<'_>,
     manager: &Bound<'_, NativeManager>,
-    server: &str,
+    server: ServerName<'_>,
     timeout: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     let limit = read_timeout(timeout)?;
-    wait_on(manager, |core| core.wait_for(server, limit))?.or_raise(py)
+    wait_on(manager, |core| core.wait_for(&server, limit))?.or_raise(py)
 }
 
 #[pyfunction]
 pub(crate) fn block_authorize(
     py: Python<'_>,
     manager: &Bound<'_, NativeManager>,
-    server: &str,
+    server: ServerName<'_>,
     fresh: bool,
     device: bool,
 ) -> PyResult<()> {
     crate::logs::follow(py)?;
     let options = AuthorizeOptions::default().fresh(fresh).device(device);
-    wait_on(manager, |core| core.authorize(server, options))?.or_raise(py)
+    wait_on(manager, |core| core.authorize(&server, options))?.or_raise(py)
 }
 
 #[pyfunction]
 pub(crate) fn block_complete_auth(
     py: Python<'_>,
     manager: &Bound<'_, NativeManager>,
-    redirect_url: &str,
+    redirect_url: RedirectUrl<'_>,
 ) -> PyResult<()> {
-    wait_on(manager, |core| core.complete_auth(redirect_url))?.or_raise(py)
+    wait_on(manager, |core| core.complete_auth(&redirect_url))?.or_raise(py)
 }
 
 #[pyfunction]
 pub(crate) fn block_forget_auth(
     py: Python<'_>,
     manager: &Bound<'_, NativeManager>,
-    server: &str,
+    server: ServerName<'_>,
 ) -> PyResult<()> {
-    wait_on(manager, |core| core.forget_auth(server))?.or_raise(py)
+    wait_on(manager, |core| core.forget_auth(&server))?.or_raise(py)
 }
 
 /// Calls a tool; if `server` is None, `tool` is a name in the catalog.
@@ -83,8 +84,8 @@ pub(crate) fn block_forget_auth(
 pub(crate) fn block_call(
     py: Python<'_>,
     manager: &Bound<'_, NativeManager>,
-    server: Option<&str>,
-    tool: &str,
+    server: Option<ServerName<'_>>,
+    tool: ToolName<'_>,
     arguments: Option<&Bound<'_, PyAny>>,
     options: &Bound<'_, PyDict>,
 ) -> PyResult<ToolResult> {
@@ -93,9 +94,9 @@ pub(crate) fn block_call(
     let (core, asking) = (&manager.get().core, manager.get().asking(py));
     let outcome = match server {
         Some(server) => wait_for_call(py, asking, options, |options| {
-            core.call_tool(server, tool, arguments, options)
+            core.call_tool(&server, &tool, arguments, options)
         })?,
-        None => wait_for_call(py, asking, options, |options| core.call(tool, arguments, options))?,
+        None => wait_for_call(py, asking, options, |options| core.call(&tool, arguments, options))?,
     };
     outcome.or_raise(py).map(ToolResult::new)
 }
@@ -135,19 +136,19 @@ pub(crate) fn block_reload<'py>(
 pub(crate) fn block_accept_drift(
     py: Python<'_>,
     manager: &Bound<'_, NativeManager>,
-    server: &str,
-    tool: Option<&str>,
+    server: ServerName<'_>,
+    tool: Option<ToolName<'_>>,
 ) -> PyResult<Vec<String>> {
-    wait(py, manager.get().core.accept_drift(server, tool))?.or_raise(py)
+    wait(py, manager.get().core.accept_drift(&server, tool.as_deref()))?.or_raise(py)
 }
 
 #[pyfunction]
 pub(crate) fn block_disconnect(
     py: Python<'_>,
     manager: &Bound<'_, NativeManager>,
-    server: &str,
+    server: ServerName<'_>,
 ) -> PyResult<()> {
-    wait_for_end(manager, |core| core.disconnect(server))?.or_raise(py)
+    wait_for_end(manager, |core| core.disconnect(&server))?.or_raise(py)
 }
 
 #[pyfunction]

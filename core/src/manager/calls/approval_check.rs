@@ -231,7 +231,7 @@ fn not_sent(kind: ErrorKind, tool: &ServerTool, text: String) -> Error {
 
 fn refused(tool: &ServerTool) -> Error {
     let text = format!("The call of {} was not approved", named(tool));
-    not_sent(ErrorKind::NotApproved, tool, text).with_hint("who was asked about it said no")
+    not_sent(ErrorKind::NotApproved, tool, text).with_hint("the approval callback said no")
 }
 
 fn failed(tool: &ServerTool) -> Error {

@@ -38,6 +38,21 @@ impl Manager {
         meant.into_iter().fold(error, Error::with_suggestion)
     }
 
+    /// The error for a tool that the server does not have, if a name of the catalog was written in place of its own.
+    pub(super) fn with_own_name(&self, error: Error, server: &str, name: &str) -> Error {
+        match self.tool_named(&self.catalog(), name).filter(|tool| tool.server() == server) {
+            Some(tool) => {
+                let own = tool.raw_name();
+                let hint = format!(
+                    "call_tool() takes the server's own name of a tool: did you mean \"{own}\"? call() takes names of \
+                     the catalog"
+                );
+                error.with_hint(hint).with_suggestion(own).quoting(own)
+            }
+            None => error,
+        }
+    }
+
     pub(super) fn no_such_server(&self, server: &str) -> Error {
         let error = Error::no_such_server(ErrorKind::ToolUnavailable, server);
         self.with_similar_server(error.with_executed(Executed::No), server)

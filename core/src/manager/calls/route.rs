@@ -98,7 +98,8 @@ impl CheckedCall<'_> {
                 None => Route::Wait,
             });
         };
-        let tool = find_tool(published, offer, self.raw_name)?;
+        let tool = find_tool(published, offer, self.raw_name)
+            .map_err(|error| self.manager.with_own_name(error, server, self.raw_name))?;
         offer.check_drift(tool, &published.tools, || published.mask())?;
         if self.needs_approval(tool, || offer.trusts_hints(tool)) {
             return Ok(Route::AskFirst(tool));
