@@ -15,7 +15,7 @@ const STATUSES: Record<string, number> = { TOOL_REJECTED: 404, INVALID_ARGUMENTS
 
 /** Status and body of the response. */
 async function answer(request: IncomingMessage, signal: AbortSignal): Promise<[number, unknown]> {
-  const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+  const pathname = (request.url ?? '/').replace(/\?.*/, '');
   const name = /^\/tools\/([^/]+)$/.exec(pathname)?.[1];
   if (!name && pathname !== '/tools' && pathname !== '/health') return [404, { detail: 'Not Found' }];
   if (request.method !== (name ? 'POST' : 'GET')) return [405, { detail: 'Method Not Allowed' }];
@@ -24,9 +24,21 @@ async function answer(request: IncomingMessage, signal: AbortSignal): Promise<[n
   return [200, Object.fromEntries(manager.status().map(({ name, state }) => [name, state]))];
 }
 
+const LARGEST_BODY = 1 << 20;
+
+/** Ends the request with an error if its body is too large. */
+async function* limited(request: IncomingMessage) {
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > LARGEST_BODY) throw new RangeError('The body is too large');
+    yield chunk;
+  }
+}
+
 /** Calls a tool by its name. */
 async function call(name: string, request: IncomingMessage, signal: AbortSignal) {
-  const sent = (await json(request)) as Record<string, unknown>;
+  const sent = (await json(limited(request))) as Record<string, unknown>;
   const { text, structured, isError } = await manager.call(name, sent, { timeoutMs: 30_000, signal });
   return { text, structured: structured ?? null, isError };
 }
@@ -37,6 +49,7 @@ function failure(error: unknown): [number, unknown] {
     const { code, text, hint } = error;
     return [STATUSES[code] ?? 502, { code, message: text, hint: hint ?? null }];
   }
+  if (error instanceof RangeError) return [413, { detail: error.message }];
   if (!(error instanceof SyntaxError)) return [500, { detail: 'Internal Server Error' }];
   return [400, { code: 'INVALID_ARGUMENTS', message: 'The body must be a JSON object', hint: null }];
 }

@@ -28,7 +28,7 @@ pub(crate) use named_references::KeptReferences;
 pub(crate) use normalise::{TOOLS, normalise};
 pub(crate) use recognise::{recognise, unread_containers};
 pub(crate) use table::{OWN, PROVIDERS};
-pub(crate) use tool_switches::switch_tools_off;
+pub(crate) use tool_switches::ToolSwitches;
 pub(crate) use wording::{FieldWord, Wording};
 
 /// One product.

@@ -21,8 +21,8 @@ mod wrap;
 
 pub use image::Image;
 pub use output::ToolOutput;
-pub(crate) use present::Presenter;
 pub use present::{CallFailure, ForModel, Origin};
+pub(crate) use present::{ManagerId, Presenter};
 pub use spill::Spill;
 pub(crate) use spill::SpillDir;
 

@@ -11,10 +11,10 @@ use tokio::sync::{Notify, mpsc};
 use crate::call::Arguments;
 use crate::config::Limits;
 use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::event::{EventKind, EventLog};
+use crate::event::EventKind;
 use crate::mailbox::{BufferedWriter, Waiter};
 use crate::redact::Mask;
-use crate::result::Origin;
+use crate::result::{ManagerId, Origin};
 use crate::status::CallCounters;
 use crate::subscribers::Subscribers;
 use crate::sync::lock;
@@ -225,10 +225,9 @@ impl Session {
     }
 
     /// Ends the calls of a manager that has released the connection, which stays up for others.
-    pub(crate) fn end_calls_of(&self, manager: &Arc<EventLog>) {
-        let own = self.change_table(|table| {
-            table.remove_calls(|origin| origin.presenter.belongs_to(manager))
-        });
+    pub(crate) fn end_calls_of(&self, manager: ManagerId) {
+        let is_own = |origin: &Origin| origin.presenter.manager() == manager;
+        let own = self.change_table(|table| table.remove_calls(is_own));
         for (id, pending) in own {
             let was_sent = self.send_cancelled(id, "its manager released the server");
             let executed = if was_sent { Executed::Unknown } else { Executed::No };

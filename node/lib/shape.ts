@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { ConfigInvalidError, restore, type SentError, thrownText } from './errors.js';
 import { withExtra } from './extra.js';
-import { isNoJson, isUnusable, standIn, wrongArgument } from './given.js';
+import { isNoJson, isUnusable, kindOf, standIn, wrongArgument } from './given.js';
 import { camelFields } from './names.js';
 
 /** The record with its own field names in camelCase; the values stay as they are, but for errors. */
@@ -28,7 +28,8 @@ export function write(what: string, value: unknown): string {
 
 /** JSON leaves out functions and symbols, and writes some numbers as null: they would look like omitted values. */
 function refuseLoss(name: string, value: unknown): unknown {
-  if (isNoJson(value)) throw new TypeError(`${name === '' ? 'it' : `"${name}"`} is a ${typeof value}`);
+  const isLost = isNoJson(value) || (typeof value === 'object' && isUnusable(value));
+  if (isLost) throw new TypeError(`${name === '' ? 'it' : `"${name}"`} is ${kindOf(value)}`);
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
   return typeof value === 'object' && value !== null ? withExtra(value) : value;
 }

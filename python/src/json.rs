@@ -161,8 +161,11 @@ impl Writer {
             match value.extract::<i64>() {
                 Ok(number) => self.push(&number),
                 Err(_) => {
-                    let digits = value.call_method0("__int__")?.str()?;
-                    self.out.extend_from_slice(digits.to_str()?.as_bytes());
+                    let number = value.call_method0("__int__")?;
+                    if !number.is_exact_instance_of::<PyInt>() {
+                        return refuse(value, "it is not a number");
+                    }
+                    self.out.extend_from_slice(number.str()?.to_str()?.as_bytes());
                 }
             }
             Ok(())

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { HumanMessage } from '@langchain/core/messages';
 import { Command, MemorySaver } from '@langchain/langgraph';
 import { Agent as MastraAgent } from '@mastra/core/agent';
@@ -22,7 +23,7 @@ import { model as aiSdkModel } from './models/ai-sdk.mjs';
 import { Scripted } from './models/langchain.mjs';
 import { model as mastraModel } from './models/mastra.mjs';
 import { model as openaiAgentsModel } from './models/openai-agents.mjs';
-import { call, turns, world } from './support.mjs';
+import { call, manage, turns, world } from './support.mjs';
 
 const needsApproval = true;
 const twice = () => turns([call('count')], [call('count')], 'done');
@@ -149,6 +150,21 @@ test('mastra: an agent without tools that goes on without them runs only what wa
   const { toolCallId } = asked.suspendPayload;
   await agent.approveToolCallGenerate({ runId: asked.runId, toolCallId });
   assert.equal(happened('ran').length, 1);
+});
+
+test('mastra: a tool that needs approval only since the run began does not run unasked', async (t) => {
+  const turning = fileURLToPath(new URL('turning-server.mjs', import.meta.url));
+  const server = { command: process.execPath, args: [turning] };
+  const manager = manage(t, { a: server }, { approval: 'annotations' });
+  await manager.connectAll();
+  const script = turns([call('turn')], [call('look')], 'done');
+  const result = await mastraAgent(script, mastra.tools(manager, { needsApproval })).generate('go', {
+    maxSteps: 10,
+  });
+  assert.equal(result.text, 'done');
+  assert.match(script.seen[1].results[0].text, /did turn/);
+  const [{ text }] = script.seen[2].results.slice(-1);
+  assert.match(text, /not approved/);
 });
 
 test('mastra: its own requireToolApproval holds for tools that need none', async (t) => {

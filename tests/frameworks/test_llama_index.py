@@ -300,3 +300,23 @@ def test_a_person_is_asked_before_the_call(approved: bool, tmp_path: Path) -> No
             assert ('"count"' in journal.read_text()) is approved
 
     asyncio.run(main())
+
+
+def test_the_same_call_twice_in_a_turn_is_asked_about_once_and_runs_once(tmp_path: Path) -> None:
+    async def main() -> None:
+        journal = tmp_path / "a.jsonl"
+        async with connected(journal) as manager:
+            count = ("mcp_a_count", {"key": "k"})
+            llm = model([count, count], [count], "done")
+            run = FunctionAgent(llm=llm, tools=tools(manager, needs_approval=True)).run(user_msg="go")
+            asked = 0
+            async for event in run.stream_events():
+                if isinstance(event, ApprovalRequired):
+                    asked += 1
+                    run.ctx.send_event(Approval(question=event.question, approved=True))
+            result = await run
+            assert asked == 2, "one of the first turn, and the one of the second"
+            refused = [call.tool_output.is_error for call in result.tool_calls]
+            assert sorted(refused) == [False, False, True]
+
+    asyncio.run(asyncio.wait_for(main(), 30))

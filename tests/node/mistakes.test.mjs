@@ -198,3 +198,15 @@ test('a call by the own name of a tool says what to call', async (t) => {
     return error.hint.includes(`"${name}"`) && error.hint.includes('callTool()');
   });
 });
+
+test('what JSON would lose in a config is refused by its name', () => {
+  const url = 'http://127.0.0.1:9/mcp';
+  const headers = new Headers({ authorization: 'Bearer x' });
+  for (const [config, told] of [
+    [{ mcpServers: { a: { url, headers } } }, /"headers" is a Headers/],
+    [{ mcpServers: { a: { command: 'x', env: new Map([['A', '1']]) } } }, /"env" is a Map/],
+    [{ mcpServers: new Map() }, /"mcpServers" is a Map/],
+  ]) {
+    assert.throws(() => new Manager(config), told);
+  }
+});

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -183,3 +184,11 @@ def test_a_keyword_that_is_not_known_is_named_as_before() -> None:
     wrong: Any = {"timeuot": 1}
     with mcpool.blocking.Manager(config(a=stdio())) as manager, pytest.raises(TypeError, match="timeuot"):
         manager.call("mcp_a_echo", {}, **wrong)
+
+
+def test_what_looks_like_our_own_words_is_a_users_data() -> None:
+    with mcpool.blocking.Manager(config(a=stdio())) as manager:
+        manager.connect_all()
+        for meta in ({"$noJson": "a"}, {"\0noJson": "a", "b": 1}):
+            sent = json.loads(manager.call_tool("a", "meta", meta=meta).text)
+            assert sent.items() >= meta.items()

@@ -18,7 +18,7 @@ use crate::config::{
 };
 use crate::error::Error;
 use crate::file_system;
-use crate::provider::{BuiltIn, Inputs, NameList, PROVIDERS, Provider, Step, switch_tools_off};
+use crate::provider::{BuiltIn, Inputs, NameList, PROVIDERS, Provider, Step, ToolSwitches};
 
 /// The content of one file.
 pub(super) struct Document {
@@ -203,8 +203,13 @@ impl<'a> DocumentReader<'a> {
         let display = &candidate.display;
         let mut document = Value::Object(document);
         let lists = self.lists(provider, &mut document, display);
-        let tool_switches = provider.tool_switches.and_then(|key| document.get(key)?.as_object());
-        let tool_switches = tool_switches.cloned().unwrap_or_default();
+        let switches = provider.tool_switches.and_then(|key| Some((key, document.get(key)?)));
+        let tool_switches = switches.map(|(key, written)| {
+            let mut warnings = Vec::new();
+            let switches = ToolSwitches::read(key, written, &mut warnings);
+            self.warnings.extend(warnings.iter().map(|warning| in_document(display, warning)));
+            switches
+        });
         let mut bare_env_names = provider.bare_env_names;
         if let Value::Object(document) = &mut document {
             let mut warnings = Vec::new();
@@ -264,12 +269,28 @@ impl<'a> DocumentReader<'a> {
         if read_before && servers.is_empty() {
             return Ok(None);
         }
-        for WrittenServer { original, definition, .. } in &mut servers {
-            if let Value::Object(definition) = definition {
-                switch_tools_off(&tool_switches, original, definition);
-            }
+        if let Some(tool_switches) = tool_switches {
+            self.switch_tools(tool_switches, &mut servers, display);
         }
         Ok(Some(Document { provider, source, scope, inputs, servers, built_in, lists }))
+    }
+
+    fn switch_tools(
+        &mut self,
+        mut switches: ToolSwitches,
+        servers: &mut [WrittenServer],
+        display: &str,
+    ) {
+        let mut is_whole = true;
+        for WrittenServer { original, definition, .. } in servers {
+            if let Value::Object(definition) = definition {
+                is_whole &= switches.apply(original, definition);
+            }
+        }
+        if !is_whole {
+            let text = "it switches too many tools off, so servers in it offer none";
+            self.warnings.push(in_document(display, text));
+        }
     }
 
     /// Takes the value at the end of `steps`, with the keys that led there.

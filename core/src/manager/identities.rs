@@ -68,6 +68,10 @@ impl IdentityHold {
         Arc::new(IdentityHold { lease: self.lease.clone(), config, used_ms })
     }
 
+    pub(super) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
     pub(super) fn connection(&self) -> &Arc<Connection> {
         self.lease.connection()
     }

@@ -297,8 +297,11 @@ mod tests {
             (r#"{"host_env": {"evn": {}}}"#, "unknown field \"evn\", did you mean \"env\"?"),
             (r#"{"host_env": {"env": 3}}"#, "\"env\": a number in place of an object"),
             (r#"{"host_env": {"env": {"A": 1}}}"#, "\"env.A\": a number in place of a string"),
-            (r#"{"gate": {"$noJson": "a timedelta"}}"#, "a number of seconds, not a timedelta"),
-            (r#"{"headers":{"$noJson":"a set"}}"#, "an object whose values are texts, not a set"),
+            (r#"{"gate": {"\u0000noJson":"a timedelta"}}"#, "a number of seconds, not a timedelta"),
+            (
+                r#"{"headers":{"\u0000noJson":"a set"}}"#,
+                "an object whose values are texts, not a set",
+            ),
             (r#"{"watch": true}"#, "needs a manager that is made from files"),
             ("[]", "must be an object"),
         ] {

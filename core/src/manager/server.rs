@@ -40,20 +40,36 @@ pub(super) struct Server {
 
 /// Tells that a manager has released a connection.
 #[derive(Clone)]
-pub(super) struct Left(watch::Receiver<Option<Release>>);
+pub(super) struct Left {
+    released: watch::Receiver<Option<Release>>,
+    /// It had been released before this was made.
+    before: bool,
+}
 
 impl Left {
     /// Resolves when the connection has been released since this was made.
     pub(super) async fn wait(&self) {
-        // The sender is gone with its manager.
-        let _ = self.0.clone().changed().await;
+        if !self.before {
+            // The sender is gone with its manager.
+            let _ = self.released.clone().changed().await;
+        }
+    }
+
+    /// Whether that has happened.
+    pub(super) fn is_over(&self) -> bool {
+        self.before || self.released.has_changed().unwrap_or(true)
+    }
+
+    /// The same for a connection that was released before this was made.
+    pub(super) fn or_before(self, before: bool) -> Self {
+        Left { before, ..self }
     }
 
     fn is_closed(&self) -> bool {
-        match *self.0.borrow() {
+        match *self.released.borrow() {
             Some(how) => how == Release::Close,
             // The sender is gone with its manager.
-            None => self.0.has_changed().is_err(),
+            None => self.released.has_changed().is_err(),
         }
     }
 
@@ -256,7 +272,9 @@ impl Server {
 
     /// Whether the manager released the connection on purpose.
     pub(super) fn was_left(&self) -> bool {
-        self.lease().is_none() && matches!(*lock(&self.not_held), NotHeld::Left | NotHeld::Closed)
+        // Locked first: a release in progress counts.
+        let not_held = lock(&self.not_held);
+        self.lease().is_none() && matches!(*not_held, NotHeld::Left | NotHeld::Closed)
     }
 
     /// Whether the last attempt to acquire the connection failed.
@@ -275,7 +293,7 @@ impl Server {
 
     /// Changed when the manager releases the connection from now on.
     pub(super) fn left(&self) -> Left {
-        Left(self.left.subscribe())
+        Left { released: self.left.subscribe(), before: false }
     }
 
     /// Tells the managers of a server apart.

@@ -105,7 +105,8 @@ impl OptionKind {
 }
 
 /// In place of a value that JSON does not have, a language writes an object with this key; it says what was given.
-pub const NO_JSON: &str = "$noJson";
+/// Its NUL character tells it from what a user writes.
+pub const NO_JSON: &str = "\0noJson";
 
 /// The value of an option, as another language gives it.
 pub enum Given {
@@ -119,11 +120,12 @@ impl Given {
     /// What was given, if JSON does not have it.
     pub(crate) fn no_json(&self) -> Option<String> {
         let Given::Json(json) = self else { return None };
-        if !json.starts_with(b"{\"$noJson\":") {
+        if !json.starts_with(b"{\"\\u0000noJson\":") {
             return None;
         }
         let mut stand_in: serde_json::Map<String, Value> = serde_json::from_slice(json).ok()?;
-        stand_in.remove(NO_JSON).as_ref().and_then(Value::as_str).map(str::to_owned)
+        let given = stand_in.remove(NO_JSON).filter(|_| stand_in.is_empty());
+        given.as_ref().and_then(Value::as_str).map(str::to_owned)
     }
 
     /// What the value is, in the words of the language; the value itself is not shown.

@@ -10,6 +10,7 @@ use crate::config::{KeepAlive, ScopeTrust, ServerConfig};
 use crate::connection::Connection;
 use crate::event::EventKind;
 use crate::oauth::LoginPlace;
+use crate::result::ManagerId;
 use crate::runtime;
 use crate::status::State;
 use crate::subscribers::Subscriber;
@@ -65,6 +66,17 @@ impl Lease {
         connections.get(&self.key).map(|pooled| pooled.holders.clone()).unwrap_or_default()
     }
 
+    pub(crate) fn is_released(&self) -> bool {
+        self.released.load(Ordering::Acquire)
+    }
+
+    /// Ends the calls that were sent while the connection was being released.
+    pub(crate) fn end_late_calls(&self) {
+        if self.is_released() {
+            self.end_own_calls();
+        }
+    }
+
     /// Releases the connection. Resolves when it has ended, or at once if it stays up.
     pub(crate) fn release(&self, how: Release) -> Completion {
         self.leave(how).unwrap_or_else(Completion::done)
@@ -114,7 +126,7 @@ impl Lease {
     /// Ends the manager's calls on a connection that stays up.
     fn end_own_calls(&self) {
         if let Some(live) = &self.connection.published().live {
-            live.session.end_calls_of(&self.sink.events);
+            live.session.end_calls_of(ManagerId::from(&self.sink.events));
         }
     }
 

@@ -100,9 +100,19 @@ pub(crate) struct Presenter {
 }
 
 impl Presenter {
-    /// Whether it shows results of the manager with these events.
-    pub(crate) fn belongs_to(&self, events: &Arc<EventLog>) -> bool {
-        std::ptr::eq(self.events.as_ptr(), Arc::as_ptr(events))
+    /// The manager whose results it shows.
+    pub(crate) fn manager(&self) -> ManagerId {
+        ManagerId(self.events.as_ptr() as usize)
+    }
+}
+
+/// Tells managers apart, by their event logs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ManagerId(usize);
+
+impl From<&Arc<EventLog>> for ManagerId {
+    fn from(events: &Arc<EventLog>) -> Self {
+        ManagerId(Arc::as_ptr(events) as usize)
     }
 }
 

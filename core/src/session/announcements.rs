@@ -13,6 +13,8 @@ use crate::sync::lock;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The budget of all waits recovers in this many times their length.
 const RECOVERY: u32 = 10;
+/// With less budget left, the tools of a server that announces all the time are not fetched sooner.
+const LEAST_TO_HURRY: Duration = Duration::from_millis(300);
 /// Announcements during a call are most likely its effect, and cost the budget this many times less.
 const DURING_CALL: u32 = 4;
 
@@ -157,7 +159,7 @@ impl Announcements {
         let is_known = |state: &AnnouncementState| {
             state.over || state.last_wait_timed_out || state.answered >= target
         };
-        if !is_known(&state) && !state.budget(Instant::now()).is_zero() {
+        if !is_known(&state) && state.budget(Instant::now()) >= LEAST_TO_HURRY {
             hurry();
         }
         let mut state = self.wait_within_budget(state, until.min(limit), is_known);

@@ -4,7 +4,15 @@ import type { ToolAction } from '@mastra/core/tools';
 import type { Manager, Tool } from 'mcpool';
 import { rememberApproval, type ToolOptions, waitsForApproval } from './approval.js';
 import { withoutReserved } from './reserved.js';
-import { argumentsOf, imagesOfRecord, perTool, recordOf, signalOptions, type ToolRecord } from './shared.js';
+import {
+  argumentsOf,
+  executeUnasked,
+  imagesOfRecord,
+  perTool,
+  recordOf,
+  signalOptions,
+  type ToolRecord,
+} from './shared.js';
 
 export type { ToolOptions } from './approval.js';
 export type { ToolRecord } from './shared.js';
@@ -38,18 +46,28 @@ export function adapt({ createTool }: Pick<typeof import('@mastra/core/tools'), 
   const toolOf = (tool: Tool) => {
     const renamed = withoutReserved(tool, 'Mastra', RESERVED);
     const gather = renamed?.gather ?? argumentsOf;
+    let isAskedFor = false;
     const made = createTool({
       id: tool.name,
       description: tool.description,
       inputSchema: unchecked(renamed?.schema ?? tool.objectSchema),
       // Otherwise Mastra closes schemas and makes all arguments required for some providers, whether they ask for it or not.
       strict: false,
-      execute: async (input, context) =>
-        recordOf(await tool.execute(gather(input), signalOptions(context?.abortSignal))),
+      // A tool may need approval only since the run began.
+      execute: async (input, context) => {
+        const [args, options] = [gather(input), signalOptions(context?.abortSignal)];
+        return recordOf(
+          await (isAskedFor ? tool.execute(args, options) : executeUnasked(tool, args, options)),
+        );
+      },
       toModelOutput: (output) => modelOutputOf(tool, output as ToolRecord),
     });
     // Mastra reads it whenever a run starts or goes on. A function in its place would overrule `requireToolApproval` of a run.
-    const requireApproval = { get: () => waitsForApproval(tool), enumerable: true };
+    const get = () => {
+      isAskedFor = waitsForApproval(tool);
+      return isAskedFor;
+    };
+    const requireApproval = { get, enumerable: true };
     return Object.defineProperties(made, { requireApproval }) as unknown as ToolAction<unknown, ToolRecord>;
   };
 

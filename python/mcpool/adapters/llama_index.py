@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from .._public import public_names
 from ._approval import ask_about, execute_unasked, execute_unasked_blocking, refusal
@@ -91,6 +92,12 @@ class Approval(HumanResponseEvent):
     approved: bool
 
 
+SAME_CALL = "the same call of this turn is waiting for approval; call it again after it"
+
+# What a run has asked and not been answered yet, by the store that its steps share.
+_open_questions: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+
+
 class PoolTool(FunctionTool):
     """A tool of a manager. `raw_output` is the whole result as the server sent it, None if there was none."""
 
@@ -123,20 +130,33 @@ class PoolTool(FunctionTool):
         context = arguments.pop(CONTEXT, None)
         if context is None or not self.requires_context:
             return self._output(arguments, await execute_unasked(self._tool, arguments))
-        if not await self._approved(context, arguments):
+        answer = await self._answer(context, arguments)
+        if answer is None:
+            return self._output(arguments, refusal(self._tool, SAME_CALL))
+        if answer.approved is not True:
             return self._output(arguments, refusal(self._tool))
         return self._output(arguments, await self._tool.execute(arguments))
 
-    async def _approved(self, context: Context, arguments: dict[str, Any]) -> bool:
+    async def _answer(self, context: Context, arguments: dict[str, Any]) -> Approval | None:
+        """The answer to the question about this call, or None if the same question waits for another call."""
         # The step runs again when the answer is there: the same call has to ask the same question.
         question = f"{self._tool.name} {json.dumps(arguments, sort_keys=True)}"
-        answer = await context.wait_for_event(
-            Approval,
-            waiter_event=ApprovalRequired(question=question, tool=self._tool.name, arguments=arguments),
-            waiter_id=question,
-            requirements={"question": question},
-        )
-        return answer.approved is True
+        open_questions = _open_questions.setdefault(context.store, set())
+        try:
+            answer: Approval = await context.wait_for_event(
+                Approval,
+                waiter_event=ApprovalRequired(question=question, tool=self._tool.name, arguments=arguments),
+                waiter_id=question,
+                requirements={"question": question},
+            )
+        except Exception:
+            # This ends the step. A second one would take the place of the first, which would wait for ever.
+            if question in open_questions:
+                return None
+            open_questions.add(question)
+            raise
+        open_questions.discard(question)
+        return answer
 
     def _output(self, arguments: dict[str, Any], output: Output) -> ToolOutput:
         shown = [

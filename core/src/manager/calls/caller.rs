@@ -41,18 +41,22 @@ impl CheckedCall<'_> {
         let lease = self.server.lease();
         let Some(lease) = &*lease else { return self.send_after_start(waiter) };
         let connection = lease.connection();
-        match self.brings_login(connection) {
+        let sent = match self.brings_login(connection) {
             // Another login may connect where the last one was refused.
             true => self.send_or_connect(connection, false, waiter),
             false => self.send(connection, waiter),
-        }
+        };
+        lease.end_late_calls();
+        sent
     }
 
     /// Sends on the connection of another identity.
     fn send_for(self, identity: &Identity, waiter: Waiter) -> Result<CallHandle> {
         runtime::start()?;
         let (hold, is_new) = self.manager.0.hold_for(self.server, identity)?;
-        self.on_hold(&hold).send_or_connect(hold.connection(), is_new, waiter)
+        let sent = self.on_hold(&hold).send_or_connect(hold.connection(), is_new, waiter);
+        hold.lease().end_late_calls();
+        sent
     }
 
     /// The same call on the connection of another identity.

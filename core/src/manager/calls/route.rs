@@ -183,7 +183,15 @@ impl CheckedCall<'_> {
         connection: &Arc<Connection>,
         wanted: WantedTool,
     ) -> PendingCall {
-        PendingCall::new(connection.clone(), self.into_spec(wanted))
+        let (server, hold) = (self.server, self.hold);
+        let mut spec = self.into_spec(wanted);
+        // Asked after `left` was made: a release is noticed here or there.
+        let is_released = match hold {
+            Some(hold) => hold.lease().is_released(),
+            None => server.was_left(),
+        };
+        spec.left = spec.left.or_before(is_released);
+        PendingCall::new(connection.clone(), spec)
     }
 
     fn into_spec(self, wanted: WantedTool) -> CallSpec {

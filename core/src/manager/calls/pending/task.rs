@@ -147,6 +147,11 @@ impl CallTask {
         match session.call(pending.outgoing_call(tool), limits, Waiter::Proxy(self.clone())) {
             Ok(id) => {
                 *state = TaskState::Sent(session.clone(), id);
+                drop(state);
+                // The manager may have released the connection in the meantime.
+                if pending.spec.left.is_over() {
+                    session.end_calls_of(pending.spec.presenter.manager());
+                }
                 Ok(())
             }
             Err(UnsentCall { error, .. }) => {
