@@ -228,13 +228,22 @@ impl Session {
     pub(crate) fn end_calls_of(&self, manager: ManagerId) {
         let is_own = |origin: &Origin| origin.presenter.manager() == manager;
         let own = self.change_table(|table| table.remove_calls(is_own));
-        for (id, pending) in own {
-            let was_sent = self.send_cancelled(id, "its manager released the server");
-            let executed = if was_sent { Executed::Unknown } else { Executed::No };
-            let error = closed_by_us().with_server(&self.server).with_executed(executed);
-            let error = pending.end_error(&self.server, error);
-            pending.finish(Err(error));
+        own.into_iter().for_each(|(id, pending)| self.end_released(id, pending));
+    }
+
+    /// Ends one call that was sent while its manager released the connection.
+    pub(crate) fn end_call(&self, id: u64) {
+        if let Some(pending) = self.change_table(|table| table.remove(id)) {
+            self.end_released(id, pending);
         }
+    }
+
+    fn end_released(&self, id: u64, pending: PendingRequest) {
+        let was_sent = self.send_cancelled(id, "its manager released the server");
+        let executed = if was_sent { Executed::Unknown } else { Executed::No };
+        let error = closed_by_us().with_server(&self.server).with_executed(executed);
+        let error = pending.end_error(&self.server, error);
+        pending.finish(Err(error));
     }
 
     /// Notifies the server if the call was sent; returns whether it was.

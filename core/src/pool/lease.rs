@@ -70,13 +70,6 @@ impl Lease {
         self.released.load(Ordering::Acquire)
     }
 
-    /// Ends the calls that were sent while the connection was being released.
-    pub(crate) fn end_late_calls(&self) {
-        if self.is_released() {
-            self.end_own_calls();
-        }
-    }
-
     /// Releases the connection. Resolves when it has ended, or at once if it stays up.
     pub(crate) fn release(&self, how: Release) -> Completion {
         self.leave(how).unwrap_or_else(Completion::done)

@@ -12,9 +12,18 @@ use crate::caller::{CallerHeaders, Identity, OnIdentity};
 use crate::connection::Connection;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mailbox::Waiter;
+use crate::pool::Lease;
 use crate::runtime;
 use crate::status::State;
 use crate::tool::ServerTool;
+
+/// A release that did not see the call yet ends it here.
+fn end_if_released(lease: &Lease, sent: Result<CallHandle>) -> Result<CallHandle> {
+    if let (true, Ok(call)) = (lease.is_released(), &sent) {
+        call.end_if_sent();
+    }
+    sent
+}
 
 impl CheckedCall<'_> {
     /// Who is asked for the identity of this call, if it does not say.
@@ -46,8 +55,7 @@ impl CheckedCall<'_> {
             true => self.send_or_connect(connection, false, waiter),
             false => self.send(connection, waiter),
         };
-        lease.end_late_calls();
-        sent
+        end_if_released(lease, sent)
     }
 
     /// Sends on the connection of another identity.
@@ -55,8 +63,7 @@ impl CheckedCall<'_> {
         runtime::start()?;
         let (hold, is_new) = self.manager.0.hold_for(self.server, identity)?;
         let sent = self.on_hold(&hold).send_or_connect(hold.connection(), is_new, waiter);
-        hold.lease().end_late_calls();
-        sent
+        end_if_released(hold.lease(), sent)
     }
 
     /// The same call on the connection of another identity.

@@ -37,6 +37,14 @@ impl CallHandle {
         CallHandle(ProcessLocal::new(handle))
     }
 
+    /// Ends a call that was sent and not kept, because its manager has released the connection. Others notice it by
+    /// themselves.
+    pub(super) fn end_if_sent(&self) {
+        if let Handle::Sent(session, id) = &*self.0 {
+            session.end_call(*id);
+        }
+    }
+
     /// Cancels the call: the server is notified, and no letter follows.
     pub fn cancel(&self) {
         if self.0.is_inherited() {

@@ -150,7 +150,7 @@ impl CallTask {
                 drop(state);
                 // The manager may have released the connection in the meantime.
                 if pending.spec.left.is_over() {
-                    session.end_calls_of(pending.spec.presenter.manager());
+                    session.end_call(id);
                 }
                 Ok(())
             }
