@@ -118,7 +118,8 @@ def test_lists_statuses_and_reports_can_be_pickled(manager: mcpool.blocking.Mana
     tools = manager.get_tools()
     again = pickled(tools)
     assert type(again) is mcpool.ToolList and [tool.name for tool in again] == [tool.name for tool in tools]
-    assert pickled(manager.status()) == manager.status()
+    status = manager.status()
+    assert pickled(status) == status
     broken = mcpool.blocking.Manager(config(b={"command": "/nonexistent"}), cache_dir=False)
     report = broken.connect_all()
     assert pickled(report).failed["b"].code == report.failed["b"].code
