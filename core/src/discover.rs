@@ -18,6 +18,7 @@ use crate::redact::{self, Secret};
 
 mod bridge;
 mod choice;
+mod document;
 mod explicit;
 mod locations;
 mod mistaken_path;

@@ -1,7 +1,7 @@
 //! Owns how options are declared: one table for each struct, with the name, type, default and description of every option.
 //! The struct, its `Default`, its setters, its reading from JSON and the metadata in `OPTIONS` derive from the table; the
 //! types and the docs of the other languages are generated from the metadata (`manager/options/generated.rs`).
-//! Leaves which options there are to `manager/options`, `discover/options`, `pool`, `call` and `config/edit/target`.
+//! Leaves which options there are to `manager/options`, `discover/options`, `pool`, `call` and `edit/target`.
 //! Invariant: an option that cannot be used is refused by the name that the caller wrote, and its value is never shown.
 
 use indexmap::IndexMap;

@@ -227,11 +227,12 @@ impl Writer {
     fn option(&mut self, value: &Bound<'_, PyAny>) -> Result<(), Refused> {
         let start = self.out.len();
         let written = self.value(value, 1);
+        let Err(Refused::Because(_)) = &written else { return written };
         let has_parts = value.is_instance_of::<PyString>()
             || value.is_instance_of::<PyList>()
             || value.is_instance_of::<PyTuple>()
             || value.cast::<PyMapping>().is_ok();
-        if has_parts || !matches!(written, Err(Refused::Because(_))) {
+        if has_parts {
             return written;
         }
         let kind = match value.cast::<PyFloat>() {

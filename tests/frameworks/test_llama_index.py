@@ -320,3 +320,28 @@ def test_the_same_call_twice_in_a_turn_is_asked_about_once_and_runs_once(tmp_pat
             assert sorted(refused) == [False, False, True]
 
     asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_a_question_that_nobody_answered_in_time_can_be_asked_again() -> None:
+    class Run:
+        """A run that waits, is not answered in time, and waits again."""
+
+        class Store:
+            pass
+
+        store = Store()
+        outcomes = iter([LookupError("waits"), asyncio.TimeoutError(), LookupError("waits")])
+
+        async def wait_for_event(self, *_: Any, **__: Any) -> Approval:
+            raise next(self.outcomes)
+
+    async def main() -> None:
+        async with connected() as manager:
+            offered = tools(manager, needs_approval=True)
+            (tool,) = [one for one in offered if one.metadata.name == "mcp_a_count"]
+            run: Any = Run()
+            for expected in (LookupError, asyncio.TimeoutError, LookupError):
+                with pytest.raises(expected):
+                    await tool._answer(run, {})
+
+    asyncio.run(main())

@@ -13,7 +13,7 @@ use crate::similar::did_you_mean;
 
 /// Whether a number of milliseconds was most likely meant in seconds: very few, or whole minutes of seconds.
 pub(super) fn looks_like_seconds(ms: u64) -> bool {
-    matches!(ms, 1..100) || ms < 1000 && ms > 0 && ms.is_multiple_of(60)
+    matches!(ms, 1..100) || matches!(ms, 1..1000) && ms.is_multiple_of(60)
 }
 
 pub(super) struct FieldReader<'a> {

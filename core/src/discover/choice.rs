@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
+use super::document::{Document, WrittenServer};
 use super::names::confusable_part;
-use super::reading::{Document, WrittenServer};
 use super::{DiscoverOptions, Discovery, LeftOut, McpRemote, TrustView};
 use crate::config::{HeldBack, HeldBackEffect, Level, Source};
 

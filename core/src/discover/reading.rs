@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::FoundFile;
+use super::document::{Document, WrittenServer};
 use super::in_document;
 use super::locations::{Candidate, SearchRoots};
 use super::names::legal_names;
@@ -19,45 +20,6 @@ use crate::config::{
 use crate::error::Error;
 use crate::file_system;
 use crate::provider::{BuiltIn, Inputs, NameList, PROVIDERS, Provider, Step, ToolSwitches};
-
-/// The content of one file.
-pub(super) struct Document {
-    pub(super) provider: &'static Provider,
-    pub(super) source: Source,
-    pub(super) scope: Scope,
-    /// The default answers for `${input:id}`.
-    pub(super) inputs: Inputs,
-    pub(super) servers: Vec<WrittenServer>,
-    /// Names of entries that are part of the product.
-    pub(super) built_in: Vec<String>,
-    pub(super) lists: Vec<(NameList, HashSet<String>)>,
-}
-
-impl Document {
-    fn is_empty(&self) -> bool {
-        self.servers.is_empty() && self.built_in.is_empty() && self.lists.is_empty()
-    }
-
-    /// Whether it is in our own form and was handed over, so that nothing of it may be left out.
-    pub(super) fn is_own_explicit(&self) -> bool {
-        self.provider.is_own && self.source.level == Level::Explicit
-    }
-
-    /// The file's path for display.
-    pub(super) fn shown_path(&self) -> &str {
-        self.source.path.as_deref().unwrap_or_default()
-    }
-}
-
-/// A server as its product declares it.
-pub(super) struct WrittenServer {
-    pub(super) name: String,
-    /// Its name in the file.
-    pub(super) original: String,
-    pub(super) definition: Value,
-    /// The base directory of its relative paths.
-    pub(super) directory: PathBuf,
-}
 
 /// Reads the files of the requested providers, in order.
 pub(super) struct DocumentReader<'a> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -149,6 +150,9 @@ class PoolTool(FunctionTool):
                 waiter_id=question,
                 requirements={"question": question},
             )
+        except asyncio.TimeoutError:
+            open_questions.discard(question)
+            raise
         except Exception:
             # This ends the step. A second one would take the place of the first, which would wait for ever.
             if question in open_questions:

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::super::reading::{Document, WrittenServer};
+use super::super::document::{Document, WrittenServer};
 use super::super::{TrustView, bridge, in_document};
 use crate::config::{Declared, Level, ProjectEntry, Scope, Subject};
 use crate::error::{Error, ErrorKind};

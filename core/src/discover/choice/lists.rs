@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use indexmap::IndexMap;
 use serde_json::json;
 
-use super::super::reading::Document;
+use super::super::document::Document;
 use super::super::{DiscoverOptions, Discovery, LISTS, TrustView};
 use super::entry::{hash, subject};
 use super::{Winner, hold_back};
