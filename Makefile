@@ -1,5 +1,5 @@
-# Everything beyond Rust, Python 3.11+ (3.10 but for test-frameworks), Node 20+, a C compiler and make is installed from
-# the package registries.
+# Everything beyond Rust, Python 3.11+ (3.10 but for test-frameworks and test-servers), Node 20+, a C compiler and make is
+# installed from the package registries.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,8 +18,10 @@ FRAMEWORK_VENVS := .venv-frameworks
 # Libraries for servers, each group in an environment without us; the lists are in tests/servers.
 SERVER_VENVS := .venv-servers
 SERVERS := tests/servers/node_modules $(SERVER_VENVS)/current/ready $(SERVER_VENVS)/mcp1/ready
+# Servers that others published, in the environments of their libraries; the lists are in tests/servers/published.
+PUBLISHED := tests/servers/published/node_modules $(patsubst %,$(SERVER_VENVS)/%/published,current mcp1 fastmcp2)
 
-.PHONY: demo test lint deny hazards-release soak fuzz bench build fixture python node browser test-rust test-python test-node test-scenarios test-portable test-frameworks \
+.PHONY: demo test lint deny hazards-release soak fuzz bench build fixture python node browser test-rust test-python test-servers matrix-rmcp test-node test-scenarios test-portable test-frameworks \
 	test-frameworks-node conformance reference test-reference \
 	$(FRAMEWORK_GROUPS:%=test-frameworks-%) clean
 
@@ -39,7 +41,7 @@ build: python node fixture
 fixture:
 	cargo build -p mcpool -p mcpool-fixture
 
-test: build test-rust test-python test-node test-portable test-reference test-docs test-frameworks test-frameworks-node \
+test: build test-rust test-python test-servers test-node test-portable test-reference test-docs test-frameworks test-frameworks-node \
 	conformance
 
 test-rust: fixture tests/servers/node_modules
@@ -48,6 +50,14 @@ test-rust: fixture tests/servers/node_modules
 test-python: python fixture $(VENV)/ready $(SERVERS) tests/typing/node_modules browser
 	# The tests mostly wait for servers: four processes on two cores.
 	$(BIN)/python -m pytest -n 4
+
+# Servers that others published, and one server on each library. Without a network but loopback: none may need anything
+# from outside.
+test-servers: python fixture $(VENV)/ready $(SERVERS) $(PUBLISHED) matrix-rmcp
+	$(BIN)/python tests/conformance/isolated.py $(BIN)/python -m pytest -n 4 tests/servers
+
+matrix-rmcp:
+	cargo build --quiet --locked --target-dir target/matrix-rmcp --manifest-path tests/servers/matrix/rmcp/Cargo.toml
 
 # The registries are far and the environments large: they are made side by side.
 test-frameworks: python fixture
@@ -86,11 +96,11 @@ test-portable: build $(VENV)/ready
 # Some frameworks want a newer Node than the others and we do; it comes from the registry.
 NODE_FRAMEWORKS := tests/frameworks-node
 NODE_FRAMEWORK_TESTS := missing types langchain anthropic
-NEW_NODE_FRAMEWORK_TESTS := approval arguments docs ai-sdk mastra openai openai-agents
+NEW_NODE_FRAMEWORK_TESTS := approval arguments docs ai-sdk mastra openai openai-agents sampling
 
 # With the oldest versions that the package allows, the heart of the battery: those differ from the newest in details.
-OLDEST_NODE_FRAMEWORK_TESTS := ai-sdk anthropic langchain mastra openai
-OLDEST_PATTERN := called through the loop|a tool that fails|dies in the call|an image is shown|structured result|survive a restart|changed list|require gives
+OLDEST_NODE_FRAMEWORK_TESTS := ai-sdk anthropic langchain mastra openai sampling
+OLDEST_PATTERN := called through the loop|a tool that fails|dies in the call|an image is shown|structured result|survive a restart|changed list|require gives|text and its name|whole conversation
 
 test-frameworks-node: node fixture $(NODE_FRAMEWORKS)/node_modules $(NODE_FRAMEWORKS)/lowest/node_modules
 	node $(NODE_FRAMEWORKS)/place.mjs
@@ -101,7 +111,8 @@ test-frameworks-node: node fixture $(NODE_FRAMEWORKS)/node_modules $(NODE_FRAMEW
 
 # The official suite; ARGS="--only scope --client node" runs a part of it.
 conformance: python node $(VENV)/ready tests/conformance/node_modules
-	$(BIN)/python tests/conformance/run.py --filter auth/ $(ARGS)
+	cargo build -p mcpool --example conformance
+	$(BIN)/python tests/conformance/run.py $(ARGS)
 
 # What docs/reference says is made from stubs and comments.
 reference: python $(VENV)/ready node_modules/ready docs/reference/node_modules
@@ -137,14 +148,16 @@ hazards-release:
 	MCPOOL_FIXTURE=$(OPTIMISED)/mcpool-fixture \
 		cargo test --profile bench-build -p mcpool $(HAZARDS:%=--test %)
 
-# A long storm of kills over fifty servers; SOAK_SECONDS says how long.
-soak: fixture
-	cargo run -p mcpool --example soak
+# A long storm of kills over fifty servers; SOAK_SECONDS says how long. With SOAK_SESSIONS=1000000: so many simulated
+# sessions, on an optimised build.
+soak: $(if $(SOAK_SESSIONS),,fixture)
+	$(if $(SOAK_SESSIONS),cargo test --profile bench-build -p mcpool --lib simulation,cargo run -p mcpool --example soak)
 
 # Each target for FUZZ_SECONDS; a finding fails and lies in fuzz/artifacts. Runs on stable: without a sanitizer, which only
 # nightly has, libFuzzer still sees coverage, panics, overflows, hangs and memory.
 FUZZ_SECONDS ?= 20
-FUZZ_TARGETS ?= parse_json parse_yaml parse_toml edit validate normalise find translate expand redact
+FUZZ_TARGETS ?= parse_json parse_yaml parse_toml edit validate normalise find translate expand redact \
+	lines events frames messages results metadata
 FUZZ := PATH="$(CURDIR)/target/tools/bin:$$PATH" CARGO_TARGET_DIR="$(CURDIR)/target/fuzz" cargo fuzz
 
 fuzz: target/tools/bin/cargo-fuzz
@@ -197,7 +210,12 @@ node_modules/ready: package.json package-lock.json
 
 $(SERVER_VENVS)/%/ready: tests/servers/%.txt
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check -r $<
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile -r $<
+	touch $@
+
+.PRECIOUS: $(SERVER_VENVS)/%/ready
+$(SERVER_VENVS)/%/published: tests/servers/published/%.txt $(SERVER_VENVS)/%/ready
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-compile --only-binary :all: -r $<
 	touch $@
 
 # The browser that looks at notebooks, for Linux on x86-64; elsewhere MCPOOL_BROWSER names one.
@@ -209,7 +227,7 @@ target/browser/ready: tests/browser/node_modules tests/browser/unpack.mjs
 
 clean:
 	cargo clean
-	rm -rf dist $(VENV) .venv-dist $(FRAMEWORK_VENVS) $(SERVER_VENVS) node_modules tests/servers/node_modules tests/browser/node_modules tests/typing/node_modules \
+	rm -rf dist $(VENV) .venv-dist $(FRAMEWORK_VENVS) $(SERVER_VENVS) node_modules tests/servers/node_modules tests/servers/published/node_modules tests/browser/node_modules tests/typing/node_modules \
 		docs/reference/node_modules tests/conformance/node_modules tests/dist/node_modules \
 		$(NODE_FRAMEWORKS)/node_modules $(NODE_FRAMEWORKS)/lowest/node_modules tests/test-runners/node_modules node/dist bench/.peers
 

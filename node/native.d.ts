@@ -107,6 +107,10 @@ export declare class NativeManager {
    * the catalog.
    */
   telemetry(server: string | undefined | null, tool: string): string | null
+  /** The same for a request besides calls, by the name of a verb; `params` is a JSON object. */
+  requestTelemetry(server: string, verb: string, params: string): string | null
+  /** `roots` is a JSON list. */
+  setRoots(roots: string): void
   /** JSON of every server's status. */
   status(): string
   /** JSON of one server's status. */
@@ -121,6 +125,8 @@ export declare class NativeManager {
   authorize(key: number, server: string, options: string): void
   completeAuth(key: number, redirectUrl: string): void
   forgetAuth(key: number, server: string): void
+  /** Asks a server besides calling tools, by the name of a verb of the core; `params` and the answer are JSON. */
+  request(key: number, server: string, verb: string, params: string): void
   acceptDrift(key: number, server: string, tool?: string | undefined | null): void
   disconnect(key: number, server: string): void
   disconnectAll(key: number): void
@@ -133,10 +139,7 @@ export declare class NativeManager {
 
 /** Options of a manager. */
 export declare class NativeOptions {
-  /**
-   * `json` has what JSON can represent. JavaScript answers the kinds of questions in `asks`: `trust`, `auth`,
-   * `login_store`, `approval` and `identity`.
-   */
+  /** `json` has what JSON can represent. JavaScript answers the kinds of questions in `asks`. */
   constructor(json: string, naming: ((server: string, tool: string) => string | null) | undefined, pool: NativePool | undefined, asks: string[])
 }
 

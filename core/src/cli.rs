@@ -32,9 +32,14 @@ mod edit_target;
 #[cfg_attr(windows, path = "cli/windows/interrupt.rs")]
 mod interrupt;
 mod list;
+mod listing;
 mod pairs;
 mod progress;
+mod prompt;
+mod prompts;
+mod read;
 mod remove;
+mod resources;
 mod schema;
 mod screen;
 mod setting;
@@ -65,6 +70,7 @@ Examples:
   mcpool add time -- uvx mcp-server-time       one more
   mcpool tools                                 what can be called
   mcpool call time get_current_time timezone=UTC
+  mcpool read files file:///notes.txt          one of its resources
   mcpool auth docs                             sign in to a server that wants it
   mcpool doctor                                what is wrong, and what to do
   mcpool status -c mcp.json --json             of one file, for scripts
@@ -101,6 +107,14 @@ enum Command {
     Tools(tools::Tools),
     /// Connect one server and call one of its tools
     Call(call::Call),
+    /// Connect the servers and list their resources
+    Resources(resources::Resources),
+    /// Connect one server and read one of its resources
+    Read(read::Read),
+    /// Connect the servers and list their prompts
+    Prompts(prompts::Prompts),
+    /// Connect one server and fill in one of its prompts
+    Prompt(prompt::Prompt),
     /// Add a server to a config file
     Add(add::Add),
     /// Change a server in a config file
@@ -187,6 +201,10 @@ pub fn run(args: Vec<String>, relaunch: Vec<String>) -> i32 {
         Command::Status(status) => status.run(&mut screen),
         Command::Tools(tools) => tools.run(&mut screen),
         Command::Call(call) => call.run(&mut screen),
+        Command::Resources(resources) => resources.run(&mut screen),
+        Command::Read(read) => read.run(&mut screen),
+        Command::Prompts(prompts) => prompts.run(&mut screen),
+        Command::Prompt(prompt) => prompt.run(&mut screen),
         Command::Add(add) => add.run(&mut screen),
         Command::Update(update) => update.run(&mut screen),
         Command::Remove(remove) => remove.run(&mut screen),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::caller::ConnectionHeaders;
@@ -21,6 +21,7 @@ use crate::oauth::Login;
 use crate::redact::Mask;
 use crate::runtime;
 use crate::session::{Handshake, Session};
+use crate::skill::Skill;
 use crate::status::{CallCounters, Reason, State};
 use crate::subscribers::{Subscribers, Suspicion, ToolStore};
 use crate::sync::lock;
@@ -29,6 +30,7 @@ use crate::tool::Tools;
 mod actor;
 mod call_queue;
 mod dial;
+mod era;
 mod health_watch;
 mod inspect;
 mod link;
@@ -38,6 +40,7 @@ mod starts;
 
 use actor::{Actor, Command};
 pub(crate) use call_queue::{CallPermit, CallQueue, Turn};
+use era::EraMemory;
 
 /// A handle to one server's link.
 pub(crate) struct Connection {
@@ -79,6 +82,8 @@ pub(crate) struct ConnectionShared {
     suspicions: Mutex<Vec<Suspicion>>,
     /// How long its attempts have waited for a start permit, and since when one is waiting.
     queued: Mutex<(Duration, Option<Instant>)>,
+    /// What its attempts have found out about its protocol.
+    era: Mutex<EraMemory>,
     /// When the last call was sent, by the clock; only kept for servers that are shut down when idle.
     called_ms: AtomicU64,
 }
@@ -126,6 +131,14 @@ pub(crate) struct Live {
     pub(crate) connected_since: SystemTime,
     /// The same moment, by the clock.
     pub(crate) up_at: Duration,
+    /// The latest list of its skills, which their files are checked against.
+    pub(crate) skills: ArcSwapOption<ListedSkills>,
+}
+
+/// A list of a server's skills.
+pub(crate) struct ListedSkills {
+    pub(crate) skills: Vec<Skill>,
+    pub(crate) suspicions: Vec<Suspicion>,
 }
 
 impl Connection {
@@ -159,6 +172,7 @@ impl Connection {
             warnings: Mutex::default(),
             suspicions: Mutex::default(),
             queued: Mutex::default(),
+            era: Mutex::default(),
             called_ms: AtomicU64::new(0),
         });
         shared.call_queue.set_limit(config.max_concurrency);

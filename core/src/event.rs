@@ -1,6 +1,6 @@
 //! Owns the types of the events: each has a sequence number, a time and a server. Readers get them through `stream`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::scan::Signal;
@@ -129,9 +129,12 @@ pub enum EventKind {
     Injection {
         /// Which text it is.
         place: InjectionPlace,
-        /// The tool's name on its server; `None` for a server's instructions.
+        /// The tool's name on its server; `None` for a server's instructions and for a skill.
         #[serde(skip_serializing_if = "Option::is_none")]
         tool: Option<String>,
+        /// The address of the skill, if it is the text of one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        skill: Option<String>,
         /// What was found.
         signals: Vec<Signal>,
     },
@@ -139,6 +142,20 @@ pub enum EventKind {
     AuthRequired {
         /// The server's answer.
         error: crate::Error,
+    },
+    /// A server's list of resources or of resource templates changed.
+    ResourcesChanged,
+    /// A resource that the manager has subscribed to changed.
+    ResourceUpdated {
+        /// Its address.
+        uri: String,
+    },
+    /// A server's list of prompts changed.
+    PromptsChanged,
+    /// A person has finished on the page of an elicitation.
+    ElicitationComplete {
+        /// The id from its request.
+        elicitation_id: String,
     },
     /// This reader was too slow and lost events; `seq` is the number of the last lost one.
     Lost {
@@ -159,6 +176,10 @@ impl EventKind {
         "injection",
         "auth_required",
         "config_changed",
+        "resources_changed",
+        "resource_updated",
+        "prompts_changed",
+        "elicitation_complete",
         "lost",
     ];
 
@@ -188,6 +209,10 @@ impl EventKind {
             EventKind::Injection { .. } => "injection",
             EventKind::AuthRequired { .. } => "auth_required",
             EventKind::ConfigChanged { .. } => "config_changed",
+            EventKind::ResourcesChanged => "resources_changed",
+            EventKind::ResourceUpdated { .. } => "resource_updated",
+            EventKind::PromptsChanged => "prompts_changed",
+            EventKind::ElicitationComplete { .. } => "elicitation_complete",
             EventKind::Lost { .. } => "lost",
         }
     }
@@ -227,6 +252,30 @@ pub enum InjectionPlace {
     Description,
     /// A server's instructions.
     Instructions,
+    /// The entry of a skill.
+    Skill,
+}
+
+/// How severe the log messages of a server are at least, from all to only the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// For debugging.
+    Debug,
+    /// What goes on.
+    Info,
+    /// What is worth noting.
+    Notice,
+    /// What may become a problem.
+    Warning,
+    /// Failures.
+    Error,
+    /// Failures of a part.
+    Critical,
+    /// What somebody has to do something about at once.
+    Alert,
+    /// The server cannot be used.
+    Emergency,
 }
 
 /// Who wrote a log message.
@@ -283,7 +332,12 @@ mod tests {
                 logger: None,
                 data: serde_json::Value::Null,
             },
-            EventKind::Injection { place: InjectionPlace::Result, tool: None, signals: Vec::new() },
+            EventKind::Injection {
+                place: InjectionPlace::Result,
+                tool: None,
+                skill: None,
+                signals: Vec::new(),
+            },
             EventKind::AuthRequired { error },
             EventKind::ConfigChanged {
                 added: none(),
@@ -291,6 +345,10 @@ mod tests {
                 restarted: none(),
                 updated: none(),
             },
+            EventKind::ResourcesChanged,
+            EventKind::ResourceUpdated { uri: tool() },
+            EventKind::PromptsChanged,
+            EventKind::ElicitationComplete { elicitation_id: tool() },
             EventKind::Lost { count: 1 },
         ]
     }

@@ -17,8 +17,12 @@ use crate::redact::{self, Cut, MaskBuilder};
 use crate::resolve::{Sent, expand_value};
 use crate::trust::discover;
 
+mod messages;
+
 #[cfg(test)]
 mod tests;
+
+pub use messages::{events, frames, lines, messages, metadata, results};
 
 /// Does not look like a secret, so it must be found by its position.
 const SECRET: &str = "swordfish";

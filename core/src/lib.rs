@@ -68,18 +68,24 @@ mod ownership;
 mod platform;
 mod pool;
 mod process;
+mod prompt;
 mod provider;
 mod question;
 mod redact;
 mod regular_file;
 mod relaunch;
 mod resolve;
+mod resource;
 mod result;
 mod runtime;
 mod scan;
+mod server_request;
 mod session;
 mod shell;
 mod similar;
+#[cfg(test)]
+mod simulation;
+mod skill;
 mod source;
 mod status;
 mod subscribers;
@@ -108,7 +114,9 @@ pub use discover::{
 pub use error::{
     Cause, Error, ErrorKind, Executed, ForeignError, Restart, Result, RpcError, Stage,
 };
-pub use event::{CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogOrigin};
+pub use event::{
+    CallPhase, DriftChange, Event, EventKind, Events, InjectionPlace, LogLevel, LogOrigin,
+};
 pub use host_env::{HostEnv, Platform};
 pub use login_store::{LoginStore, LoginStoreRequest};
 pub use manager::{
@@ -117,11 +125,20 @@ pub use manager::{
 };
 pub use oauth::refresh_login;
 pub use pool::{Pool, PoolOptions};
+pub use prompt::{
+    Completion, CompletionTarget, Prompt, PromptArgument, PromptMessage, PromptResult,
+};
 pub use question::Question;
 pub use redact::Secret;
 pub use relaunch::set_relaunch;
+pub use resource::{Resource, ResourceContent, ResourceTemplate};
 pub use result::{ForModel, Image, Spill, ToolOutput, ToolResult};
 pub use scan::{Signal, SignalKind};
+pub use server_request::{
+    ElicitationAnswer, ElicitationMode, ElicitationRequest, OnElicitation, OnSampling, Root,
+    SamplingRequest,
+};
+pub use skill::{Skill, SkillContent, SkillFile, SkillResources};
 pub use status::{Calls, Reason, ServerStatus, State};
 pub use tool::ServerTool;
 pub use trust::{

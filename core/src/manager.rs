@@ -33,6 +33,7 @@ mod framework_approval;
 mod identities;
 mod options;
 mod reload;
+mod requests;
 mod server;
 mod sources;
 mod telemetry;
@@ -146,7 +147,11 @@ impl Manager {
             login_store: options.login_store.clone(),
             begin_auth: options.begin_auth,
         };
-        let sink = ManagerSink::new(cache, sign_in);
+        let features = match parent {
+            Some(parent) => parent.sink.features().for_child(),
+            None => options.client_features(),
+        };
+        let sink = ManagerSink::new(cache, sign_in, features);
         let events = Arc::downgrade(&sink.events);
         let presenter_settings = PresenterSettings { wrap: options.wrap, spill_dir, events };
         let servers = servers.into_iter().map(|(name, declared)| {

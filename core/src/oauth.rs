@@ -29,6 +29,8 @@ mod token;
 
 pub(crate) use challenge::Challenge;
 pub(crate) use flow::Flow;
+#[cfg(any(test, fuzzing))]
+pub(crate) use http::endpoints_of;
 #[cfg(feature = "cli")]
 pub(crate) use inspect::{StoredLogin, UnusableFile, UsableLogin, inspect};
 pub(crate) use login::{Login, LoginOwner, Refusal, Settled, Token};

@@ -8,11 +8,15 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::auth_prompt::{AuthPrompt, OnAuth};
 use crate::fork::ForkGeneration;
 use crate::login_store::{LoginStore, LoginStoreRequest};
+use crate::server_request::{
+    ElicitationAnswer, ElicitationRequest, OnElicitation, OnSampling, SamplingRequest,
+};
 use crate::sync::lock;
 use crate::trust::{Trust, TrustQuestion};
 
@@ -164,6 +168,29 @@ impl Questions {
         })
     }
 
+    /// The sampling callback of a manager that asks this way. The answer is `{"value": …}` with the message, its text or
+    /// null; anything else is a refusal.
+    pub fn on_sampling(&self) -> OnSampling {
+        let questions = self.clone();
+        OnSampling::new(move |request: SamplingRequest| {
+            let answer = questions.ask("sampling", &request);
+            async move { read_value(answer.await).filter(|value| !value.is_null()) }
+        })
+    }
+
+    /// The elicitation callback of a manager that asks this way. The answer is `{"value": …}` with an action and its
+    /// content; anything else cancels.
+    pub fn on_elicitation(&self) -> OnElicitation {
+        let questions = self.clone();
+        OnElicitation::new(move |request: ElicitationRequest| {
+            let answer = questions.ask("elicitation", &request);
+            async move {
+                let answer = read_value(answer.await).and_then(ElicitationAnswer::from_value);
+                answer.unwrap_or(ElicitationAnswer::Cancel)
+            }
+        })
+    }
+
     fn leave(&self, id: u64) {
         let mut state = lock(&self.0);
         let was_newest = state.listeners.last().is_some_and(|listener| listener.id == id);
@@ -178,6 +205,14 @@ impl Questions {
 #[derive(Deserialize)]
 struct LoginStoreAnswer {
     value: Option<String>,
+}
+
+fn read_value(answer: Option<String>) -> Option<Value> {
+    #[derive(Deserialize)]
+    struct Answer {
+        value: Value,
+    }
+    serde_json::from_str(&answer?).ok().map(|Answer { value }| value)
 }
 
 #[derive(Deserialize)]
@@ -222,7 +257,7 @@ impl Question {
         (Question { kind, text: text.into(), reply }, async move { answer.await.ok() })
     }
 
-    /// The kind of question: `trust`, `approval`, `identity`, `auth` or `login_store`.
+    /// The kind of question: `trust`, `approval`, `identity`, `auth`, `login_store`, `sampling` or `elicitation`.
     pub fn kind(&self) -> &'static str {
         self.kind
     }

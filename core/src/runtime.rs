@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -13,6 +14,9 @@ use tokio::task::{AbortHandle, JoinHandle};
 use crate::descriptors::{check_room_for, refused};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::Startable;
+
+#[cfg(test)]
+pub(crate) mod simulated;
 
 thread_local! {
     static OWN_THREAD: Cell<bool> = const { Cell::new(false) };
@@ -40,6 +44,10 @@ pub fn start() -> Result<()> {
 
 /// The runtime's handle.
 pub(crate) fn handle() -> &'static Handle {
+    #[cfg(test)]
+    if let Some(handle) = simulated::handle() {
+        return handle;
+    }
     match RUNTIME.get() {
         Ok(runtime) => runtime.handle(),
         Err(error) => panic!("{error}"),
@@ -58,6 +66,17 @@ where
     F::Output: Send + 'static,
 {
     handle().spawn(future)
+}
+
+/// Runs short blocking work (the cache, pins, much text) on one of the runtime's few blocking threads.
+pub(crate) fn spawn_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    #[cfg(test)]
+    if simulated::handle().is_some() {
+        return spawn(async { work() });
+    }
+    handle().spawn_blocking(work)
 }
 
 /// Runs blocking work (disk, file locks) on its own thread: the runtime's few blocking threads are for DNS lookups and
@@ -87,10 +106,31 @@ pub(crate) async fn read_off_worker<T: Send + 'static>(
     if bytes < LONG_MESSAGE {
         return read();
     }
-    match handle().spawn_blocking(read).await {
+    match spawn_blocking(read).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
+}
+
+/// Waits for `future`, at most this long.
+pub(crate) async fn at_most<T>(limit: Duration, future: impl Future<Output = T>) -> Option<T> {
+    #[cfg(not(test))]
+    return tokio::time::timeout(limit, future).await.ok();
+    #[cfg(test)]
+    tokio::select! {
+        biased;
+        done = future => Some(done),
+        () = simulated::sleep(limit) => None,
+    }
+}
+
+/// Waits until this moment; in a simulation it has come.
+pub(crate) async fn sleep_until(at: tokio::time::Instant) {
+    #[cfg(test)]
+    if simulated::handle().is_some() {
+        return;
+    }
+    tokio::time::sleep_until(at).await;
 }
 
 /// Lets the tasks that are ready run, `turns` times. A task that yields runs again after the runtime has polled for

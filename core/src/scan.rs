@@ -13,6 +13,7 @@ mod leading_bytes;
 mod line_ends;
 mod phrases;
 mod roles;
+mod terminal_escapes;
 mod word_cursor;
 mod wrapper_tag;
 
@@ -106,7 +107,8 @@ pub(crate) fn scan(text: &str) -> Vec<Signal> {
     }
     let plain = hidden::remove_at(text, &hidden);
     // Positions stay the same.
-    let folded = line_ends::as_line_feeds(plain.to_ascii_lowercase());
+    let folded = terminal_escapes::as_spaces(plain.to_ascii_lowercase());
+    let folded = line_ends::as_line_feeds(folded);
     for (kind, place) in phrases::find(&folded).chain(roles::disguised(&folded)) {
         if !signals.iter().any(|signal| signal.kind == kind) {
             signals.push(Signal::new(kind, &plain, place));

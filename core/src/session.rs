@@ -24,25 +24,46 @@ mod announcements;
 mod catch_up;
 mod control;
 mod deadlines;
+mod discover;
 mod handshake;
 mod inbound;
+mod list;
 mod message;
+mod negotiate;
 mod outgoing_call;
+mod repeated_call;
+mod requests;
 mod resend;
 mod retire;
+mod rounds;
+#[cfg(any(test, fuzzing))]
+mod routing;
 mod server_logs;
 mod server_requests;
+mod stateless;
+mod subscription;
 mod table;
 mod text;
+mod tool_list;
 mod unreadable;
 
 pub(crate) use announcements::Announcements;
-pub(crate) use handshake::{Handshake, connect_error, initialize, list_tools};
+pub(crate) use handshake::{Era, Handshake, connect_error};
+pub(crate) use negotiate::{Negotiation, negotiate};
 pub(crate) use outgoing_call::{CallContent, OutgoingCall, UnsentCall};
+use repeated_call::RepeatedCall;
+pub(crate) use requests::Listed;
 pub(crate) use resend::{CallRequest, CallSender, UnreadCall};
+use rounds::round_key;
+#[cfg(any(test, fuzzing))]
+pub(crate) use routing::{RoutedRequests, route};
+use server_requests::OpenRequests;
+use stateless::RequestMetadata;
+use subscription::Subscription;
 pub(crate) use table::CallLimits;
 use table::{AfterClose, PendingRequest, RequestOutcome, Table};
 use text::TextReader;
+pub(crate) use tool_list::list_tools;
 
 /// The events that a session sends to its connection.
 pub(crate) enum SessionEvent {
@@ -84,6 +105,12 @@ pub(crate) struct Session {
     /// Whether a required sign-in was reported.
     auth_reported: AtomicBool,
     announcements: Announcements,
+    open_requests: OpenRequests,
+    /// What every request carries; set if the negotiated protocol has no handshake.
+    stateless: OnceLock<RequestMetadata>,
+    subscription: Subscription,
+    /// When the tools have to be listed again although nothing was announced.
+    tools_stale_at_us: AtomicU64,
 }
 
 impl Session {
@@ -106,6 +133,10 @@ impl Session {
             subscribers,
             auth_reported: AtomicBool::new(false),
             announcements: Announcements::default(),
+            open_requests: OpenRequests::default(),
+            stateless: OnceLock::new(),
+            subscription: Subscription::default(),
+            tools_stale_at_us: AtomicU64::new(table::NEVER),
         })
     }
 
@@ -164,13 +195,21 @@ impl Session {
         };
         let id = self.next_id();
         let on_progress = content.on_progress();
-        let message = message::tools_call(
+        let (arguments, metadata) = (content.arguments().json(), self.stateless.get());
+        let standing = metadata.map(RequestMetadata::entries).unwrap_or_default();
+        let mut message = message::tools_call(
             id,
             tool.name_json(),
-            content.arguments().json(),
+            arguments,
             content.meta().map(Arguments::json),
+            &standing,
         )
         .with_headers(content.headers());
+        if let Some(metadata) = metadata
+            && wire.has_stream_per_request()
+        {
+            message = message.with_mirrored(metadata.call_headers(tool, arguments));
+        }
         let origin = Origin {
             presenter: presenter.clone(),
             tool: tool.raw_name_shared(),
@@ -185,8 +224,11 @@ impl Session {
                 }
             };
             let alone = table.is_empty();
-            let pending =
+            let mut pending =
                 PendingRequest::call(waiter, origin, request, now_us, limits, on_progress);
+            if metadata.is_some() {
+                pending.keep_to_repeat(RepeatedCall::new(&message, id));
+            }
             let sole_reader = table.note_reader(reader.as_ref().map_or(0, |mailbox| mailbox.id()));
             if table.wants_waking(pending.deadline_us()) {
                 self.deadline_moved.notify_one();
@@ -218,7 +260,7 @@ impl Session {
     pub(crate) fn cancel(&self, id: u64) {
         let (pending, resent) = self.change_table(|table| (table.remove(id), table.resent(id)));
         match (pending, resent) {
-            (Some(_), _) => drop(self.send_cancelled(id, "the caller gave up")),
+            (Some(_), _) => drop(self.send_cancelled(id, GAVE_UP)),
             (None, Some(resent)) => resent.cancel(),
             (None, None) => {}
         }
@@ -248,8 +290,12 @@ impl Session {
 
     /// Notifies the server if the call was sent; returns whether it was.
     fn send_cancelled(&self, id: u64, reason: &str) -> bool {
-        let left = self.wire.get().is_some_and(|wire| wire.abandon(id));
-        if left {
+        let Some(wire) = self.wire.get() else { return false };
+        self.open_requests.abort(&round_key(id));
+        let id = lock(&self.table).take_wire_id(id);
+        let left = wire.abandon(id);
+        // Where the protocol has no handshake, the end of the call's own stream says it.
+        if left && !(self.is_stateless() && wire.has_stream_per_request()) {
             self.notify(
                 "notifications/cancelled",
                 &serde_json::json!({"requestId": id, "reason": reason}),
@@ -306,6 +352,8 @@ impl Session {
                 AfterClose::Resend(handle) => self.return_unread(pending, &error, handle),
             }
         }
+        self.open_requests.end_all();
+        self.subscription.close();
         self.deadline_moved.notify_one();
         was_open
     }
@@ -356,19 +404,39 @@ impl Session {
     }
 
     fn now_us(&self) -> u64 {
+        #[cfg(test)]
+        if let Some(now_us) = crate::runtime::simulated::now_us() {
+            return now_us;
+        }
         self.started.elapsed().as_micros() as u64
     }
 
     fn answer(&self, id: u64, outcome: RequestOutcome) {
+        if !self.is_stateless() {
+            return self.finish_request(id, outcome);
+        }
+        let awaiting = lock(&self.table).awaiting(id);
+        match awaiting {
+            Some(id) if self.begin_round(id, &outcome) => {}
+            Some(id) => self.finish_request(id, outcome),
+            None => tracing::debug!(server = &*self.server, id, "an answer to an earlier round"),
+        }
+    }
+
+    fn finish_request(&self, id: u64, outcome: RequestOutcome) {
         let now_us = self.now_us();
         let finished = self.change_table(|table| table.finish(id, &outcome, now_us));
         let Some(pending) = finished else {
+            if self.subscription.end(id) {
+                return;
+            }
             return tracing::debug!(server = &*self.server, id, "an answer that nobody waits for");
         };
-        let outcome = outcome.map_err(|error| error.with_server(&self.server));
-        if let Err(error) = &outcome {
-            self.report_auth_required(error);
-        }
+        let outcome = outcome.map_err(|error| {
+            let error = self.after_refusal(error.with_server(&self.server));
+            self.report_auth_required(&error);
+            error
+        });
         pending.finish(outcome);
     }
 
@@ -387,6 +455,9 @@ impl Session {
         }
     }
 }
+
+/// The reason that a server gets for a request that nobody waits for any more.
+const GAVE_UP: &str = "the caller gave up";
 
 fn closed_by_us() -> Error {
     Error::new(ErrorKind::ConnectionLost, "The connection was closed by us")

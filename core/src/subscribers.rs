@@ -8,11 +8,14 @@ use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
 use crate::auth_prompt::AuthPrompt;
-use crate::event::{EventKind, LogOrigin};
+use crate::event::{EventKind, LogLevel, LogOrigin};
 use crate::redact::Mask;
+use crate::result::ManagerId;
 use crate::scan::Signal;
+use crate::server_request::{self, Feature, Refusal, ServerRequest};
 use crate::sync::lock;
 use crate::tool::Tools;
 
@@ -26,6 +29,18 @@ pub(crate) trait Subscriber: Send + Sync {
 
     /// Whether a sign-in is begun for a server that wants one.
     fn begin_auth(&self) -> bool;
+
+    /// Tells managers apart.
+    fn manager(&self) -> ManagerId;
+
+    /// Whether the program answers requests of this kind.
+    fn offers(&self, feature: Feature) -> bool;
+
+    /// Passes a request of the server to the program.
+    fn answer_request(&self, request: ServerRequest) -> BoxFuture<'static, Result<Value, Refusal>>;
+
+    /// What the manager has set on the server for as long as it holds it.
+    fn session_settings(&self, server: &str) -> SessionSettings;
 
     /// The server announced a change of its tools.
     fn note_announcement(&self);
@@ -52,11 +67,31 @@ pub(crate) trait Subscriber: Send + Sync {
     fn tool_store(self: Arc<Self>, server: &str) -> Option<Box<dyn ToolStore>>;
 }
 
+/// What a manager has set on a server for as long as it holds it. Every new session gets it again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SessionSettings {
+    /// The resources whose updates it wants.
+    pub(crate) subscriptions: BTreeSet<String>,
+    pub(crate) log_level: Option<LogLevel>,
+}
+
+impl SessionSettings {
+    /// The settings of a session that several managers hold: the resources of all, and the lowest level.
+    fn merge(mut self, other: SessionSettings) -> SessionSettings {
+        self.subscriptions.extend(other.subscriptions);
+        let levels = [self.log_level, other.log_level].into_iter().flatten();
+        SessionSettings { log_level: levels.min(), ..self }
+    }
+}
+
 /// Where one manager keeps a server's tools. It is taken while the manager holds the connection; the manager may be
 /// gone when the tools are written. All methods block.
 pub(crate) trait ToolStore: Send {
     /// Whether nothing is kept.
     fn is_off(&self) -> bool;
+
+    /// The version of the protocol that the kept tools were listed in.
+    fn cached_protocol(&self, server: &str, fingerprint: &str, now_ms: u64) -> Option<String>;
 
     /// Emits how the tools differ from earlier sessions, if that was deferred; returns a line for the log.
     fn report_drift(&self, listing: &Listing) -> Option<String>;
@@ -93,9 +128,19 @@ impl WrittenFiles {
 /// A text of a server that looks like instructions to a model.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Suspicion {
-    /// The raw name of the tool that it describes; `None` for the server's instructions.
-    pub(crate) tool: Option<String>,
+    pub(crate) origin: TextOrigin,
     pub(crate) signals: Vec<Signal>,
+}
+
+/// Where a text of a server is from.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum TextOrigin {
+    /// The server's instructions.
+    Instructions,
+    /// The tool with this raw name.
+    Tool(String),
+    /// The skill with this address.
+    Skill(String),
 }
 
 /// The managers that hold one connection.
@@ -134,6 +179,35 @@ impl Subscribers {
         for subscriber in self.all() {
             subscriber.emit(server, kind.clone());
         }
+    }
+
+    /// What the client can do for a server, by all its managers.
+    pub(crate) fn capabilities(&self) -> Value {
+        let all = self.all();
+        server_request::capabilities(|feature| all.iter().any(|it| it.offers(feature)))
+    }
+
+    /// The manager that a request of the server is for: that of a call, if it is known; or the newest that answers such
+    /// requests.
+    pub(crate) fn answering(
+        &self,
+        feature: Feature,
+        caller: Option<ManagerId>,
+    ) -> Option<Arc<dyn Subscriber>> {
+        let mut all = self.all();
+        // Nobody else answers for the manager of a call.
+        if all.iter().any(|subscriber| Some(subscriber.manager()) == caller) {
+            all.retain(|subscriber| Some(subscriber.manager()) == caller);
+        }
+        all.retain(|subscriber| subscriber.offers(feature));
+        all.pop()
+    }
+
+    /// What every new session of the server gets.
+    pub(crate) fn session_settings(&self, server: &str) -> SessionSettings {
+        let all = self.all();
+        let settings = all.iter().map(|subscriber| subscriber.session_settings(server));
+        settings.fold(SessionSettings::default(), SessionSettings::merge)
     }
 
     /// Asks all programs that have a callback for signing in.

@@ -17,10 +17,12 @@ use crate::scan::{Signal, scan};
 
 mod canonical;
 mod list;
+mod mirrored;
 
 pub(crate) use canonical::LONGEST_TREE;
 use canonical::canonical;
 pub(crate) use list::{Tools, quoted};
+use mirrored::MirroredArgument;
 
 /// One tool of one server, as the server wrote it.
 #[derive(Debug)]
@@ -32,6 +34,7 @@ pub struct ServerTool {
     json: Bytes,
     hints: OnceLock<Hints>,
     signals: OnceLock<Box<[Signal]>>,
+    mirrored: OnceLock<Result<Box<[MirroredArgument]>, &'static str>>,
 }
 
 /// The hints of a tool's annotations that we use.
@@ -81,8 +84,15 @@ impl ServerTool {
         let raw_name: Arc<str> = raw_name.into();
         let name_json = parts.name.map(|name| json.slice_ref(name.get().as_bytes()));
         let name_json = name_json.unwrap_or_default();
-        let (hints, signals) = (OnceLock::new(), OnceLock::new());
-        Ok(ServerTool { server: server.clone(), raw_name, name_json, json, hints, signals })
+        Ok(ServerTool {
+            server: server.clone(),
+            raw_name,
+            name_json,
+            json,
+            hints: OnceLock::new(),
+            signals: OnceLock::new(),
+            mirrored: OnceLock::new(),
+        })
     }
 
     /// Same, with the server's secrets masked, except in the name that calls are sent with.

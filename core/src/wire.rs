@@ -18,6 +18,10 @@ mod http;
 mod inbound;
 mod network;
 mod outgoing;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod parsing;
+#[cfg(test)]
+pub(crate) mod scripted;
 mod stdio;
 mod transport;
 mod websocket;
@@ -63,6 +67,9 @@ macro_rules! transports {
         /// One live link to a server, by one of the transports. An enum, so that a call costs no dynamic dispatch.
         pub(crate) enum Wire {
             $($name(Arc<$transport>),)*
+            /// A server that a simulation plays.
+            #[cfg(test)]
+            Scripted(Arc<scripted::ScriptedLink>),
         }
 
         impl Wire {
@@ -72,6 +79,10 @@ macro_rules! transports {
                 login: Option<Arc<Login>>,
                 limits: &Limits,
             ) -> Result<Wire> {
+                #[cfg(test)]
+                if let Some(script) = scripted::script_for(&resolved) {
+                    return Ok(Wire::Scripted(script.open_link().await?));
+                }
                 Ok(match resolved {
                     $(Resolved::$name(target) => {
                         Wire::$name(<$transport>::open(target, login, limits).await?)
@@ -97,6 +108,8 @@ macro_rules! transports {
             pub(crate) fn reports_unsent_later(&self) -> bool {
                 match self {
                     $(Wire::$name(_) => <$transport>::REPORTS_UNSENT_LATER,)*
+                    #[cfg(test)]
+                    Wire::Scripted(link) => link.is_remote(),
                 }
             }
 
@@ -104,6 +117,8 @@ macro_rules! transports {
             pub(crate) fn calls_end_alone(&self) -> bool {
                 match self {
                     $(Wire::$name(_) => <$transport>::CALLS_END_ALONE,)*
+                    #[cfg(test)]
+                    Wire::Scripted(link) => link.is_remote(),
                 }
             }
         }
@@ -113,6 +128,8 @@ macro_rules! transports {
             ($wire:expr, $link:ident => $call:expr) => {
                 match $wire {
                     $(Wire::$name($link) => $call,)*
+                    #[cfg(test)]
+                    Wire::Scripted($link) => $call,
                 }
             };
         }
@@ -172,8 +189,20 @@ impl Wire {
         each!(self, link => link.announce_version(version));
     }
 
+    pub(crate) fn forget_session(&self) {
+        each!(self, link => link.forget_session());
+    }
+
+    pub(crate) fn has_stream_per_request(&self) -> bool {
+        each!(self, link => link.has_stream_per_request())
+    }
+
     pub(crate) fn listen(&self) {
         each!(self, link => link.listen());
+    }
+
+    pub(crate) async fn listening(&self) {
+        each!(self, link => link.listening().await);
     }
 
     pub(crate) fn has_standing_stream(&self) -> bool {

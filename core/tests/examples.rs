@@ -1,4 +1,4 @@
-//! Runs the programs of `core/examples`. The soak has its own test, `storm`.
+//! Runs the programs of `core/examples`. The soak has its own test, `storm`; `conformance` is run by `make conformance`.
 
 #[path = "../examples/parallel_calls.rs"]
 #[allow(dead_code)]

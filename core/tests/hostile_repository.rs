@@ -89,6 +89,9 @@ fn lines_of(command: &str, theirs: &[(String, String)]) -> Vec<Vec<String>> {
             &["--openai"],
             &["--anthropic"],
         ],
+        "resources" | "prompts" => vec![&[], &["github"], &["mine"], &["relative"]],
+        "read" => vec![&["github", "a:b"], &["mine", "a:b"], &["relative", "a:b"]],
+        "prompt" => vec![&["github", "p", "a=b"], &["mine", "p"], &["relative", "p"]],
         "call" => vec![
             &["github", "echo", "text=hi"],
             &["mine", "echo", "text=hi"],

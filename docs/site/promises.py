@@ -15,7 +15,7 @@ FOLDER = "scenarios"
 
 # The first word of a file's name says what it is about.
 GROUPS = {
-    "Connecting": "connect gate lazy names tools server cwd env",
+    "Connecting": "connect protocol gate lazy names tools server cwd env",
     "Calling": "call answers execute error progress timeout request retry concurrency",
     "Results": "result tool",
     "Losing a connection, and getting it back": "restart probe ping wait exit",
@@ -28,6 +28,7 @@ GROUPS = {
     "Trust": "trust project drift",
     "Approval": "approval",
     "Cache and events": "cache events",
+    "Resources, prompts, skills and requests of servers": "feature round",
 }
 OTHERS = "Others"
 

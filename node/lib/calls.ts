@@ -62,10 +62,10 @@ export function call<A>(
   options: CallOptions | undefined,
   read: (args: A) => string,
 ): Promise<ToolResult> {
-  const span = begin(caller.manager, server, tool);
+  const span = begin(() => caller.manager.telemetry(server, tool));
   if (span === undefined) return send(caller, server, tool, args, options, read);
   const sent = send(caller, server, tool, args, withCarrier(span.carrier(), options), read);
-  return span.follow(sent, options?.signal);
+  return span.follow(sent, options?.signal, (result) => result.isError);
 }
 
 /**

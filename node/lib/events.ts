@@ -123,9 +123,11 @@ export interface Signal {
 /** A text from a server looks like instructions to a model. */
 export interface InjectionEvent extends Happening {
   type: 'injection';
-  place: 'result' | 'description' | 'instructions';
-  /** The server's name for the tool; none for a server's instructions. */
+  place: 'result' | 'description' | 'instructions' | 'skill';
+  /** The server's name for the tool; none for a server's instructions and for a skill. */
   tool?: string;
+  /** The address of the skill, if it is the text of one. */
+  skill?: string;
   signals: Signal[];
 }
 
@@ -133,6 +135,28 @@ export interface InjectionEvent extends Happening {
 export interface AuthRequiredEvent extends Happening {
   type: 'auth_required';
   error: McpoolError;
+}
+
+/** A server's list of resources or of resource templates changed. */
+export interface ResourcesChangedEvent extends Happening {
+  type: 'resources_changed';
+}
+
+/** A resource that the manager has subscribed to changed. */
+export interface ResourceUpdatedEvent extends Happening {
+  type: 'resource_updated';
+  uri: string;
+}
+
+/** A server's list of prompts changed. */
+export interface PromptsChangedEvent extends Happening {
+  type: 'prompts_changed';
+}
+
+/** A person has finished on the page of an elicitation. */
+export interface ElicitationCompleteEvent extends Happening {
+  type: 'elicitation_complete';
+  elicitationId: string;
 }
 
 /** This reader has missed earlier events because it was too slow; `seq` is the number of the last one. */
@@ -153,6 +177,10 @@ export type McpoolEvent =
   | InjectionEvent
   | AuthRequiredEvent
   | ConfigChangedEvent
+  | ResourcesChangedEvent
+  | ResourceUpdatedEvent
+  | PromptsChangedEvent
+  | ElicitationCompleteEvent
   | LostEvent;
 
 /** The event of a listener for `type`. */

@@ -17,6 +17,7 @@ export type {
   AuthRequiredEvent,
   CallEvent,
   ConfigChangedEvent,
+  ElicitationCompleteEvent,
   EventOf,
   EventStream,
   InjectionEvent,
@@ -24,6 +25,9 @@ export type {
   LostEvent,
   McpoolEvent,
   ProgressEvent,
+  PromptsChangedEvent,
+  ResourcesChangedEvent,
+  ResourceUpdatedEvent,
   Signal,
   SignalKind,
   StatusEvent,
@@ -46,16 +50,32 @@ export { ToolOutput } from './output.js';
 export { Pool } from './pool.js';
 export type { ProductConfig } from './product-config.js';
 export type {
+  Completion,
+  CompletionRequest,
+  LogLevel,
+  Prompt,
+  PromptArgument,
+  PromptMessage,
+  PromptResult,
+} from './prompt.js';
+export type {
   ApprovalQuestion,
   AuthPrompt,
   Caller,
+  ElicitationAnswer,
+  ElicitationRequest,
   IdentityQuestion,
   LoginStore,
   LoginStoreRequest,
   OnApproval,
   OnAuth,
+  OnElicitation,
   OnIdentity,
+  OnSampling,
+  SampledMessage,
+  SamplingRequest,
 } from './questions.js';
+export type { Icon, Resource, ResourceContent, ResourceTemplate } from './resource.js';
 export { type ContentBlock, type EmbeddedResource, type Image, ToolResult } from './result.js';
 export { Secret } from './secret.js';
 export type {
@@ -67,6 +87,7 @@ export type {
   ServerConfig,
   ToolSwitch,
 } from './server-config.js';
+export type { Skill, SkillContent, SkillFile } from './skill.js';
 export type {
   Calls,
   ConnectReport,

@@ -13,11 +13,14 @@ import { configText, nativeOptions } from './native-options.js';
 import type { CallOptions, DiscoverManagerOptions, FileOptions, ManagerOptions } from './options.js';
 import { byName, requireApproval, requiresApproval, ToolOutput } from './output.js';
 import type { ProductConfig } from './product-config.js';
-import { answerWith, type QuestionCallbacks } from './questions.js';
+import type { Completion, CompletionRequest, LogLevel, Prompt, PromptResult } from './prompt.js';
+import { answerWith, callbacksOf, type QuestionCallbacks } from './questions.js';
 import { relaunchWords } from './relaunch.js';
+import type { Resource, ResourceContent, ResourceTemplate } from './resource.js';
 import type { ToolResult } from './result.js';
 import type { Config } from './server-config.js';
-import { pathOf, writeOptions } from './shape.js';
+import { pathOf, write, writeOptions } from './shape.js';
+import type { Skill, SkillContent } from './skill.js';
 import {
   type ConnectReport,
   type ReloadReport,
@@ -26,6 +29,7 @@ import {
   readStatus,
   type ServerStatus,
 } from './status.js';
+import { begin } from './telemetry.js';
 import { executeUnasked, type Tool, toolsOf } from './tool.js';
 
 setRelaunch(relaunchWords());
@@ -61,13 +65,7 @@ export class Manager implements AsyncDisposable {
       config instanceof Wrapped
         ? config.native
         : restoring(() => new NativeManager(bridge(), configText(config), nativeOptions(options)));
-    this.#callbacks = {
-      trust: options.trust,
-      onApproval: options.onApproval,
-      onIdentity: options.onIdentity,
-      onAuth: options.onAuth,
-      loginStore: options.loginStore,
-    };
+    this.#callbacks = callbacksOf(options);
     this.#onQuestion = answerWith(this.#callbacks);
     this.#caller = {
       manager: this.#native,
@@ -76,7 +74,8 @@ export class Manager implements AsyncDisposable {
       asksCallers: typeof options.onApproval === 'function' || typeof options.onIdentity === 'function',
     };
     this.#listeners = new Listeners(this.#onQuestion);
-    const asks = [options.trust, options.onAuth, options.loginStore];
+    const { trust, onAuth, loginStore, onSampling, onElicitation } = options;
+    const asks = [trust, onAuth, loginStore, onSampling, onElicitation];
     if (this.#onQuestion && asks.some((callback) => typeof callback === 'function'))
       answerMeanwhile(this.#onQuestion, (key) => this.#native.listen(key));
   }
@@ -292,6 +291,101 @@ export class Manager implements AsyncDisposable {
     return runVerb((key) => this.#native.forgetAuth(key, serverName(server)), nothing, this.#onQuestion);
   }
 
+  /** The resources of a server, all pages of them. Empty if it has none. */
+  listResources(server: string, options: Cancellable = {}): Promise<Resource[]> {
+    return this.#request(server, 'list_resources', {}, options);
+  }
+
+  /** The templates of a server's resources. */
+  listResourceTemplates(server: string, options: Cancellable = {}): Promise<ResourceTemplate[]> {
+    return this.#request(server, 'list_resource_templates', {}, options);
+  }
+
+  /** Reads a resource: one part, or several. */
+  readResource(server: string, uri: string, options: Cancellable = {}): Promise<ResourceContent[]> {
+    return this.#request(server, 'read_resource', { uri }, options);
+  }
+
+  /** From now on, updates of the resource are events `resource_updated`, also after restarts. */
+  async subscribeResource(server: string, uri: string, options: Cancellable = {}): Promise<void> {
+    await this.#request(server, 'subscribe_resource', { uri }, options);
+  }
+
+  /** Ends the updates of a resource. */
+  async unsubscribeResource(server: string, uri: string, options: Cancellable = {}): Promise<void> {
+    await this.#request(server, 'unsubscribe_resource', { uri }, options);
+  }
+
+  /** The prompts of a server, all pages of them. Empty if it has none. */
+  listPrompts(server: string, options: Cancellable = {}): Promise<Prompt[]> {
+    return this.#request(server, 'list_prompts', {}, options);
+  }
+
+  /** A prompt, filled in with these arguments. */
+  getPrompt(
+    server: string,
+    name: string,
+    args?: Readonly<Record<string, string>>,
+    options: Cancellable = {},
+  ): Promise<PromptResult> {
+    return this.#request(server, 'get_prompt', { name, arguments: args }, options);
+  }
+
+  /** Values for an argument of a prompt, or of a template of resources, that begin with what was typed. */
+  complete(server: string, request: CompletionRequest, options: Cancellable = {}): Promise<Completion> {
+    return this.#request(server, 'complete', { ...request, value: request?.value ?? '' }, options);
+  }
+
+  /** The skills of a server, all pages of them. Empty if it has none. Reads no file of them. */
+  listSkills(server: string, options: Cancellable = {}): Promise<Skill[]> {
+    return this.#request(server, 'list_skills', {}, options);
+  }
+
+  /**
+   * Reads the `SKILL.md` of a skill, by the skill's name or address. Rejects if the file is not what the entry in the
+   * latest list says: digest, size and frontmatter.
+   */
+  readSkill(server: string, skill: string, options: Cancellable = {}): Promise<SkillContent> {
+    return this.#request(server, 'read_skill', { skill }, options);
+  }
+
+  /**
+   * Reads another file of a skill, by its address or its path beside `SKILL.md`. Rejects if the skill has no such file,
+   * or if the file is not what the entry says.
+   */
+  readSkillFile(
+    server: string,
+    skill: string,
+    uri: string,
+    options: Cancellable = {},
+  ): Promise<ResourceContent> {
+    return this.#request(server, 'read_skill_file', { skill, uri }, options);
+  }
+
+  /** Sets which log messages the server sends, also after its restarts. They are events `log`. */
+  async setLogLevel(server: string, level: LogLevel, options: Cancellable = {}): Promise<void> {
+    await this.#request(server, 'set_log_level', { level }, options);
+  }
+
+  /**
+   * Replaces the roots, as paths or file addresses, and tells the servers. Servers that connected before the manager had
+   * any get them with their next connection.
+   */
+  setRoots(roots: readonly string[]): void {
+    restoring(() => this.#native.setRoots(write('roots', roots)));
+  }
+
+  async #request<T>(server: string, verb: string, params: object, options: Cancellable): Promise<T> {
+    const signal = signalOf(options ?? {});
+    const name = serverName(server);
+    const text = write('parameters', params);
+    const span = begin(() => this.#native.requestTelemetry(name, verb, text));
+    const sent = span ? write('parameters', { ...params, meta: span.carrier() }) : text;
+    const start = (key: number) => this.#native.request(key, name, verb, sent);
+    const answer = runVerb(start, (json) => JSON.parse(json) as T, this.#onQuestion, signal);
+    return span ? span.follow(answer, signal) : answer;
+  }
+
   /**
    * Accepts tools that have changed since they were first seen: one tool by its raw name, or all tools of the server.
    * Returns the names of the changed tools.
@@ -352,7 +446,5 @@ class Wrapped {
 }
 
 /** Wraps a native manager. Internal: the native type is not public. */
-const wrapNative = (native: NativeManager, callbacks: QuestionCallbacks) => {
-  const { trust, onApproval, onIdentity, onAuth, loginStore } = callbacks;
-  return new Manager(new Wrapped(native) as never, { trust, onApproval, onIdentity, onAuth, loginStore });
-};
+const wrapNative = (native: NativeManager, callbacks: QuestionCallbacks) =>
+  new Manager(new Wrapped(native) as never, callbacksOf(callbacks));

@@ -3,16 +3,18 @@ import { NativeOptions } from '../native.js';
 import type { DiscoverManagerOptions } from './options.js';
 import { nativeOf, Pool } from './pool.js';
 import type { ProductConfig } from './product-config.js';
+import { callbacksOf } from './questions.js';
 import type { Config } from './server-config.js';
 import { write, writeOptions } from './shape.js';
 
 /** The options for the native side: the pool and the functions that are called are separate from the JSON. */
 export function nativeOptions(options: DiscoverManagerOptions): NativeOptions {
-  const { naming, pool, trust, onApproval, onIdentity, onAuth, loginStore } = options ?? {};
+  const { naming, pool } = options ?? {};
   const nativePool = pool instanceof Pool ? nativeOf(pool) : undefined;
   const namer = typeof naming === 'function' ? nullOnError(naming) : undefined;
-  const functions = { trust, onAuth, onApproval, onIdentity, loginStore };
-  const asked = Object.entries(functions).filter(([, callback]) => typeof callback === 'function');
+  const asked = Object.entries(callbacksOf(options ?? {})).filter(
+    ([, callback]) => typeof callback === 'function',
+  );
   const separate = {
     ...(nativePool && { pool: undefined }),
     ...(namer && { naming: undefined }),

@@ -4,7 +4,7 @@ import type { Arguments, OnProgress } from './calls.js';
 import type { ClientInfo } from './client-info.js';
 import type { HostEnv } from './host-env.js';
 import type { Pool } from './pool.js';
-import type { LoginStore, OnApproval, OnAuth, OnIdentity } from './questions.js';
+import type { LoginStore, OnApproval, OnAuth, OnElicitation, OnIdentity, OnSampling } from './questions.js';
 import type { Naming } from './tool.js';
 import type { Trust } from './trust.js';
 
@@ -99,6 +99,25 @@ export interface ManagerOptions {
   onApproval?: OnApproval | undefined;
   /** How long a call waits for an approval. In milliseconds. Default: 300000. */
   approvalTimeoutMs?: number | undefined;
+  /**
+   * A function that samples a message from a model for a server that asks for one. It returns the message,
+   * or only its text; nothing refuses. Without it, servers are told that there is no sampling.
+   */
+  onSampling?: OnSampling | undefined;
+  /**
+   * A function that asks a person for what a server wants to know: with a form, or on a page of the server.
+   * Without it, servers are told that nobody can be asked.
+   */
+  onElicitation?: OnElicitation | undefined;
+  /**
+   * The directories that the work is about, as paths or file addresses. Servers that ask for roots get them.
+   */
+  roots?: readonly string[] | undefined;
+  /**
+   * How long a server waits for the answer of `onSampling` and `onElicitation`. A call that has caused the
+   * request does not time out meanwhile. In milliseconds. Default: 300000.
+   */
+  serverRequestTimeoutMs?: number | undefined;
   /** Whether results for a model are marked as untrusted output of their tool. Default: true. */
   wrap?: boolean | undefined;
   /**

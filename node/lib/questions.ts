@@ -76,6 +76,61 @@ export type LoginStore = (
   request: LoginStoreRequest,
 ) => string | undefined | null | Promise<string | undefined | null>;
 
+/** A server that wants a message from a model: the parameters as it wrote them. */
+export interface SamplingRequest {
+  server: string;
+  /** Whose connection it is, if that is not the manager's own identity. */
+  identity?: string;
+  /** The conversation so far. */
+  messages: { role: 'user' | 'assistant'; content: unknown }[];
+  systemPrompt?: string;
+  /** How long the message may be. */
+  maxTokens?: number;
+  /** The tools that the model may use; the server runs them. */
+  tools?: object[];
+  [more: string]: unknown;
+}
+
+/** A message of a model, as the protocol has it. */
+export interface SampledMessage {
+  role: 'assistant' | 'user';
+  content: unknown;
+  model: string;
+  stopReason?: string;
+  [more: string]: unknown;
+}
+
+/** Returns a message of a model, or only its text. Nothing, or an error, refuses. */
+export type OnSampling = (
+  request: SamplingRequest,
+) => SampledMessage | string | undefined | null | Promise<SampledMessage | string | undefined | null>;
+
+/** A server that wants input from a person. */
+export interface ElicitationRequest {
+  server: string;
+  /** Whose connection it is, if that is not the manager's own identity. */
+  identity?: string;
+  /** Whether a form is to be filled in, or a page of the server to be visited. */
+  mode: 'form' | 'url';
+  /** What the server says to the person. */
+  message: string;
+  /** The fields of a form, as a JSON Schema. */
+  requestedSchema?: Record<string, unknown>;
+  /** The page. It is only to be shown, with its origin: the person decides whether to open it. */
+  url?: string;
+  origin?: string;
+  /** Names the visit in the event `elicitation_complete`. */
+  elicitationId?: string;
+}
+
+/** What a person did. Fields that an accepted form leaves out get the defaults of the schema. */
+export type ElicitationAnswer =
+  | { action: 'accept'; content?: Record<string, unknown> }
+  | { action: 'decline' | 'cancel' };
+
+/** Asks a person. An error cancels the request. */
+export type OnElicitation = (request: ElicitationRequest) => ElicitationAnswer | Promise<ElicitationAnswer>;
+
 /** The functions that answer a manager's questions. */
 export interface QuestionCallbacks {
   trust?: Trust | undefined;
@@ -83,26 +138,36 @@ export interface QuestionCallbacks {
   onIdentity?: OnIdentity | undefined;
   onAuth?: OnAuth | undefined;
   loginStore?: LoginStore | undefined;
+  onSampling?: OnSampling | undefined;
+  onElicitation?: OnElicitation | undefined;
+}
+
+/** The options of a manager that answer questions. */
+export function callbacksOf(options: QuestionCallbacks): QuestionCallbacks {
+  const { trust, onApproval, onIdentity, onAuth, loginStore, onSampling, onElicitation } = options;
+  return { trust, onApproval, onIdentity, onAuth, loginStore, onSampling, onElicitation };
 }
 
 /** Answers the questions of a manager with these functions; undefined if there is none. */
 export function answerWith(functions: QuestionCallbacks): OnQuestion {
-  const { trust, onApproval, onIdentity, onAuth, loginStore } = functions;
+  const { trust, onApproval, onIdentity, onAuth, loginStore, onSampling, onElicitation } = functions;
   const callbacks = {
     trust: typeof trust === 'function' ? trust : undefined,
     approval: typeof onApproval === 'function' ? onApproval : undefined,
     identity: typeof onIdentity === 'function' ? onIdentity : undefined,
     auth: typeof onAuth === 'function' ? onAuth : undefined,
     login_store: typeof loginStore === 'function' ? loginStore : undefined,
+    sampling: typeof onSampling === 'function' ? onSampling : undefined,
+    elicitation: typeof onElicitation === 'function' ? onElicitation : undefined,
   };
   if (Object.values(callbacks).every((callback) => callback === undefined)) return undefined;
   return (json) => {
     const [id, { kind, annotations, identity, ...fields }] = JSON.parse(json);
     const callback = callbacks[kind as keyof typeof callbacks] as (question: unknown) => unknown;
     const all = { ...fields, ...(annotations && { annotations }), ...(identity && { identity }) };
-    const question = kind === 'auth' ? promptOf(all) : all;
-    if (kind === 'trust') hideWhenPrinted(question);
-    if (kind === 'login_store') hideValue(question);
+    const question = kind in SHAPES ? SHAPES[kind as keyof typeof SHAPES](all) : all;
+    if (kind === 'trust') hideWhenPrinted(all);
+    if (kind === 'login_store') hideValue(all);
     const read = READERS[kind as keyof typeof READERS];
     void answer(callback, question, read).then((said) => bridge().answer(id, said));
   };
@@ -138,6 +203,22 @@ function promptOf({ user_code, expires_in_ms, ...fields }: Record<string, unknow
   return { ...fields, ...(user_code ? { userCode: user_code } : {}), expiresInMs: expires_in_ms };
 }
 
+/** The parameters are beside the server, which they cannot replace. */
+function samplingOf({ params, ...fields }: Record<string, unknown>) {
+  return { ...(params as object), ...fields };
+}
+
+function elicitationOf({ requested_schema, elicitation_id, ...fields }: Record<string, unknown>) {
+  return {
+    ...fields,
+    ...(requested_schema ? { requestedSchema: requested_schema } : {}),
+    ...(elicitation_id ? { elicitationId: elicitation_id } : {}),
+  };
+}
+
+/** How the fields of a question become those of JavaScript. */
+const SHAPES = { auth: promptOf, sampling: samplingOf, elicitation: elicitationOf };
+
 const readDecision = (said: unknown) =>
   typeof said === 'boolean' ? said : `it gave ${typeof said}, neither true nor false`;
 
@@ -162,10 +243,23 @@ function readValue(said: unknown): object {
   return { value: said };
 }
 
+function readMessage(said: unknown): object {
+  if (said === undefined || said === null) return { value: null };
+  if (typeof said !== 'string' && !isPlain(said)) throw new TypeError('it gave neither a message nor a text');
+  return { value: said };
+}
+
+function readElicitation(said: unknown): object {
+  if (!isPlain(said) || !('action' in said)) throw new TypeError('it gave no object with an action');
+  return { value: said };
+}
+
 const READERS = {
   trust: readDecision,
   approval: readDecision,
   identity: readCaller,
   auth: readRedirect,
   login_store: readValue,
+  sampling: readMessage,
+  elicitation: readElicitation,
 };

@@ -207,8 +207,8 @@ export interface ServerConfig {
   /** How many characters of a result a model gets to see. */
   maxResultChars?: number | undefined;
   /**
-   * The version of the protocol to speak; `auto` agrees on one with the server. Has no effect in this
-   * version.
+   * The version of the protocol to speak; `auto` agrees on one with the server. With `2026-07-28` the server
+   * is asked for that version first. A change takes effect at the next connect.
    */
   protocol?: string | undefined;
   /** Globs of the only tools to offer; without the list, all. */

@@ -1,11 +1,10 @@
-// Owns spans and metrics of calls, if the user has a provider for them. The core has the attributes; this passes them
+// Owns spans and metrics of calls and other requests, if the user has a provider for them. The core has the attributes; this passes them
 // to OpenTelemetry's API, which is loaded only if a provider is registered with it. An error of a provider becomes a
 // process warning, once, and the call continues.
 import type * as Api from '@opentelemetry/api';
-import { type NativeManager, telemetryWords } from '../native.js';
+import { telemetryWords } from '../native.js';
 import { isAbort } from './abort.js';
 import { McpoolError } from './errors.js';
-import type { ToolResult } from './result.js';
 
 /** What the API of every copy keeps its providers under. */
 const REGISTRY = Symbol.for('opentelemetry.js.api.1');
@@ -15,7 +14,7 @@ interface Registered {
   metrics?: object;
 }
 
-/** The core's attributes of a call. */
+/** The core's attributes of a call or request. */
 interface CallFacts {
   span: string;
   attributes: Api.Attributes;
@@ -41,17 +40,13 @@ let loaded: typeof Api | null | undefined;
 const tracers = new WeakMap<object, Api.Tracer>();
 const durations = new WeakMap<object, Api.Histogram>();
 
-/** The span of a call that starts now; undefined if there is no provider. */
-export function begin(
-  manager: NativeManager,
-  server: string | undefined,
-  tool: string,
-): CallSpan | undefined {
+/** The span of a call or request that starts now, from the core's JSON; undefined if there is no provider. */
+export function begin(readJson: () => string | null): CallSpan | undefined {
   const registered = (globalThis as { [REGISTRY]?: Registered })[REGISTRY];
   if (registered === undefined || !(registered.trace || registered.metrics)) return undefined;
   return ignoreErrors(() => {
     const api = load();
-    const readFacts = () => JSON.parse(manager.telemetry(server, tool) ?? 'null') as CallFacts | null;
+    const readFacts = () => JSON.parse(readJson() ?? 'null') as CallFacts | null;
     const facts = api && readFacts();
     return facts ? new CallSpan(api, registered, facts, readFacts) : undefined;
   });
@@ -96,7 +91,7 @@ function made<T>(known: WeakMap<object, T>, provider: object | undefined, make: 
   return now;
 }
 
-/** The telemetry of one call: starts when it is created, ends with `follow`. */
+/** The telemetry of one call or request: starts when it is created, ends with `follow`. */
 export class CallSpan {
   readonly #api: typeof Api;
   readonly #facts: CallFacts;
@@ -135,16 +130,20 @@ export class CallSpan {
     return carrier;
   }
 
-  /** Waits for the call's end. */
-  async follow(call: Promise<ToolResult>, signal: AbortSignal | undefined): Promise<ToolResult> {
-    let result: ToolResult;
+  /** Waits for its end. `isError` says whether an answer is a failure. */
+  async follow<T>(
+    call: Promise<T>,
+    signal: AbortSignal | undefined,
+    isError: (answer: T) => boolean = () => false,
+  ): Promise<T> {
+    let result: T;
     try {
       result = await call;
     } catch (error) {
       this.#fail(error, isAbort(signal, error));
       throw error;
     }
-    this.#end(result.isError ? { [words().error_type]: words().tool_error } : undefined);
+    this.#end(isError(result) ? { [words().error_type]: words().tool_error } : undefined);
     return result;
   }
 

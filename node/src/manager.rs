@@ -188,6 +188,24 @@ impl NativeManager {
         self.core.telemetry(tool).map(|attributes| to_json(&attributes))
     }
 
+    /// The same for a request besides calls, by the name of a verb; `params` is a JSON object.
+    #[napi]
+    pub fn request_telemetry(
+        &self,
+        server: String,
+        verb: String,
+        params: String,
+    ) -> Option<String> {
+        let told = self.core.request_telemetry(&server, &verb, &params);
+        told.map(|attributes| to_json(&attributes))
+    }
+
+    /// `roots` is a JSON list.
+    #[napi]
+    pub fn set_roots(&self, env: Env, roots: String) -> napi::Result<()> {
+        self.core.set_roots_json(&roots).or_throw(&env)
+    }
+
     /// JSON of every server's status.
     #[napi]
     pub fn status(&self) -> String {

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use mcpool::host::{Language, Questions};
-use mcpool::{ManagerOptions, Naming, OnApproval, OnIdentity, Pool};
+use mcpool::{ManagerOptions, Naming, Pool};
 use napi::Env;
 use napi_derive::napi;
 
@@ -24,14 +24,13 @@ pub struct NativeOptions {
 #[derive(Clone)]
 pub(crate) struct Kept {
     _namer: Option<Rc<Namer>>,
-    /// The core's questions about trust and sign-ins, when JavaScript answers them.
+    /// The core's questions that no call asks, when JavaScript answers them.
     pub(crate) questions: Option<Questions>,
 }
 
 #[napi]
 impl NativeOptions {
-    /// `json` has what JSON can represent. JavaScript answers the kinds of questions in `asks`: `trust`, `auth`,
-    /// `login_store`, `approval` and `identity`.
+    /// `json` has what JSON can represent. JavaScript answers the kinds of questions in `asks`.
     #[napi(
         constructor,
         ts_args_type = "json: string, naming: ((server: string, tool: string) => string | null) | undefined, pool: NativePool | undefined, asks: string[]"
@@ -72,24 +71,8 @@ impl NativeOptions {
     }
 
     fn complete(&self, mut options: ManagerOptions) -> (ManagerOptions, Kept) {
-        let asks = |kind: &str| self.asks.iter().any(|asked| asked == kind);
-        let kinds = ["trust", "auth", "login_store"];
-        let questions = kinds.into_iter().any(asks).then(Questions::default);
-        if let Some(questions) = questions.as_ref().filter(|_| asks("trust")) {
-            options = options.trust(questions.trust());
-        }
-        if let Some(questions) = questions.as_ref().filter(|_| asks("auth")) {
-            options = options.on_auth(questions.on_auth());
-        }
-        if let Some(questions) = questions.as_ref().filter(|_| asks("login_store")) {
-            options = options.login_store(questions.login_store());
-        }
-        if asks("approval") {
-            options = options.on_approval(OnApproval::of_caller());
-        }
-        if asks("identity") {
-            options = options.on_identity(OnIdentity::of_caller());
-        }
+        let questions;
+        (options, questions) = options.answered_by_host(self.asks.iter().map(String::as_str));
         let mut kept = Kept { _namer: None, questions };
         if let Some((naming, namer)) = &self.naming {
             options = options.naming(naming.clone());

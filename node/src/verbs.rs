@@ -57,6 +57,12 @@ impl NativeManager {
         self.run(key, |core| core.forget_auth(&server));
     }
 
+    /// Asks a server besides calling tools, by the name of a verb of the core; `params` and the answer are JSON.
+    #[napi]
+    pub fn request(&self, key: i64, server: String, verb: String, params: String) {
+        self.start(key, |core| core.request(&server, &verb, &params));
+    }
+
     #[napi]
     pub fn accept_drift(&self, key: i64, server: String, tool: Option<String>) {
         let verb = self.core.accept_drift(&server, tool.as_deref());

@@ -44,8 +44,18 @@ if TYPE_CHECKING:
         discover,
     )
     from ._naming import Naming
-    from ._questions import ApprovalQuestion, AuthPrompt, IdentityQuestion, LoginStoreRequest
+    from ._prompt import Completion, Prompt, PromptArgument, PromptList, PromptMessage, PromptResult
+    from ._questions import (
+        ApprovalQuestion,
+        AuthPrompt,
+        ElicitationRequest,
+        IdentityQuestion,
+        LoginStoreRequest,
+        SamplingRequest,
+    )
+    from ._resource import Resource, ResourceContent, ResourceList, ResourceTemplate
     from ._secret import Secret
+    from ._skill import Skill, SkillContent, SkillFile, SkillList
     from ._trust import Trusted, TrustQuestion, trust, trusted, untrust
 
 __all__ = [
@@ -54,10 +64,12 @@ __all__ = [
     "BlockedEntry",
     "Calls",
     "ClientInfo",
+    "Completion",
     "ConnectReport",
     "Discovering",
     "Discovery",
     "DiscoveryError",
+    "ElicitationRequest",
     "Event",
     "Events",
     "FoundFile",
@@ -71,11 +83,25 @@ __all__ = [
     "Naming",
     "Pool",
     "Progress",
+    "Prompt",
+    "PromptArgument",
+    "PromptList",
+    "PromptMessage",
+    "PromptResult",
     "ReloadReport",
     "ReplacedServer",
+    "Resource",
+    "ResourceContent",
+    "ResourceList",
+    "ResourceTemplate",
+    "SamplingRequest",
     "Secret",
     "ServerStatus",
     "Signal",
+    "Skill",
+    "SkillContent",
+    "SkillFile",
+    "SkillList",
     "Source",
     "Tool",
     "ToolList",
@@ -126,9 +152,27 @@ __all__ += [
 
 if not TYPE_CHECKING:
     _LATER = dict.fromkeys(
-        ["ApprovalQuestion", "AuthPrompt", "IdentityQuestion", "LoginStoreRequest"], "_questions"
+        [
+            "ApprovalQuestion",
+            "AuthPrompt",
+            "ElicitationRequest",
+            "IdentityQuestion",
+            "LoginStoreRequest",
+            "SamplingRequest",
+        ],
+        "_questions",
     )
     _LATER.update(Naming="_naming", Secret="_secret")
+    _LATER.update(
+        dict.fromkeys(
+            ["Completion", "Prompt", "PromptArgument", "PromptList", "PromptMessage", "PromptResult"],
+            "_prompt",
+        )
+    )
+    _LATER.update(
+        dict.fromkeys(["Resource", "ResourceContent", "ResourceList", "ResourceTemplate"], "_resource")
+    )
+    _LATER.update(dict.fromkeys(["Skill", "SkillContent", "SkillFile", "SkillList"], "_skill"))
     _LATER.update(dict.fromkeys(["TrustQuestion", "Trusted", "trust", "trusted", "untrust"], "_trust"))
 
     _SUBMODULES = ("adapters", "blocking")

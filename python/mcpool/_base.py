@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from os import fspath
+
 from . import _options
 from ._errors import McpoolError
 from ._native import NativeManager
@@ -11,7 +13,7 @@ from ._tool import ToolList
 
 TYPE_CHECKING = False  # Not from typing: importing this package stays cheap.
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from os import PathLike
     from typing import Any, overload
 
@@ -90,6 +92,13 @@ class ManagerBase:
         Searches names, descriptions and parameters. If nothing matches, the list is empty.
         """
         return ToolList(self._native.search_tools(query, k))
+
+    def set_roots(self, roots: Sequence[str | PathLike[str]]) -> None:
+        """Replaces the roots, as paths or file addresses, and tells the servers.
+
+        Servers that connected before the manager had any get them with their next connection.
+        """
+        self._native.set_roots([fspath(root) for root in roots])
 
     if TYPE_CHECKING:
 

@@ -43,8 +43,8 @@ def require_plain(on_progress: object) -> None:
 _begin: Callable[..., CallSpan | None] | None = None
 
 
-def begin_span(read_facts: Callable[..., dict[str, Any] | None], *which: str | None) -> CallSpan | None:
-    """The span of a call that starts now; only for callers that have checked for OpenTelemetry."""
+def begin_span(read_facts: Callable[..., dict[str, Any] | None], *which: Any) -> CallSpan | None:
+    """The span of a call or request that starts now; only for callers that have checked for OpenTelemetry."""
     global _begin
     if _begin is None:
         from ._telemetry import begin

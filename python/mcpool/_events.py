@@ -25,9 +25,17 @@ if TYPE_CHECKING:
         "injection",
         "auth_required",
         "config_changed",
+        "resources_changed",
+        "resource_updated",
+        "prompts_changed",
+        "elicitation_complete",
         "lost",
     ]
     """The type of an event."""
+    LogLevel: TypeAlias = Literal[
+        "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
+    ]
+    """How severe the log messages of a server are at least."""
     SignalKind: TypeAlias = Literal[
         "ignore_previous",
         "disregard_previous",
@@ -63,8 +71,12 @@ class Event(NamedTuple):
     `call` (only with call_events): phase ("started" or "finished"), call, tool; at the begin arguments,
     at the end duration_ms and is_error, error, or cancelled.
     `progress`: tool, progress, total, message.
-    `injection`: place ("result", "description" or "instructions"), tool, signals (kind and excerpt of each).
+    `injection`: place ("result", "description", "instructions" or "skill"), tool or skill (its uri), signals
+    (kind and excerpt of each).
     `auth_required`: error.
+    `resources_changed`, `prompts_changed`: nothing; the server's list is another now.
+    `resource_updated`: uri, of a resource that the manager has subscribed to.
+    `elicitation_complete`: elicitation_id, from the request of `on_elicitation`.
     `lost`: count: how many events before this one the reader was too slow for.
     """
 

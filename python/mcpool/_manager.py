@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from ._discover import Discovering
+    from ._events import LogLevel
     from ._native import ToolResult
     from ._options import CallOptions, DiscoverManagerOptions
+    from ._prompt import Completion, PromptList, PromptResult
+    from ._resource import ResourceContent, ResourceList, ResourceTemplate
+    from ._skill import SkillContent, SkillList
     from ._status import ConnectReport, ReloadReport
 
 
@@ -127,6 +131,109 @@ class Manager(ManagerBase):
     async def forget_auth(self, server: str) -> None:
         """Forgets the login of a server, revokes it where possible, and disconnects the server."""
         await finish(_native.forget_auth(self._native, server))
+
+    async def list_resources(self, server: str) -> ResourceList:
+        """The resources of a server, all pages of them. Empty if it has none."""
+        from ._resource import read_resources
+
+        return read_resources(await self._request(server, "list_resources", {}))
+
+    async def list_resource_templates(self, server: str) -> list[ResourceTemplate]:
+        """The templates of a server's resources."""
+        from ._resource import read_templates
+
+        answer = await self._request(server, "list_resource_templates", {})
+        return read_templates(answer)
+
+    async def read_resource(self, server: str, uri: str) -> list[ResourceContent]:
+        """Reads a resource: one part, or several."""
+        from ._resource import read_contents
+
+        answer = await self._request(server, "read_resource", {"uri": uri})
+        return read_contents(answer)
+
+    async def subscribe_resource(self, server: str, uri: str) -> None:
+        """From now on, updates of the resource are events `resource_updated`, also after restarts."""
+        await self._request(server, "subscribe_resource", {"uri": uri})
+
+    async def unsubscribe_resource(self, server: str, uri: str) -> None:
+        """Ends the updates of a resource."""
+        await self._request(server, "unsubscribe_resource", {"uri": uri})
+
+    async def list_prompts(self, server: str) -> PromptList:
+        """The prompts of a server, all pages of them. Empty if it has none."""
+        from ._prompt import read_prompts
+
+        return read_prompts(await self._request(server, "list_prompts", {}))
+
+    async def get_prompt(
+        self, server: str, name: str, arguments: Mapping[str, str] | None = None
+    ) -> PromptResult:
+        """A prompt, filled in with these arguments."""
+        from ._prompt import read_prompt
+
+        params = {"name": name, "arguments": arguments}
+        answer = await self._request(server, "get_prompt", params)
+        return read_prompt(answer)
+
+    async def complete(
+        self,
+        server: str,
+        argument: str,
+        value: str = "",
+        *,
+        prompt: str | None = None,
+        resource: str | None = None,
+        others: Mapping[str, str] | None = None,
+    ) -> Completion:
+        """Values for an argument of a prompt, or of a template of resources, that begin with `value`.
+
+        `others` are the arguments that are known already.
+        """
+        target = {"prompt": prompt, "resource": resource}
+        params = {**target, "argument": argument, "value": value, "others": others}
+        from ._prompt import read_completion
+
+        return read_completion(await self._request(server, "complete", params))
+
+    async def list_skills(self, server: str) -> SkillList:
+        """The skills of a server, all pages of them. Empty if it has none. Reads no file of them."""
+        from ._skill import read_skills
+
+        return read_skills(await finish(_native.request(self._native, server, "list_skills", {})))
+
+    async def read_skill(self, server: str, skill: str) -> SkillContent:
+        """Reads the SKILL.md of a skill, by the skill's name or address.
+
+        Raises ProtocolError if the file differs from the skill's entry in the latest list.
+        """
+        from ._skill import read_skill
+
+        return read_skill(await finish(_native.request(self._native, server, "read_skill", {"skill": skill})))
+
+    async def read_skill_file(self, server: str, skill: str, uri: str) -> ResourceContent:
+        """Reads another file of a skill, by its address or its path beside SKILL.md.
+
+        Raises InvalidArgumentsError if the skill has no such file, and ProtocolError if the file differs from
+        the skill's entry.
+        """
+        from ._resource import read_contents
+
+        params = {"skill": skill, "uri": uri}
+        answer = await finish(_native.request(self._native, server, "read_skill_file", params))
+        return read_contents([answer])[0]
+
+    async def set_log_level(self, server: str, level: LogLevel) -> None:
+        """Sets which log messages the server sends, also after its restarts. They are events `log`."""
+        await self._request(server, "set_log_level", {"level": level})
+
+    async def _request(self, server: str, verb: str, params: Mapping[str, Any]) -> Any:
+        """Asks a server, by the name of a verb of the core."""
+        if "opentelemetry" in modules and (
+            span := begin_span(self._native.request_telemetry, server, verb, params)
+        ):
+            return await span.follow(_native.request, (self._native, server, verb), params)
+        return await finish(_native.request(self._native, server, verb, params))
 
     async def accept_drift(self, server: str, tool: str | None = None) -> list[str]:
         """Accepts tools that have changed since they were first seen.

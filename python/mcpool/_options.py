@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ._host_env import HostEnv
     from ._naming import Naming
     from ._native import Pool
-    from ._questions import LoginStore, OnApproval, OnAuth, OnIdentity
+    from ._questions import LoginStore, OnApproval, OnAuth, OnElicitation, OnIdentity, OnSampling
     from ._trust import Trust
 
     class ManagerOptions(TypedDict, total=False):
@@ -81,6 +81,19 @@ if TYPE_CHECKING:
         unasked."""
         approval_timeout: float | None
         """How long a call waits for an approval. In seconds. Default: 300.0."""
+        on_sampling: OnSampling | None
+        """A function that samples a message from a model for a server that asks for one. It returns the
+        message, or only its text; nothing refuses. Without it, servers are told that there is no
+        sampling."""
+        on_elicitation: OnElicitation | None
+        """A function that asks a person for what a server wants to know: with a form, or on a page of
+        the server. Without it, servers are told that nobody can be asked."""
+        roots: Sequence[str] | None
+        """The directories that the work is about, as paths or file addresses. Servers that ask for roots
+        get them."""
+        server_request_timeout: float | None
+        """How long a server waits for the answer of `on_sampling` and `on_elicitation`. A call that has
+        caused the request does not time out meanwhile. In seconds. Default: 300.0."""
         wrap: bool | None
         """Whether results for a model are marked as untrusted output of their tool. Default: True."""
         spill: Literal["none", "file"] | None
@@ -215,6 +228,10 @@ MANAGER: dict[str, tuple[str, object]] = {
     "begin_auth": ("bool | None", True),
     "on_approval": ("OnApproval | None", None),
     "approval_timeout": ("float | None", 300.0),
+    "on_sampling": ("OnSampling | None", None),
+    "on_elicitation": ("OnElicitation | None", None),
+    "roots": ("Sequence[str] | None", None),
+    "server_request_timeout": ("float | None", 300.0),
     "wrap": ("bool | None", True),
     "spill": ('Literal["none", "file"] | None', "none"),
     "call_events": ("bool | None", False),
@@ -263,6 +280,15 @@ needed, and the page to open is named. Otherwise only `authorize` begins one.
 `on_approval`: A function that is asked about each call that needs approval. Without it, such calls
 are sent unasked.
 `approval_timeout`: How long a call waits for an approval. In seconds.
+`on_sampling`: A function that samples a message from a model for a server that asks for one. It
+returns the message, or only its text; nothing refuses. Without it, servers are told that there is
+no sampling.
+`on_elicitation`: A function that asks a person for what a server wants to know: with a form, or on
+a page of the server. Without it, servers are told that nobody can be asked.
+`roots`: The directories that the work is about, as paths or file addresses. Servers that ask for
+roots get them.
+`server_request_timeout`: How long a server waits for the answer of `on_sampling` and
+`on_elicitation`. A call that has caused the request does not time out meanwhile. In seconds.
 `wrap`: Whether results for a model are marked as untrusted output of their tool.
 `spill`: What happens to the part of a result that is cut. "file" keeps the whole in a file that
 only the user can read.

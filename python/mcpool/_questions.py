@@ -60,6 +60,53 @@ class LoginStoreRequest(NamedTuple):
         return f"LoginStoreRequest(op={self.op!r}, key={self.key!r})"
 
 
+class SamplingRequest(NamedTuple):
+    """A server that wants a message from a model; `params` are the parameters as it wrote them."""
+
+    server: str
+    params: dict[str, Any]
+    identity: str | None = None
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation so far."""
+        messages: list[dict[str, Any]] = self.params.get("messages") or []
+        return messages
+
+    @property
+    def system_prompt(self) -> str | None:
+        """The system prompt that the server wants."""
+        return self.params.get("systemPrompt")
+
+    @property
+    def max_tokens(self) -> int | None:
+        """How long the message may be."""
+        return self.params.get("maxTokens")
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools that the model may use; the server runs them."""
+        tools: list[dict[str, Any]] = self.params.get("tools") or []
+        return tools
+
+
+class ElicitationRequest(NamedTuple):
+    """A server that wants input from a person.
+
+    `mode` is "form", with the fields in `requested_schema`, or "url", with a page to show with its `origin`.
+    The person decides whether to open it.
+    """
+
+    server: str
+    mode: str
+    message: str
+    requested_schema: dict[str, Any] | None = None
+    url: str | None = None
+    origin: str | None = None
+    elicitation_id: str | None = None
+    identity: str | None = None
+
+
 if TYPE_CHECKING:
 
     class Caller(TypedDict, total=False):
@@ -76,18 +123,39 @@ if TYPE_CHECKING:
     """Opens or shows the page of a sign-in. It may return the URL that the browser was sent back to."""
     LoginStore: TypeAlias = Callable[[LoginStoreRequest], str | Awaitable[str | None] | None]
     """Keeps logins: returns the saved text for `load`, and None otherwise."""
-    Callback: TypeAlias = TrustCallback | OnApproval | OnIdentity | OnAuth | LoginStore
+    Sampled: TypeAlias = Mapping[str, Any] | str | None
+    OnSampling: TypeAlias = Callable[[SamplingRequest], Sampled | Awaitable[Sampled]]
+    """Returns a message of a model as the protocol has it, or only its text. None refuses."""
+    OnElicitation: TypeAlias = Callable[
+        [ElicitationRequest], Mapping[str, Any] | Awaitable[Mapping[str, Any]]
+    ]
+    """Returns {"action": "accept", "content": {…}}, or only an action: "decline" or "cancel"."""
+    Callback: TypeAlias = (
+        TrustCallback | OnApproval | OnIdentity | OnAuth | LoginStore | OnSampling | OnElicitation
+    )
 
 _logger = logging.getLogger("mcpool")
 _RECORDS: dict[
-    str, type[ApprovalQuestion | AuthPrompt | IdentityQuestion | LoginStoreRequest | TrustQuestion]
+    str,
+    type[
+        ApprovalQuestion
+        | AuthPrompt
+        | ElicitationRequest
+        | IdentityQuestion
+        | LoginStoreRequest
+        | SamplingRequest
+        | TrustQuestion
+    ],
 ] = {
     "approval": ApprovalQuestion,
     "auth": AuthPrompt,
+    "elicitation": ElicitationRequest,
     "identity": IdentityQuestion,
     "login_store": LoginStoreRequest,
+    "sampling": SamplingRequest,
     "trust": TrustQuestion,
 }
+_OF_SERVERS = ("sampling", "elicitation")  # Requests of servers, whose callers may be gone.
 _LOOK_UP = 0.05  # Seconds after which a waiting thread notices that the answer is not needed any more.
 
 
@@ -101,13 +169,18 @@ async def _answer(question: NativeQuestion, callback: Callback) -> None:
     kind, asked = _read(question)
     try:
         said: Any = callback(asked)
-        _give(question, kind, await said if _waits(said) else said)
+        if _waits(said):
+            said = await (_while_wanted(question, said) if kind in _OF_SERVERS else said)
+        if kind in _OF_SERVERS and not question.is_wanted():
+            question.fail()
+        else:
+            _give(question, kind, said)
     except Exception:
         question.fail()
         _report(kind)
     except BaseException:
         # Another listener may still answer; a call has no other.
-        if kind not in ("trust", "auth", "login_store"):
+        if kind in ("approval", "identity"):
             question.fail()
         raise
 
@@ -117,10 +190,19 @@ def answer_now(question: NativeQuestion, callback: Callback, _context: Context |
     kind, asked = _read(question)
     try:
         said: Any = callback(asked)
-        _give(question, kind, asyncio.run(_while_wanted(question, said)) if _waits(said) else said)
+        said = asyncio.run(_while_wanted(question, said)) if _waits(said) else said
+        if kind in _OF_SERVERS and not question.is_wanted():
+            question.fail()
+        else:
+            _give(question, kind, said)
     except Exception:
         question.fail()
         _report(kind)
+    except BaseException:
+        # Nobody is asked once more what was interrupted.
+        if kind in _OF_SERVERS:
+            question.fail()
+        raise
 
 
 def _give(question: NativeQuestion, kind: str, said: Any) -> None:
@@ -132,6 +214,14 @@ def _give(question: NativeQuestion, kind: str, said: Any) -> None:
         if said is not None and not isinstance(said, str):
             raise TypeError(f"it gave {type(said).__name__}, neither a text nor None")
         question.give({"redirect_url" if kind == "auth" else "value": said})
+    elif kind == "sampling":
+        if said is not None and not isinstance(said, str) and not hasattr(said, "keys"):
+            raise TypeError(f"it gave {type(said).__name__}, neither a mapping nor a text nor None")
+        question.give({"value": said})
+    elif kind == "elicitation":
+        if not hasattr(said, "keys") or "action" not in said:
+            raise TypeError(f"it gave {type(said).__name__}, not a mapping with an action")
+        question.give({"value": said})
     else:
         question.answer(_is_yes(said))
 
@@ -139,11 +229,17 @@ def _give(question: NativeQuestion, kind: str, said: Any) -> None:
 async def _while_wanted(question: NativeQuestion, said: Awaitable[Any]) -> Any:
     task = asyncio.ensure_future(_wait_for(said))
     while not task.done():
-        await asyncio.wait([task], timeout=_LOOK_UP)
+        try:
+            await asyncio.wait([task], timeout=_LOOK_UP)
+        except BaseException:
+            task.cancel()
+            raise
         if not question.is_wanted():
             task.cancel()
             await asyncio.wait([task])
             return False
+    if task.cancelled():
+        raise RuntimeError("it was cancelled")
     return task.result()
 
 
@@ -174,6 +270,8 @@ def _report(kind: str) -> None:
         "identity": "the call is not sent",
         "auth": "the sign-in stays open",
         "login_store": "the login is not loaded or saved",
+        "sampling": "the request of the server is refused",
+        "elicitation": "the request of the server is cancelled",
     }
     outcome = outcomes.get(kind, "the answer is no")
     _logger.warning("The %s callback failed: %s", kind, outcome, exc_info=True)

@@ -207,8 +207,8 @@ class ServerConfig(TypedDict, total=False):
     maxResultChars: int
     """How many characters of a result a model gets to see."""
     protocol: str
-    """The version of the protocol to speak; `auto` agrees on one with the server. Has no effect in this
-    version.
+    """The version of the protocol to speak; `auto` agrees on one with the server. With `2026-07-28` the
+    server is asked for that version first. A change takes effect at the next connect.
     """
     enabledTools: list[str]
     """Globs of the only tools to offer; without the list, all."""

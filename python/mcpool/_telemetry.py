@@ -1,4 +1,4 @@
-"""Spans and metrics of calls, where the user has a provider for them.
+"""Spans and metrics of calls and other requests, where the user has a provider for them.
 
 OpenTelemetry is never imported unless the user has imported it. The core has the names and attributes; this
 module passes them to OpenTelemetry's API. An error of a provider is logged once, and the call continues.
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import Callable, Mapping
     from types import TracebackType
-    from typing import Any
+    from typing import Any, TypeVar
 
-    from ._native import ToolResult
+    Answer = TypeVar("Answer")
 
 _WORDS = telemetry_words()
 _made: dict[str, tuple[Any, Any]] = {}  # What was made of a provider, with the provider.
@@ -28,15 +28,13 @@ _MOST_FAILURES = 20
 _failures: set[str] = set()  # What was logged.
 
 
-def begin(read_facts: Callable[..., dict[str, Any] | None], *which: str | None) -> CallSpan | None:
-    """The span of a call that starts now; None if there is no provider."""
+def begin(read_facts: Callable[..., dict[str, Any] | None], *which: Any) -> CallSpan | None:
+    """The span of a call or request that starts now; None if there is no provider."""
     span: CallSpan | None = _ignore_errors(_begin, read_facts, which)
     return span
 
 
-def _begin(
-    read_facts: Callable[..., dict[str, Any] | None], which: tuple[str | None, ...]
-) -> CallSpan | None:
+def _begin(read_facts: Callable[..., dict[str, Any] | None], which: tuple[Any, ...]) -> CallSpan | None:
     tracer = _for_provider("opentelemetry.trace", "get_tracer_provider", _tracer)
     duration = _for_provider("opentelemetry.metrics", "get_meter_provider", _histogram)
     if tracer is None and duration is None:
@@ -88,7 +86,7 @@ def _histogram(provider: Any) -> Any:
 
 
 class CallSpan:
-    """The telemetry of one call: starts when it is created, ends with `follow` or `run`."""
+    """The telemetry of one call or request: starts when it is created, ends with `follow` or `run`."""
 
     def __init__(
         self, tracer: Any, duration: Any, facts: dict[str, Any], again: Callable[[], dict[str, Any] | None]
@@ -104,22 +102,22 @@ class CallSpan:
 
     async def follow(
         self,
-        start: Callable[..., Future[ToolResult]],
+        start: Callable[..., Future[Answer]],
         given: tuple[object, ...],
         options: Mapping[str, Any],
-    ) -> ToolResult:
-        """Starts the call with a meta that carries the span, and waits for its end."""
+    ) -> Answer:
+        """Starts it with a meta that carries the span, and waits for its end."""
         with self:
-            result: ToolResult = await finish(start(*given, self._with_span(options)))
+            result: Answer = await finish(start(*given, self._with_span(options)))
             self._answered(result)
             return result
 
     def run(
         self,
-        call: Callable[..., ToolResult],
+        call: Callable[..., Answer],
         given: tuple[object, ...],
         options: Mapping[str, Any],
-    ) -> ToolResult:
+    ) -> Answer:
         """The same for a call that waits by itself."""
         with self:
             result = call(*given, self._with_span(options))
@@ -142,8 +140,10 @@ class CallSpan:
         propagate.inject(carrier, trace.set_span_in_context(self._span))
         return carrier
 
-    def _answered(self, result: ToolResult) -> None:
-        self._end({_WORDS["error_type"]: _WORDS["tool_error"]} if result.is_error else {}, None)
+    def _answered(self, result: object) -> None:
+        # Only results of tools say that they failed.
+        is_error = getattr(result, "is_error", False)
+        self._end({_WORDS["error_type"]: _WORDS["tool_error"]} if is_error else {}, None)
 
     def _end(self, failure: dict[str, str], description: str | None) -> None:
         seconds = perf_counter() - self._begun

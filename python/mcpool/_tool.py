@@ -81,7 +81,8 @@ async def execute(
     future = None
     try:
         if "opentelemetry" in modules and (span := begin_span(self._telemetry)):
-            return ToolOutput(self, await span.follow(call_for, (self, arguments), options), None)
+            result = await span.follow(call_for, (self, arguments), options)
+            return ToolOutput(self, result, None)
         future = call_for(self, arguments, options)
         return ToolOutput(self, await future, None)
     except McpoolError as error:

@@ -86,6 +86,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(verbs::authorize, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::complete_auth, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::forget_auth, module)?)?;
+    module.add_function(wrap_pyfunction!(verbs::request, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::accept_drift, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::disconnect, module)?)?;
     module.add_function(wrap_pyfunction!(verbs::disconnect_all, module)?)?;
@@ -109,6 +110,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(blocking::verbs::block_authorize, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::verbs::block_complete_auth, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::verbs::block_forget_auth, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking::verbs::block_request, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::verbs::block_accept_drift, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::verbs::block_disconnect, module)?)?;
     module.add_function(wrap_pyfunction!(blocking::verbs::block_disconnect_all, module)?)?;

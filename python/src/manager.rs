@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use mcpool::host::CallFailure;
-use mcpool::{Catalog, Manager, ManagerOptions};
+use mcpool::{Catalog, ErrorKind, Manager, ManagerOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};
@@ -18,7 +18,7 @@ use crate::names::{Query, ServerName, ToolName};
 use crate::options::{read_config, read_options};
 use crate::question::{Asking, Kept};
 use crate::standing::StandingListener;
-use crate::telemetry::telemetry;
+use crate::telemetry::{request_telemetry, telemetry};
 use crate::tool::{Tool, text_and_signals};
 
 #[pyclass(frozen, weakref, module = "mcpool._native")]
@@ -156,6 +156,16 @@ impl NativeManager {
         telemetry(py, &self.core, reference(server.as_deref(), &tool))
     }
 
+    /// The attributes of a request besides calls, by the name of a verb.
+    fn request_telemetry<'py>(
+        &self,
+        server: ServerName<'_>,
+        verb: &str,
+        params: &Bound<'py, PyDict>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        request_telemetry(&self.core, &server, verb, params)
+    }
+
     /// The text for a model when a call by name has no result, and the signals in it.
     #[pyo3(signature = (tool, code, message, server, suggestion, executed, by_server))]
     #[expect(clippy::too_many_arguments, reason = "the words of an error")]
@@ -188,6 +198,11 @@ impl NativeManager {
     fn check_framework_approval(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         blocking::wait_for_tools_to_approve(py, &self.core)?;
         self.core.check_framework_approval_of_name(name).or_raise(py)
+    }
+
+    fn set_roots(&self, py: Python<'_>, roots: &Bound<'_, PyAny>) -> PyResult<()> {
+        let roots = json::write(roots, ErrorKind::InvalidArguments)?;
+        self.core.set_roots_json(&String::from_utf8_lossy(&roots)).or_raise(py)
     }
 
     fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

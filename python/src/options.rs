@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use mcpool::host::{Language, OptionInfo, OptionKind, Questions, suggest_option};
-use mcpool::{Config, DiscoverOptions, ErrorKind, ManagerOptions, OnApproval, OnIdentity};
+use mcpool::host::{Language, OptionInfo, OptionKind, suggest_option};
+use mcpool::{Config, DiscoverOptions, ErrorKind, ManagerOptions};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -80,34 +80,15 @@ impl BeyondJson {
         if let Some(function) = self.functions.remove("naming") {
             options = options.naming(naming::by_function(function));
         }
-        let (trust, auth) = (self.functions.remove("trust"), self.functions.remove("on_auth"));
-        let login_store = self.functions.remove("login_store");
-        let asks = trust.is_some() || auth.is_some() || login_store.is_some();
-        let questions = asks.then(Questions::default);
-        if let (Some(questions), Some(_)) = (&questions, &trust) {
-            options = options.trust(questions.trust());
-        }
-        if let (Some(questions), Some(_)) = (&questions, &auth) {
-            options = options.on_auth(questions.on_auth());
-        }
-        if let (Some(questions), Some(_)) = (&questions, &login_store) {
-            options = options.login_store(questions.login_store());
-        }
-        let approval = self.functions.remove("on_approval");
-        let on_approval = approval.as_ref().map(|_| OnApproval::of_caller());
-        let identity = self.functions.remove("on_identity");
-        let on_identity = identity.as_ref().map(|_| OnIdentity::of_caller());
-        let asks = questions.is_some() || approval.is_some() || identity.is_some();
-        let asking = asks.then_some(Asking {
-            questions,
-            trust,
-            auth,
-            login_store,
-            approval,
-            identity,
-            watches: false,
+        let functions = self.functions.into_iter();
+        let functions = functions.filter_map(|(option, function)| {
+            Some((ManagerOptions::question_kind(option)?, function))
         });
-        (options.on_approval(on_approval).on_identity(on_identity).pool(self.pool), asking)
+        let functions: Vec<_> = functions.collect();
+        let (options, questions) =
+            options.answered_by_host(functions.iter().map(|(kind, _)| *kind));
+        let asking = Asking { questions, functions, watches: false };
+        (options.pool(self.pool), (!asking.functions.is_empty()).then_some(asking))
     }
 }
 

@@ -12,17 +12,10 @@ use crate::json;
 
 /// The functions that answer a manager's questions, and the queue of those that no call asks.
 pub(crate) struct Asking {
-    /// Set if there is a function for trust, for signing in or for keeping logins.
+    /// Set if there is a function whose questions no call asks.
     pub(crate) questions: Option<Questions>,
-    pub(crate) trust: Option<Py<PyAny>>,
-    /// For signing in to a server.
-    pub(crate) auth: Option<Py<PyAny>>,
-    /// For keeping logins.
-    pub(crate) login_store: Option<Py<PyAny>>,
-    /// For the approval of a call, asked by the call itself.
-    pub(crate) approval: Option<Py<PyAny>>,
-    /// For the identity of a call, asked by the call itself.
-    pub(crate) identity: Option<Py<PyAny>>,
+    /// The functions, by the kind of their questions.
+    pub(crate) functions: Vec<(&'static str, Py<PyAny>)>,
     /// It answers only if no verb does.
     pub(crate) watches: bool,
 }
@@ -41,37 +34,27 @@ impl Asking {
         })
     }
 
-    fn callback(&self, question: &Question) -> Option<&Py<PyAny>> {
-        match question.kind() {
-            "approval" => self.approval.as_ref(),
-            "identity" => self.identity.as_ref(),
-            "auth" => self.auth.as_ref(),
-            "login_store" => self.login_store.as_ref(),
-            _ => self.trust.as_ref(),
-        }
+    fn function(&self, kind: &str) -> Option<&Py<PyAny>> {
+        self.functions.iter().find(|(of, _)| *of == kind).map(|(_, function)| function)
     }
 
     /// For verbs that end servers: their logins may have to be kept, but nobody is asked anything else.
-    pub(crate) fn for_ending(self) -> Option<Asking> {
-        self.login_store.is_some().then(|| Asking { trust: None, auth: None, ..self })
+    pub(crate) fn for_ending(mut self) -> Option<Asking> {
+        self.functions.retain(|(kind, _)| *kind == "login_store");
+        (!self.functions.is_empty()).then_some(self)
     }
 
-    /// Whether calls ask something.
+    /// Whether calls ask something, themselves or by their server.
     pub(crate) fn asks_callers(&self) -> bool {
-        self.approval.is_some() || self.identity.is_some()
+        const KINDS: [&str; 4] = ["approval", "identity", "sampling", "elicitation"];
+        self.functions.iter().any(|(kind, _)| KINDS.contains(kind))
     }
 
     pub(crate) fn clone_ref(&self, py: Python<'_>) -> Asking {
-        let copy = |callback: &Option<Py<PyAny>>| callback.as_ref().map(|it| it.clone_ref(py));
-        Asking {
-            questions: self.questions.clone(),
-            trust: copy(&self.trust),
-            auth: copy(&self.auth),
-            login_store: copy(&self.login_store),
-            approval: copy(&self.approval),
-            identity: copy(&self.identity),
-            watches: self.watches,
-        }
+        let functions = self.functions.iter();
+        let functions = functions.map(|(kind, function)| (*kind, function.clone_ref(py)));
+        let questions = self.questions.clone();
+        Asking { questions, functions: functions.collect(), watches: self.watches }
     }
 }
 
@@ -92,9 +75,7 @@ impl Kept {
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.0.try_lock() {
             Ok(kept) => kept.as_ref().map_or(Ok(()), |asking| {
-                let Asking { trust, auth, login_store, approval, identity, .. } = asking;
-                let all = [trust, auth, login_store, approval, identity].into_iter().flatten();
-                all.into_iter().try_for_each(|callback| visit.call(callback))
+                asking.functions.iter().try_for_each(|(_, function)| visit.call(function))
             }),
             // It is in use, so it is not garbage.
             Err(_) => Ok(()),
@@ -165,7 +146,7 @@ pub(crate) fn hand_over<'py>(
     context: Option<&Py<PyAny>>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let Some(callback) = asking.callback(question) else { return Ok(None) };
+    let Some(callback) = asking.function(question.kind()) else { return Ok(None) };
     let Some(taken) = question.take() else { return Ok(None) };
     let module =
         MODULE.get_or_try_init(py, || py.import("mcpool._questions").map(Bound::unbind))?;

@@ -2,13 +2,14 @@
 
 use std::future::Future;
 
-use mcpool::{AuthorizeOptions, Config, Manager, ReloadReport};
+use mcpool::{AuthorizeOptions, Config, ErrorKind, Manager, ReloadReport};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::bridge::running;
 use crate::calls::read_timeout;
 use crate::events::NativeEvents;
-use crate::json::to_json;
+use crate::json::{self, to_json};
 use crate::manager::NativeManager;
 use crate::names::{RedirectUrl, ServerName, ToolName};
 use crate::options::read_config;
@@ -143,6 +144,24 @@ pub(crate) fn forget_auth<'py>(
     server: ServerName<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
     start_on(manager, |core| done(core.forget_auth(&server)))
+}
+
+/// Asks a server besides calling tools, by the name of a verb of the core.
+#[pyfunction]
+pub(crate) fn request<'py>(
+    manager: &Bound<'py, NativeManager>,
+    server: ServerName<'_>,
+    verb: &str,
+    params: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let params = request_params(params)?;
+    start_on(manager, |core| core.request(&server, verb, &params))
+}
+
+/// The parameters of a request, as JSON.
+pub(crate) fn request_params(params: &Bound<'_, PyDict>) -> PyResult<String> {
+    let written = json::write(params.as_any(), ErrorKind::InvalidArguments)?;
+    Ok(String::from_utf8_lossy(&written).into_owned())
 }
 
 /// Accepts tools that have changed since they were first seen; returns their names.

@@ -94,6 +94,25 @@ export function identifying(answers, questions) {
   };
 }
 
+/** A callback for requests of servers that answers by their names: an answer, `fail`, `hang`. */
+export function answering(answers, questions, shape) {
+  return async (request) => {
+    questions.push(shape(request));
+    const answer = answers[request.server];
+    if (answer === 'fail') throw new Error('the script says so');
+    if (answer === 'hang') await new Promise(() => {});
+    return answer;
+  };
+}
+
+/** A request as the other languages show it. */
+export const sampled = ({ server, ...params }) => ({ server, params });
+export const elicited = ({ requestedSchema, elicitationId, ...fields }) => ({
+  ...fields,
+  ...(requestedSchema && { requested_schema: requestedSchema }),
+  ...(elicitationId && { elicitation_id: elicitationId }),
+});
+
 /** The text of a file: a string as it is, everything else as JSON. */
 export const textOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 

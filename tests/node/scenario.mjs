@@ -6,7 +6,18 @@ import { Manager, McpoolError, Pool } from 'mcpool';
 import { camel, check, fill, isSubsequence, matches, plain, snake } from './matching.mjs';
 import { get, keeping, pageOf, signingIn } from './person.mjs';
 import { Fixtures } from './scenario-fixtures.mjs';
-import { approving, described, holds, identifying, Place, scripted, textOf } from './scenario-place.mjs';
+import {
+  answering,
+  approving,
+  described,
+  elicited,
+  holds,
+  identifying,
+  Place,
+  sampled,
+  scripted,
+  textOf,
+} from './scenario-place.mjs';
 import { checkScenario, isWithoutManager } from './scenario-steps.mjs';
 import { fixture, journal, until } from './support.mjs';
 
@@ -25,6 +36,38 @@ export async function run(file, directory, variant) {
     await play(filled, directory, new Place(filled, directory), fixtures);
   } finally {
     await fixtures.endAll();
+  }
+}
+
+/** Asks a server by the name of a verb, with its parameters in the order of the method. */
+function askServer(manager, verb, server, params) {
+  switch (verb) {
+    case 'list_resources':
+      return manager.listResources(server);
+    case 'list_resource_templates':
+      return manager.listResourceTemplates(server);
+    case 'read_resource':
+      return manager.readResource(server, params.uri);
+    case 'subscribe_resource':
+      return manager.subscribeResource(server, params.uri);
+    case 'unsubscribe_resource':
+      return manager.unsubscribeResource(server, params.uri);
+    case 'list_prompts':
+      return manager.listPrompts(server);
+    case 'get_prompt':
+      return manager.getPrompt(server, params.name, params.arguments);
+    case 'complete':
+      return manager.complete(server, params);
+    case 'list_skills':
+      return manager.listSkills(server);
+    case 'read_skill':
+      return manager.readSkill(server, params.skill);
+    case 'read_skill_file':
+      return manager.readSkillFile(server, params.skill, params.uri);
+    case 'set_log_level':
+      return manager.setLogLevel(server, params.level);
+    default:
+      throw new Error(`there is no verb ${verb}`);
   }
 }
 
@@ -71,6 +114,10 @@ class Steps {
     if (typeof chosen.trust === 'object') chosen.trust = scripted(chosen.trust.answers, questions);
     if (chosen.onApproval) chosen.onApproval = approving(chosen.onApproval.answers, questions);
     if (chosen.onIdentity) chosen.onIdentity = identifying(chosen.onIdentity.answers, questions);
+    if (chosen.onSampling) chosen.onSampling = answering(chosen.onSampling.answers, questions, sampled);
+    if (chosen.onElicitation) {
+      chosen.onElicitation = answering(chosen.onElicitation.answers, questions, elicited);
+    }
     if (chosen.onAuth) chosen.onAuth = signingIn(chosen.onAuth.answers, questions);
     if (chosen.loginStore) chosen.loginStore = keeping(this.logins, chosen.loginStore.answers);
     const made = await settled(
@@ -221,6 +268,10 @@ class Steps {
         return await manager.forgetAuth(step.server);
       case 'accept_drift':
         return await manager.acceptDrift(step.server, step.tool);
+      case 'ask_server':
+        return (await askServer(manager, step.verb, step.server, step.params ?? {})) ?? null;
+      case 'set_roots':
+        return manager.setRoots(step.roots);
       case 'disconnect':
         return await manager.disconnect(step.server);
       case 'disconnect_all':

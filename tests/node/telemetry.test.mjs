@@ -190,6 +190,48 @@ test('the words of errors are masked', async (t) => {
   assert.ok(!JSON.stringify(attributes).includes('swordfish'));
 });
 
+const requests = JSON.parse(readFileSync(join(root, 'tests/telemetry/requests.json'), 'utf8'));
+const offering = { ...server(...knobs, '--offers'), env: { API_TOKEN: 'tuna-fish-43' } };
+const camelCase = (verb) => verb.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
+
+for (const group of ['requests', 'failures']) {
+  for (const [verb, listed] of Object.entries(requests[group])) {
+    test(`a request is told as in every language: ${verb} of ${group}`, async (t) => {
+      const manager = manage(t, { s: offering });
+      await manager.connectAll();
+      await manager[camelCase(verb)]('s', ...listed.arguments).catch(() => {});
+      const [span, ...more] = spans();
+      assert.deepEqual([more, span.name], [[], listed.span]);
+      const told = { ...requests.shared, ...listed.attributes };
+      assert.deepEqual(span.attributes, told);
+      assert.equal(span.status.code === SpanStatusCode.ERROR, 'error.type' in told);
+      for (const leftOut of listed.unmeasured ?? []) delete told[leftOut];
+      assert.deepEqual((await measured())[0].attributes, told);
+    });
+  }
+}
+
+test('requests carry their span', async (t) => {
+  const manager = manage(t, { s: offering });
+  await manager.connectAll();
+  const [{ text }] = await manager.readResource('s', 'fixture://meta');
+  const [{ _meta }] = await manager.listResourceTemplates('s');
+  assert.deepEqual(
+    [JSON.parse(text), _meta.asked].map(({ traceparent }) => traceparent.split('-')[2]),
+    spans().map((span) => span.spanContext().spanId),
+  );
+});
+
+test('requests that only set something are not told, nor any where it is off', async (t) => {
+  const off = manage(t, { s: offering }, { telemetry: false });
+  await off.connectAll();
+  assert.equal((await off.readResource('s', 'fixture://meta'))[0].text, 'null');
+  const manager = manage(t, { s: offering });
+  await manager.connectAll();
+  await manager.subscribeResource('s', 'fixture://greeting');
+  assert.deepEqual(spans(), []);
+});
+
 test('it can be switched off', async (t) => {
   const manager = manage(t, { s: server(...knobs) }, { telemetry: false });
   await manager.connectAll();

@@ -64,12 +64,14 @@ class RealServer:
         url: str,
         kind: str = "http",
         env: Callable[[int], Mapping[str, str]] = lambda port: {},
+        cwd: Path | None = None,
     ) -> None:
         self.port = free_port()
         self.url = url.format(port=self.port)
         self.kind = kind
         self._command = command(self.port)
         self._env = {**os.environ, **env(self.port)}
+        self._cwd = cwd
         self._process: subprocess.Popen[bytes] | None = None
 
     def definition(self) -> dict[str, str]:
@@ -77,8 +79,8 @@ class RealServer:
 
     def start(self) -> None:
         quiet = subprocess.DEVNULL
-        command, env = self._command, self._env
-        self._process = subprocess.Popen(command, env=env, stdin=quiet, stdout=quiet, start_new_session=True)
+        streams: dict[str, Any] = {"stdin": quiet, "stdout": quiet, "start_new_session": True}
+        self._process = subprocess.Popen(self._command, env=self._env, cwd=self._cwd, **streams)
         assert until(lambda: listens(self.port) or self._ended()), "it never listened"
         assert not self._ended(), self._command
 

@@ -17,7 +17,7 @@ import mcpool
 from fixture_server import PATIENCE, PROGRAM, lives, processes, read_journal, until
 from person import get, keeping, signing_in
 from scenario_fixtures import Fixture, start_fixtures
-from scenario_place import Place, approving, described, holds, identifying, scripted, text_of
+from scenario_place import Place, answering, approving, described, holds, identifying, scripted, text_of
 from scenario_steps import check_scenario, is_without_manager
 from scenario_values import check, fill, is_subsequence, matches, plain
 
@@ -117,6 +117,9 @@ class Steps:
             options["trust"] = scripted(options["trust"]["answers"], questions)
         if "on_approval" in options:
             options["on_approval"] = approving(options["on_approval"]["answers"], questions)
+        for callback in ("on_sampling", "on_elicitation"):
+            if callback in options:
+                options[callback] = answering(options[callback]["answers"], questions)
         if "on_identity" in options:
             options["on_identity"] = identifying(options["on_identity"]["answers"], questions)
         if "on_auth" in options:
@@ -263,6 +266,11 @@ class Steps:
                 await manager.forget_auth(step["server"])
             case "accept_drift":
                 return await manager.accept_drift(step["server"], step.get("tool"))
+            case "ask_server":
+                params = step.get("params", {})
+                return as_written(await getattr(manager, step["verb"])(step["server"], **params))
+            case "set_roots":
+                manager.set_roots(step["roots"])
             case "disconnect":
                 await manager.disconnect(step["server"])
             case "disconnect_all":
@@ -272,6 +280,17 @@ class Steps:
             case unknown:
                 raise AssertionError(f"there is no step {unknown!r}")
         return None
+
+
+def as_written(answer: Any) -> Any:
+    """An answer as the server wrote it."""
+    if isinstance(answer, list):
+        return [as_written(one) for one in answer]
+    if isinstance(answer, mcpool.Completion):
+        return {"values": answer.values, "total": answer.total, "hasMore": answer.has_more}
+    if isinstance(answer, mcpool.SkillContent):
+        return {"skill": answer.skill.raw, "text": answer.text, "body": answer.body}
+    return getattr(answer, "raw", answer)
 
 
 def page_of(manager: mcpool.Manager, server: str) -> str:

@@ -111,6 +111,22 @@ def identifying(answers: dict[str, Any], questions: list[Any]) -> Callable[[mcpo
     return answer
 
 
+def answering(answers: dict[str, Any], questions: list[Any]) -> Callable[[Any], Any]:
+    """A callback for requests of servers that answers by their names: an answer, `fail`, `hang`."""
+
+    async def answer(request: Any) -> Any:
+        asked = plain(request)
+        questions.append({name: value for name, value in asked.items() if value is not None})
+        answer = answers.get(request.server)
+        if answer == "fail":
+            raise RuntimeError("the script says so")
+        if answer == "hang":
+            await asyncio.Event().wait()
+        return answer
+
+    return answer
+
+
 def text_of(value: Any) -> str:
     """The text of a file: a string as it is, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, indent=2)

@@ -57,6 +57,10 @@ def test_every_command_answers_with_a_document(
     assert facts("tools", "s", *named, "--openai")[0]["type"] == "function"
     assert "input_schema" in facts("tools", "s", *named, "--anthropic")[0]
     assert facts("call", "s", "echo", "text=hi", *named)["content"][0]["text"] == "hi"
+    assert facts("resources", "s", *named)["resources"] == []
+    assert facts("prompts", "--partial", *named)["failed"]["broken"]["code"] == "CONNECT_FAILED"
+    assert facts("read", "s", "x://y", *named, code=1)["error"]["code"] == "TOOL_FAILED"
+    assert facts("prompt", "s", "x", *named, code=1)["error"]["code"] == "TOOL_FAILED"
     assert facts("test", "s", *named)["ok"] is True
     assert facts("test", "broken", *named, code=1)["ok"] is False
     assert facts("doctor", *named, code=1)["ok"] is False

@@ -270,6 +270,42 @@ def test_servers_cannot_steer_the_terminal(terminal: Open, write: Callable[..., 
     assert "\x1b]0" not in one.text()
 
 
+def test_offers_of_servers_cannot_steer_the_terminal(
+    terminal: Open, write: Callable[..., str], tmp_path: Path
+) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m\U000e0041\u2028"
+    content = {"type": "text", "text": evil}
+    offers = {
+        "resources/list": {"resources": [{"uri": evil, "name": evil, "mimeType": evil, "description": evil}]},
+        "resources/templates/list": {"resourceTemplates": [{"uriTemplate": evil, "title": evil}]},
+        "resources/read": {"contents": [{"uri": evil, "text": evil}]},
+        "prompts/list": {"prompts": [{"name": evil, "arguments": [{"name": evil}]}]},
+        "prompts/get": {"description": evil, "messages": [{"role": evil, "content": content}]},
+    }
+    answers = tmp_path / "answers.json"
+    answers.write_text(json.dumps(offers))
+    file = write(s=stdio("--offers", "--offers-file", str(answers)))
+    for command in (["resources"], ["prompts"], ["read", "s", "x"], ["prompt", "s", "x"]):
+        for more in ([], ["--json"]):
+            one = terminal(*command, *more, "-c", file)
+            assert one.end() == 0
+            text = COLOUR.sub("", one.text()).replace(WIPE, "")
+            hidden = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2028\U000e0041]"
+            assert not re.search(hidden, text), (command, text)
+
+
+def test_bytes_of_a_resource_are_not_for_terminals(
+    terminal: Open, write: Callable[..., str], tmp_path: Path
+) -> None:
+    file, out = write(s=stdio("--offers")), tmp_path / "bytes"
+    one = terminal("read", "s", "fixture://bytes", "-c", file)
+    assert one.end() == 2
+    assert "--out" in one.text() and "\x00" not in one.text()
+    one = terminal("read", "s", "fixture://bytes", "-c", file, "--out", str(out))
+    assert one.end() == 0
+    assert out.read_bytes() == b"\x00\x01\x02"
+
+
 @pytest.mark.parametrize("answer, code", [(b"n\n", 1), (b"\n", 1), (b"\x04", 1), (b"y\n", 0)])
 def test_trust_is_asked_for_after_everything_was_shown(
     terminal: Open, tmp_path: Path, answer: bytes, code: int

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -265,6 +267,76 @@ async def test_meta_that_is_no_object_is_refused_all_the_same(heard: Heard) -> N
             await pool.call_tool("s", "echo", {"text": "hi"}, meta=[1])  # type: ignore[arg-type]
     (span,) = heard.spans()
     assert span.attributes is not None and span.attributes["error.type"] == "INVALID_ARGUMENTS"
+
+
+REQUESTS = json.loads((Path(__file__).parents[1] / "telemetry" / "requests.json").read_text())
+VERBS = [(group, verb) for group in ("requests", "failures") for verb in REQUESTS[group]]
+
+
+def offering(**fields: Any) -> dict[str, Any]:
+    return config(s=stdio(*KNOBS, "--offers", env={"API_TOKEN": "tuna-fish-43"}, **fields))
+
+
+def check_request(heard: Heard, listed: dict[str, Any]) -> None:
+    (span,) = heard.spans()
+    assert span.name == listed["span"]
+    attributes = {**REQUESTS["shared"], **listed["attributes"]}
+    assert span.attributes == attributes
+    assert span.status.is_ok is ("error.type" not in attributes)
+    assert not re.search("swordfish|tuna", span.to_json())
+    told = {name: value for name, value in attributes.items() if name not in listed.get("unmeasured", [])}
+    assert told in [point["attributes"] for point in heard.measured()]
+
+
+@pytest.mark.parametrize(("group", "verb"), VERBS)
+@pytest.mark.parametrize("lazy", [False, True])
+@on_a_loop
+async def test_a_request_is_told_as_in_every_language(
+    heard: Heard, group: str, verb: str, lazy: bool
+) -> None:
+    listed = REQUESTS[group][verb]
+    async with mcpool.Manager(offering(lazy=lazy), cache_dir=False, pool=mcpool.Pool()) as pool:
+        if not lazy:
+            await pool.connect_all()
+        with contextlib.suppress(mcpool.ToolFailedError):
+            await getattr(pool, verb)("s", *listed["arguments"])
+        check_request(heard, listed)
+
+
+@pytest.mark.parametrize(("group", "verb"), VERBS)
+def test_a_blocking_request_is_told_too(heard: Heard, group: str, verb: str) -> None:
+    listed = REQUESTS[group][verb]
+    with mcpool.blocking.Manager(offering(), cache_dir=False, pool=mcpool.Pool()) as pool:
+        pool.connect_all()
+        with contextlib.suppress(mcpool.ToolFailedError):
+            getattr(pool, verb)("s", *listed["arguments"])
+        check_request(heard, listed)
+
+
+@on_a_loop
+async def test_requests_carry_their_span(heard: Heard) -> None:
+    async with mcpool.Manager(offering(), cache_dir=False, pool=mcpool.Pool()) as pool:
+        await pool.connect_all()
+        with trace.get_tracer("test").start_as_current_span("work") as work:
+            (content,) = await pool.read_resource("s", "fixture://meta")
+            (template,) = await pool.list_resource_templates("s")
+        metas = [json.loads(content.text or ""), template.raw["_meta"]["asked"]]
+        for meta, span in zip(metas, heard.spans(), strict=True):
+            assert span.context is not None and span.parent is not None
+            assert span.parent.span_id == work.get_span_context().span_id
+            assert meta["traceparent"].split("-")[2] == f"{span.context.span_id:016x}"
+
+
+@on_a_loop
+async def test_requests_that_only_set_something_are_not_told(heard: Heard) -> None:
+    async with mcpool.Manager(offering(), cache_dir=False, pool=mcpool.Pool(), telemetry=False) as pool:
+        await pool.connect_all()
+        (content,) = await pool.read_resource("s", "fixture://meta")
+        assert content.text == "null"
+    async with mcpool.Manager(offering(), cache_dir=False, pool=mcpool.Pool()) as pool:
+        await pool.connect_all()
+        await pool.subscribe_resource("s", "fixture://greeting")
+    assert heard.spans() == []
 
 
 CALLS = """

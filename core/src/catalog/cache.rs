@@ -141,7 +141,7 @@ pub(crate) struct CachedTools {
     server: String,
     fingerprint: String,
     time_ms: u64,
-    protocol_version: Option<String>,
+    pub(crate) protocol_version: Option<String>,
     /// The tools, each as the server wrote it.
     pub(crate) tools: Vec<Bytes>,
 }

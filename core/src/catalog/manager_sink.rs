@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
 use super::{Cache, Offer, PinFile, PinKey, PinLookup};
 use crate::auth_prompt::{AuthPrompt, OnAuth};
@@ -15,8 +16,12 @@ use crate::connection::Connection;
 use crate::event::{EventKind, EventLog, InjectionPlace};
 use crate::login_store::LoginStore;
 use crate::redact::Mask;
+use crate::result::ManagerId;
 use crate::runtime;
-use crate::subscribers::{Listing, Subscriber, Suspicion, ToolStore, WrittenFiles, log_event};
+use crate::server_request::{ClientFeatures, Feature, Refusal, ServerRequest};
+use crate::subscribers::{
+    Listing, SessionSettings, Subscriber, Suspicion, TextOrigin, ToolStore, WrittenFiles, log_event,
+};
 use crate::sync::lock;
 use crate::tool::Tools;
 
@@ -39,6 +44,9 @@ pub(crate) struct ManagerSink {
     /// Set on the sink of the connections that have another identity than the manager.
     identity: Option<Identity>,
     sign_in: SignInOptions,
+    features: ClientFeatures,
+    /// What the manager has set on its servers, by server.
+    session_settings: Mutex<HashMap<String, SessionSettings>>,
     pub(crate) cache: Cache,
     catalog_version: AtomicU64,
     /// How many tool changes its servers have announced.
@@ -52,15 +60,17 @@ pub(crate) struct ManagerSink {
 }
 
 impl ManagerSink {
-    pub(crate) fn new(cache: Cache, sign_in: SignInOptions) -> Arc<Self> {
-        Arc::new(ManagerSink::unshared(cache, sign_in))
+    pub(crate) fn new(cache: Cache, sign_in: SignInOptions, features: ClientFeatures) -> Arc<Self> {
+        Arc::new(ManagerSink::unshared(cache, sign_in, features))
     }
 
-    fn unshared(cache: Cache, sign_in: SignInOptions) -> ManagerSink {
+    fn unshared(cache: Cache, sign_in: SignInOptions, features: ClientFeatures) -> ManagerSink {
         ManagerSink {
             events: Arc::default(),
             identity: None,
             sign_in,
+            features,
+            session_settings: Mutex::default(),
             cache,
             catalog_version: AtomicU64::new(1),
             announcements: AtomicU64::new(0),
@@ -73,7 +83,8 @@ impl ManagerSink {
     /// The sink of the manager's connections for another identity. It offers nothing: the manager's catalog and cache are
     /// those of its own identity.
     pub(crate) fn for_identity(&self, identity: &Identity) -> Arc<ManagerSink> {
-        let mut sink = ManagerSink::unshared(Cache::off(), self.sign_in.clone());
+        let (sign_in, features) = (self.sign_in.clone(), self.features.clone());
+        let mut sink = ManagerSink::unshared(Cache::off(), sign_in, features);
         sink.events = self.events.clone();
         sink.identity = Some(identity.clone());
         Arc::new(sink)
@@ -133,7 +144,7 @@ impl ManagerSink {
         }
         if offer.wants_pins() {
             let sink = self.clone();
-            runtime::handle().spawn_blocking(move || {
+            runtime::spawn_blocking(move || {
                 if let Some(line) = sink.compare_with_disk(&offer, &published.tools, &mask) {
                     tracing::warn!(server = &*server, "{line}");
                 }
@@ -147,6 +158,20 @@ impl ManagerSink {
             return None;
         }
         self.report_drift(offer, offer.review(tools, mask, PinLookup::Now))
+    }
+
+    /// What the manager offers to its servers.
+    pub(crate) fn features(&self) -> &ClientFeatures {
+        &self.features
+    }
+
+    /// Changes what the manager has set on a server.
+    pub(crate) fn change_settings<T>(
+        &self,
+        server: &str,
+        change: impl FnOnce(&mut SessionSettings) -> T,
+    ) -> T {
+        change(lock(&self.session_settings).entry(server.to_owned()).or_default())
     }
 
     /// Where the program keeps logins, if not in files.
@@ -170,7 +195,30 @@ impl Subscriber for ManagerSink {
         self.sign_in.begin_auth
     }
 
+    fn manager(&self) -> ManagerId {
+        ManagerId::from(&self.events)
+    }
+
+    fn offers(&self, feature: Feature) -> bool {
+        self.features.offers(feature)
+    }
+
+    fn answer_request(&self, request: ServerRequest) -> BoxFuture<'static, Result<Value, Refusal>> {
+        let identity = self.identity.as_ref().map(|identity| identity.as_str().to_owned());
+        self.features.answer(request, identity)
+    }
+
+    fn session_settings(&self, server: &str) -> SessionSettings {
+        lock(&self.session_settings).get(server).cloned().unwrap_or_default()
+    }
+
     fn emit(&self, server: &str, kind: EventKind) {
+        // The session may be one of others who have subscribed to it.
+        if let EventKind::ResourceUpdated { uri } = &kind
+            && !self.session_settings(server).subscriptions.contains(uri)
+        {
+            return;
+        }
         match (&self.identity, kind) {
             // The catalog has the tools of the manager's own identity.
             (Some(_), EventKind::ToolsChanged { .. }) => {}
@@ -198,12 +246,13 @@ impl Subscriber for ManagerSink {
         let entry = (server.to_owned(), suspicion.clone());
         let is_new = insert_new(&self.suspicions, SUSPICIONS, entry);
         if is_new {
-            let Suspicion { tool, signals } = suspicion.clone();
-            let place = match tool {
-                Some(_) => InjectionPlace::Description,
-                None => InjectionPlace::Instructions,
+            let Suspicion { origin, signals } = suspicion.clone();
+            let (place, tool, skill) = match origin {
+                TextOrigin::Instructions => (InjectionPlace::Instructions, None, None),
+                TextOrigin::Tool(name) => (InjectionPlace::Description, Some(name), None),
+                TextOrigin::Skill(uri) => (InjectionPlace::Skill, None, Some(uri)),
             };
-            self.emit(server, EventKind::Injection { place, tool, signals });
+            self.emit(server, EventKind::Injection { place, tool, skill, signals });
         }
         is_new
     }
@@ -276,6 +325,10 @@ impl ManagerStore {
 impl ToolStore for ManagerStore {
     fn is_off(&self) -> bool {
         self.cache.is_off()
+    }
+
+    fn cached_protocol(&self, server: &str, fingerprint: &str, now_ms: u64) -> Option<String> {
+        self.cache.load(server, fingerprint, now_ms)?.protocol_version
     }
 
     fn report_drift(&self, Listing { server, tools, mask, .. }: &Listing) -> Option<String> {

@@ -47,6 +47,19 @@ pub(super) fn no_such_server(
     error.with_hint(format!("this shows the servers that there are: {list}"))
 }
 
+/// The server's refusal with the name that was meant by `wanted`, or with the command that lists the names.
+pub(super) fn meant_name<'a>(
+    refusal: Error,
+    wanted: &str,
+    names: impl Iterator<Item = &'a str>,
+    list_command: &str,
+) -> Error {
+    match did_you_mean(wanted, names) {
+        Some(near) => refusal.with_hint(format!("did you mean \"{near}\"?")).quoting(near),
+        None => refusal.with_hint(format!("this shows what there is: {list_command}")),
+    }
+}
+
 fn advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<String> {
     let config = declared.and_then(|declared| declared.config.as_ref().ok());
     match error.kind() {
@@ -73,7 +86,7 @@ fn advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<Stri
 
 /// What to do about a refused login. A hint that comes with the error is about the definition, which has to change first.
 fn auth_advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option<String> {
-    let command = |verb, options: &str| auth_command(verb, name, declared, options);
+    let command = |verb, options: &str| server_command(verb, name, declared, options);
     let is_forbidden = error.http_status() == Some(StatusCode::FORBIDDEN.as_u16());
     match (error.auth_scopes(), error.hint()) {
         (Some(""), _) => Some(format!("sign in: {}", command("auth", ""))),
@@ -90,7 +103,7 @@ fn auth_advice(name: &str, declared: Option<&Declared>, error: &Error) -> Option
 }
 
 /// `mcpool VERB NAME`, for the file that declares the server.
-pub(super) fn auth_command(
+pub(super) fn server_command(
     verb: &str,
     name: &str,
     declared: Option<&Declared>,
@@ -174,7 +187,7 @@ mod tests {
         let file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
         std::fs::write(file.path(), r#"{"mcpServers": {"n": {"url": "https://h/"}}}"#).unwrap();
         let config = Config::from_file(file.path()).unwrap();
-        let command = auth_command("auth", "n", Some(&config.servers["n"]), "");
+        let command = server_command("auth", "n", Some(&config.servers["n"]), "");
         assert_eq!(command, format!("mcpool auth n --config {}", file.path().display()));
     }
 }

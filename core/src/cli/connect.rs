@@ -32,6 +32,37 @@ impl Connected {
         if is_enough && !self.is_required_missing { OK } else { FAILED }
     }
 
+    /// Servers that can be asked something: those that are connected, and lazy ones, which a request starts.
+    pub(super) fn askable_servers(&self, config: &Config) -> Vec<String> {
+        let is_lazy = |name: &str| {
+            let declared = config.servers.get(name);
+            declared.and_then(|it| it.config.as_ref().ok()).is_some_and(|config| config.lazy)
+        };
+        let is_askable = |status: &&ServerStatus| match status.state {
+            State::Connected | State::Degraded => true,
+            State::Idle => is_lazy(&status.name),
+            _ => false,
+        };
+        self.statuses.iter().filter(is_askable).map(|status| status.name.clone()).collect()
+    }
+
+    /// Prints and records the error of a server that was asked something after it was connected.
+    pub(super) fn add_failure(
+        &mut self,
+        server: String,
+        head: &str,
+        error: Error,
+        screen: &Screen,
+    ) {
+        if error.kind() == ErrorKind::Untrusted {
+            print_blocked(&server, &error, screen);
+            self.blocked.insert(server, error);
+        } else {
+            screen.trouble(head, &error);
+            self.failed.insert(server, error);
+        }
+    }
+
     /// Prints how many servers there are of each kind, unless all are connected.
     pub(super) fn print_summary(&self, screen: &Screen) {
         if self.failed.is_empty() && self.blocked.is_empty() {
@@ -101,10 +132,14 @@ pub(super) async fn connect(
         screen.trouble(&failed_to_connect(server), error);
     }
     for (server, error) in &blocked {
-        screen.note(Tint::Yellow, &format!("Blocked \"{server}\":"), error.message());
-        screen.hint(error);
+        print_blocked(server, error, screen);
     }
     Ok(Connected { statuses, failed, blocked, deferred: report.deferred, is_required_missing })
+}
+
+fn print_blocked(server: &str, error: &Error, screen: &Screen) {
+    screen.note(Tint::Yellow, &format!("Blocked \"{server}\":"), error.message());
+    screen.hint(error);
 }
 
 /// Prints warnings about values that were looked up while connecting.

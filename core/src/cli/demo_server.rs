@@ -6,6 +6,7 @@ use std::io::{self, BufRead, Write};
 
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::time;
 use crate::time::now_ms;
@@ -14,6 +15,17 @@ const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
+const RESOURCE_NOT_FOUND: i64 = -32002;
+
+const ABOUT: &str = "demo://about";
+const ABOUT_TEXT: &str = "A small MCP server that comes with mcpool.";
+const SKILL: &str = "skill://dice-games/SKILL.md";
+const SKILL_TEXT: &str = "---
+name: dice-games
+description: Plays games with dice
+---
+Roll two dice with the tool `roll`. The higher one wins.
+";
 
 type RpcResult = Result<Value, (i64, String)>;
 
@@ -59,6 +71,21 @@ fn dispatch(method: &str, params: &Value) -> RpcResult {
         "ping" => Ok(json!({})),
         "tools/list" => Ok(json!({"tools": tools()})),
         "tools/call" => call(params["name"].as_str().unwrap_or_default(), &params["arguments"]),
+        "resources/list" => Ok(json!({"resources": [about()]})),
+        "resources/read" => match params["uri"].as_str() {
+            Some(ABOUT) => Ok(
+                json!({"contents": [{"uri": ABOUT, "mimeType": "text/plain", "text": ABOUT_TEXT}]}),
+            ),
+            Some(SKILL) => Ok(
+                json!({"contents": [{"uri": SKILL, "mimeType": "text/markdown", "text": SKILL_TEXT}]}),
+            ),
+            uri => {
+                Err((RESOURCE_NOT_FOUND, format!("Unknown resource: {}", uri.unwrap_or_default())))
+            }
+        },
+        "prompts/list" => Ok(json!({"prompts": [welcome()]})),
+        "prompts/get" => prompt(params),
+        "skills/list" => Ok(json!({"skills": [dice_games()]})),
         _ => Err((METHOD_NOT_FOUND, format!("Method not found: {method}"))),
     }
 }
@@ -68,9 +95,44 @@ fn initialize(asked: &Value) -> Value {
     let agreed = known.find(|known| asked == known.as_str());
     json!({
         "protocolVersion": agreed.unwrap_or(&ProtocolVersion::LATEST_WITH_INITIALIZE).as_str(),
-        "capabilities": {"tools": {}},
+        "capabilities": {
+            "tools": {},
+            "resources": {},
+            "prompts": {},
+            "extensions": {"io.modelcontextprotocol/skills": {}},
+        },
         "serverInfo": {"name": "mcpool-demo", "version": env!("CARGO_PKG_VERSION")},
     })
+}
+
+fn about() -> Value {
+    json!({"uri": ABOUT, "name": "about", "description": "What this server is", "mimeType": "text/plain"})
+}
+
+fn dice_games() -> Value {
+    let digest = format!("sha256:{:x}", Sha256::digest(SKILL_TEXT));
+    json!({
+        "uri": SKILL,
+        "frontmatter": {"name": "dice-games", "description": "Plays games with dice"},
+        "resources": [{"uri": SKILL, "digest": digest, "size": SKILL_TEXT.len()}],
+    })
+}
+
+fn welcome() -> Value {
+    let name = json!({"name": "name", "description": "Who is welcomed", "required": true});
+    json!({"name": "welcome", "description": "Welcomes somebody", "arguments": [name]})
+}
+
+fn prompt(params: &Value) -> RpcResult {
+    match (params["name"].as_str(), params["arguments"]["name"].as_str()) {
+        (Some("welcome"), Some(name)) => {
+            let text = format!("Write a short, warm welcome for {name}.");
+            let message = json!({"role": "user", "content": {"type": "text", "text": text}});
+            Ok(json!({"description": "Welcomes somebody", "messages": [message]}))
+        }
+        (Some("welcome"), None) => Err((INVALID_PARAMS, "name must be a string".to_owned())),
+        (name, _) => Err((INVALID_PARAMS, format!("Unknown prompt: {}", name.unwrap_or_default()))),
+    }
 }
 
 fn tools() -> Value {

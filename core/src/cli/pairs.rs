@@ -1,4 +1,5 @@
-//! Owns `key=value` and `key:=json` on the command line. The tool's schema decides the type of a value.
+//! Owns `key=value` and `key:=json` on the command line. The tool's schema decides the type of a value; the arguments of
+//! a prompt are texts.
 //! Invariant: numbers keep their digits; JSON is sent exactly as the user wrote it.
 
 use std::str::FromStr;
@@ -39,6 +40,26 @@ impl FromStr for Pair {
             return Err("there is no key before \"=\"".to_owned());
         }
         Ok(Pair { key: key.to_owned(), value })
+    }
+}
+
+/// `key=value` where every value is text.
+#[derive(Clone, Debug)]
+pub(super) struct TextPair {
+    pub(super) key: String,
+    pub(super) value: String,
+}
+
+impl FromStr for TextPair {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let (key, value) = word.split_once('=').ok_or("write key=value")?;
+        match key {
+            "" => Err("there is no key before \"=\"".to_owned()),
+            _ if key.ends_with(':') => Err("every value is text: write key=value".to_owned()),
+            _ => Ok(TextPair { key: key.to_owned(), value: value.to_owned() }),
+        }
     }
 }
 
@@ -144,6 +165,15 @@ mod tests {
     #[test]
     fn json_can_be_forced_and_keeps_its_digits() {
         assert_eq!(sent(&["s:=null", "n=1.10e400"]).unwrap(), r#"{"s":null,"n":1.10e400}"#);
+    }
+
+    #[test]
+    fn a_text_pair_takes_the_value_as_it_is() {
+        let pair: TextPair = "name= a=\n1".parse().unwrap();
+        assert_eq!((pair.key.as_str(), pair.value.as_str()), ("name", " a=\n1"));
+        for wrong in ["name", "=a", "days:=3", ""] {
+            assert!(wrong.parse::<TextPair>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -48,11 +48,23 @@ impl Screen {
         }
     }
 
-    /// A tool's words.
+    /// The words of a server.
     pub(super) fn say_foreign(&mut self, text: &str) {
         if !self.json {
             self.write_foreign(text);
         }
+    }
+
+    /// Bytes for the program that reads them.
+    pub(super) fn write_bytes(&mut self, bytes: &[u8]) {
+        if self.broken.is_none() {
+            self.broken = io::stdout().lock().write_all(bytes).err();
+        }
+    }
+
+    /// Whether stdout goes to a terminal.
+    pub(super) fn is_at_terminal(&self) -> bool {
+        io::stdout().is_terminal()
     }
 
     /// A text on one line behind `head`, which takes `width` columns; cut to the terminal.

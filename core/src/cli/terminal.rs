@@ -46,10 +46,15 @@ pub(super) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Replaces what would control a terminal: control characters, except line ends and tabs, and changes of direction.
+/// Replaces what would control a terminal or hide from its reader: control characters, except line ends and tabs,
+/// changes of direction, other line ends, and characters that are invisible in every language.
 pub(super) fn tame(text: &str) -> String {
-    let steers =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let steers = |c: char| {
+        let is_direction = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let is_hidden =
+            matches!(c, '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+        c.is_control() || is_direction || is_hidden || matches!(c, '\u{2028}' | '\u{2029}')
+    };
     text.chars()
         .filter(|&c| c != '\r')
         .map(|c| if steers(c) && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
@@ -88,6 +93,16 @@ mod tests {
             tame("\u{1b}]0;x\u{7}\u{9b}2J\u{202e}"),
             "\u{fffd}]0;x\u{fffd}\u{fffd}2J\u{fffd}"
         );
+    }
+
+    #[test]
+    fn text_from_elsewhere_cannot_hide_from_the_reader() {
+        assert_eq!(
+            tame("a\u{e0061}\u{2060}\u{feff}b\u{2028}"),
+            "a\u{fffd}\u{fffd}\u{fffd}b\u{fffd}"
+        );
+        // Joiners and variation selectors belong to words and emoji.
+        assert_eq!(tame("\u{2764}\u{fe0f}\u{200d}\u{1f525}"), "\u{2764}\u{fe0f}\u{200d}\u{1f525}");
     }
 
     #[test]

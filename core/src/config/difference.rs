@@ -218,6 +218,7 @@ mod tests {
             ("limits", json!({"jsonDepth": 8})),
             ("shared", json!(false)),
             ("isolate", json!("session")),
+            ("protocol", json!("2025-11-25")),
         ];
         for (field, value) in changes {
             let after = with(json!({"command": "x", "restart": "bounded"}), field, value);
@@ -252,7 +253,6 @@ mod tests {
             ("enabled", json!(false)),
             ("requestTimeout", json!(100_000)),
             ("maxResultChars", json!(1)),
-            ("protocol", json!("2025-11-25")),
             ("tools", json!({"a": {"enabled": false}})),
         ];
         for (field, value) in changes {

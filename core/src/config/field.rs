@@ -32,8 +32,6 @@ pub(super) struct Field {
     pub(super) is_required: bool,
     /// Another spelling, which is read but never written.
     pub(super) is_deprecated: bool,
-    /// Read, kept and written back, but without an effect in this version.
-    pub(super) is_planned: bool,
 }
 
 /// What an absent field means.
@@ -57,7 +55,6 @@ impl Field {
             default: FieldDefault::Absent,
             is_required: false,
             is_deprecated: false,
-            is_planned: false,
         }
     }
 
@@ -73,11 +70,6 @@ impl Field {
 
     pub(super) const fn deprecated(mut self) -> Self {
         self.is_deprecated = true;
-        self
-    }
-
-    pub(super) const fn planned(mut self) -> Self {
-        self.is_planned = true;
         self
     }
 
@@ -160,9 +152,8 @@ pub(super) fn write_field<C: Codec>(
 /// ```
 ///
 /// that is: the field of the struct, its name in a file, its type, its codec, its default and its class. A default may use
-/// the fields above it; then words for people follow the class. `planned` behind the class says that the field has no
-/// effect in this version. A row without a name in a file has a [`FieldGroup`] in place of the codec. The arguments of
-/// `with_defaults` are the fields without a default.
+/// the fields above it; then words for people follow the class. A row without a name in a file has a [`FieldGroup`] in
+/// place of the codec. The arguments of `with_defaults` are the fields without a default.
 macro_rules! config_fields {
     (
         $(#[$attribute:meta])*
@@ -170,7 +161,7 @@ macro_rules! config_fields {
             $(
                 $(#[doc = $about:literal])+
                 $name:ident $($key:literal)? : $Type:ty as $Codec:ty $(= $default:expr)?
-                    $(, $class:ident $($planned:ident)?)? $(, $words:literal)?;
+                    $(, $class:ident)? $(, $words:literal)?;
             )*
         }
         $(beside {
@@ -200,7 +191,6 @@ macro_rules! config_fields {
                     class: config_fields!(@class $($class)?),
                     fields: config_fields!(
                         @fields [$($key)?] $Codec, concat!($($about),+), [$($default)?] [$($words)?]
-                        $($(. $planned())?)?
                     ),
                 },
             )*];
@@ -237,14 +227,13 @@ macro_rules! config_fields {
     (@fields [] $Group:ty, $about:expr, [$($default:expr)?] []) => {
         <$Group as $crate::config::field::FieldGroup>::FIELDS
     };
-    (@fields [$key:literal] $Codec:ty, $about:expr, [$default:expr] [$($words:literal)?] $($planned:tt)*) => {
+    (@fields [$key:literal] $Codec:ty, $about:expr, [$default:expr] [$($words:literal)?]) => {
         &[$crate::config::field::Field::new(
             $key,
             <$Codec as $crate::config::field::Codec>::SHAPE,
             $about,
         )
-        .or(config_fields!(@fallback $Codec, [$default] $($words)?))
-        $($planned)*]
+        .or(config_fields!(@fallback $Codec, [$default] $($words)?))]
     };
 
     (@fallback $Codec:ty, [$default:expr]) => {

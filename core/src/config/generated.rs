@@ -8,12 +8,6 @@ mod docs;
 mod python;
 mod typescript;
 
-/// The description, with a remark where the field has no effect yet.
-fn described(field: &Field) -> String {
-    let remark = if field.is_planned { " Has no effect in this version." } else { "" };
-    format!("{}{remark}", field.about())
-}
-
 /// The fields that a new definition should use.
 fn current(object: &Object) -> impl Iterator<Item = &'static Field> {
     fields_of(object.rows).filter(|field| !field.is_deprecated)

@@ -168,12 +168,6 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    pub(super) fn warn_of_no_effect(&mut self, key: &str) {
-        if self.has(key) {
-            self.warn_of(key, "has no effect in this version");
-        }
-    }
-
     /// Warns of fields that were not taken; `known` are those that there are.
     pub(super) fn finish<'f>(mut self, known: impl Iterator<Item = &'f str> + Clone) {
         let left: Vec<String> = self.object.keys().cloned().collect();

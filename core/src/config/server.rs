@@ -79,8 +79,9 @@ config_fields! {
         max_concurrency "maxConcurrency": Option<usize> as Bound = None, Setting, "no bound";
         /// How many characters of a result a model gets to see.
         max_result_chars "maxResultChars": usize as Count = MAX_RESULT_CHARS, View;
-        /// The version of the protocol to speak; `auto` agrees on one with the server.
-        protocol "protocol": Option<String> as ProtocolVersionChoice = None, View planned;
+        /// The version of the protocol to speak; `auto` agrees on one with the server. With `2026-07-28` the server is asked
+        /// for that version first. A change takes effect at the next connect.
+        protocol "protocol": Option<String> as ProtocolVersionChoice = None, Setting, "`auto`";
         /// Which of its tools are offered.
         tools: ToolFilter as ToolFields = ToolFilter::default(), View;
         /// Bounds on what it may cost; beyond one, the call concerned fails.

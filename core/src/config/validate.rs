@@ -48,9 +48,6 @@ pub(crate) fn server(
         object.into_iter().partition(|(key, _)| is_known(key));
     let misspelt = warn_of_unknown(name, unknown.keys(), warnings);
     let mut reader = FieldReader::new(name, object, warnings);
-    for field in fields_of(ServerConfig::ROWS).filter(|field| field.is_planned) {
-        reader.warn_of_no_effect(field.name);
-    }
     let config = ServerConfig::read(&mut reader).map_err(|error| match misspelt {
         Some(hint) => error.with_hint(hint),
         None => error,

@@ -129,6 +129,10 @@ impl Actor {
 
     fn handle_command(&mut self, command: Command) {
         match command {
+            Command::Connect(asker) if self.shared.subscribers.len() == 0 => {
+                // Released by the asker's manager since it asked: nobody would end what this started.
+                let _ = asker.send(Err(Error::disconnected(&self.shared.server)));
+            }
             Command::Connect(asker) => {
                 self.connecting.push(asker);
                 self.apply_event(PhaseEvent::Start, None);
@@ -205,6 +209,7 @@ impl Actor {
             link.live.session.bound_requests(self.config.request_timeout);
         }
         if other_server {
+            self.shared.forget_era();
             self.tools = Tools::default();
             self.publish(EmittedChange::Tools);
             self.apply_event(PhaseEvent::Replaced, None);
@@ -218,7 +223,11 @@ impl Actor {
         match (self.phase, &mut self.attempt) {
             (Phase::Ready { generation: of, .. }, _) if of == generation => {}
             (Phase::Dialing { generation: of, .. }, Some(attempt)) if of == generation => {
-                return attempt.early_news.push(news);
+                // The end of the attempt settles a doubt.
+                if !matches!(news, SessionEvent::Lost(_, Loss::Doubtful)) {
+                    attempt.early_news.push(news);
+                }
+                return;
             }
             _ => return,
         }

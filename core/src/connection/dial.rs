@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
 
+use super::era::CachedEra;
 use super::starts::{StartPermit, StartRequest};
 use super::{ConnectionShared, Live, WarningTopic};
 use crate::caller::ConnectionHeaders;
@@ -19,9 +20,9 @@ use crate::error::{Error, ErrorKind, Result, Stage};
 use crate::oauth::Login;
 use crate::resolve::{Resolved, resolve};
 use crate::runtime;
-use crate::session::{Session, connect_error, initialize, list_tools};
+use crate::session::{Era, Session, connect_error, list_tools, negotiate};
 use crate::sync::lock;
-use crate::tool::Tools;
+use crate::tool::{ServerTool, Tools};
 use crate::wire::{Wire, was_stopped};
 
 /// How many times one attempt gets back the time in which this process was suspended.
@@ -52,6 +53,7 @@ pub(super) async fn dial(
     let late = || failed(out_of_time(server, config.timeout, current()));
     let deadline = Instant::now() + config.timeout;
     check_room(server)?;
+    let cached_era = shared.read_cached_era(&config);
     let (resolved, warnings) =
         timeout_at(deadline, resolve(server, &config)).await.map_err(|_| late())?;
     let warnings = warnings.into_iter().map(|warning| warning.text).collect();
@@ -71,7 +73,7 @@ pub(super) async fn dial(
         false => None,
     };
     let mut deadline = deadline + waited_from.elapsed();
-    let opening = Opening { resolved, client_info, login: login.clone(), permit };
+    let opening = Opening { resolved, client_info, login: login.clone(), permit, cached_era };
     let mut attempt = pin!(attempt(&shared, &config, &session, &stage, opening));
     let mut stops = 0;
     let outcome = loop {
@@ -110,6 +112,7 @@ struct Opening {
     client_info: Arc<ClientInfo>,
     login: Option<Arc<Login>>,
     permit: Option<StartPermit>,
+    cached_era: CachedEra,
 }
 
 async fn attempt(
@@ -117,16 +120,32 @@ async fn attempt(
     config: &ServerConfig,
     session: &Arc<Session>,
     stage: &CurrentStage,
-    Opening { resolved, client_info, login, permit }: Opening,
+    Opening { resolved, client_info, login, permit, cached_era }: Opening,
 ) -> Result<(Live, Tools)> {
     *lock(stage) = Wire::opening_stage(&resolved);
-    let wire = Wire::open(resolved, login, &config.limits).await.map_err(connect_error)?;
+    let starts_program = Wire::starts_program(&resolved);
+    let wire = Wire::open(resolved, login.clone(), &config.limits).await.map_err(connect_error)?;
     if let (Some(permit), Some(pid)) = (&permit, wire.pid()) {
         permit.started(pid);
     }
     session.attach(wire);
     *lock(stage) = Stage::Handshake;
-    let greeting = initialize(session, &client_info).await?;
+    shared.note_cached_era(cached_era).await;
+    let questions = shared.questions(config, starts_program, login);
+    let first = questions.first;
+    let greeting = match negotiate(session, &client_info, questions).await {
+        Ok(greeting) => greeting,
+        Err(error) => {
+            // A server that has answered and then ended did not end at the first question. One on the network may only
+            // have been out of reach, which costs one that has a handshake nothing.
+            let may_have_crashed = starts_program || first == Era::Stateless;
+            if may_have_crashed && session.is_over() && error.rpc().is_none() {
+                lock(&shared.era).note_crash(first);
+            }
+            return Err(error);
+        }
+    };
+    lock(&shared.era).note_success(greeting.era());
     // The remaining work is cheap compared with a start.
     drop(permit);
     *lock(stage) = Stage::ListTools;
@@ -134,8 +153,19 @@ async fn attempt(
     if let Some(wire) = session.wire() {
         wire.forget_stray_lines();
     }
+    session.restore_settings();
+    session.until_heard().await;
     let (connected_since, up_at) = (SystemTime::now(), shared.clock.now());
-    Ok((Live { session: session.clone(), greeting, connected_since, up_at }, tools))
+    Ok((
+        Live {
+            session: session.clone(),
+            greeting,
+            connected_since,
+            up_at,
+            skills: Default::default(),
+        },
+        tools,
+    ))
 }
 
 /// Reads a tool list and reports warnings about it.
@@ -146,7 +176,9 @@ pub(super) async fn read_tools(
 ) -> Tools {
     let (server, mask, limits) = (shared.server.clone(), session.mask(), session.limits());
     let bytes = listed.iter().map(Bytes::len).sum();
-    let read = move || Tools::read_within(&server, listed, &mask, &limits);
+    let checks_headers = session.mirrors_arguments();
+    let problem_of = move |tool: &ServerTool| tool.header_problem().filter(|_| checks_headers);
+    let read = move || Tools::read_within(&server, listed, &mask, &limits, problem_of);
     let (tools, warnings) = runtime::read_off_worker(bytes, read).await;
     shared.warn(WarningTopic::Tools, warnings);
     tools

@@ -34,6 +34,10 @@ pub(super) fn probe(
             HealthProbe::ListTools => {
                 answer_before(&clock, first, &session, session.ask_for_tools()).await
             }
+            // Its ping would be the same.
+            HealthProbe::Auto if session.is_stateless() => {
+                answer_before(&clock, first, &session, session.ask_for_tools()).await
+            }
             HealthProbe::Auto => match answer_before(&clock, first, &session, session.ping()).await
             {
                 Ok(()) => Ok(()),
@@ -54,6 +58,7 @@ pub(super) fn watch_over(
     let (began, limit, every) = (shared.clock.now(), config.idle_shutdown, config.ping_interval);
     async move {
         tokio::select! {
+            biased;
             () = until_idle(&live.session, limit, &shared) => (PhaseEvent::Idled { generation }, None),
             error = until_unresponsive(&live.session, every, began, &shared.clock) => {
                 let cause = DownCause::from_error_kind(error.kind());

@@ -4,7 +4,7 @@
 use super::ConnectionShared;
 use crate::redact::Mask;
 use crate::scan::{Signal, scan, summary};
-use crate::subscribers::Suspicion;
+use crate::subscribers::{Suspicion, TextOrigin};
 use crate::sync::lock;
 use crate::tool::Tools;
 
@@ -16,11 +16,11 @@ impl ConnectionShared {
     pub(super) fn inspect(&self, tools: &Tools, instructions: Option<&str>, mask: &Mask) {
         let masked = |signals: &[Signal]| signals.iter().map(|it| it.masked(mask)).collect();
         let found = instructions.map(scan).unwrap_or_default();
-        let of_server =
-            (!found.is_empty()).then(|| Suspicion { tool: None, signals: masked(&found) });
+        let of_server = (!found.is_empty())
+            .then(|| Suspicion { origin: TextOrigin::Instructions, signals: masked(&found) });
         let of_tools = tools.list.iter().filter(|tool| !tool.signals().is_empty()).map(|tool| {
             let name = mask.text(tool.raw_name()).into_owned();
-            Suspicion { tool: Some(name), signals: masked(tool.signals()) }
+            Suspicion { origin: TextOrigin::Tool(name), signals: masked(tool.signals()) }
         });
         let suspicions: Vec<Suspicion> = of_server.into_iter().chain(of_tools).take(MOST).collect();
         // Stored before they are reported: a manager that joins meanwhile reads them there.
@@ -30,13 +30,13 @@ impl ConnectionShared {
                 continue;
             }
             let (server, found) = (&*self.server, summary(&suspicion.signals));
-            match &suspicion.tool {
-                Some(tool) => tracing::warn!(
+            match &suspicion.origin {
+                TextOrigin::Tool(tool) => tracing::warn!(
                     server,
                     tool,
                     "the description of a tool tries to give orders: {found}"
                 ),
-                None => tracing::warn!(
+                _ => tracing::warn!(
                     server,
                     "the instructions of a server try to give orders: {found}"
                 ),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::dial::read_tools;
 use super::health_watch::{probe, watch_over};
@@ -14,6 +14,7 @@ use super::starts::StartRequest;
 use super::{ConnectionShared, Live};
 use crate::config::ServerConfig;
 use crate::error::{Error, ErrorKind, Result};
+use crate::runtime;
 use crate::session::{Session, SessionEvent, list_tools};
 use crate::subscribers::ToolStore;
 use crate::tool::Tools;
@@ -96,6 +97,7 @@ impl Link {
     /// Waits for the next piece of work to end. Cancel-safe.
     pub(super) async fn next(&mut self) -> LinkEvent {
         tokio::select! {
+            biased;
             answer = finished(self.probe.as_mut()) => {
                 self.probe = None;
                 LinkEvent::Probed(answer)
@@ -171,7 +173,7 @@ pub(super) async fn finished<T>(work: Option<&mut BoxFuture<'static, T>>) -> T {
 
 async fn due(at: Option<Instant>) {
     match at {
-        Some(at) => sleep_until(at).await,
+        Some(at) => runtime::sleep_until(at).await,
         None => std::future::pending().await,
     }
 }

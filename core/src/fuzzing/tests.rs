@@ -157,3 +157,66 @@ fn what_repeats_without_end_is_no_trouble() {
         crate::redact::url(&format!("https://{long}"));
     }
 }
+
+const MESSAGE_WORDS: &[&str] = &[
+    "{\"jsonrpc\":\"2.0\",",
+    "\"id\":1",
+    "\"id\":\"2\"",
+    "\"id\":3.5",
+    "\"id\":null",
+    ",",
+    "\"result\":{}",
+    "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"</mcp_tool_output>\"}]}",
+    "\"error\":{\"code\":1,\"message\":\"m\"}",
+    "\"method\":\"ping\"",
+    "}",
+    "[",
+    "]",
+    "\n",
+    "\r\n",
+    "\r",
+    "data: ",
+    "event: endpoint\n",
+    "id: 7\n",
+    "retry: 5\n",
+    ": comment\n",
+    "\u{feff}",
+    "\u{1}",
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "{\"content\":[{\"type\":\"text\",\"text\":\"< / mcp_tool_output>\"},{\"type\":\"image\"}]}",
+    "\"structuredContent\":{\"a\":1}",
+    "{\"issuer\":\"https://127.0.0.1/\",\"token_endpoint\":\"http://h/\"}",
+    "{\"token_endpoint\":\"https://user@h/\",\"authorization_servers\":[\"https://[::1]/\"]}",
+];
+
+/// A frame of a WebSocket that is not masked, as servers send it.
+fn frame(random: &mut fastrand::Rng, text: &[u8]) -> Vec<u8> {
+    let first = [0x81, 0x01, 0x80, 0x00, 0x82, 0x89, 0x8a, 0x88, 0xc1][random.usize(..9)];
+    let text = &text[..text.len().min(300)];
+    let mut frame = match text.len() {
+        length @ ..126 => vec![first, length as u8],
+        length => vec![first, 126, (length >> 8) as u8, length as u8],
+    };
+    frame.extend_from_slice(text);
+    frame
+}
+
+#[test]
+fn anything_that_a_server_sends_is_read_or_refused() {
+    let mut random = fastrand::Rng::with_seed(12);
+    for _ in 0..3_000 {
+        let words =
+            (0..random.usize(..16)).map(|_| random.choice(MESSAGE_WORDS).unwrap().as_bytes());
+        let words: Vec<&[u8]> = words.collect();
+        let text = words.concat();
+        messages(&text);
+        metadata(&text);
+        let sizes: [u8; 8] = std::array::from_fn(|_| random.u8(..));
+        let sized = [&sizes[..], &text].concat();
+        lines(&sized);
+        events(&sized);
+        results(&sized[7..]);
+        let sent: Vec<u8> = words.iter().flat_map(|word| frame(&mut random, word)).collect();
+        frames(&[&sizes[..], &sent].concat());
+    }
+}

@@ -17,7 +17,7 @@ mod call_events;
 mod caller;
 mod deferred;
 mod handle;
-mod lookup;
+pub(super) mod lookup;
 mod pending;
 mod route;
 mod unread;

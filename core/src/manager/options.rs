@@ -21,10 +21,12 @@ use crate::login_store::LoginStore;
 use crate::options::{Language, OptionInfo, Options, Written, options, without_unit};
 use crate::pool::Pool;
 use crate::result::Spill;
+use crate::server_request::{ClientFeatures, OnElicitation, OnSampling, Root, Roots};
 use crate::trust::Trust;
 
 #[cfg(test)]
 mod generated;
+mod host_questions;
 mod values;
 
 options! {
@@ -85,6 +87,17 @@ options! {
         on_approval: Option<OnApproval> = None,
         /// How long a call waits for an approval.
         approval_timeout: Duration = Duration::from_secs(300),
+        /// A function that samples a message from a model for a server that asks for one. It returns the message, or only its
+        /// text; nothing refuses. Without it, servers are told that there is no sampling.
+        on_sampling: Option<OnSampling> = None,
+        /// A function that asks a person for what a server wants to know: with a form, or on a page of the server. Without it,
+        /// servers are told that nobody can be asked.
+        on_elicitation: Option<OnElicitation> = None,
+        /// The directories that the work is about, as paths or file addresses. Servers that ask for roots get them.
+        roots: Option<Vec<Root>> = None,
+        /// How long a server waits for the answer of `on_sampling` and `on_elicitation`. A call that has caused the request
+        /// does not time out meanwhile.
+        server_request_timeout: Duration = Duration::from_secs(300),
         /// Whether results for a model are marked as untrusted output of their tool.
         wrap: bool = true,
         /// What happens to the part of a result that is cut. "file" keeps the whole in a file that only the user can read.
@@ -183,6 +196,20 @@ impl ManagerOptions {
             Some(format!("The option \"headers\" names server \"{name}\", which {why}"))
         });
         self.tool_filter().glob_warnings().into_iter().chain(in_vain).collect()
+    }
+
+    /// What the program offers to servers.
+    pub(super) fn client_features(&self) -> ClientFeatures {
+        let roots = Roots::default();
+        if let Some(offered) = &self.roots {
+            roots.set(offered.clone());
+        }
+        ClientFeatures {
+            on_sampling: self.on_sampling.clone(),
+            on_elicitation: self.on_elicitation.clone(),
+            roots,
+            limit: self.server_request_timeout,
+        }
     }
 
     /// Which tools of all servers are offered, besides what each definition says.

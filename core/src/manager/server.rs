@@ -6,6 +6,7 @@ use arc_swap::{ArcSwapOption, Guard};
 use tokio::sync::watch;
 
 use super::identities::{Held, Identities};
+use super::telemetry::KnownPrompts;
 use crate::approval::{ApprovalPolicy, Rule};
 use crate::caller::Identity;
 use crate::catalog::{Offer, Slice, ToolState, provider_of};
@@ -36,6 +37,7 @@ pub(super) struct Server {
     left: Arc<watch::Sender<Option<Release>>>,
     /// Connections for other identities than the manager's.
     identities: Arc<Identities>,
+    pub(super) known_prompts: Arc<KnownPrompts>,
 }
 
 /// Tells that a manager has released a connection.
@@ -139,6 +141,7 @@ impl Server {
             ending: Mutex::new(Completion::done()),
             left: Arc::new(watch::Sender::new(None)),
             identities: Arc::default(),
+            known_prompts: Arc::default(),
         })
     }
 
@@ -167,6 +170,7 @@ impl Server {
             ending: Mutex::new(lock(&self.ending).clone()),
             left: self.left.clone(),
             identities: self.identities.clone(),
+            known_prompts: self.known_prompts.clone(),
         })
     }
 
@@ -209,13 +213,15 @@ impl Server {
         self.lease().as_ref()?.connection().published().live.clone()
     }
 
-    /// Whether an announcement of new tools from before its last answer may still be unread.
+    /// Whether an announcement of new tools from before its last answer may still be unread, or its tools are fetched
+    /// again because the time of the list is over.
     pub(super) fn may_announce_tools(&self) -> bool {
         let lease = self.lease();
         let published = lease.as_ref().map(|lease| lease.connection().published());
         let live = published.as_ref().and_then(|published| published.live.as_ref());
         live.is_some_and(|live| {
-            live.greeting.announces_tools && live.session.may_have_unread_messages()
+            live.session.refresh_stale_tools()
+                || live.greeting.announces_tools && live.session.may_have_unread_messages()
         })
     }
 

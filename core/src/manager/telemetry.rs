@@ -1,5 +1,5 @@
-//! Owns the telemetry attributes of a call, by OpenTelemetry's conventions for MCP, for all languages. The host
-//! language makes the spans and metrics, because its user configures the provider.
+//! Owns the telemetry attributes of a call, by OpenTelemetry's conventions for MCP, for all languages; `requests` has
+//! those of other requests. The host language makes the spans and metrics, because its user configures the provider.
 //! Invariant: no argument, no result and no session id; of a URL only host and port, unless error messages are enabled.
 
 use std::borrow::Cow;
@@ -11,12 +11,17 @@ use serde_json::{Value, json};
 use super::{Manager, Telemetry, ToolRef};
 use crate::wire::{Endpoint, Wire};
 
+mod known_prompts;
+mod requests;
+
+pub(super) use known_prompts::KnownPrompts;
+
 const METHOD: &str = "tools/call";
 
 /// Attributes of a span or of a measurement, by name.
 pub type Attributes = IndexMap<&'static str, Value>;
 
-/// What is known of a call at its start, and again at its end if its server was not up before.
+/// What is known of a call or request at its start, and again at its end if its server was not up before.
 #[derive(Debug, Serialize)]
 pub struct CallTelemetry {
     /// The name of its span.
@@ -53,8 +58,7 @@ pub fn words() -> Value {
 impl Manager {
     /// The telemetry of a call of this tool; `None` if the manager's options disable it.
     pub fn telemetry(&self, tool: ToolRef<'_>) -> Option<CallTelemetry> {
-        let telemetry = self.0.options.telemetry;
-        if telemetry == Telemetry::Off || self.check_process().is_err() {
+        if !self.has_telemetry() {
             return None;
         }
         let (server, name): (Cow<'_, str>, Cow<'_, str>) = match tool {
@@ -67,45 +71,69 @@ impl Manager {
                 },
             },
         };
-        let mut shared: Attributes = IndexMap::new();
-        shared.insert("mcp.method.name", METHOD.into());
-        shared.insert("gen_ai.operation.name", "execute_tool".into());
+        let mut facts = self.describe(METHOD, &server)?;
+        let has_tool = self.has_tool(&server, &name) || self.was_offered(&server, &name);
+        // A model can invent any name, so an unknown tool's name is on the span only.
+        if has_tool {
+            facts.span = format!("{METHOD} {name}");
+            facts.measured.insert("gen_ai.tool.name", name.as_ref().into());
+        }
+        facts.attributes.insert("gen_ai.tool.name", name.into());
+        for attributes in [&mut facts.attributes, &mut facts.measured] {
+            attributes.insert("gen_ai.operation.name", "execute_tool".into());
+        }
+        Some(facts)
+    }
+
+    fn has_telemetry(&self) -> bool {
+        self.0.options.telemetry != Telemetry::Off && self.check_process().is_ok()
+    }
+
+    fn has_tool(&self, server: &str, name: &str) -> bool {
         let servers = self.0.servers.load();
-        let known = servers.get(&*server);
+        let lease = servers.get(server).map(|server| server.lease());
+        let lease = lease.as_ref().and_then(|lease| lease.as_ref());
+        lease.is_some_and(|lease| lease.connection().published().tools.get(name).is_some())
+    }
+
+    /// What a request of this method has in common with all requests to its server; `None` if telemetry is disabled.
+    fn describe(&self, method: &str, server: &str) -> Option<CallTelemetry> {
+        if !self.has_telemetry() {
+            return None;
+        }
+        let mut attributes: Attributes = IndexMap::new();
+        attributes.insert("mcp.method.name", method.into());
+        let servers = self.0.servers.load();
+        let known = servers.get(server);
         let lease = known.map(|server| server.lease());
         let lease = lease.as_ref().and_then(|lease| lease.as_ref());
         let published = lease.map(|lease| lease.connection().published());
-        let published_tool = published.as_ref().and_then(|seen| seen.tools.get(&name));
-        let has_tool = published_tool.is_some() || self.was_offered(&server, &name);
         // Also for a disabled server; only what its definition cannot say is left out.
         if let Some(config) = known.and_then(|server| server.declared.config.as_ref().ok()) {
-            shared.insert("mcpool.server.name", server.into());
+            attributes.insert("mcpool.server.name", server.into());
             let is_pipe = config.transport.starts_program();
-            shared.insert("network.transport", if is_pipe { "pipe" } else { "tcp" }.into());
+            attributes.insert("network.transport", if is_pipe { "pipe" } else { "tcp" }.into());
         }
         let live = published.as_ref().and_then(|published| published.live.as_ref());
         if let Some(live) = live {
-            shared.insert("mcp.protocol.version", live.greeting.protocol_version.as_str().into());
+            attributes
+                .insert("mcp.protocol.version", live.greeting.protocol_version.as_str().into());
             let endpoint = live.session.wire().and_then(Wire::endpoint);
             if let Some(Endpoint { protocol, url }) = endpoint {
-                shared.insert("network.protocol.name", protocol.into());
+                attributes.insert("network.protocol.name", protocol.into());
                 if let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) {
-                    shared.insert("server.address", host.into());
-                    shared.insert("server.port", port.into());
+                    attributes.insert("server.address", host.into());
+                    attributes.insert("server.port", port.into());
                 }
             }
         }
-        let complete = live.is_some();
-        // A model can invent any name, so an unknown tool's name is on the span only.
-        let span = match has_tool {
-            true => format!("{METHOD} {name}"),
-            false => METHOD.to_owned(),
-        };
-        let mut attributes = shared.clone();
-        attributes.insert("gen_ai.tool.name", name.into());
-        let measured = if has_tool { attributes.clone() } else { shared };
-        let error_messages = telemetry == Telemetry::ErrorMessages;
-        Some(CallTelemetry { span, attributes, measured, complete, error_messages })
+        Some(CallTelemetry {
+            span: method.to_owned(),
+            measured: attributes.clone(),
+            complete: live.is_some(),
+            error_messages: self.0.options.telemetry == Telemetry::ErrorMessages,
+            attributes,
+        })
     }
 }
 
@@ -115,7 +143,7 @@ mod tests {
     use crate::config::Config;
     use crate::manager::ManagerOptions;
 
-    fn manager(telemetry: Telemetry) -> Manager {
+    pub(super) fn manager(telemetry: Telemetry) -> Manager {
         let servers =
             json!({"mcpServers": {"s": {"command": "x"}, "w": {"url": "http://h/?key=k"}}});
         let config = Config::from_value(servers).expect("a valid config");

@@ -196,6 +196,32 @@ fn without_null(mut object: Value) -> Value {
     object
 }
 
+/// The addresses of a document that a public server over TLS may name.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn endpoints_of(document: &Value) -> Vec<Url> {
+    use super::metadata::{ResourceMetadata, ServerMetadata};
+    static HTTP: std::sync::OnceLock<OAuthHttp> = std::sync::OnceLock::new();
+    let http = HTTP.get_or_init(|| {
+        let url = Url::parse("https://server.example/mcp").expect("a URL");
+        let addresses = crate::resolve::AllowedAddresses::PublicOnly;
+        let endpoints = Endpoints { server: "s".into(), url, tls: None, addresses };
+        OAuthHttp::new(&endpoints).expect("a client")
+    });
+    let (resource, server) = (ResourceMetadata::read(document), ServerMetadata::read(document));
+    let _ = server.check_pkce();
+    let named = [
+        server.authorization_endpoint,
+        server.token_endpoint,
+        server.registration_endpoint,
+        server.device_authorization_endpoint,
+        server.revocation_endpoint,
+        server.issuer,
+        resource.resource,
+    ];
+    let named = named.into_iter().flatten().chain(resource.authorization_servers);
+    named.filter_map(|text| http.endpoint("address", &text).ok()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -209,7 +209,7 @@ impl Origin {
         tracing::warn!(server, tool, "the output of a tool tries to give orders: {found}");
         if let Some(events) = self.presenter.events.upgrade() {
             let (place, tool) = (InjectionPlace::Result, Some(tool.to_owned()));
-            events.emit(server, EventKind::Injection { place, tool, signals });
+            events.emit(server, EventKind::Injection { place, tool, skill: None, signals });
         }
     }
 

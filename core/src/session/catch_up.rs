@@ -44,7 +44,11 @@ impl Session {
 
     /// The time of the last answer, if messages from before it may be unread; otherwise 0.
     fn unread_until_us(&self) -> u64 {
-        if !self.wire.get().is_some_and(Wire::has_standing_stream) {
+        let is_apart = |wire: &Wire| {
+            wire.has_standing_stream()
+                || wire.has_stream_per_request() && self.subscription.is_open()
+        };
+        if !self.wire.get().is_some_and(is_apart) {
             return 0;
         }
         let answered_us = lock(&self.table).answered_us();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Session, SessionEvent};
 use crate::error::{Error, ErrorKind, Executed};
+use crate::runtime;
 use crate::sync::lock;
 
 /// One task per session wakes for the earliest deadline; calls that finish in time never touch a timer.
@@ -37,7 +38,7 @@ pub(super) async fn watch(session: Weak<Session>) {
             Some(at) => {
                 let wait =
                     Duration::from_micros(at.saturating_sub(now_us)) + Duration::from_millis(1);
-                let _ = tokio::time::timeout(wait, moved).await;
+                let _ = runtime::at_most(wait, moved).await;
             }
             None => moved.await,
         }

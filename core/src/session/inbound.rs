@@ -11,9 +11,10 @@ use super::message::{self, BareAnswer, Envelope};
 use super::server_logs::ServerLog;
 use super::table::RequestOutcome;
 use super::unreadable::{self, UnreadableAnswer};
-use super::{Session, SessionEvent, server_requests};
+use super::{Session, SessionEvent};
 use crate::call::Progress;
 use crate::error::{Error, ErrorKind, Executed, RpcError};
+use crate::event::EventKind;
 use crate::sync::lock;
 use crate::wire::{Inbound, Loss, UnreadRequests, our_number, without_bom};
 
@@ -120,7 +121,7 @@ impl Session {
                     return self.answer(id, Err(unreadable("is a request, too")));
                 }
                 match id {
-                    Some(id) => self.on_request(&method, id.get()),
+                    Some(id) => self.on_request(&method, id.get(), params, asked),
                     None => self.on_notification(&method, params),
                 }
             }
@@ -149,13 +150,6 @@ impl Session {
         }
     }
 
-    fn on_request(&self, method: &str, id: &str) {
-        if id.len() > self.limits.text_bytes {
-            return tracing::debug!(server = &*self.server, "a request with too long an id");
-        }
-        self.reply(server_requests::reply(method, id));
-    }
-
     fn on_notification(&self, method: &str, params: Option<&RawValue>) {
         match method {
             "notifications/progress" => {
@@ -169,9 +163,7 @@ impl Session {
                     #[serde(borrow, default)]
                     message: Option<&'a RawValue>,
                 }
-                let params =
-                    params.and_then(|raw| serde_json::from_str::<Params<'_>>(raw.get()).ok());
-                if let Some(Params { token, progress, total, message }) = params
+                if let Some(Params { token, progress, total, message }) = read_params(params)
                     && let Some(token) = our_number(token.get())
                 {
                     let on_progress = lock(&self.table).note_progress(token, self.now_us());
@@ -183,9 +175,50 @@ impl Session {
             }
             "notifications/tools/list_changed" => {
                 let during_call = lock(&self.table).has_calls();
-                if self.announcements.announce(during_call) {
-                    self.subscribers.note_announcement();
-                    self.emit(SessionEvent::ToolsChanged);
+                self.note_changed_tools(during_call);
+            }
+            "notifications/subscriptions/acknowledged" => self.subscription.accept(),
+            "notifications/cancelled" => {
+                #[derive(Deserialize)]
+                struct Params<'a> {
+                    #[serde(rename = "requestId", borrow)]
+                    id: &'a RawValue,
+                }
+                if let Some(Params { id }) = read_params(params) {
+                    let is_ours = our_number(id.get()).is_some_and(|id| self.subscription.end(id));
+                    if !is_ours {
+                        self.on_cancelled(id.get());
+                    }
+                }
+            }
+            "notifications/resources/list_changed" => {
+                self.subscribers.emit(&self.server, EventKind::ResourcesChanged);
+            }
+            "notifications/prompts/list_changed" => {
+                self.subscribers.emit(&self.server, EventKind::PromptsChanged);
+            }
+            "notifications/resources/updated" => {
+                #[derive(Deserialize)]
+                struct Params<'a> {
+                    #[serde(borrow)]
+                    uri: &'a RawValue,
+                }
+                let uri =
+                    read_params(params).and_then(|Params { uri }| self.text_reader().text(uri));
+                if let Some(uri) = uri {
+                    self.subscribers.emit(&self.server, EventKind::ResourceUpdated { uri });
+                }
+            }
+            "notifications/elicitation/complete" => {
+                #[derive(Deserialize)]
+                struct Params<'a> {
+                    #[serde(rename = "elicitationId", borrow)]
+                    id: &'a RawValue,
+                }
+                let id = read_params(params).and_then(|Params { id }| self.text_reader().text(id));
+                if let Some(elicitation_id) = id {
+                    let kind = EventKind::ElicitationComplete { elicitation_id };
+                    self.subscribers.emit(&self.server, kind);
                 }
             }
             "notifications/message" => {
@@ -236,6 +269,11 @@ impl Session {
     }
 }
 
+/// The parameters of a notification; `None` if they cannot be read.
+fn read_params<'a, T: Deserialize<'a>>(params: Option<&'a RawValue>) -> Option<T> {
+    serde_json::from_str(params?.get()).ok()
+}
+
 fn over_limit(text: String) -> Error {
     Error::new(ErrorKind::LimitExceeded, text).with_executed(Executed::Yes)
 }
@@ -276,7 +314,7 @@ impl Inbound for Session {
     }
 
     fn expects(&self, id: u64) -> bool {
-        lock(&self.table).contains(id)
+        lock(&self.table).contains(id) || self.subscription.has_id(id)
     }
 
     fn unanswered(&self, id: u64, error: Error) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::Write;
 
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -124,15 +124,17 @@ pub(super) fn error_without_id(message: &[u8]) -> Option<&str> {
 const FRAME: usize = 150;
 
 /// A `tools/call` request. `tool` is a JSON string and `arguments` a JSON object, both compact. The progress token is
-/// the id.
+/// the id. `standing` has the `_meta` entries of every request, each with a comma after it.
 pub(super) fn tools_call(
     id: u64,
     tool: &str,
     arguments: &[u8],
     meta: Option<&[u8]>,
+    standing: &[u8],
 ) -> OutgoingMessage {
     let entries = meta.and_then(|meta| meta.trim_ascii_end().strip_suffix(b"}")).unwrap_or(b"{");
-    let mut line = Vec::with_capacity(FRAME + tool.len() + arguments.len() + entries.len());
+    let size = FRAME + tool.len() + arguments.len() + entries.len() + standing.len();
+    let mut line = Vec::with_capacity(size);
     line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     push(&mut line, &id);
     line.extend_from_slice(b",\"method\":\"tools/call\",\"params\":{\"name\":");
@@ -141,16 +143,49 @@ pub(super) fn tools_call(
     line.extend_from_slice(arguments);
     line.extend_from_slice(b",\"_meta\":");
     line.extend_from_slice(entries);
-    // Written last, so that it overrides one from the caller.
     let first = entries.trim_ascii_end().ends_with(b"{");
-    line.extend_from_slice(if first { b"\"progressToken\":" } else { b",\"progressToken\":" });
+    line.extend_from_slice(if first { b"" } else { b"," });
+    // Ours are written last, so that they override those from the caller.
+    line.extend_from_slice(standing);
+    line.extend_from_slice(b"\"progressToken\":");
     push(&mut line, &id);
     line.extend_from_slice(b"}}}\n");
     OutgoingMessage::from_line(line)
 }
 
-pub(super) fn request(id: u64, method: &str, params: &serde_json::Value) -> OutgoingMessage {
-    serialized(&serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+/// Any other request. `params` is an object; `standing` as in [`tools_call`].
+pub(super) fn request(
+    id: u64,
+    method: &str,
+    params: &serde_json::Value,
+    standing: &[u8],
+) -> OutgoingMessage {
+    let Some(entries) = standing.strip_suffix(b",") else {
+        return serialized(
+            &serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
+        );
+    };
+    let mut params = params.clone();
+    let meta = params.as_object_mut().and_then(|params| params.remove("_meta"));
+    let (mut own, mut members) = (Vec::new(), Vec::with_capacity(64));
+    meta.filter(|meta| meta.is_object()).iter().for_each(|meta| push(&mut own, meta));
+    // Those of the caller come first, so that ours override them.
+    let own = own.strip_prefix(b"{").and_then(|own| own.strip_suffix(b"}")).unwrap_or(b"");
+    push(&mut members, &params);
+    let members = members.strip_prefix(b"{").unwrap_or(b"}");
+    let mut line = Vec::with_capacity(FRAME + method.len() + entries.len() + members.len());
+    line.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    push(&mut line, &id);
+    line.extend_from_slice(b",\"method\":");
+    push(&mut line, &method);
+    line.extend_from_slice(b",\"params\":{\"_meta\":{");
+    line.extend_from_slice(own);
+    line.extend_from_slice(if own.is_empty() { b"" } else { b"," });
+    line.extend_from_slice(entries);
+    line.extend_from_slice(if members == b"}" { b"}" } else { b"}," });
+    line.extend_from_slice(members);
+    line.extend_from_slice(b"}\n");
+    OutgoingMessage::from_line(line)
 }
 
 pub(super) fn notification(method: &str, params: &serde_json::Value) -> OutgoingMessage {
@@ -174,6 +209,19 @@ fn serialized(message: &serde_json::Value) -> OutgoingMessage {
 fn push(line: &mut Vec<u8>, value: &impl Serialize) {
     // Maps with string keys, strings and numbers always serialise, and a Vec takes every write.
     let _ = serde_json::to_writer(line, value);
+}
+
+/// The object at the start of an answer, and nothing after it: see [`quick_answer`]. If it is not an object, the
+/// error does not repeat the value, because it may be long.
+pub(super) fn read_object<'a, S: DeserializeSeed<'a>>(
+    answer: &'a [u8],
+    seed: S,
+) -> Result<S::Value, String> {
+    if !answer.trim_ascii_start().starts_with(b"{") {
+        return Err("it is not an object".to_owned());
+    }
+    let mut reader = serde_json::Deserializer::from_slice(answer);
+    seed.deserialize(&mut reader).map_err(|error| error.to_string())
 }
 
 /// The id and result of an answer in one of the two usual layouts, found without scanning the result. The returned text
@@ -258,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_call_is_one_valid_line() {
-        let line = tools_call(7, "\"a\\nb\"", b"{\"x\":1}", None).into_line();
+        let line = tools_call(7, "\"a\\nb\"", b"{\"x\":1}", None, b"").into_line();
         assert_eq!(
             String::from_utf8(line).unwrap(),
             "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"a\\nb\",\"arguments\":{\"x\":1},\"_meta\":{\"progressToken\":7}}}\n"
@@ -268,7 +316,7 @@ mod tests {
     #[test]
     fn meta_is_kept_as_written_and_joined_by_the_token() {
         let text = |meta: &str| {
-            let call = tools_call(7, "\"t\"", b"{}", Some(meta.as_bytes()));
+            let call = tools_call(7, "\"t\"", b"{}", Some(meta.as_bytes()), b"");
             String::from_utf8(call.into_line()).unwrap()
         };
         assert!(
@@ -283,8 +331,28 @@ mod tests {
     fn the_longest_call_is_written_without_growing() {
         let meta = b"{\"a\":1}";
         let (tool, arguments) = ("\"t\"", b"{}");
-        let line = tools_call(u64::MAX, tool, arguments, Some(meta)).into_line();
-        assert_eq!(line.capacity(), FRAME + tool.len() + arguments.len() + meta.len() - 1);
+        let standing = b"\"b\":2,";
+        let line = tools_call(u64::MAX, tool, arguments, Some(meta), standing).into_line();
+        let parts = tool.len() + arguments.len() + meta.len() - 1 + standing.len();
+        assert_eq!(line.capacity(), FRAME + parts);
+    }
+
+    #[test]
+    fn the_standing_entries_are_in_the_meta_of_every_request() {
+        let meta_of = |message: OutgoingMessage| {
+            let message: serde_json::Value = serde_json::from_slice(&message.into_line()).unwrap();
+            message["params"].clone()
+        };
+        let standing = br#""v":"1","c":{},"#;
+        let call = |meta: Option<&[u8]>| meta_of(tools_call(7, "\"t\"", b"{}", meta, standing));
+        let ours = serde_json::json!({"v": "1", "c": {}, "progressToken": 7});
+        assert_eq!(call(None)["_meta"], ours);
+        assert_eq!(call(Some(b"{\"v\":\"0\"}"))["_meta"], ours, "the caller's is overridden");
+        let list = |params| meta_of(request(7, "tools/list", &params, standing));
+        let meta = serde_json::json!({"v": "1", "c": {}});
+        assert_eq!(list(serde_json::json!({})), serde_json::json!({"_meta": meta}));
+        let paged = serde_json::json!({"cursor": "c"});
+        assert_eq!(list(paged), serde_json::json!({"_meta": meta, "cursor": "c"}));
     }
 
     #[test]
@@ -371,5 +439,14 @@ mod tests {
         assert_eq!(read("[{\"a\":1}, 7, {} ]"), (two.clone(), true));
         assert_eq!(read("[{\"a\":1},{},"), (two, false));
         assert!(!read("[] []").1);
+    }
+
+    #[test]
+    fn the_metadata_of_a_caller_is_sent_beside_ours() {
+        let params = serde_json::json!({"_meta": {"traceparent": "t"}, "uri": "a:b"});
+        let line = request(7, "resources/read", &params, b"\"ours\":1,").into_line();
+        let sent: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        let meta = serde_json::json!({"traceparent": "t", "ours": 1});
+        assert_eq!(sent["params"], serde_json::json!({"_meta": meta, "uri": "a:b"}));
     }
 }

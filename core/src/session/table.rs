@@ -8,11 +8,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
+use super::repeated_call::RepeatedCall;
 use super::resend::{CallRequest, ResendHandle, end_error};
+use super::rounds::ROUNDS;
 use crate::call::OnProgress;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::mailbox::Waiter;
-use crate::result::{Origin, ToolResult};
+use crate::result::{ManagerId, Origin, ToolResult};
 use crate::status::CallCounters;
 
 /// The outcome of a request: the raw result, or an error.
@@ -26,6 +28,10 @@ pub(super) struct PendingRequest {
     patience_us: u64,
     wall_us: u64,
     on_progress: Option<OnProgress>,
+    /// Kept where the server may ask something before it answers.
+    again: Option<Box<RepeatedCall>>,
+    /// How often it has asked.
+    rounds: u8,
 }
 
 /// The time limits of a call: idle and total.
@@ -67,7 +73,13 @@ impl PendingRequest {
             patience_us: micros(limits.idle),
             wall_us,
             on_progress,
+            again: None,
+            rounds: 0,
         }
+    }
+
+    pub(super) fn keep_to_repeat(&mut self, again: Box<RepeatedCall>) {
+        self.again = Some(again);
     }
 
     pub(super) fn deadline_us(&self) -> u64 {
@@ -83,6 +95,8 @@ impl PendingRequest {
             patience_us: 0,
             wall_us: deadline_us,
             on_progress: None,
+            again: None,
+            rounds: 0,
         }
     }
 
@@ -151,8 +165,16 @@ pub(super) fn after(now_us: u64, patience_us: u64) -> u64 {
     now_us.saturating_add(patience_us).min(NEVER - 1)
 }
 
+/// In tests the order of requests that end together is always the same.
+#[cfg(test)]
+type Hasher = std::hash::BuildHasherDefault<std::hash::DefaultHasher>;
+#[cfg(not(test))]
+type Hasher = std::hash::RandomState;
+
 pub(super) struct Table {
-    pending: HashMap<u64, PendingRequest>,
+    pending: HashMap<u64, PendingRequest, Hasher>,
+    /// Calls that were sent again with answers: their first ids, by the ids that the server knows.
+    continued: HashMap<u64, u64>,
     /// Calls that were sent again, so that their old id here still cancels them.
     resent: HashMap<u64, Arc<ResendHandle>>,
     closed: Option<Error>,
@@ -170,7 +192,8 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(counters: Arc<CallCounters>) -> Self {
         Table {
-            pending: HashMap::new(),
+            pending: HashMap::default(),
+            continued: HashMap::new(),
             resent: HashMap::new(),
             closed: None,
             wakes_at_us: 0,
@@ -229,7 +252,49 @@ impl Table {
     }
 
     pub(super) fn contains(&self, id: u64) -> bool {
-        self.pending.contains_key(&id)
+        self.awaiting(id).is_some_and(|id| self.pending.contains_key(&id))
+    }
+
+    /// The first id of the request that waits for an answer to this one; `None` if the request goes on under another.
+    pub(super) fn awaiting(&self, id: u64) -> Option<u64> {
+        match self.continued.get(&id) {
+            Some(first) => Some(*first),
+            None => self.pending.get(&id).is_none_or(|pending| pending.rounds == 0).then_some(id),
+        }
+    }
+
+    /// The id under which the server knows a request that has ended.
+    pub(super) fn take_wire_id(&mut self, id: u64) -> u64 {
+        let known = self.continued.iter().find(|(_, first)| **first == id).map(|(known, _)| *known);
+        if let Some(known) = known {
+            self.continued.remove(&known);
+        }
+        known.unwrap_or(id)
+    }
+
+    /// A call that the server has a question about: its manager, and the call to repeat unless it has asked too often.
+    /// `None` if there is no such call.
+    pub(super) fn begin_round(
+        &mut self,
+        id: u64,
+    ) -> Option<(Option<ManagerId>, Result<RepeatedCall, ()>)> {
+        let manager = self.manager_of(Some(id));
+        // What else comes under that id is late.
+        self.take_wire_id(id);
+        let pending = self.pending.get_mut(&id)?;
+        let again = pending.again.as_deref()?.clone();
+        pending.rounds += 1;
+        Some((manager, if pending.rounds > ROUNDS { Err(()) } else { Ok(again) }))
+    }
+
+    /// A call goes on under another id. Returns whether somebody still waits for it.
+    pub(super) fn continue_as(&mut self, id: u64, next: u64) -> bool {
+        self.take_wire_id(id);
+        let is_open = self.pending.contains_key(&id);
+        if is_open {
+            self.continued.insert(next, id);
+        }
+        is_open
     }
 
     /// Whether this is a control request, whose asker parses the answer itself.
@@ -250,6 +315,9 @@ impl Table {
         now_us: u64,
     ) -> Option<PendingRequest> {
         let pending = self.pending.remove(&id)?;
+        if !self.continued.is_empty() {
+            self.take_wire_id(id);
+        }
         if pending.is_call() {
             self.served |= outcome.is_ok();
             self.answered_us = now_us.max(1);
@@ -317,6 +385,40 @@ impl Table {
             pending.deadline_us = after(now_us, pending.patience_us).min(pending.wall_us);
         }
         pending.on_progress.clone()
+    }
+
+    /// The manager of this call; without one, that of all pending calls if they have the same.
+    pub(super) fn manager_of(&self, call: Option<u64>) -> Option<ManagerId> {
+        let manager = |pending: &PendingRequest| Some(pending.origin()?.presenter.manager());
+        if let Some(pending) = call.and_then(|id| self.pending.get(&id)) {
+            return manager(pending);
+        }
+        let mut managers = self.pending.values().filter_map(manager);
+        let first = managers.next()?;
+        managers.all(|other| other == first).then_some(first)
+    }
+
+    /// This call, or all calls without one, do not time out before the given time.
+    pub(super) fn pause_calls(&mut self, call: Option<u64>, until_us: u64) {
+        for pending in self.calls_mut(call) {
+            pending.deadline_us = pending.deadline_us.max(until_us).min(pending.wall_us);
+        }
+    }
+
+    /// The idle time of this call, or of all calls, begins now.
+    pub(super) fn resume_calls(&mut self, call: Option<u64>, now_us: u64) {
+        for pending in self.calls_mut(call) {
+            if let ReplyTo::Call(waiter, ..) = &pending.reply_to {
+                waiter.note_progress();
+            }
+            pending.deadline_us = after(now_us, pending.patience_us).min(pending.wall_us);
+        }
+        self.wakes_at_us = 0;
+    }
+
+    fn calls_mut(&mut self, call: Option<u64>) -> impl Iterator<Item = &mut PendingRequest> {
+        let calls = self.pending.iter_mut().filter(|(_, pending)| pending.is_call());
+        calls.filter(move |(id, _)| call.is_none_or(|call| call == **id)).map(|(_, it)| it)
     }
 
     /// Whether the deadline task sleeps past this deadline.

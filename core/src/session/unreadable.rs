@@ -121,11 +121,18 @@ fn values_of<'a>(text: &'a [u8], quoted: &'a [u8]) -> impl Iterator<Item = &'a [
     })
 }
 
-/// Some servers write the number back as a string.
+/// Some servers write the number back as a string. An id that only begins with digits is not ours.
 fn number(value: &[u8]) -> Option<u64> {
-    let value = value.strip_prefix(b"\"").unwrap_or(value);
+    let (value, is_quoted) = match value.strip_prefix(b"\"") {
+        Some(text) => (text, true),
+        None => (value, false),
+    };
     let digits = value.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    std::str::from_utf8(&value[..digits]).ok()?.parse().ok()
+    let is_whole = match value.get(digits) {
+        Some(b'"') => is_quoted,
+        after => !is_quoted && after.is_none_or(|byte| b",} \t\r\n".contains(byte)),
+    };
+    std::str::from_utf8(&value[..digits]).ok().filter(|_| is_whole)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -135,6 +142,16 @@ mod tests {
     /// `None` if it is not an answer, otherwise the id that was found.
     fn unreadable(line: &[u8]) -> Option<Option<u64>> {
         UnreadableAnswer::in_line(line).map(|answer| answer.id)
+    }
+
+    #[test]
+    fn an_id_that_only_begins_with_a_number_is_not_that_number() {
+        for id in ["12.5", "12e3", "\"12f0-a9\"", "\"12", "12x", "[12]", "-12"] {
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"result\":{{}},\"id\":{id}}}");
+            assert_eq!(unreadable(line.as_bytes()), Some(None), "{line}");
+            let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}");
+            assert_eq!(unreadable(line.as_bytes()).flatten(), None, "{line}");
+        }
     }
 
     #[test]

@@ -37,15 +37,16 @@ impl Tools {
     pub(crate) fn read(server: &Arc<str>, listed: Vec<Bytes>, mask: &Mask) -> (Self, Vec<String>) {
         let unlimited =
             Limits { text_bytes: usize::MAX, tool_bytes: usize::MAX, ..Limits::default() };
-        Self::read_within(server, listed, mask, &unlimited)
+        Self::read_within(server, listed, mask, &unlimited, |_| None)
     }
 
-    /// Same, for a list that a server has just sent: tools over the limits are left out.
+    /// Same, for a list that a server has just sent: tools over the limits are left out, and those with a problem.
     pub(crate) fn read_within(
         server: &Arc<str>,
         listed: Vec<Bytes>,
         mask: &Mask,
         limits: &Limits,
+        problem_of: impl Fn(&ServerTool) -> Option<&'static str>,
     ) -> (Self, Vec<String>) {
         let mut tools: Vec<Arc<ServerTool>> = Vec::with_capacity(listed.len());
         let mut names = HashSet::with_capacity(listed.len());
@@ -54,6 +55,10 @@ impl Tools {
             let read = match too_long(server, &json, limits) {
                 Some((name, problem)) => Err((Some(name), problem)),
                 None => ServerTool::read_masked(server, json, mask)
+                    .and_then(|tool| match problem_of(&tool) {
+                        Some(problem) => Err((Some(tool.raw_name().to_owned()), problem)),
+                        None => Ok(tool),
+                    })
                     .map_err(|(name, problem)| (name, problem.to_owned())),
             };
             let problem = match read {
@@ -173,7 +178,8 @@ mod tests {
         ];
         let listed = listed.into_iter().map(Bytes::from).collect();
         let limits = Limits { text_bytes: 500, tool_bytes: 1500, ..Limits::default() };
-        let (tools, warnings) = Tools::read_within(&"s".into(), listed, &Mask::default(), &limits);
+        let (tools, warnings) =
+            Tools::read_within(&"s".into(), listed, &Mask::default(), &limits, |_| None);
         assert_eq!(tools.list.iter().map(|tool| tool.raw_name()).collect::<Vec<_>>(), ["a"]);
         assert!(warnings[0].contains("\"wordy\"") && warnings[0].contains("1500"), "{warnings:?}");
         assert!(warnings[1].contains("500") && warnings[1].len() < 300, "{warnings:?}");

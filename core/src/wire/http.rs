@@ -9,19 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::Method;
 use http::header::{HeaderMap, HeaderValue};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
 use super::network::catch_up::let_sockets_be_read;
 use super::network::peer::Peer;
+use super::outgoing::RequestParts;
 use super::transport::{Endpoint, Transport};
 use super::{Flush, Inbound, OutgoingMessage};
-use crate::caller::CallerHeaders;
 use crate::config::Limits;
 use crate::error::{ErrorKind, Result, Stage};
 use crate::fork::{ForkGeneration, ProcessLocal};
@@ -49,7 +48,7 @@ mod status;
 mod tests;
 mod upgrade;
 
-use exchange::{BOTH_KINDS, PROTOCOL_VERSION};
+use exchange::{BOTH_KINDS, PROTOCOL_VERSION, SESSION_ID};
 use failure::ExchangeFailure;
 use fallback::NoEndpoint;
 use legacy::AnswerStream;
@@ -86,6 +85,11 @@ pub(crate) struct HttpLink {
     listener: OnceLock<AbortHandle>,
     /// Whether the standing GET is open, or about to be.
     is_listening: AtomicBool,
+    /// Whether the first request for that stream has its answer.
+    is_stream_answered: AtomicBool,
+    stream_answered: Notify,
+    /// Whether the protocol has sessions, and event streams that can be resumed.
+    has_sessions: AtomicBool,
     /// Whether the owner knows that this link will not recover.
     over: AtomicBool,
     closed: watch::Sender<bool>,
@@ -99,9 +103,6 @@ struct Exchange {
     /// Whether it may have been sent.
     is_posted: bool,
 }
-
-/// A message and the headers of its caller.
-type MessageParts = (Bytes, Option<CallerHeaders>);
 
 /// The kind of request.
 #[derive(Clone, Copy)]
@@ -141,7 +142,7 @@ impl Transport for HttpLink {
             (Some(link), Some(id)) => {
                 self.spawn_request(link, message.into_parts(), id, RequestKind::Call)
             }
-            (Some(link), None) => send_aside(link, message.into_json(), None),
+            (Some(link), None) => send_aside(link, message.into_parts(), None),
             (None, _) => {}
         }
         Ok(())
@@ -160,7 +161,7 @@ impl Transport for HttpLink {
         let link = self.me.upgrade().filter(|_| permit.is_some());
         let taken = link.is_some();
         if let Some(link) = link {
-            send_aside(link, message.into_json(), permit);
+            send_aside(link, message.into_parts(), permit);
         }
         taken
     }
@@ -168,7 +169,7 @@ impl Transport for HttpLink {
     /// A refusal by status does not lose the link: the answer to the next request has the real problem. Only a required
     /// sign-in is reported at once.
     async fn send_and_confirm(&self, message: OutgoingMessage) -> Result<()> {
-        match self.exchange(message.into_json(), None, None).await {
+        match self.exchange(&message.into_parts(), None).await {
             Err(ExchangeFailure { error, by_status: true, .. })
                 if error.kind() != ErrorKind::AuthRequired =>
             {
@@ -201,6 +202,15 @@ impl Transport for HttpLink {
         }
     }
 
+    fn forget_session(&self) {
+        self.has_sessions.store(false, Ordering::Relaxed);
+        lock(&self.headers).remove(SESSION_ID);
+    }
+
+    fn has_stream_per_request(&self) -> bool {
+        !self.is_legacy()
+    }
+
     fn listen(&self) {
         if self.is_legacy() {
             return;
@@ -208,6 +218,13 @@ impl Transport for HttpLink {
         self.is_listening.store(true, Ordering::Relaxed);
         let task = runtime::spawn(listen::keep_listening(self.me.clone(), self.message_limit));
         let _ = self.listener.set(task.abort_handle());
+    }
+
+    async fn listening(&self) {
+        let answered = self.stream_answered.notified();
+        if self.has_standing_stream() && !self.is_stream_answered.load(Ordering::Acquire) {
+            answered.await;
+        }
     }
 
     fn has_standing_stream(&self) -> bool {
@@ -273,6 +290,9 @@ impl HttpLink {
             replies: Arc::new(Semaphore::new(limits.server_requests)),
             listener: OnceLock::new(),
             is_listening: AtomicBool::new(false),
+            is_stream_answered: AtomicBool::new(false),
+            stream_answered: Notify::new(),
+            has_sessions: AtomicBool::new(true),
             over: AtomicBool::new(false),
             closed: watch::Sender::new(false),
             made_in: ForkGeneration::current(),
@@ -295,7 +315,7 @@ impl HttpLink {
     fn spawn_request(
         &self,
         link: Arc<HttpLink>,
-        message: MessageParts,
+        message: RequestParts,
         id: u64,
         kind: RequestKind,
     ) {
@@ -318,12 +338,7 @@ impl HttpLink {
         self.reap_soon();
     }
 
-    async fn post_in_turn(
-        &self,
-        (message, headers): MessageParts,
-        id: u64,
-        kind: RequestKind,
-    ) -> Result<()> {
+    async fn post_in_turn(&self, message: RequestParts, id: u64, kind: RequestKind) -> Result<()> {
         let _socket = match kind {
             RequestKind::Control => None,
             RequestKind::Call => match self.sockets.for_call(id).await {
@@ -337,7 +352,7 @@ impl HttpLink {
             // It was given up before it was sent.
             None => return Ok(()),
         }
-        self.post(message, headers.as_ref(), Some(id)).await
+        self.post(&message, Some(id)).await
     }
 
     fn inbound(&self) -> Option<Arc<dyn Inbound>> {
@@ -373,7 +388,7 @@ impl Drop for HttpLink {
 }
 
 /// Sends a message without an answer.
-fn send_aside(link: Arc<HttpLink>, message: Bytes, permit: Option<OwnedSemaphorePermit>) {
+fn send_aside(link: Arc<HttpLink>, message: RequestParts, permit: Option<OwnedSemaphorePermit>) {
     runtime::spawn(async move {
         let sending = async {
             // Replies are limited by their own permits.
@@ -381,7 +396,7 @@ fn send_aside(link: Arc<HttpLink>, message: Bytes, permit: Option<OwnedSemaphore
                 Some(_) => None,
                 None => link.sockets.for_notification().await,
             };
-            link.post(message, None, None).await
+            link.post(&message, None).await
         };
         tokio::select! {
             _ = timeout(ASIDE, sending) => {}

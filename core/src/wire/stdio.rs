@@ -28,7 +28,7 @@ mod loan;
 mod outbox;
 mod unread;
 
-use frame::{Frame, Frames};
+pub(super) use frame::{Frame, Frames};
 use loan::Loan;
 use outbox::{Outbox, input_closed};
 

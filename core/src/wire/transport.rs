@@ -69,8 +69,22 @@ pub(super) trait Transport: Send + Sync + Sized {
     /// Sets the protocol version named in later messages.
     fn announce_version(&self, _version: &str) {}
 
+    /// The protocol has no sessions: forgets one that the server has opened.
+    fn forget_session(&self) {}
+
+    /// Whether each request has a response stream of its own. Its end cancels the request, messages of different streams
+    /// may overtake each other, and a request can carry headers.
+    fn has_stream_per_request(&self) -> bool {
+        false
+    }
+
     /// Listens for the server's own messages, if that needs a separate stream.
     fn listen(&self) {}
+
+    /// Resolves when that stream is open, or known not to open.
+    fn listening(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 
     /// Whether the server's own messages arrive over a separate stream that is open or about to be, so that one that was
     /// sent before an answer may be read after it.

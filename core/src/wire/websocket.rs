@@ -221,7 +221,15 @@ fn error_of(http: &HttpLink, channel: &Channel, end: End) -> Option<Error> {
     Some(lost.with_executed(Executed::Unknown))
 }
 
-fn socket_config(limits: &Limits) -> WebSocketConfig {
+/// The messages of a frame.
+#[cfg(any(test, fuzzing))]
+pub(super) fn messages_of(frame: bytes::Bytes) -> Vec<bytes::Bytes> {
+    let mut messages = Vec::new();
+    channel::each_message(frame, |message| messages.push(message));
+    messages
+}
+
+pub(super) fn socket_config(limits: &Limits) -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)

@@ -76,6 +76,14 @@ impl RawServer {
     pub(crate) fn start(
         answer: impl Fn(&RawRequest, &mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
     ) -> RawServer {
+        RawServer::start_reading(u64::MAX, answer)
+    }
+
+    /// Same; a body of more than `most` bytes is not read, and its connection neither read nor closed any more.
+    pub(crate) fn start_reading(
+        most: u64,
+        answer: impl Fn(&RawRequest, &mut TcpStream) -> std::io::Result<()> + Send + Sync + 'static,
+    ) -> RawServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let (heads, answer) = (Arc::<Mutex<Vec<String>>>::default(), Arc::new(answer));
@@ -89,7 +97,7 @@ impl RawServer {
                 thread::spawn(move || {
                     let mut reader = BufReader::new(stream.try_clone()?);
                     let mut stream = stream;
-                    while let Some(request) = read(&mut reader)? {
+                    while let Some(request) = read(&mut reader, most)? {
                         heads.lock().unwrap().push(request.head.clone());
                         answer(&request, &mut stream)?;
                     }
@@ -117,7 +125,7 @@ impl RawServer {
     }
 }
 
-fn read(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<RawRequest>> {
+fn read(reader: &mut BufReader<TcpStream>, most: u64) -> std::io::Result<Option<RawRequest>> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         if reader.read_line(&mut head)? == 0 {
@@ -126,6 +134,10 @@ fn read(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<RawRequest>
     }
     let mut request = RawRequest { head, body: String::new() };
     let length = request.header("content-length").and_then(|length| length.parse().ok());
+    while length.is_some_and(|length| length > most) {
+        // Until the test ends.
+        thread::park();
+    }
     reader.take(length.unwrap_or(0)).read_to_string(&mut request.body)?;
     Ok(Some(request))
 }

@@ -7,8 +7,9 @@ use mcpool::config;
 use mcpool::edit::{self, EditTarget};
 use mcpool::host::Language;
 use mcpool::{
-    ApprovalQuestion, Caller, DiscoverOptions, Discovery, HostEnv, Identity, IdentityQuestion,
-    OnApproval, OnIdentity, Trust, TrustQuestion,
+    ApprovalQuestion, Caller, DiscoverOptions, Discovery, ElicitationAnswer, ElicitationRequest,
+    HostEnv, Identity, IdentityQuestion, OnApproval, OnElicitation, OnIdentity, OnSampling,
+    SamplingRequest, Trust, TrustQuestion,
 };
 use serde_json::{Map, Value, json};
 
@@ -160,6 +161,46 @@ pub(crate) fn approving(answers: &Value, questions: &Asked) -> OnApproval {
                 Some("fail") => std::panic::resume_unwind(Box::new("the script says so")),
                 Some("hang") => std::future::pending().await,
                 _ => answer == true,
+            }
+        }
+    })
+}
+
+/// The answer of a script for one server; `fail` fails, `hang` never answers.
+async fn answer_for(answer: Value) -> Value {
+    match answer.as_str() {
+        // Fails without printing a panic.
+        Some("fail") => std::panic::resume_unwind(Box::new("the script says so")),
+        Some("hang") => std::future::pending().await,
+        _ => answer,
+    }
+}
+
+/// A callback that samples messages by the script, which answers by the name of the server.
+pub(crate) fn sampling(answers: &Value, questions: &Asked) -> OnSampling {
+    let (answers, questions) = (answers.clone(), questions.clone());
+    OnSampling::new(move |request: SamplingRequest| {
+        let answer = answers[&request.server].clone();
+        questions.lock().unwrap().push(json!(request));
+        async move { Some(answer_for(answer).await).filter(|answer| !answer.is_null()) }
+    })
+}
+
+/// A callback that asks a person by the script, which answers by the name of the server.
+pub(crate) fn eliciting(answers: &Value, questions: &Asked) -> OnElicitation {
+    let (answers, questions) = (answers.clone(), questions.clone());
+    OnElicitation::new(move |request: ElicitationRequest| {
+        let answer = answers[&request.server].clone();
+        questions.lock().unwrap().push(json!(request));
+        async move {
+            let answer = answer_for(answer).await;
+            match answer["action"].as_str() {
+                Some("accept") => {
+                    let content = answer["content"].as_object().cloned().unwrap_or_default();
+                    ElicitationAnswer::Accept(content)
+                }
+                Some("decline") => ElicitationAnswer::Decline,
+                _ => ElicitationAnswer::Cancel,
             }
         }
     })

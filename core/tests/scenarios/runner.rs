@@ -17,7 +17,9 @@ use crate::common::{PATIENCE, fixture, lives, read_journal};
 use crate::fixtures::Fixtures;
 use crate::matching::{check, fill, is_subsequence};
 use crate::person::{Logins, keeping, signing_in};
-use crate::place::{Asked, Place, approving, camel_case, identifying, scripted, text_of};
+use crate::place::{
+    Asked, Place, approving, camel_case, eliciting, identifying, sampling, scripted, text_of,
+};
 use crate::steps::check_scenario;
 use crate::verbs::status_by_name;
 
@@ -139,6 +141,8 @@ impl Run {
         let identity = options.remove("on_identity");
         let auth = options.remove("on_auth");
         let store = options.remove("login_store");
+        let sampled = options.remove("on_sampling");
+        let elicited = options.remove("on_elicitation");
         let options = ManagerOptions::for_file(&camel_case(options), Language::Node);
         let mut options = match (options, description.get("error")) {
             (Ok(options), _) => options,
@@ -152,6 +156,8 @@ impl Run {
             .pool(self.pool.clone())
             .on_approval(approval.map(|script| approving(&script["answers"], &questions)))
             .on_identity(identity.map(|script| identifying(&script["answers"], &questions)))
+            .on_sampling(sampled.map(|script| sampling(&script["answers"], &questions)))
+            .on_elicitation(elicited.map(|script| eliciting(&script["answers"], &questions)))
             .on_auth(auth.map(|script| signing_in(&script["answers"], &questions)))
             .login_store(store.map(|script| keeping(&self.logins, &script["answers"])));
         let made = if let Some(looking) = description.get("discover") {

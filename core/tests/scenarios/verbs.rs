@@ -90,6 +90,13 @@ impl Run {
                 let accepted = manager.accept_drift(text("server"), step["tool"].as_str()).await;
                 accepted.map(|names| json!(names))
             }
+            "ask_server" => {
+                let params = step.get("params").cloned().unwrap_or_else(|| json!({}));
+                let answer =
+                    manager.request(text("server"), text("verb"), &params.to_string()).await?;
+                Ok(serde_json::from_str(&answer).expect("the core writes JSON"))
+            }
+            "set_roots" => manager.set_roots_json(&step["roots"].to_string()).map(|()| Value::Null),
             "disconnect" => manager.disconnect(text("server")).await.map(|()| Value::Null),
             "disconnect_all" => {
                 manager.disconnect_all().await;

@@ -1,10 +1,13 @@
 // Owns the tools of the AI SDK. The SDK is a parameter, because `import` and `require` each load their own copy.
-import type { PrepareStepFunction, ToolSet } from 'ai';
-import type { Image, Manager, Tool } from 'mcpool';
+import type { LanguageModel, PrepareStepFunction, ToolSet } from 'ai';
+import type { Image, Manager, OnSampling, Tool } from 'mcpool';
+import { messagesOf, replyOf } from './ai-sdk-sampling.js';
 import { rememberApproval, type ToolOptions, waitsForApproval } from './approval.js';
+import { type Prompt, type Reply, type SamplingOptions, samplingCallback } from './sampling.js';
 import { argumentsOf, imagesOfRecord, perTool, recordOf, signalOptions, type ToolRecord } from './shared.js';
 
 export type { ToolOptions } from './approval.js';
+export type { SamplingOptions } from './sampling.js';
 export type { ToolRecord } from './shared.js';
 
 /** Spread it into `generateText`, `streamText` or `ToolLoopAgent`. */
@@ -26,12 +29,17 @@ export interface AiSdk {
   tools(manager: Manager, options?: ToolOptions): ToolSet;
   /** The manager's tools, which follow its list from step to step, and beside them `own` ones. */
   liveTools(manager: Manager, options?: LiveOptions): LiveTools;
+  /**
+   * For `onSampling` of a manager: servers get their messages from `generateText` with this model. What cannot be asked of the model is refused, with
+   * a warning; `ignore` names what is left out instead.
+   */
+  sampling(model: LanguageModel, options?: SamplingOptions<LanguageModel>): OnSampling;
 }
 
-type Sdk = Pick<typeof import('ai'), 'dynamicTool' | 'jsonSchema'>;
+type Sdk = Pick<typeof import('ai'), 'dynamicTool' | 'generateText' | 'jsonSchema'>;
 
 export function adapt(sdk: Sdk): AiSdk {
-  const { dynamicTool, jsonSchema } = sdk;
+  const { dynamicTool, generateText, jsonSchema } = sdk;
   // Version 7 has files, of which images are one kind; version 6 has images, and does not know the files.
   const imagePart = 'isStepCount' in sdk ? filePart : imageDataPart;
   const toolOf = (tool: Tool) =>
@@ -69,7 +77,31 @@ export function adapt(sdk: Sdk): AiSdk {
     };
   };
 
-  return { tools, liveTools };
+  const ask = async (prompt: Prompt, model: LanguageModel): Promise<Reply> => {
+    const { system, maxTokens, temperature, stop, tools: offered, toolChoice } = prompt;
+    const tools: ToolSet = Object.fromEntries(
+      // Without `execute`, the run ends with the call.
+      offered.map(({ name, description, schema }) => [
+        name,
+        { description, inputSchema: jsonSchema(schema) },
+      ]),
+    );
+    const answer = await generateText({
+      model,
+      messages: messagesOf(prompt.messages, imagePart),
+      ...(system && { system }),
+      ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
+      ...(temperature !== undefined && { temperature }),
+      ...(stop.length > 0 && { stopSequences: stop }),
+      ...(offered.length > 0 && { tools, toolChoice }),
+    });
+    const { text, files, toolCalls: calls, finishReason, response } = answer;
+    return replyOf({ text, files, calls, finishReason, model: response.modelId });
+  };
+
+  const sampling: AiSdk['sampling'] = (model, options) => samplingCallback(ask, model, options);
+
+  return { tools, liveTools, sampling };
 }
 
 type ImagePart =

@@ -1,11 +1,16 @@
 // Owns the tools of the Anthropic SDK. The SDK is a parameter, because `import` and `require` each load their own copy.
+import type Anthropic from '@anthropic-ai/sdk';
 import type { BetaRunnableTool } from '@anthropic-ai/sdk/lib/tools/BetaRunnableTool';
 import type { BetaToolRunner } from '@anthropic-ai/sdk/lib/tools/BetaToolRunner';
 import type { BetaContentBlock } from '@anthropic-ai/sdk/resources/beta/messages';
 import type { ContentBlock, Tool as ToolParam } from '@anthropic-ai/sdk/resources/messages';
-import type { CallOptions, Manager, Tool, ToolOutput } from 'mcpool';
+import type { CallOptions, Manager, OnSampling, Tool, ToolOutput } from 'mcpool';
+import { ask } from './anthropic-sampling.js';
 import { type NoApproval, refuseApproval } from './approval.js';
+import { type SamplingOptions, samplingCallback } from './sampling.js';
 import { entriesOf, executeNamed, executeUnasked, perTool, signalOptions } from './shared.js';
+
+export type { SamplingOptions } from './sampling.js';
 
 type Block = ContentBlock | BetaContentBlock;
 
@@ -52,6 +57,11 @@ export interface AnthropicSdk {
   run(manager: Manager, message: Asking, options?: CallOptions): Promise<ToolResult[]>;
   /** The manager's tools as they are now, for `client.beta.messages.toolRunner`. */
   runnerTools(manager: Manager, options?: NoApproval): RunnerTools;
+  /**
+   * For `onSampling` of a manager: servers get their messages from a client's model. What cannot be asked of the model is refused, with
+   * a warning; `ignore` names what is left out instead.
+   */
+  sampling(client: Anthropic, options: { model: string } & SamplingOptions<string>): OnSampling;
 }
 
 export function adapt({ ToolError }: typeof import('@anthropic-ai/sdk/lib/tools/ToolError')): AnthropicSdk {
@@ -92,8 +102,11 @@ export function adapt({ ToolError }: typeof import('@anthropic-ai/sdk/lib/tools/
     return Object.defineProperty(known.map(made), 'refresh', { value: refresh }) as RunnerTools;
   }
 
-  return { tools, run, runnerTools };
+  return { tools, run, runnerTools, sampling };
 }
+
+const sampling: AnthropicSdk['sampling'] = (client, { model, ...options }) =>
+  samplingCallback((prompt, name: string) => ask(client, prompt, name), model, options);
 
 function tools(manager: Manager, options?: NoApproval): ToolParam[] {
   refuseApproval(options, 'tools() of Anthropic');

@@ -2,9 +2,9 @@
 import { adapt, type LangChain } from './langchain.js';
 import { missing } from './missing.js';
 
-export type { ToolOptions, ToolRecord } from './langchain.js';
+export type { ModelOrMaker, ModelSettings, SamplingOptions, ToolOptions, ToolRecord } from './langchain.js';
 
-const [{ tool }, { ToolMessage }] = await Promise.all([
+const [{ tool }, messages] = await Promise.all([
   import('@langchain/core/tools'),
   import('@langchain/core/messages'),
 ]).catch(missing('langchain', '@langchain/core'));
@@ -12,7 +12,8 @@ const agents = await import('langchain').then(
   (langchain) => () => langchain,
   (cause) => () => missing('langchain', 'langchain')(cause),
 );
-const adapter: LangChain = adapt({ tool, ToolMessage, agents });
+const adapter: LangChain = adapt({ tool, messages, agents });
 export const tools: LangChain['tools'] = adapter.tools;
 export const liveTools: LangChain['liveTools'] = adapter.liveTools;
 export const interruptOn: LangChain['interruptOn'] = adapter.interruptOn;
+export const sampling: LangChain['sampling'] = adapter.sampling;

@@ -1,7 +1,7 @@
 // Owns the tools of LangChain. LangChain is a parameter, because `import` and `require` each load their own copy.
 import type { DynamicStructuredTool } from '@langchain/core/tools';
 import type { AgentMiddleware } from 'langchain';
-import type { Manager, Tool, ToolOutput } from 'mcpool';
+import type { Manager, OnSampling, Tool, ToolOutput } from 'mcpool';
 import {
   isApprovalAsked,
   type NoApproval,
@@ -10,9 +10,13 @@ import {
   type ToolOptions,
   waitsForApproval,
 } from './approval.js';
+import { ask, type Messages, type ModelOrMaker } from './langchain-sampling.js';
+import { type SamplingOptions, samplingCallback } from './sampling.js';
 import { argumentsOf, executeNamed, executeUnasked, perTool, recordOf, signalOptions } from './shared.js';
 
 export type { ToolOptions } from './approval.js';
+export type { ModelOrMaker, ModelSettings } from './langchain-sampling.js';
+export type { SamplingOptions } from './sampling.js';
 export type { ToolRecord } from './shared.js';
 
 export interface LangChain {
@@ -25,19 +29,25 @@ export interface LangChain {
   liveTools(manager: Manager, options?: ToolOptions): AgentMiddleware;
   /** The tools that require approval, also later ones, for `interruptOn` of a `humanInTheLoopMiddleware` of your own. */
   interruptOn(manager: Manager): Record<string, boolean>;
+  /**
+   * For `onSampling` of a manager: servers get their messages from a chat model. Its function makes the model for the length
+   * and the temperature of a request, which a model does not take later. What cannot be asked of the model is refused, with
+   * a warning; `ignore` names what is left out instead.
+   */
+  sampling(model: ModelOrMaker, options?: SamplingOptions<ModelOrMaker>): OnSampling;
 }
 
 /** What of LangChain is used. */
 export interface Framework {
   tool: typeof import('@langchain/core/tools').tool;
-  ToolMessage: typeof import('@langchain/core/messages').ToolMessage;
+  messages: Messages;
   /** Of the package `langchain`, which only live tools need: throws if it is not there. */
   agents(): Pick<typeof import('langchain'), 'createMiddleware' | 'humanInTheLoopMiddleware'>;
 }
 
-export function adapt({ tool: make, ToolMessage, agents }: Framework): LangChain {
+export function adapt({ tool: make, messages, agents }: Framework): LangChain {
   const messageOf = (id: string, name: string, output: ToolOutput) =>
-    new ToolMessage({
+    new messages.ToolMessage({
       ...{ name, tool_call_id: id, content: contentOf(output), artifact: recordOf(output) },
       status: output.isError ? 'error' : 'success',
     });
@@ -116,7 +126,10 @@ export function adapt({ tool: make, ToolMessage, agents }: Framework): LangChain
 
   const interruptOn = (manager: Manager) => byName(manager, ({ requiresApproval }) => requiresApproval);
 
-  return { tools, liveTools, interruptOn };
+  const sampling: LangChain['sampling'] = (model, options) =>
+    samplingCallback((prompt, chosen) => ask(messages, prompt, chosen), model, options);
+
+  return { tools, liveTools, interruptOn, sampling };
 }
 
 /** The tool without LangChain's own check of arguments, which tells the model a stack; the server checks them. */

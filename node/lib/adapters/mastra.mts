@@ -2,8 +2,21 @@
 import { adapt, type Mastra } from './mastra.js';
 import { missing } from './missing.js';
 
-export type { LiveOptions, LiveTools, MastraTools, PrepareStep, ToolOptions, ToolRecord } from './mastra.js';
+export type {
+  LiveOptions,
+  LiveTools,
+  MastraModel,
+  MastraTools,
+  PrepareStep,
+  SamplingOptions,
+  ToolOptions,
+  ToolRecord,
+} from './mastra.js';
 
-const adapter: Mastra = adapt(await import('@mastra/core/tools').catch(missing('mastra', '@mastra/core')));
+const adapter: Mastra = adapt({
+  createTool: (await import('@mastra/core/tools').catch(missing('mastra', '@mastra/core'))).createTool,
+  agents: () => import('@mastra/core/agent'),
+});
 export const tools: Mastra['tools'] = adapter.tools;
 export const liveTools: Mastra['liveTools'] = adapter.liveTools;
+export const sampling: Mastra['sampling'] = adapter.sampling;

@@ -1,9 +1,11 @@
 // Owns the tools of Mastra. Mastra is a parameter, because `import` and `require` each load their own copy.
-import type { AgentExecutionOptions } from '@mastra/core/agent';
+import type { AgentConfig, AgentExecutionOptions } from '@mastra/core/agent';
 import type { ToolAction } from '@mastra/core/tools';
-import type { Manager, Tool } from 'mcpool';
+import type { Manager, OnSampling, Tool } from 'mcpool';
+import { messagesOf, replyOf } from './ai-sdk-sampling.js';
 import { rememberApproval, type ToolOptions, waitsForApproval } from './approval.js';
 import { withoutReserved } from './reserved.js';
+import { type Media, type Prompt, type Reply, type SamplingOptions, samplingCallback } from './sampling.js';
 import {
   argumentsOf,
   executeUnasked,
@@ -15,6 +17,7 @@ import {
 } from './shared.js';
 
 export type { ToolOptions } from './approval.js';
+export type { SamplingOptions } from './sampling.js';
 export type { ToolRecord } from './shared.js';
 
 /** The arguments that Mastra takes out of every call. */
@@ -25,6 +28,9 @@ export type MastraTools = Record<string, ToolAction<unknown, ToolRecord>>;
 
 /** What `prepareStep` of a run takes and gives. */
 export type PrepareStep = NonNullable<AgentExecutionOptions['prepareStep']>;
+
+/** A model as an agent takes it. */
+export type MastraModel = AgentConfig['model'];
 
 export interface LiveTools {
   prepareStep: PrepareStep;
@@ -40,9 +46,20 @@ export interface Mastra {
   tools(manager: Manager, options?: ToolOptions): MastraTools;
   /** Spread it into the options of `generate` or `stream`: the manager's tools follow its list from step to step. */
   liveTools(manager: Manager, options?: LiveOptions): LiveTools;
+  /**
+   * For `onSampling` of a manager: servers get their messages from this model. What cannot be asked of the model is refused, with
+   * a warning; `ignore` names what is left out instead.
+   */
+  sampling(model: MastraModel, options?: SamplingOptions<MastraModel>): OnSampling;
 }
 
-export function adapt({ createTool }: Pick<typeof import('@mastra/core/tools'), 'createTool'>): Mastra {
+/** What of Mastra is used. */
+export interface Framework extends Pick<typeof import('@mastra/core/tools'), 'createTool'> {
+  /** Loaded by the first request of a server. */
+  agents(): Promise<Pick<typeof import('@mastra/core/agent'), 'Agent'>>;
+}
+
+export function adapt({ createTool, agents }: Framework): Mastra {
   const toolOf = (tool: Tool) => {
     const renamed = withoutReserved(tool, 'Mastra', RESERVED);
     const gather = renamed?.gather ?? argumentsOf;
@@ -96,8 +113,41 @@ export function adapt({ createTool }: Pick<typeof import('@mastra/core/tools'), 
     };
   };
 
-  return { tools, liveTools };
+  const ask = async (prompt: Prompt, model: MastraModel): Promise<Reply> => {
+    const { system = '', maxTokens, temperature, stop, tools: offered, toolChoice } = prompt;
+    const { Agent } = await agents();
+    const tools = offered.map(({ name, description, schema }) => {
+      // Without `execute`, the run ends with the call.
+      const inputSchema = unchecked(schema as Tool['objectSchema']);
+      return [name, createTool({ id: name, description, inputSchema, strict: false })] as const;
+    });
+    const given = { id: 'mcpool-sampling', name: 'mcpool', instructions: system, model };
+    const agent = new Agent({ ...given, tools: Object.fromEntries(tools) });
+    const answer = await agent.generate(messagesOf(prompt.messages, mediaPart) as never, {
+      maxSteps: 1,
+      modelSettings: {
+        ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
+        ...(temperature !== undefined && { temperature }),
+        ...(stop.length > 0 && { stopSequences: stop }),
+      },
+      ...(tools.length > 0 && { toolChoice }),
+    });
+    const files = answer.files.map(({ payload }) => ({
+      ...{ base64: String(payload.data), mediaType: payload.mimeType },
+    }));
+    const calls = answer.toolCalls.map(({ payload: { toolCallId, toolName, args } }) => ({
+      ...{ toolCallId, toolName, input: args },
+    }));
+    const named = answer.response.modelId ?? 'unknown';
+    return replyOf({ text: answer.text, files, calls, finishReason: answer.finishReason, model: named });
+  };
+
+  const sampling: Mastra['sampling'] = (model, options) => samplingCallback(ask, model, options);
+
+  return { tools, liveTools, sampling };
 }
+
+const mediaPart = ({ data, mimeType }: Media) => ({ type: 'media', data, mediaType: mimeType });
 
 /** A schema that is shown to the model unchanged and accepts everything: the server validates. */
 function unchecked(schema: Tool['objectSchema']) {
@@ -112,6 +162,6 @@ function modelOutputOf(tool: Tool, record: ToolRecord) {
   const { text, isError } = record;
   const images = imagesOfRecord(tool, record);
   if (images.length === 0) return { type: isError ? 'error-text' : 'text', value: text };
-  const media = images.map(({ data, mimeType }) => ({ type: 'media', data, mediaType: mimeType }));
+  const media = images.map((image) => mediaPart({ type: 'image', ...image }));
   return { type: 'content', value: [{ type: 'text', text }, ...media] };
 }

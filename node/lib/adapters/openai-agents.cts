@@ -2,10 +2,11 @@
 import { missing, required } from './missing.js';
 import { adapt, type OpenAiAgents } from './openai-agents.js';
 
-export type { ServerOptions, ToolOptions } from './openai-agents.js';
+export type { SamplingOptions, ServerOptions, ToolOptions } from './openai-agents.js';
 
 const adapter: OpenAiAgents = adapt(
   required(() => require('@openai/agents'), missing('openai-agents', '@openai/agents')),
 );
 export const server: OpenAiAgents['server'] = adapter.server;
 export const tools: OpenAiAgents['tools'] = adapter.tools;
+export const sampling: OpenAiAgents['sampling'] = adapter.sampling;

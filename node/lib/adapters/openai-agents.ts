@@ -6,8 +6,9 @@ import type {
   FunctionTool,
   MCPCallToolOptions,
   MCPServer,
+  Model,
 } from '@openai/agents';
-import type { Manager, Tool, ToolOutput } from 'mcpool';
+import type { Manager, OnSampling, Tool, ToolOutput } from 'mcpool';
 import {
   type NoApproval,
   refuseApproval,
@@ -15,9 +16,12 @@ import {
   type ToolOptions,
   waitsForApproval,
 } from './approval.js';
+import { ask } from './openai-agents-sampling.js';
+import { type SamplingOptions, samplingCallback } from './sampling.js';
 import { argumentsOf, executeNamed, signalOptions } from './shared.js';
 
 export type { ToolOptions } from './approval.js';
+export type { SamplingOptions } from './sampling.js';
 
 type Settings = Omit<
   MCPServer,
@@ -35,6 +39,11 @@ export interface OpenAiAgents {
   server(manager: Manager, options?: ServerOptions): MCPServer;
   /** The manager's tools as they are now, for `tools` of an agent; unlike a server's they can wait for approval. */
   tools(manager: Manager, options?: ToolOptions): FunctionTool[];
+  /**
+   * For `onSampling` of a manager: servers get their messages from a model of an agent. What cannot be asked of the model is refused, with
+   * a warning; `ignore` names what is left out instead.
+   */
+  sampling(model: Model, options?: SamplingOptions<Model>): OnSampling;
 }
 
 export function adapt({ tool: make }: Pick<typeof import('@openai/agents'), 'tool'>): OpenAiAgents {
@@ -77,7 +86,9 @@ export function adapt({ tool: make }: Pick<typeof import('@openai/agents'), 'too
     return manager.getTools().map(toolOf);
   }
 
-  return { server, tools };
+  const sampling: OpenAiAgents['sampling'] = (model, options) => samplingCallback(ask, model, options);
+
+  return { server, tools, sampling };
 }
 
 function server(manager: Manager, options: ServerOptions = {}): MCPServer {

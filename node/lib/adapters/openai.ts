@@ -1,5 +1,6 @@
 // Owns the tools of the OpenAI SDK, for chat completions and for responses. Needs nothing of the SDK but its types.
-import type { CallOptions, Manager, ToolOutput } from 'mcpool';
+import type { CallOptions, Manager, OnSampling, ToolOutput } from 'mcpool';
+import type OpenAI from 'openai';
 import type { RunnableToolFunctionWithParse } from 'openai/lib/RunnableFunction';
 import type {
   ChatCompletionFunctionTool,
@@ -13,7 +14,11 @@ import type {
   ResponseOutputItem,
 } from 'openai/resources/responses/responses';
 import { type NoApproval, refuseApproval } from './approval.js';
+import { ask } from './openai-sampling.js';
+import { type SamplingOptions, samplingCallback } from './sampling.js';
 import { dataUrl, entriesOf, executeNamed, executeUnasked, signalOptions } from './shared.js';
+
+export type { SamplingOptions } from './sampling.js';
 
 /** The manager's tools as they are now, for `tools` of a chat completion. */
 export function chatTools(manager: Manager, options?: NoApproval): ChatCompletionFunctionTool[] {
@@ -80,6 +85,17 @@ export async function runResponse(
       return { type: 'function_call_output' as const, call_id, output: itemsOf(answer) };
     }),
   );
+}
+
+/**
+ * For `onSampling` of a manager: servers get their messages from a client's chat completions. What cannot be asked of the model is refused, with a
+ * warning; `ignore` names what is left out instead.
+ */
+export function sampling(
+  client: OpenAI,
+  { model, ...options }: { model: string } & SamplingOptions<string>,
+): OnSampling {
+  return samplingCallback((prompt, name) => ask(client, prompt, name), model, options);
 }
 
 function itemsOf(output: ToolOutput): string | ResponseFunctionCallOutputItem[] {

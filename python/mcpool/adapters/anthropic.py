@@ -5,19 +5,25 @@ Definitions and results are plain dicts, so only the tools for the runner import
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._public import public_names
 from ._parts import Answer, Call, field, missing_package, run_calls, run_calls_blocking
+from ._sampling import sampling_callback
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from anthropic import Anthropic, AsyncAnthropic
     from anthropic.types import ToolParam, ToolResultBlockParam
 
     from .._base import ManagerBase
     from .._result import Image
     from ._anthropic_runner import RunnerTools
+    from ._sampling import Sampling
 
-__all__ = ["run", "run_blocking", "runner_tools", "tools"]
+__all__ = ["run", "run_blocking", "runner_tools", "sampling", "tools"]
 
 
 def __dir__() -> list[str]:
@@ -56,6 +62,24 @@ def runner_tools(manager: ManagerBase) -> RunnerTools:
     except ImportError as error:
         raise missing_package("anthropic", __name__) from error
     return RunnerTools(manager)
+
+
+def sampling(
+    client: Anthropic | AsyncAnthropic,
+    *,
+    model: str,
+    choose: Callable[[list[str]], str | None] | None = None,
+    ignore: Collection[str] = (),
+) -> Sampling:
+    """A callback for `on_sampling` of a manager: servers get their messages from a client's model.
+
+    `choose` gets the names of models that a server would like, and returns another model's name, or None for
+    this one. With `mcpool.blocking`, use the sync client. What cannot be asked of the model is refused, with
+    a warning in the log; `ignore` names members of requests that are left out instead, such as "temperature".
+    """
+    from ._anthropic_sampling import ask
+
+    return sampling_callback(partial(ask, client), model, choose, ignore)
 
 
 def content(text: str, images: list[Image]) -> list[Any]:

@@ -11,6 +11,7 @@ from .._public import public_names
 from ._approval import execute_unasked, execute_unasked_blocking
 from ._open_arguments import OpenArguments
 from ._parts import Answer, Call, missing_package, run_calls, run_calls_blocking
+from ._sampling import sampling_callback
 from ._schema import properties
 
 try:
@@ -19,11 +20,16 @@ except ImportError as _error:
     raise missing_package("google-genai", __name__) from _error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from google.genai import Client
+
     from .._base import ManagerBase
     from .._native import Tool
     from .._output import ToolOutput
+    from ._sampling import Sampling
 
-__all__ = ["Function", "functions", "run", "run_blocking", "tools"]
+__all__ = ["Function", "functions", "run", "run_blocking", "sampling", "tools"]
 
 
 def __dir__() -> list[str]:
@@ -58,6 +64,24 @@ def functions(manager: ManagerBase) -> types.ToolListUnion:
     """
     is_blocking = isinstance(manager, blocking.Manager)
     return [function(tool, is_blocking) for tool in manager.get_tools()]
+
+
+def sampling(
+    client: Client,
+    *,
+    model: str,
+    choose: Callable[[list[str]], str | None] | None = None,
+    ignore: Collection[str] = (),
+) -> Sampling:
+    """A callback for `on_sampling` of a manager: servers get their messages from a client's model.
+
+    `choose` gets the names of models that a server would like, and returns another model's name, or None for
+    this one. What cannot be asked of the model is refused, with a warning in the log; `ignore` names members
+    of requests that are left out instead, such as "temperature".
+    """
+    from ._google_genai_sampling import ask
+
+    return sampling_callback(partial(ask, client), model, choose, ignore)
 
 
 class ToolError(Exception):
@@ -130,16 +154,16 @@ def _calls(response: types.GenerateContentResponse) -> list[Call]:
     contents = [candidate.content for candidate in (response.candidates or [])[:1]]
     parts = [part for content in contents for part in (content and content.parts) or []]
     calls = [part.function_call for part in parts if part.function_call]
-    return [Call(call.id or "", call.name or "", _whole(call.args or {})) for call in calls]
+    return [Call(call.id or "", call.name or "", whole_numbers(call.args or {})) for call in calls]
 
 
-def _whole(value: Any) -> Any:
+def whole_numbers(value: Any) -> Any:
     """Whole numbers may come from the API as floats, which a server that wants an integer may refuse."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {name: _whole(member) for name, member in value.items()}
-    return [_whole(element) for element in value] if isinstance(value, list) else value
+        return {name: whole_numbers(member) for name, member in value.items()}
+    return [whole_numbers(element) for element in value] if isinstance(value, list) else value
 
 
 def _part(answer: Answer) -> types.Part:

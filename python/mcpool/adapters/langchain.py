@@ -8,6 +8,7 @@ from .._public import public_names
 from ._approval import ask_about, refusal, refusal_without_asking
 from ._approval import needs_approval as needs_approval_now
 from ._parts import missing_package, output_record, tool_metadata
+from ._sampling import sampling_callback
 
 try:
     from langchain_core.messages import ToolMessage
@@ -16,15 +17,19 @@ except ImportError as _error:
     raise missing_package("langchain", __name__) from _error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
     from langchain.agents.middleware import InterruptOnConfig
+    from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import ToolCall
 
     from .._base import ManagerBase
     from .._native import Tool
     from .._output import ToolOutput
     from ._langchain_live import LiveTools
+    from ._sampling import Sampling
 
-__all__ = ["PoolTool", "interrupt_on", "live_tools", "tools"]
+__all__ = ["PoolTool", "interrupt_on", "live_tools", "sampling", "tools"]
 
 
 def __dir__() -> list[str]:
@@ -66,6 +71,23 @@ def live_tools(manager: ManagerBase, *, needs_approval: bool = False) -> LiveToo
     from ._langchain_live import LiveTools
 
     return LiveTools(manager, needs_approval)
+
+
+def sampling(
+    model: BaseChatModel,
+    *,
+    choose: Callable[[list[str]], BaseChatModel | None] | None = None,
+    ignore: Collection[str] = (),
+) -> Sampling:
+    """A callback for `on_sampling` of a manager: servers get their messages from a chat model.
+
+    `choose` gets the names of models that a server would like, and returns another model, or None for this
+    one. What cannot be asked of the model is refused, with a warning in the log; `ignore` names members of
+    requests that are left out instead, such as "temperature".
+    """
+    from ._langchain_sampling import ask
+
+    return sampling_callback(ask, model, choose, ignore)
 
 
 def interrupt_on(manager: ManagerBase) -> dict[str, bool | InterruptOnConfig]:

@@ -12,6 +12,7 @@ from .._public import public_names
 from ._approval import ask_about, execute_unasked, execute_unasked_blocking, refusal
 from ._approval import needs_approval as needs_approval_now
 from ._parts import missing_package
+from ._sampling import sampling_callback
 
 try:
     from llama_index.core.base.llms.types import ImageBlock, TextBlock
@@ -22,8 +23,9 @@ except ImportError as _error:
     raise missing_package("llama-index-core", __name__) from _error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
+    from llama_index.core.llms import LLM
     from llama_index.core.schema import QueryType
     from llama_index.core.tools import BaseTool
     from llama_index.core.workflow import Context
@@ -31,8 +33,9 @@ if TYPE_CHECKING:
     from .._base import ManagerBase
     from .._native import Tool
     from .._output import ToolOutput as Output
+    from ._sampling import Sampling
 
-__all__ = ["Approval", "ApprovalRequired", "PoolTool", "ToolRetriever", "tools"]
+__all__ = ["Approval", "ApprovalRequired", "PoolTool", "ToolRetriever", "sampling", "tools"]
 
 
 def __dir__() -> list[str]:
@@ -52,6 +55,23 @@ def tools(manager: ManagerBase, *, needs_approval: bool = False) -> list[BaseToo
     """
     ask_about(manager, needs_approval)
     return [PoolTool(manager, tool) for tool in manager.get_tools()]
+
+
+def sampling(
+    llm: LLM,
+    *,
+    choose: Callable[[list[str]], LLM | None] | None = None,
+    ignore: Collection[str] = (),
+) -> Sampling:
+    """A callback for `on_sampling` of a manager: servers get their messages from an LLM.
+
+    `choose` gets the names of models that a server would like, and returns another LLM, or None for this one.
+    What cannot be asked of the model is refused, with a warning in the log; `ignore` names members of
+    requests that are left out instead, such as "temperature".
+    """
+    from ._llama_index_sampling import ask
+
+    return sampling_callback(ask, llm, choose, ignore)
 
 
 class ToolRetriever(ObjectRetriever[Any]):
@@ -105,7 +125,7 @@ class PoolTool(FunctionTool):
     _manager: ManagerBase | None = None
 
     def __init__(self, manager: ManagerBase, tool: Tool) -> None:
-        metadata = _RawMetadata(tool.description, tool.name, None, schema=tool.object_schema)
+        metadata = RawMetadata(tool.description, tool.name, None, schema=tool.object_schema)
         super().__init__(fn=self.call, async_fn=self.acall, metadata=metadata)
         self._manager = manager
         self._tool = tool
@@ -177,7 +197,7 @@ class PoolTool(FunctionTool):
 
 
 @dataclass
-class _RawMetadata(ToolMetadata):
+class RawMetadata(ToolMetadata):
     """Metadata whose schema is the server's own, not one that went through a model class."""
 
     schema: dict[str, Any] = field(default_factory=dict)

@@ -5,17 +5,23 @@ Everything is plain dicts, so nothing here imports the SDK.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .._public import public_names
 from ._parts import Answer, Call, field, run_calls, run_calls_blocking
+from ._sampling import sampling_callback
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from openai import AsyncOpenAI, OpenAI
     from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionToolMessageParam
     from openai.types.responses import FunctionToolParam
     from openai.types.responses.response_input_param import FunctionCallOutput
 
     from .._base import ManagerBase
+    from ._sampling import Sampling
 
 __all__ = [
     "chat_tools",
@@ -24,6 +30,7 @@ __all__ = [
     "run_chat_blocking",
     "run_response",
     "run_response_blocking",
+    "sampling",
 ]
 
 
@@ -81,6 +88,24 @@ async def run_response(manager: ManagerBase, response: Any) -> list[FunctionCall
 def run_response_blocking(manager: ManagerBase, response: Any) -> list[FunctionCallOutput]:
     """The same for a thread without an event loop, one call after the other."""
     return [_call_output(answer) for answer in run_calls_blocking(manager, _response_calls(response))]
+
+
+def sampling(
+    client: OpenAI | AsyncOpenAI,
+    *,
+    model: str,
+    choose: Callable[[list[str]], str | None] | None = None,
+    ignore: Collection[str] = (),
+) -> Sampling:
+    """A callback for `on_sampling` of a manager: servers get their messages from a client's chat completions.
+
+    `choose` gets the names of models that a server would like, and returns another model's name, or None for
+    this one. With `mcpool.blocking`, use the sync client. What cannot be asked of the model is refused, with
+    a warning in the log; `ignore` names members of requests that are left out instead, such as "temperature".
+    """
+    from ._openai_sampling import ask
+
+    return sampling_callback(partial(ask, client), model, choose, ignore)
 
 
 def _chat_calls(message: Any) -> list[Call]:

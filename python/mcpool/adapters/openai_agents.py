@@ -8,6 +8,7 @@ from .._public import public_names
 from ._approval import ask_about, execute_unasked, is_asked
 from ._approval import needs_approval as needs_approval_now
 from ._parts import execute, missing_package, output_record, tools_by_name
+from ._sampling import sampling_callback
 
 try:
     from agents import FunctionTool, ToolOutputImage, ToolOutputText
@@ -18,14 +19,18 @@ except ImportError as _error:
     raise missing_package("openai-agents", __name__) from _error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
     from agents import Tool as AgentTool
+    from agents.models.interface import Model
     from agents.tool_context import ToolContext
 
     from .._base import ManagerBase
     from .._native import Tool
     from .._output import ToolOutput
+    from ._sampling import Sampling
 
-__all__ = ["PoolServer", "server", "tools"]
+__all__ = ["PoolServer", "sampling", "server", "tools"]
 
 
 def __dir__() -> list[str]:
@@ -49,6 +54,23 @@ def server(manager: ManagerBase, *, name: str = "mcpool", needs_approval: bool =
     holds for all tools of the manager from then on; a server that was made before refuses their calls.
     """
     return PoolServer(manager, name, needs_approval)
+
+
+def sampling(
+    model: Model | str,
+    *,
+    choose: Callable[[list[str]], Model | str | None] | None = None,
+    ignore: Collection[str] = (),
+) -> Sampling:
+    """A callback for `on_sampling` of a manager: servers get their messages from a model, or one by name.
+
+    `choose` gets the names of models that a server would like, and returns another model, or None for this
+    one. What cannot be asked of the model is refused, with a warning in the log; `ignore` names members of
+    requests that are left out instead, such as "temperature".
+    """
+    from ._openai_agents_sampling import ask
+
+    return sampling_callback(ask, model, choose, ignore)
 
 
 class PoolServer(MCPServer):

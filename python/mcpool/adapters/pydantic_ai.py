@@ -8,6 +8,7 @@ from .._public import public_names
 from ._approval import ask_about, execute_unasked
 from ._approval import needs_approval as needs_approval_now
 from ._parts import execute, missing_package, output_record, tool_metadata, tools_by_name
+from ._sampling import sampling_callback
 
 try:
     from pydantic_ai import BinaryContent, ToolDefinition, ToolFailed, ToolReturn
@@ -17,10 +18,15 @@ except ImportError as _error:
     raise missing_package("pydantic-ai-slim", __name__) from _error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from pydantic_ai.models import Model
+
     from .._base import ManagerBase
     from .._native import Tool
+    from ._sampling import Sampling
 
-__all__ = ["PoolToolset", "toolset"]
+__all__ = ["PoolToolset", "sampling", "toolset"]
 
 
 def __dir__() -> list[str]:
@@ -38,6 +44,23 @@ def toolset(manager: ManagerBase, *, id: str | None = None, needs_approval: bool
     requiring approval. It holds for all tools of the manager from then on.
     """
     return PoolToolset(manager, id=id, needs_approval=needs_approval)
+
+
+def sampling(
+    model: Model | str,
+    *,
+    choose: Callable[[list[str]], Model | str | None] | None = None,
+    ignore: Collection[str] = (),
+) -> Sampling:
+    """A callback for `on_sampling` of a manager: servers get their messages from a model, or one by name.
+
+    `choose` gets the names of models that a server would like, and returns another model, or None for this
+    one. What cannot be asked of the model is refused, with a warning in the log; `ignore` names members of
+    requests that are left out instead, such as "temperature".
+    """
+    from ._pydantic_ai_sampling import ask
+
+    return sampling_callback(ask, model, choose, ignore)
 
 
 class PoolToolset(AbstractToolset[Any]):

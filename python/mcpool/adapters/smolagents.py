@@ -8,6 +8,7 @@ from .._public import public_names
 from ._approval import execute_unasked_blocking
 from ._open_arguments import OpenArguments
 from ._parts import missing_package
+from ._sampling import sampling_callback
 from ._schema import inlined, members, properties
 
 try:
@@ -18,15 +19,16 @@ except ImportError as _error:
     raise missing_package("smolagents", __name__) from _error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
-    from smolagents import ActionStep, MultiStepAgent
+    from smolagents import ActionStep, Model, MultiStepAgent
 
     from .._base import ManagerBase
     from .._native import Tool
     from .._output import ToolOutput
+    from ._sampling import Sampling
 
-__all__ = ["PoolTool", "Toolbox", "tools"]
+__all__ = ["PoolTool", "Toolbox", "sampling", "tools"]
 
 
 def __dir__() -> list[str]:
@@ -43,6 +45,23 @@ def tools(manager: ManagerBase, *, structured: bool = False) -> list[PoolTool]:
     has an output schema gives what it says there, for the code of a `CodeAgent`, and raises where it fails.
     """
     return [PoolTool(tool, structured) for tool in manager.get_tools()]
+
+
+def sampling(
+    model: Model,
+    *,
+    choose: Callable[[list[str]], Model | None] | None = None,
+    ignore: Collection[str] = (),
+) -> Sampling:
+    """A callback for `on_sampling` of a manager: servers get their messages from a model.
+
+    `choose` gets the names of models that a server would like, and returns another model, or None for this
+    one. What cannot be asked of the model is refused, with a warning in the log; `ignore` names members of
+    requests that are left out instead, such as "temperature".
+    """
+    from ._smolagents_sampling import ask
+
+    return sampling_callback(ask, model, choose, ignore)
 
 
 class PoolTool(SmolTool):

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from .._discover import Discovery
-    from .._events import Event
+    from .._events import Event, LogLevel
     from .._host_env import HostEnv
     from .._native import NativeEvents, ToolResult
     from .._options import CallOptions, DiscoverManagerOptions, DiscoverOptions
+    from .._prompt import Completion, PromptList, PromptResult
+    from .._resource import ResourceContent, ResourceList, ResourceTemplate
+    from .._skill import SkillContent, SkillList
     from .._status import ConnectReport, ReloadReport
     from .._trust import Trusted
 
@@ -155,6 +158,105 @@ class Manager(ManagerBase):
     def forget_auth(self, server: str) -> None:
         """Forgets the login of a server, revokes it where possible, and disconnects the server."""
         _native.block_forget_auth(self._native, server)
+
+    def list_resources(self, server: str) -> ResourceList:
+        """The resources of a server, all pages of them. Empty if it has none."""
+        from .._resource import read_resources
+
+        return read_resources(self._request(server, "list_resources", {}))
+
+    def list_resource_templates(self, server: str) -> list[ResourceTemplate]:
+        """The templates of a server's resources."""
+        from .._resource import read_templates
+
+        return read_templates(self._request(server, "list_resource_templates", {}))
+
+    def read_resource(self, server: str, uri: str) -> list[ResourceContent]:
+        """Reads a resource: one part, or several."""
+        from .._resource import read_contents
+
+        return read_contents(self._request(server, "read_resource", {"uri": uri}))
+
+    def subscribe_resource(self, server: str, uri: str) -> None:
+        """From now on, updates of the resource are events `resource_updated`, also after restarts."""
+        self._request(server, "subscribe_resource", {"uri": uri})
+
+    def unsubscribe_resource(self, server: str, uri: str) -> None:
+        """Ends the updates of a resource."""
+        self._request(server, "unsubscribe_resource", {"uri": uri})
+
+    def list_prompts(self, server: str) -> PromptList:
+        """The prompts of a server, all pages of them. Empty if it has none."""
+        from .._prompt import read_prompts
+
+        return read_prompts(self._request(server, "list_prompts", {}))
+
+    def get_prompt(self, server: str, name: str, arguments: Mapping[str, str] | None = None) -> PromptResult:
+        """A prompt, filled in with these arguments."""
+        from .._prompt import read_prompt
+
+        params = {"name": name, "arguments": arguments}
+        answer = self._request(server, "get_prompt", params)
+        return read_prompt(answer)
+
+    def complete(
+        self,
+        server: str,
+        argument: str,
+        value: str = "",
+        *,
+        prompt: str | None = None,
+        resource: str | None = None,
+        others: Mapping[str, str] | None = None,
+    ) -> Completion:
+        """Values for an argument of a prompt, or of a template of resources, that begin with `value`.
+
+        `others` are the arguments that are known already.
+        """
+        target = {"prompt": prompt, "resource": resource}
+        params = {**target, "argument": argument, "value": value, "others": others}
+        from .._prompt import read_completion
+
+        return read_completion(self._request(server, "complete", params))
+
+    def list_skills(self, server: str) -> SkillList:
+        """The skills of a server, all pages of them. Empty if it has none. Reads no file of them."""
+        from .._skill import read_skills
+
+        return read_skills(_native.block_request(self._native, server, "list_skills", {}))
+
+    def read_skill(self, server: str, skill: str) -> SkillContent:
+        """Reads the SKILL.md of a skill, by the skill's name or address.
+
+        Raises ProtocolError if the file differs from the skill's entry in the latest list.
+        """
+        from .._skill import read_skill
+
+        return read_skill(_native.block_request(self._native, server, "read_skill", {"skill": skill}))
+
+    def read_skill_file(self, server: str, skill: str, uri: str) -> ResourceContent:
+        """Reads another file of a skill, by its address or its path beside SKILL.md.
+
+        Raises InvalidArgumentsError if the skill has no such file, and ProtocolError if the file differs from
+        the skill's entry.
+        """
+        from .._resource import read_contents
+
+        params = {"skill": skill, "uri": uri}
+        answer = _native.block_request(self._native, server, "read_skill_file", params)
+        return read_contents([answer])[0]
+
+    def set_log_level(self, server: str, level: LogLevel) -> None:
+        """Sets which log messages the server sends, also after its restarts. They are events `log`."""
+        self._request(server, "set_log_level", {"level": level})
+
+    def _request(self, server: str, verb: str, params: Mapping[str, Any]) -> Any:
+        """Asks a server, by the name of a verb of the core."""
+        if "opentelemetry" in modules and (
+            span := begin_span(self._native.request_telemetry, server, verb, params)
+        ):
+            return span.run(_native.block_request, (self._native, server, verb), params)
+        return _native.block_request(self._native, server, verb, params)
 
     def accept_drift(self, server: str, tool: str | None = None) -> list[str]:
         """Accepts tools that have changed since they were first seen.

@@ -14,7 +14,7 @@ use crate::names::{RedirectUrl, ServerName, ToolName};
 use crate::options::read_config;
 use crate::result::ToolResult;
 use crate::tool::Tool;
-use crate::verbs::reload_to;
+use crate::verbs::{reload_to, request_params};
 
 #[pyfunction]
 pub(crate) fn block_connect_all<'py>(
@@ -129,6 +129,19 @@ pub(crate) fn block_reload<'py>(
     let config = config.map(read_config).transpose()?;
     let report = wait_on(manager, |core| reload_to(core.clone(), config))?.or_raise(py)?;
     json::from_serialize(py, &report)
+}
+
+#[pyfunction]
+pub(crate) fn block_request<'py>(
+    py: Python<'py>,
+    manager: &Bound<'py, NativeManager>,
+    server: ServerName<'_>,
+    verb: &str,
+    params: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let params = request_params(params)?;
+    let answer = wait_on(manager, |core| core.request(&server, verb, &params))?.or_raise(py)?;
+    json::parse(py, &answer)
 }
 
 #[pyfunction]

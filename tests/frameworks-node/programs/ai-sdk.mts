@@ -9,7 +9,7 @@ import {
   type ToolSet,
 } from 'ai';
 import { Manager } from 'mcpool';
-import { liveTools, type ToolRecord, tools } from 'mcpool/adapters/ai-sdk';
+import { liveTools, sampling, type ToolRecord, tools } from 'mcpool/adapters/ai-sdk';
 
 export async function program(model: LanguageModel): Promise<string> {
   await using manager = new Manager({ mcpServers: {} });
@@ -35,3 +35,8 @@ tools();
 tools(new Manager({ mcpServers: {} }), { approval: true });
 // @ts-expect-error: it is a set, no list
 tools(new Manager({ mcpServers: {} })) satisfies unknown[];
+
+export const sampled = (model: LanguageModel, small: LanguageModel): Manager => {
+  const choose = (hints: string[]) => (hints.includes('small') ? small : undefined);
+  return new Manager({ mcpServers: {} }, { onSampling: sampling(model, { choose }) });
+};

@@ -1,7 +1,7 @@
 // Compiled only: what a program may write with the Anthropic SDK, and what it may not.
 import Anthropic from '@anthropic-ai/sdk';
 import { Manager } from 'mcpool';
-import { run, runnerTools, tools } from 'mcpool/adapters/anthropic';
+import { run, runnerTools, sampling, tools } from 'mcpool/adapters/anthropic';
 
 const given = { model: 'claude', max_tokens: 100 };
 
@@ -28,3 +28,6 @@ export async function program(client: Anthropic, signal: AbortSignal): Promise<A
 runnerTools(new Manager({ mcpServers: {} }), { needsApproval: true });
 // @ts-expect-error: a message is no list of blocks
 run(new Manager({ mcpServers: {} }), new Anthropic());
+
+export const sampled = (client: Anthropic): Manager =>
+  new Manager({ mcpServers: {} }, { onSampling: sampling(client, { model: 'claude' }) });

@@ -3,7 +3,7 @@ import type { BaseChatModel } from '@langchain/core/language_models/chat_models'
 import type { DynamicStructuredTool } from '@langchain/core/tools';
 import { createAgent, humanInTheLoopMiddleware } from 'langchain';
 import { Manager } from 'mcpool';
-import { interruptOn, liveTools, type ToolRecord, tools } from 'mcpool/adapters/langchain';
+import { interruptOn, liveTools, sampling, type ToolRecord, tools } from 'mcpool/adapters/langchain';
 
 export async function program(model: BaseChatModel): Promise<unknown> {
   await using manager = new Manager({ mcpServers: {} });
@@ -27,3 +27,6 @@ liveTools();
 tools(new Manager({ mcpServers: {} }), { needsApproval: true });
 // @ts-expect-error: it is a list, no set
 tools(new Manager({ mcpServers: {} })) satisfies Record<string, DynamicStructuredTool>;
+
+export const sampled = (make: (maxTokens?: number) => BaseChatModel): Manager =>
+  new Manager({ mcpServers: {} }, { onSampling: sampling(({ maxTokens }) => make(maxTokens)) });

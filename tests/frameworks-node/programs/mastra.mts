@@ -1,7 +1,14 @@
 // Compiled only: what a program may write with Mastra, and what it may not.
 import { Agent } from '@mastra/core/agent';
 import { Manager } from 'mcpool';
-import { liveTools, type PrepareStep, type ToolRecord, tools } from 'mcpool/adapters/mastra';
+import {
+  liveTools,
+  type MastraModel,
+  type PrepareStep,
+  sampling,
+  type ToolRecord,
+  tools,
+} from 'mcpool/adapters/mastra';
 
 const manager = new Manager({ mcpServers: {} });
 
@@ -23,3 +30,6 @@ export const wordOf = ({ text, server }: ToolRecord): string => `${server}: ${te
 tools();
 // @ts-expect-error: no such option
 liveTools(manager, { approval: true });
+
+export const sampled = (model: MastraModel): Manager =>
+  new Manager({ mcpServers: {} }, { onSampling: sampling(model) });

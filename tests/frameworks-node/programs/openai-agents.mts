@@ -1,7 +1,7 @@
 // Compiled only: what a program may write with the OpenAI Agents SDK, and what it may not.
-import { Agent, type FunctionTool, type MCPServer, run } from '@openai/agents';
+import { Agent, type FunctionTool, type MCPServer, type Model, run } from '@openai/agents';
 import { Manager } from 'mcpool';
-import { server, tools } from 'mcpool/adapters/openai-agents';
+import { sampling, server, tools } from 'mcpool/adapters/openai-agents';
 
 export async function program(): Promise<string | undefined> {
   await using manager = new Manager({ mcpServers: {} });
@@ -17,3 +17,6 @@ server();
 server(new Manager({ mcpServers: {} }), { needsApproval: true });
 // @ts-expect-error: a name is a text
 server(new Manager({ mcpServers: {} }), { name: 7 });
+
+export const sampled = (model: Model): Manager =>
+  new Manager({ mcpServers: {} }, { onSampling: sampling(model) });

@@ -1,6 +1,13 @@
 // Compiled only: what a program may write with the OpenAI SDK, and what it may not.
 import { Manager } from 'mcpool';
-import { chatTools, responseTools, runChat, runnerTools, runResponse } from 'mcpool/adapters/openai';
+import {
+  chatTools,
+  responseTools,
+  runChat,
+  runnerTools,
+  runResponse,
+  sampling,
+} from 'mcpool/adapters/openai';
 import type OpenAI from 'openai';
 
 export async function chat(client: OpenAI, signal: AbortSignal): Promise<string | null> {
@@ -28,3 +35,11 @@ chatTools();
 runnerTools(new Manager({ mcpServers: {} }), { needsApproval: true });
 // @ts-expect-error: an answer of chat is none of responses
 chatTools(new Manager({ mcpServers: {} })) satisfies OpenAI.Responses.Tool[];
+
+export const sampled = (client: OpenAI): Manager =>
+  new Manager(
+    { mcpServers: {} },
+    { onSampling: sampling(client, { model: 'gpt', ignore: ['temperature'] }) },
+  );
+// @ts-expect-error: a client has no model of its own
+export const unnamed = (client: OpenAI) => sampling(client, {});

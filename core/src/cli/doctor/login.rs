@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::finding::{Finding, Verdict};
-use crate::cli::advice::auth_command;
+use crate::cli::advice::server_command;
 use crate::cli::display::{quoted_path, short_path};
 use crate::config::{AuthConfig, Declared, Grant, Scope};
 use crate::error::ErrorKind;
@@ -59,7 +59,7 @@ impl LoginCheck {
             let finding = Finding { verdict, ..Finding::warning(CHECK, text) };
             vec![if is_said { finding } else { finding.with_advice(advice) }]
         };
-        let command = |verb| auth_command(verb, name, Some(declared), "");
+        let command = |verb| server_command(verb, name, Some(declared), "");
         let sign_in = || format!("sign in: {}", command("auth"));
         match stored {
             StoredLogin::Absent if is_refused => trouble("not signed in".to_owned(), sign_in()),

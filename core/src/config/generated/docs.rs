@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Field, Object, ValueShape, current, described};
+use super::{Field, Object, ValueShape, current};
 use crate::config::field::FieldDefault;
 
 const HEAD: &str = "\
@@ -24,7 +24,7 @@ fn row(prefix: &str, field: &'static Field) -> String {
         ValueShape::Object(inner) => ("object".to_owned(), rows(&format!("{name}."), inner)),
         shape => (value(shape), String::new()),
     };
-    let (about, default) = (described(field), default(field));
+    let (about, default) = (field.about(), default(field));
     let separator = if default.is_empty() { "" } else { " " };
     format!("| `{name}` | {value} | {about} |{separator}{default} |\n{inner}")
 }

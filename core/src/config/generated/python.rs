@@ -1,6 +1,6 @@
 //! Writes the types of a definition for Python, formatted as `ruff` would.
 
-use super::{Field, Object, ValueShape, current, described, with_inner_objects};
+use super::{Field, Object, ValueShape, current, with_inner_objects};
 use crate::generated_file::docstring;
 
 const HEAD: &str = r#""""What the definition of a server may say: words for type checkers and editors.
@@ -26,7 +26,7 @@ fn class(object: &Object) -> String {
 }
 
 fn field(field: &Field) -> String {
-    let about = docstring("    ", &described(field));
+    let about = docstring("    ", field.about());
     format!("    {}: {}\n{about}", field.name, typed(&field.shape))
 }
 

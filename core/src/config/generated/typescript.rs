@@ -1,6 +1,6 @@
 //! Writes the types of a config for TypeScript, formatted as `biome` would.
 
-use super::{Field, Object, ValueShape, current, described, with_inner_objects};
+use super::{Field, Object, ValueShape, current, with_inner_objects};
 use crate::config::server::DEFINITION;
 use crate::generated_file::doc_comment;
 
@@ -32,7 +32,7 @@ fn interface(object: &Object) -> String {
 }
 
 fn field(field: &Field) -> String {
-    let (about, typed) = (doc_comment("  ", &described(field)), typed(&field.shape));
+    let (about, typed) = (doc_comment("  ", field.about()), typed(&field.shape));
     match field.is_required {
         true => format!("{about}  {}: {typed};\n", field.name),
         false => format!("{about}  {}?: {typed} | undefined;\n", field.name),

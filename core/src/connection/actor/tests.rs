@@ -50,3 +50,13 @@ async fn a_loss_after_a_change_of_the_settings_follows_the_new_ones() {
         running.await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_connect_that_comes_after_the_last_release_starts_nothing() {
+    let host = ConnectionHost { clock: Clock::manual(), client_info: None, login_store: None };
+    let connection = Connection::new("a", server(1_000), host, None);
+    connection.disconnect().await;
+    let error = connection.connect().await.unwrap_err();
+    assert_eq!(error, Error::disconnected("a"));
+    assert_eq!(connection.published().state, State::Disconnected);
+}

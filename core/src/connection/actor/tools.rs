@@ -26,8 +26,7 @@ impl Actor {
             self.tools = tools.clone();
             self.publish(EmittedChange::Tools);
             let shared = self.shared.clone();
-            runtime::handle()
-                .spawn_blocking(move || shared.inspect(&tools, None, &Mask::default()));
+            runtime::spawn_blocking(move || shared.inspect(&tools, None, &Mask::default()));
         }
     }
 
@@ -84,7 +83,7 @@ impl Actor {
             protocol_version: live.greeting.protocol_version.clone(),
             time_ms: shared.clock.wall_ms(),
         };
-        let stored = runtime::handle().spawn_blocking(move || {
+        let stored = runtime::spawn_blocking(move || {
             shared.inspect(&listing.tools, instructions.as_deref(), &listing.mask);
             if stores.iter().all(|store| store.is_off()) {
                 return;
@@ -106,6 +105,6 @@ impl Actor {
     /// Loads the pins of earlier sessions, for managers that show no tool before the pins are known.
     pub(super) fn load_pins(&self) -> Option<tokio::task::JoinHandle<()>> {
         let load = self.shared.subscribers.load_pins(&self.shared.server)?;
-        Some(runtime::handle().spawn_blocking(load))
+        Some(runtime::spawn_blocking(load))
     }
 }

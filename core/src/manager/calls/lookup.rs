@@ -9,7 +9,7 @@ use crate::connection::Published;
 use crate::error::{Error, ErrorKind, Executed, Message, Result};
 use crate::similar::{did_you_mean, most_similar};
 use crate::status::State;
-use crate::tool::ServerTool;
+use crate::tool::{ServerTool, quoted};
 
 impl Manager {
     /// The tool with this name in the catalog.
@@ -44,8 +44,9 @@ impl Manager {
             Some(tool) => {
                 let own = tool.raw_name();
                 let hint = format!(
-                    "call_tool() takes the server's own name of a tool: did you mean \"{own}\"? call() takes names of \
-                     the catalog"
+                    "call_tool() takes the server's own name of a tool: did you mean {}? call() takes names of the \
+                     catalog",
+                    quoted(own)
                 );
                 error.with_hint(hint).with_suggestion(own).quoting(own)
             }
@@ -68,13 +69,13 @@ pub(super) fn find_tool<'a>(
     let tools = &published.tools;
     tools.get(raw_name).ok_or_else(|| {
         let server = offer.server();
-        let text = format!("Server \"{server}\" has no tool \"{raw_name}\"");
+        let text = format!("Server \"{server}\" has no tool {}", quoted(raw_name));
         let error = no_such_tool(text).quoting(raw_name).naming_server(server);
         offer.prepare(tools, || published.mask());
         let offered = tools.list.iter().filter(|tool| offer.has(tool));
         match did_you_mean(raw_name, offered.map(|tool| tool.raw_name())) {
             Some(near) => error
-                .with_hint(format!("did you mean \"{near}\"?"))
+                .with_hint(format!("did you mean {}?", quoted(near)))
                 .with_suggestion(near)
                 .quoting(near),
             None => error,
@@ -83,7 +84,7 @@ pub(super) fn find_tool<'a>(
 }
 
 /// Fails unless the server is up, coming up, or started by a call.
-pub(super) fn check_worth_waiting(
+pub(in crate::manager) fn check_worth_waiting(
     published: &Published,
     config: &ServerConfig,
     server: &str,
@@ -96,7 +97,7 @@ pub(super) fn check_worth_waiting(
     }
 }
 
-pub(super) fn unavailable(server: &str, error: Option<&Error>) -> Error {
+pub(in crate::manager) fn unavailable(server: &str, error: Option<&Error>) -> Error {
     // Connecting again would fail the same way.
     let is_incurable =
         |error: &&Error| matches!(error.kind(), ErrorKind::Untrusted | ErrorKind::AuthRequired);

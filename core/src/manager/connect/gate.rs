@@ -113,8 +113,9 @@ impl Gate {
         let closing = self.clock.sleep(self.patience);
         self.decide_lazy(&mut starts).await;
         tokio::select! {
-            () = closing => {}
+            biased;
             () = settle_all(starts.iter_mut()) => {}
+            () = closing => {}
         }
         self.use_cache_for_late(&mut starts).await;
         let waits = self.pending_without_cache == PendingWithoutCache::Wait;
@@ -190,7 +191,7 @@ impl Gate {
             let listed = cache.load(&name, &fingerprint, now_ms)?.tools;
             Some(Tools::read(&name.into(), listed, &Mask::default()).0)
         };
-        runtime::handle().spawn_blocking(read).await.ok().flatten()
+        runtime::spawn_blocking(read).await.ok().flatten()
     }
 }
 

@@ -102,7 +102,7 @@ impl TrustPolicy {
             });
             (stored.collect::<Vec<_>>(), problem)
         };
-        let (stored, problem) = runtime::handle().spawn_blocking(look_up).await.ok()?;
+        let (stored, problem) = runtime::spawn_blocking(look_up).await.ok()?;
         let mut known = lock(&self.known);
         for (subject, stored) in stored {
             known.entry(subject).or_default().stored = Some(stored);
@@ -184,7 +184,7 @@ fn ask(callback: &TrustCallback, subject: &Arc<Subject>, question: MakeQuestion)
     let (callback, subject) = (callback.clone(), subject.clone());
     // A task of its own, so that a panic counts as a no.
     let asking = runtime::spawn(async move {
-        match runtime::handle().spawn_blocking(question).await {
+        match runtime::spawn_blocking(question).await {
             Ok(question) if question.fingerprint == subject.fingerprint => callback(question).await,
             Ok(_) | Err(_) => false,
         }

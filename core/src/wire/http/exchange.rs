@@ -21,6 +21,7 @@ use crate::http_client::{Request, Response};
 use crate::oauth::{Login, Settled};
 use crate::sync::lock;
 use crate::wire::Loss;
+use crate::wire::outgoing::RequestParts;
 
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -84,41 +85,40 @@ impl HttpLink {
     }
 
     /// Posts one message and delivers everything in the response.
-    pub(super) async fn post(
-        &self,
-        message: Bytes,
-        caller: Option<&CallerHeaders>,
-        id: Option<u64>,
-    ) -> Result<()> {
-        self.exchange(message, caller, id).await.map_err(|failure| self.report(failure))
+    pub(super) async fn post(&self, message: &RequestParts, id: Option<u64>) -> Result<()> {
+        self.exchange(message, id).await.map_err(|failure| self.report(failure))
     }
 
     pub(super) async fn exchange(
         &self,
-        message: Bytes,
-        caller: Option<&CallerHeaders>,
+        message: &RequestParts,
         id: Option<u64>,
     ) -> Result<(), ExchangeFailure> {
         match self.take_silent_stream() {
             // Boxed, so that other exchanges do not pay for it.
-            Some(stream) => Box::pin(self.exchange_or_endpoint(*stream, message, caller, id)).await,
-            None => self.exchange_message(message, caller, id).await,
+            Some(stream) => Box::pin(self.exchange_or_endpoint(*stream, message, id)).await,
+            None => self.exchange_message(message, id).await,
         }
     }
 
     pub(super) async fn exchange_message(
         &self,
-        message: Bytes,
-        caller: Option<&CallerHeaders>,
+        message: &RequestParts,
         id: Option<u64>,
     ) -> Result<(), ExchangeFailure> {
+        let caller = message.caller.as_ref();
+        // A refusal leads to a handshake, which finds out about the transport and opens a session.
+        let is_stateless = message.mirrored.is_some();
         let endpoint = self.legacy_endpoint.get();
         let OutgoingRequest { request, login, with_session, opening } =
             self.outgoing_with(caller, Method::POST, BOTH_KINDS)?;
         // The endpoint of the older transport names the session.
         let with_session = with_session || (endpoint.is_some() && !opening);
         let sent = SentMessage { id, with_session, opening };
-        let mut request = request.header(CONTENT_TYPE, JSON).body(message);
+        let mut request = request.header(CONTENT_TYPE, JSON).body(message.body.clone());
+        for (name, value) in message.mirrored.iter().flat_map(|headers| headers.iter()) {
+            request = request.header(name.clone(), value.clone());
+        }
         if let Some(endpoint) = endpoint {
             request = request.to(endpoint.clone());
         }
@@ -147,7 +147,7 @@ impl HttpLink {
                     let settled = settle(login, &refusal, &request, sent_token, before);
                     before = Box::pin(settled).await?;
                 }
-                Err(failure) if opening && !self.is_legacy() => {
+                Err(failure) if opening && !is_stateless && !self.is_legacy() => {
                     request = request.to(Box::pin(self.fall_back(failure)).await?);
                 }
                 Err(failure) => return Err(failure),
@@ -159,7 +159,11 @@ impl HttpLink {
             Box::pin(self.accept_legacy(response, id)).await;
             return Ok(());
         }
-        if opening && let Some(session) = response.headers().get(SESSION_ID) {
+        if opening
+            && !is_stateless
+            && self.has_sessions.load(Ordering::Relaxed)
+            && let Some(session) = response.headers().get(SESSION_ID)
+        {
             lock(&self.headers).insert(SESSION_ID, session.clone());
         }
         self.refuse_encoded(&response)?;

@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::HeaderMap;
 use http::{Method, StatusCode};
 use tokio::time::timeout;
@@ -16,11 +15,11 @@ use super::exchange::{BOTH_KINDS, OutgoingRequest, SESSION_ID};
 use super::failure::ExchangeFailure;
 use super::legacy::AnswerStream;
 use super::{GOODBYE, HttpLink};
-use crate::caller::CallerHeaders;
 use crate::error::ErrorKind;
 use crate::fork::ForkGeneration;
 use crate::runtime;
 use crate::sync::lock;
+use crate::wire::outgoing::RequestParts;
 
 /// How long an event stream may take to name its endpoint before the other transport is tried.
 const ENDPOINT_TIMEOUT: Duration = Duration::from_millis(1500);
@@ -96,12 +95,11 @@ impl HttpLink {
     pub(super) async fn exchange_or_endpoint(
         &self,
         mut stream: AnswerStream,
-        message: Bytes,
-        caller: Option<&CallerHeaders>,
+        message: &RequestParts,
         id: Option<u64>,
     ) -> Result<(), ExchangeFailure> {
         let is_answered = || id.is_none_or(|id| self.inbound().is_none_or(|it| !it.expects(id)));
-        let mut post = Box::pin(self.exchange_message(message.clone(), caller, id));
+        let mut post = Box::pin(self.exchange_message(message, id));
         let endpoint = tokio::select! {
             posted = &mut post => {
                 if is_answered() {
@@ -139,7 +137,7 @@ impl HttpLink {
         *lock(&self.no_endpoint) = None;
         self.use_answer_stream(endpoint, stream);
         self.deliver_answers();
-        self.exchange_message(message, caller, id).await
+        self.exchange_message(message, id).await
     }
 
     /// After a refusal of the first POST of a link that is not of the older transport: switches to that one, if the

@@ -50,6 +50,8 @@ async fn reopen_while_offered(weak: &Weak<HttpLink>, message_limit: usize) {
         let response = outgoing.send().await;
         let Some(link) = weak.upgrade() else { return };
         let stream = link.event_stream(response, with_session).await;
+        link.is_stream_answered.store(true, Ordering::Release);
+        link.stream_answered.notify_waiters();
         let pause = match stream {
             Ok(response) => {
                 drop(link);

@@ -2,6 +2,8 @@
 //! broke before the answer. It resumes with a GET that names the last event, while the answer is expected and the
 //! server sends new events.
 
+use std::sync::atomic::Ordering;
+
 use http::Method;
 use http::header::{HeaderName, HeaderValue};
 use tokio::time::sleep;
@@ -89,7 +91,8 @@ impl HttpLink {
     ) -> Result<(), ExchangeFailure> {
         let mut in_vain = 0;
         while self.waits_for(id) {
-            let Some(last) = events.last_id().filter(|_| in_vain < IN_VAIN) else {
+            let is_resumable = in_vain < IN_VAIN && self.has_sessions.load(Ordering::Relaxed);
+            let Some(last) = events.last_id().filter(|_| is_resumable) else {
                 return Err(match end {
                     StreamEnd::Broken(error) => self.cut_off(&error).await,
                     StreamEnd::Clean | StreamEnd::Answered => self.ended_early().into(),

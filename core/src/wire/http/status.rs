@@ -91,9 +91,8 @@ impl HttpLink {
                 inbound.message_for(id, answer.clone());
                 if sent.with_session && head.denies_session(answer) {
                     // Either a tool's own "not found", or a dead session that would fail every later call.
-                    let _ =
-                        timeout(ASIDE, Box::pin(self.post(Bytes::from_static(PING), None, None)))
-                            .await;
+                    let ping = Bytes::from_static(PING).into();
+                    let _ = timeout(ASIDE, Box::pin(self.post(&ping, None))).await;
                 }
                 Ok(false)
             }

@@ -9,7 +9,7 @@ const READ_SIZE: usize = 16 << 10;
 const KEEP_CAPACITY: usize = 256 << 10;
 const EDGE: usize = 512;
 
-pub(super) enum Frame {
+pub(in crate::wire) enum Frame {
     Line(Bytes),
     /// A line over the limit has begun (`tail` empty) or ended.
     Oversized {
@@ -18,7 +18,7 @@ pub(super) enum Frame {
     },
 }
 
-pub(super) struct Frames {
+pub(in crate::wire) struct Frames {
     buffer: BytesMut,
     scanned: usize,
     limit: usize,
@@ -31,12 +31,12 @@ struct Skipped {
 }
 
 impl Frames {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(in crate::wire) fn new(limit: usize) -> Self {
         Frames { buffer: BytesMut::new(), scanned: 0, limit, skipping: None }
     }
 
     /// The buffer to append to, with room for one read of `waiting` bytes, if that is known to be large.
-    pub(super) fn room(&mut self, waiting: usize) -> &mut BytesMut {
+    pub(in crate::wire) fn room(&mut self, waiting: usize) -> &mut BytesMut {
         if self.buffer.is_empty() && self.buffer.capacity() > KEEP_CAPACITY {
             self.buffer = BytesMut::new();
         }
@@ -53,12 +53,12 @@ impl Frames {
     }
 
     /// The incomplete line so far.
-    pub(super) fn partial(&self) -> &[u8] {
+    pub(in crate::wire) fn partial(&self) -> &[u8] {
         &self.buffer
     }
 
     /// The next complete line, without its newline.
-    pub(super) fn next(&mut self) -> Option<Frame> {
+    pub(in crate::wire) fn next(&mut self) -> Option<Frame> {
         loop {
             let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) else {
                 return self.no_line_end();

@@ -85,13 +85,7 @@ impl Channel {
 
     pub(super) fn deliver(&self, frame: Bytes) {
         let Some(inbound) = self.inbound() else { return };
-        let mut rest = frame;
-        if memchr::memchr(b'\n', &rest).is_some() {
-            while let Some(end) = end_of_first(&rest) {
-                inbound.message(rest.split_to(end));
-            }
-        }
-        inbound.message(rest);
+        each_message(frame, |message| inbound.message(message));
     }
 
     pub(super) fn fail_only_request(&self, error: &Error) {
@@ -117,6 +111,17 @@ impl Channel {
             inbound.closed(error, Some(&unsent));
         }
     }
+}
+
+/// Calls `deliver` with each message of a frame.
+pub(super) fn each_message(frame: Bytes, mut deliver: impl FnMut(Bytes)) {
+    let mut rest = frame;
+    if memchr::memchr(b'\n', &rest).is_some() {
+        while let Some(end) = end_of_first(&rest) {
+            deliver(rest.split_to(end));
+        }
+    }
+    deliver(rest);
 }
 
 /// Where the first message of a frame ends, if another one follows. A frame should be one message, but a server that

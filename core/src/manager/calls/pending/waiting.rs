@@ -35,6 +35,7 @@ impl PendingCall {
             waited = true;
             let until = *restarting_until;
             tokio::select! {
+                biased;
                 changed = changes.changed() => if changed.is_err() {
                     return Err(Error::closed());
                 },

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._host_env import HostEnv
     from ._naming import Naming
     from ._native import Pool
-    from ._questions import LoginStore, OnApproval, OnAuth, OnIdentity
+    from ._questions import LoginStore, OnApproval, OnAuth, OnElicitation, OnIdentity, OnSampling
     from ._trust import Trust
 "#;
 

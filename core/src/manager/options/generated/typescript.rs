@@ -15,7 +15,7 @@ import type { Arguments, OnProgress } from './calls.js';
 import type { ClientInfo } from './client-info.js';
 import type { HostEnv } from './host-env.js';
 import type { Pool } from './pool.js';
-import type { LoginStore, OnApproval, OnAuth, OnIdentity } from './questions.js';
+import type { LoginStore, OnApproval, OnAuth, OnElicitation, OnIdentity, OnSampling } from './questions.js';
 import type { Naming } from './tool.js';
 import type { Trust } from './trust.js';
 ";

@@ -1,0 +1,4 @@
+//! See `mcpool::fuzzing::frames`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| mcpool::fuzzing::frames(data));
