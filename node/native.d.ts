@@ -239,6 +239,9 @@ export declare function setRelaunch(words: Array<string>): void
 /** A letter's tag is its key times this, plus its kind. */
 export declare const TAG_KINDS: number
 
+/** JSON of the task of a result that is returned in place of one, given its JSON; null if there is none. */
+export declare function taskIn(json: string): string
+
 /** JSON of the words of telemetry that do not depend on a call. */
 export declare function telemetryWords(): string
 

@@ -19,6 +19,7 @@ use crate::options::{
     word_options,
 };
 use crate::question::Question;
+use crate::task::TaskId;
 
 options! {
     /// Options of one call.
@@ -40,6 +41,12 @@ options! {
         /// Authorization, need an `identity`; they then also serve the connection of that identity, until the next
         /// call brings others.
         headers: Option<CallerHeaders> = None,
+        /// Whether the call ends as soon as the server answers with a task: the result's `task` then has its id for
+        /// `resume_task`. A server that answers without one gives its result.
+        return_task: bool = false,
+        /// The id of a task that an earlier call began, perhaps in another process: waits for its result. The tool is not
+        /// called, and the arguments are not sent.
+        resume_task: Option<TaskId> = None,
         ;
         /// A function that gets the progress that the server reports. It must not block.
         on_progress: Option<OnProgress> = None,
@@ -80,7 +87,46 @@ impl Retry {
     }
 }
 
+/// What a call does about tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum TaskUse<'a> {
+    /// Waits for the task, if the server answers with one.
+    #[default]
+    Await,
+    /// Returns the task.
+    Return,
+    /// Waits for the task of an earlier call.
+    Resume(&'a str),
+}
+
+impl<'a> TaskUse<'a> {
+    /// `going` is the task of this call, if the server works on one already.
+    pub(crate) fn new(
+        going: Option<&'a str>,
+        resume_task: Option<&'a TaskId>,
+        return_task: bool,
+    ) -> Self {
+        match going.or(resume_task.map(|id| &*id.0)) {
+            Some(id) => TaskUse::Resume(id),
+            None if return_task => TaskUse::Return,
+            None => TaskUse::Await,
+        }
+    }
+}
+
 impl CallOptions {
+    pub(crate) fn task_use(&self) -> TaskUse<'_> {
+        TaskUse::new(None, self.resume_task.as_ref(), self.return_task)
+    }
+
+    /// Refuses options that contradict each other.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.return_task && self.resume_task.is_some() {
+            true => Err(invalid("A call cannot both return a task and resume one")),
+            false => Ok(()),
+        }
+    }
+
     /// Sets the callback for the server's progress. It runs on one of our threads and must not block.
     #[must_use]
     pub fn on_progress(mut self, hear: impl Fn(Progress) + Send + Sync + 'static) -> Self {

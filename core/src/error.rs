@@ -45,10 +45,14 @@ impl Error {
         Error::new(ErrorKind::Closed, "The manager is closed").with_hint("create a new Manager")
     }
 
-    /// The manager of a call has closed before the call was answered.
-    pub(crate) fn closed_during_call(server: &str) -> Self {
+    /// The manager of a call has closed before the call was answered; `end` is how the call ended.
+    pub(crate) fn closed_during_call(server: &str, end: &Error) -> Self {
         let text = format!("The manager was closed before server \"{server}\" had answered");
-        Error::new(ErrorKind::Closed, text).naming_server(server).with_hint("create a new Manager")
+        let error = Error::new(ErrorKind::Closed, text)
+            .naming_server(server)
+            .with_hint("create a new Manager")
+            .with_executed(end.executed().unwrap_or(Executed::Unknown));
+        end.task_id().into_iter().fold(error, Error::with_task_id)
     }
 
     /// No server has this name. For a call that is `ToolUnavailable`, otherwise `ServerNotFound`.
@@ -141,6 +145,12 @@ impl Error {
     /// Sets the tool that may have been meant by one that does not exist.
     pub(crate) fn with_suggestion(mut self, tool: &str) -> Self {
         self.0.fields.suggestion = Some(tool.to_owned());
+        self
+    }
+
+    /// Sets the task that the call waited for.
+    pub(crate) fn with_task_id(mut self, task_id: &str) -> Self {
+        self.0.fields.task_id = Some(task_id.to_owned());
         self
     }
 

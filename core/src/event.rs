@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::scan::Signal;
 use crate::similar::did_you_mean;
 use crate::status::{Reason, State};
+use crate::task::TaskStatus;
 
 mod queue;
 mod stream;
@@ -125,6 +126,18 @@ pub enum EventKind {
         #[serde(flatten)]
         progress: crate::Progress,
     },
+    /// A call waits for a task, or that task has another status.
+    Task {
+        /// The tool's name on its server.
+        tool: String,
+        /// The task's id, for the option `resume_task` of a later call.
+        task_id: String,
+        /// How far it is.
+        status: TaskStatus,
+        /// What the server says about that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     /// A server's text tries to give instructions to a model.
     Injection {
         /// Which text it is.
@@ -172,6 +185,7 @@ impl EventKind {
         "tool_drift",
         "call",
         "progress",
+        "task",
         "log",
         "injection",
         "auth_required",
@@ -205,6 +219,7 @@ impl EventKind {
             EventKind::ToolDrift { .. } => "tool_drift",
             EventKind::Call { .. } => "call",
             EventKind::Progress { .. } => "progress",
+            EventKind::Task { .. } => "task",
             EventKind::Log { .. } => "log",
             EventKind::Injection { .. } => "injection",
             EventKind::AuthRequired { .. } => "auth_required",
@@ -325,6 +340,12 @@ mod tests {
             EventKind::Progress {
                 tool: tool(),
                 progress: crate::Progress { progress: 0.0, total: None, message: None },
+            },
+            EventKind::Task {
+                tool: tool(),
+                task_id: tool(),
+                status: TaskStatus::Working,
+                message: None,
             },
             EventKind::Log {
                 origin: LogOrigin::Mcpool,

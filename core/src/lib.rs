@@ -90,6 +90,7 @@ mod source;
 mod status;
 mod subscribers;
 mod sync;
+mod task;
 mod time;
 mod tool;
 mod trust;
@@ -140,6 +141,7 @@ pub use server_request::{
 };
 pub use skill::{Skill, SkillContent, SkillFile, SkillResources};
 pub use status::{Calls, Reason, ServerStatus, State};
+pub use task::{Task, TaskId, TaskStatus};
 pub use tool::ServerTool;
 pub use trust::{
     QuestionFile, Replaced, Trust, TrustCallback, TrustQuestion, TrustRequest, Trusted, discover,

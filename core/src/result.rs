@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::json_string::LossyString;
 use crate::scan::Signal;
+use crate::task::Task;
 
 mod image;
 mod output;
@@ -98,6 +99,11 @@ impl ToolResult {
     pub fn json(&self) -> &str {
         // SAFETY: all constructors guarantee UTF-8.
         unsafe { std::str::from_utf8_unchecked(&self.0.json) }
+    }
+
+    /// The task that the server works on, if the call returned that in place of a result.
+    pub fn task(&self) -> Option<Task> {
+        Task::in_answer(self.json())
     }
 
     /// The server and its name for the tool, if known.

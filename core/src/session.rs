@@ -43,6 +43,7 @@ mod server_requests;
 mod stateless;
 mod subscription;
 mod table;
+mod tasks;
 mod text;
 mod tool_list;
 mod unreadable;
@@ -62,6 +63,7 @@ use stateless::RequestMetadata;
 use subscription::Subscription;
 pub(crate) use table::CallLimits;
 use table::{AfterClose, PendingRequest, RequestOutcome, Table};
+use tasks::{TaskPhase, TaskWaits};
 use text::TextReader;
 pub(crate) use tool_list::list_tools;
 
@@ -109,6 +111,7 @@ pub(crate) struct Session {
     /// What every request carries; set if the negotiated protocol has no handshake.
     stateless: OnceLock<RequestMetadata>,
     subscription: Subscription,
+    tasks: TaskWaits,
     /// When the tools have to be listed again although nothing was announced.
     tools_stale_at_us: AtomicU64,
 }
@@ -136,6 +139,7 @@ impl Session {
             open_requests: OpenRequests::default(),
             stateless: OnceLock::new(),
             subscription: Subscription::default(),
+            tasks: TaskWaits::default(),
             tools_stale_at_us: AtomicU64::new(table::NEVER),
         })
     }
@@ -197,18 +201,23 @@ impl Session {
         let on_progress = content.on_progress();
         let (arguments, metadata) = (content.arguments().json(), self.stateless.get());
         let standing = metadata.map(RequestMetadata::entries).unwrap_or_default();
-        let mut message = message::tools_call(
-            id,
-            tool.name_json(),
-            arguments,
-            content.meta().map(Arguments::json),
-            &standing,
-        )
+        let task = self.task_phase(tool, content.task());
+        let meta = content.meta().map(Arguments::json);
+        let mut message = match &task {
+            TaskPhase::Resumed(task) => message::tasks_get(id, task, meta, &standing),
+            _ => message::tools_call(id, tool.name_json(), arguments, meta, &standing),
+        }
         .with_headers(content.headers());
+        if task == TaskPhase::Asked || (task == TaskPhase::Returned && metadata.is_none()) {
+            message = message::as_task(message);
+        }
         if let Some(metadata) = metadata
             && wire.has_stream_per_request()
         {
-            message = message.with_mirrored(metadata.call_headers(tool, arguments));
+            message = message.with_mirrored(match &task {
+                TaskPhase::Resumed(task) => metadata.headers("tasks/get", Some(task)),
+                _ => metadata.call_headers(tool, arguments),
+            });
         }
         let origin = Origin {
             presenter: presenter.clone(),
@@ -226,9 +235,10 @@ impl Session {
             let alone = table.is_empty();
             let mut pending =
                 PendingRequest::call(waiter, origin, request, now_us, limits, on_progress);
-            if metadata.is_some() {
+            if metadata.is_some() && task.task_id().is_none() {
                 pending.keep_to_repeat(RepeatedCall::new(&message, id));
             }
+            pending.set_task(task);
             let sole_reader = table.note_reader(reader.as_ref().map_or(0, |mailbox| mailbox.id()));
             if table.wants_waking(pending.deadline_us()) {
                 self.deadline_moved.notify_one();
@@ -291,6 +301,9 @@ impl Session {
     /// Notifies the server if the call was sent; returns whether it was.
     fn send_cancelled(&self, id: u64, reason: &str) -> bool {
         let Some(wire) = self.wire.get() else { return false };
+        if self.abandon_task(id) {
+            return true;
+        }
         self.open_requests.abort(&round_key(id));
         let id = lock(&self.table).take_wire_id(id);
         let left = wire.abandon(id);
@@ -324,6 +337,7 @@ impl Session {
 
     /// Ends the session and the wire; fails everything pending. Bounded.
     pub(crate) async fn close(&self) {
+        self.cancel_tasks().await;
         self.end(closed_by_us()).await;
     }
 
@@ -353,6 +367,7 @@ impl Session {
             }
         }
         self.open_requests.end_all();
+        self.tasks.end_all();
         self.subscription.close();
         self.deadline_moved.notify_one();
         was_open
@@ -412,12 +427,12 @@ impl Session {
     }
 
     fn answer(&self, id: u64, outcome: RequestOutcome) {
-        if !self.is_stateless() {
+        if !self.is_stateless() && !self.tasks.is_used() {
             return self.finish_request(id, outcome);
         }
         let awaiting = lock(&self.table).awaiting(id);
         match awaiting {
-            Some(id) if self.begin_round(id, &outcome) => {}
+            Some(id) if self.begin_task(id, &outcome) || self.begin_round(id, &outcome) => {}
             Some(id) => self.finish_request(id, outcome),
             None => tracing::debug!(server = &*self.server, id, "an answer to an earlier round"),
         }

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use indexmap::IndexMap;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -37,12 +38,47 @@ pub struct ServerTool {
     mirrored: OnceLock<Result<Box<[MirroredArgument]>, &'static str>>,
 }
 
-/// The hints of a tool's annotations that we use.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+/// What a tool says about its calls.
+#[derive(Clone, Copy, Debug, Default)]
 struct Hints {
-    read_only_hint: bool,
-    idempotent_hint: bool,
+    is_read_only: bool,
+    is_idempotent: bool,
+    task_support: TaskSupport,
+}
+
+impl Hints {
+    fn read(parts: &ToolParts<'_>) -> Self {
+        #[derive(Deserialize, Default)]
+        #[serde(default, rename_all = "camelCase")]
+        struct Annotations {
+            read_only_hint: bool,
+            idempotent_hint: bool,
+        }
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "camelCase")]
+        struct Execution {
+            task_support: TaskSupport,
+        }
+        fn read<T: DeserializeOwned + Default>(part: Option<&RawValue>) -> T {
+            part.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default()
+        }
+        let annotations: Annotations = read(parts.annotations);
+        Hints {
+            is_read_only: annotations.read_only_hint,
+            is_idempotent: annotations.idempotent_hint,
+            task_support: read::<Execution>(parts.execution).task_support,
+        }
+    }
+}
+
+/// Whether calls of a tool can ask for a task, where the protocol has a handshake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TaskSupport {
+    #[default]
+    Forbidden,
+    Optional,
+    Required,
 }
 
 #[derive(Deserialize, Default)]
@@ -61,6 +97,8 @@ pub(crate) struct ToolParts<'a> {
     annotations: Option<&'a RawValue>,
     #[serde(borrow, default)]
     icons: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    execution: Option<&'a RawValue>,
 }
 
 pub(crate) fn as_text(raw: Option<&RawValue>) -> Option<String> {
@@ -174,16 +212,17 @@ impl ServerTool {
     /// Whether the server says that the tool can be run twice safely.
     pub(crate) fn is_repeatable(&self) -> bool {
         let hints = self.hints();
-        hints.read_only_hint || hints.idempotent_hint
+        hints.is_read_only || hints.is_idempotent
     }
     /// Whether the server says that the tool changes nothing.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.hints().read_only_hint
+        self.hints().is_read_only
+    }
+    pub(crate) fn task_support(&self) -> TaskSupport {
+        self.hints().task_support
     }
     fn hints(&self) -> Hints {
-        *self.hints.get_or_init(|| {
-            self.annotations().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
-        })
+        *self.hints.get_or_init(|| Hints::read(&self.parts()))
     }
     /// What in its texts and schemas looks like instructions to a model.
     pub fn signals(&self) -> &[Signal] {

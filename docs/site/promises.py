@@ -29,6 +29,7 @@ GROUPS = {
     "Approval": "approval",
     "Cache and events": "cache events",
     "Resources, prompts, skills and requests of servers": "feature round",
+    "Tasks": "task",
 }
 OTHERS = "Others"
 

@@ -70,6 +70,7 @@ export interface ErrorDetails {
   readonly signal?: number | undefined;
   readonly stderr?: string | undefined;
   readonly stdout?: string | undefined;
+  readonly taskId?: string | undefined;
   readonly httpStatus?: number | undefined;
   readonly authUrl?: string | undefined;
   readonly authScopes?: string | undefined;
@@ -130,6 +131,11 @@ export class McpoolError extends Error {
   declare readonly stderr?: string;
   /** The first lines of stdout that are not messages, for failed starts. */
   declare readonly stdout?: string;
+  /**
+   * The task that the call waited for. Where the server still has it, the option `resume_task` of another
+   * call waits for its result.
+   */
+  declare readonly taskId?: string;
   /** The HTTP status that refused the request. */
   declare readonly httpStatus?: number;
   /** The page to open in a browser, for `AUTH_REQUIRED`. */
@@ -162,6 +168,7 @@ export class McpoolError extends Error {
     if (details.signal != null) this.signal = details.signal;
     if (details.stderr != null) this.stderr = details.stderr;
     if (details.stdout != null) this.stdout = details.stdout;
+    if (details.taskId != null) this.taskId = details.taskId;
     if (details.httpStatus != null) this.httpStatus = details.httpStatus;
     if (details.authUrl != null) this.authUrl = details.authUrl;
     if (details.authScopes != null) this.authScopes = details.authScopes;

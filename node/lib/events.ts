@@ -5,6 +5,7 @@ import { InvalidArgumentsError, type McpoolError, restoring } from './errors.js'
 import { textOf } from './given.js';
 import { shape } from './shape.js';
 import type { Reason, ServerState } from './status.js';
+import type { TaskStatus } from './task.js';
 
 interface Happening {
   /** Counts up by one for each event of a manager. */
@@ -100,6 +101,18 @@ export interface ProgressEvent extends Happening {
   message?: string;
 }
 
+/** A call waits for a task, or that task has another status. */
+export interface TaskEvent extends Happening {
+  type: 'task';
+  /** The server's name for the tool. */
+  tool: string;
+  /** The task's id, for the option `resumeTask` of a later call. */
+  taskId: string;
+  status: TaskStatus;
+  /** What the server says about that. */
+  message?: string;
+}
+
 /** The kind of a text that looks like instructions to a model. */
 export type SignalKind =
   | 'ignore_previous'
@@ -173,6 +186,7 @@ export type McpoolEvent =
   | ToolDriftEvent
   | CallEvent
   | ProgressEvent
+  | TaskEvent
   | LogEvent
   | InjectionEvent
   | AuthRequiredEvent

@@ -31,6 +31,7 @@ export type {
   Signal,
   SignalKind,
   StatusEvent,
+  TaskEvent,
   ToolDriftEvent,
   ToolsChangedEvent,
 } from './events.js';
@@ -97,6 +98,7 @@ export type {
   ServerStatus,
   Source,
 } from './status.js';
+export type { Task, TaskStatus } from './task.js';
 export { type Naming, type Schema, Tool, type ToolAnnotations, type ToolState } from './tool.js';
 export {
   type Trust,

@@ -29,6 +29,7 @@ import {
   readStatus,
   type ServerStatus,
 } from './status.js';
+import type { Task } from './task.js';
 import { begin } from './telemetry.js';
 import { executeUnasked, type Tool, toolsOf } from './tool.js';
 
@@ -360,6 +361,16 @@ export class Manager implements AsyncDisposable {
     options: Cancellable = {},
   ): Promise<ResourceContent> {
     return this.#request(server, 'read_skill_file', { skill, uri }, options);
+  }
+
+  /** How far a task of a server is. The option `resumeTask` of a call waits for its result. */
+  getTask(server: string, taskId: string, options: Cancellable = {}): Promise<Task> {
+    return this.#request(server, 'get_task', { task_id: taskId }, options);
+  }
+
+  /** Asks a server to end a task. It may still finish. */
+  async cancelTask(server: string, taskId: string, options: Cancellable = {}): Promise<void> {
+    await this.#request(server, 'cancel_task', { task_id: taskId }, options);
   }
 
   /** Sets which log messages the server sends, also after its restarts. They are events `log`. */

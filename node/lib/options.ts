@@ -214,6 +214,16 @@ export interface CallOptions extends Cancellable {
    * call brings others.
    */
   headers?: Headers | Readonly<Record<string, string>> | undefined;
+  /**
+   * Whether the call ends as soon as the server answers with a task: the result's `task` then has its id for
+   * `resumeTask`. A server that answers without one gives its result. Default: false.
+   */
+  returnTask?: boolean | undefined;
+  /**
+   * The id of a task that an earlier call began, perhaps in another process: waits for its result. The tool
+   * is not called, and the arguments are not sent.
+   */
+  resumeTask?: string | undefined;
   /** A function that gets the progress that the server reports. It must not block. */
   onProgress?: OnProgress | undefined;
 }
@@ -241,5 +251,7 @@ export const CALL_OPTIONS = [
   'meta',
   'identity',
   'headers',
+  'returnTask',
+  'resumeTask',
   'onProgress',
 ] as const;

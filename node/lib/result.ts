@@ -1,8 +1,9 @@
 // Owns a call's result: the server's JSON unchanged, parsed on first use.
 import { inspect } from 'node:util';
-import { images, modelImages, type NativeOrigin, renderText } from '../native.js';
+import { images, modelImages, type NativeOrigin, renderText, taskIn } from '../native.js';
 import type { Signal } from './events.js';
 import { named } from './inspect.js';
+import type { Task } from './task.js';
 
 /** One block of a result; which fields it has depends on its type. Fields that are not of the protocol are in `raw`. */
 export interface ContentBlock {
@@ -96,6 +97,11 @@ export class ToolResult {
   get text(): string {
     this.#text ??= renderText(this.json);
     return this.#text;
+  }
+
+  /** The task that the server works on, if the call returned that in place of a result. */
+  get task(): Task | undefined {
+    return JSON.parse(taskIn(this.json)) ?? undefined;
   }
 
   /** The images among the content blocks and in embedded resources. */

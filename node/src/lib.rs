@@ -104,6 +104,12 @@ pub fn render_text(json: String) -> String {
     ToolResult::from_json(json).text()
 }
 
+/// JSON of the task of a result that is returned in place of one, given its JSON; null if there is none.
+#[napi]
+pub fn task_in(json: String) -> String {
+    text::to_json(&ToolResult::from_json(json).task())
+}
+
 /// JSON of the images of a result, given its JSON.
 #[napi]
 pub fn images(json: String) -> String {

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from ._resource import Resource, ResourceContent, ResourceList, ResourceTemplate
     from ._secret import Secret
     from ._skill import Skill, SkillContent, SkillFile, SkillList
+    from ._task import Task
     from ._trust import Trusted, TrustQuestion, trust, trusted, untrust
 
 __all__ = [
@@ -103,6 +104,7 @@ __all__ = [
     "SkillFile",
     "SkillList",
     "Source",
+    "Task",
     "Tool",
     "ToolList",
     "ToolOutput",
@@ -172,6 +174,7 @@ if not TYPE_CHECKING:
     _LATER.update(
         dict.fromkeys(["Resource", "ResourceContent", "ResourceList", "ResourceTemplate"], "_resource")
     )
+    _LATER["Task"] = "_task"
     _LATER.update(dict.fromkeys(["Skill", "SkillContent", "SkillFile", "SkillList"], "_skill"))
     _LATER.update(dict.fromkeys(["TrustQuestion", "Trusted", "trust", "trusted", "untrust"], "_trust"))
 

@@ -101,6 +101,10 @@ class McpoolError(Exception):
     """The last lines of the server's stderr, for failed starts and for processes that ended."""
     stdout: str | None
     """The first lines of stdout that are not messages, for failed starts."""
+    task_id: str | None
+    """The task that the call waited for. Where the server still has it, the option `resume_task` of another
+    call waits for its result.
+    """
     http_status: int | None
     """The HTTP status that refused the request."""
     auth_url: str | None
@@ -132,6 +136,7 @@ class McpoolError(Exception):
         signal: int | None = None,
         stderr: str | None = None,
         stdout: str | None = None,
+        task_id: str | None = None,
         http_status: int | None = None,
         auth_url: str | None = None,
         auth_scopes: str | None = None,
@@ -153,6 +158,7 @@ class McpoolError(Exception):
         self.signal = signal
         self.stderr = stderr
         self.stdout = stdout
+        self.task_id = task_id
         self.http_status = http_status
         self.auth_url = auth_url
         self.auth_scopes = auth_scopes
@@ -347,6 +353,8 @@ the server's own name for `call_tool`.
 `signal`: The signal that ended the server's process.
 `stderr`: The last lines of the server's stderr, for failed starts and for processes that ended.
 `stdout`: The first lines of stdout that are not messages, for failed starts.
+`task_id`: The task that the call waited for. Where the server still has it, the option `resume_task` of
+another call waits for its result.
 `http_status`: The HTTP status that refused the request.
 `auth_url`: The page to open in a browser, for `AUTH_REQUIRED`.
 `auth_scopes`: The scopes that a sign-in has to ask for, with spaces between them, for `AUTH_REQUIRED` if a

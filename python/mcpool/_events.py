@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         "tool_drift",
         "call",
         "progress",
+        "task",
         "log",
         "injection",
         "auth_required",
@@ -71,6 +72,7 @@ class Event(NamedTuple):
     `call` (only with call_events): phase ("started" or "finished"), call, tool; at the begin arguments,
     at the end duration_ms and is_error, error, or cancelled.
     `progress`: tool, progress, total, message.
+    `task`: tool, task_id, status and, where there is one, message.
     `injection`: place ("result", "description", "instructions" or "skill"), tool or skill (its uri), signals
     (kind and excerpt of each).
     `auth_required`: error.

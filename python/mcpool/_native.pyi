@@ -11,6 +11,7 @@ from ._events import Signal
 from ._options import CallOptions, PoolOptions
 from ._output import ToolOutput
 from ._result import Image
+from ._task import Task
 
 __version__: str
 
@@ -96,6 +97,8 @@ class ToolResult:
     def raw(self) -> dict[str, Any]: ...
     @property
     def json(self) -> str: ...
+    @property
+    def task(self) -> Task | None: ...
     def for_model(self) -> str:
         """The text to give to a model: cut to the server's `maxResultChars`, scanned and marked."""
     @property

@@ -189,6 +189,12 @@ if TYPE_CHECKING:
         """Headers for a remote server, which replace those of its definition. Headers that say who
         calls, such as Authorization, need an `identity`; they then also serve the connection of that
         identity, until the next call brings others."""
+        return_task: bool | None
+        """Whether the call ends as soon as the server answers with a task: the result's `task` then has
+        its id for `resume_task`. A server that answers without one gives its result. Default: False."""
+        resume_task: str | None
+        """The id of a task that an earlier call began, perhaps in another process: waits for its result.
+        The tool is not called, and the arguments are not sent."""
         on_progress: OnProgress | None
         """A function that gets the progress that the server reports. It must not block."""
 
@@ -354,6 +360,8 @@ CALL: dict[str, tuple[str, object]] = {
     "meta": ("Mapping[str, Any] | None", None),
     "identity": ("str | None", None),
     "headers": ("Mapping[str, str] | None", None),
+    "return_task": ("bool | None", False),
+    "resume_task": ("str | None", None),
     "on_progress": ("OnProgress | None", None),
 }
 CALL_DOC = """\
@@ -369,6 +377,10 @@ The default is the manager's.
 `headers`: Headers for a remote server, which replace those of its definition. Headers that say who
 calls, such as Authorization, need an `identity`; they then also serve the connection of that
 identity, until the next call brings others.
+`return_task`: Whether the call ends as soon as the server answers with a task: the result's `task`
+then has its id for `resume_task`. A server that answers without one gives its result.
+`resume_task`: The id of a task that an earlier call began, perhaps in another process: waits for
+its result. The tool is not called, and the arguments are not sent.
 `on_progress`: A function that gets the progress that the server reports. It must not block.
 """
 

@@ -100,6 +100,14 @@ impl ToolResult {
         self.core.json()
     }
 
+    /// The task that the server works on, if the call returned that in place of a result.
+    #[getter]
+    fn task<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(task) = self.core.task() else { return Ok(None) };
+        let row = json::from_serialize(py, &task)?;
+        py.import("mcpool._task")?.call_method1("read_task", (row,)).map(Some)
+    }
+
     /// The content blocks.
     #[getter]
     fn content<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

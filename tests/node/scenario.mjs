@@ -64,6 +64,10 @@ function askServer(manager, verb, server, params) {
       return manager.readSkill(server, params.skill);
     case 'read_skill_file':
       return manager.readSkillFile(server, params.skill, params.uri);
+    case 'get_task':
+      return manager.getTask(server, params.task_id);
+    case 'cancel_task':
+      return manager.cancelTask(server, params.task_id);
     case 'set_log_level':
       return manager.setLogLevel(server, params.level);
     default:
@@ -294,7 +298,8 @@ async function call(manager, step, signal) {
     : await manager.callTool(step.server, step.tool, step.arguments, options);
   const { text, isError: is_error, content, structured, raw, json } = result;
   const shown = step.for_model && { for_model: result.forModel(), signals: result.signals };
-  return { text, is_error, content, structured, raw, json, ...shown, progress };
+  const task = result.task && snake(result.task);
+  return { text, is_error, content, structured, raw, json, task, ...shown, progress };
 }
 
 async function execute(manager, step, signal) {
@@ -311,9 +316,10 @@ async function execute(manager, step, signal) {
 
 function callOptions(step, signal) {
   const { timeout_ms: timeoutMs, max_total_timeout_ms: maxTotalTimeoutMs, retry, meta } = step;
-  const { identity, headers } = step;
+  const { identity, headers, return_task: returnTask, resume_task: resumeTask } = step;
   const progress = [];
   const options = { timeoutMs, maxTotalTimeoutMs, retry, meta, identity, headers, signal };
+  Object.assign(options, { returnTask, resumeTask });
   if (step.progress) options.onProgress = (told) => progress.push(told);
   return { options, progress };
 }

@@ -332,6 +332,8 @@ def call_options(step: dict[str, Any], limit: float | None) -> tuple[dict[str, A
         "meta": step.get("meta"),
         "identity": step.get("identity"),
         "headers": step.get("headers"),
+        "return_task": step.get("return_task"),
+        "resume_task": step.get("resume_task"),
     }
     if step.get("progress"):
         options["on_progress"] = lambda progress: told.append(plain(progress))
@@ -341,8 +343,14 @@ def call_options(step: dict[str, Any], limit: float | None) -> tuple[dict[str, A
 def answer(result: mcpool.ToolResult, told: list[Any], *, for_model: bool = False) -> dict[str, Any]:
     """A result as the files see it."""
     fields = ("text", "is_error", "content", "structured", "raw", "json")
+    task = result.task
     shown = {"for_model": result.for_model(), "signals": plain(result.signals)} if for_model else {}
-    return {**{field: getattr(result, field) for field in fields}, **shown, "progress": told}
+    return {
+        **{field: getattr(result, field) for field in fields},
+        **shown,
+        "task": task._asdict() if task else None,
+        "progress": told,
+    }
 
 
 def chosen(manager: mcpool.Manager, step: dict[str, Any]) -> mcpool.Tool:

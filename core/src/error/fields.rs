@@ -123,6 +123,9 @@ error_fields! {
         stderr: String,
         /// The first lines of stdout that are not messages, for failed starts.
         stdout: String,
+        /// The task that the call waited for. Where the server still has it, the option `resume_task` of another call waits
+        /// for its result.
+        task_id: String,
         /// The HTTP status that refused the request.
         http_status: u16,
         /// The page to open in a browser, for `AUTH_REQUIRED`.

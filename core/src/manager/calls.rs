@@ -129,6 +129,7 @@ impl Manager {
         waiter: Waiter,
     ) -> Result<CallHandle> {
         self.check_open()?;
+        options.check()?;
         let named;
         let (server, raw_name) = match tool {
             ToolRef::Of { server, tool } => (server, tool),

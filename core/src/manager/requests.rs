@@ -1,4 +1,4 @@
-//! Owns what a manager asks its servers besides calling tools: resources, prompts, completion, log levels, and in `skills`
+//! Owns what a manager asks its servers besides calling tools: resources, prompts, completion, tasks, log levels, and in `skills`
 //! skills; and telling them that the roots have changed. The bindings use `by_name`.
 //! Invariant: what only reads is asked once more if its connection is lost; nothing else is.
 
@@ -7,7 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value, json};
 
 use super::Manager;
@@ -24,6 +24,7 @@ use crate::runtime;
 use crate::server_request::Root;
 use crate::session::Listed;
 use crate::status::State;
+use crate::task::Task;
 
 mod by_name;
 mod skills;
@@ -136,6 +137,26 @@ impl Manager {
         others: &BTreeMap<String, String>,
     ) -> impl Future<Output = Result<Completion>> + Send + use<> {
         self.complete_argument(server, target.params(argument, value, others), None)
+    }
+
+    /// How far a task of a server is. [`crate::CallOptions::resume_task`] waits for its result.
+    pub fn get_task(
+        &self,
+        server: &str,
+        task_id: &str,
+    ) -> impl Future<Output = Result<Task>> + Send + use<> {
+        self.read(server, "tasks/get", json!({"taskId": task_id}), None)
+    }
+
+    /// Asks a server to end a task. It may still finish.
+    pub fn cancel_task(
+        &self,
+        server: &str,
+        task_id: &str,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        // Cancelling twice is the same as once.
+        let answer = self.read(server, "tasks/cancel", json!({"taskId": task_id}), None);
+        async move { answer.await.map(|IgnoredAny| ()) }
     }
 
     /// Sets which log messages the server sends, also after its restarts. They are events `log`.

@@ -86,8 +86,7 @@ impl Left {
         let by_release =
             matches!(error.kind(), ErrorKind::ConnectionLost | ErrorKind::ToolUnavailable);
         if by_release && self.is_closed() {
-            let executed = error.executed().unwrap_or(Executed::Unknown);
-            return Error::closed_during_call(server).with_executed(executed);
+            return Error::closed_during_call(server, &error);
         }
         error
     }

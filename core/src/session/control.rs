@@ -46,6 +46,15 @@ impl Session {
         self.request_by(Terms { deadline_us, notifies: true, ..self.terms() }, method, params).await
     }
 
+    /// Same, for an answer that may take as long as the work of a tool.
+    pub(super) async fn request_without_limit(
+        &self,
+        method: &str,
+        params: &serde_json::Value,
+    ) -> Result<Bytes> {
+        self.request_by(Terms { notifies: true, ..self.terms() }, method, params).await
+    }
+
     /// The terms of a request without a deadline of its own.
     fn terms(&self) -> Terms<'_> {
         Terms { deadline_us: table::NEVER, metadata: self.stateless.get(), notifies: false }
@@ -143,6 +152,7 @@ fn name_in<'a>(method: &str, params: &'a serde_json::Value) -> Option<&'a str> {
     let key = match method {
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return None,
     };
     params.get(key)?.as_str()

@@ -61,6 +61,8 @@ pub(crate) struct ServerCapabilities {
     pub(crate) resources: bool,
     pub(crate) prompts: bool,
     pub(crate) skills: bool,
+    /// Whether calls of tools can ask for tasks.
+    pub(super) task_calls: bool,
     /// Whether it announces changes of their lists.
     pub(super) announces_resources: bool,
     pub(super) announces_prompts: bool,
@@ -139,7 +141,24 @@ impl ServerAnswer<'_> {
             #[serde(borrow, default)]
             prompts: Option<&'a RawValue>,
             #[serde(borrow, default)]
+            tasks: Option<&'a RawValue>,
+            #[serde(borrow, default)]
             extensions: Option<&'a RawValue>,
+        }
+        #[derive(Deserialize, Default)]
+        struct Tasks<'a> {
+            #[serde(borrow, default)]
+            requests: Option<&'a RawValue>,
+        }
+        #[derive(Deserialize, Default)]
+        struct TaskRequests<'a> {
+            #[serde(borrow, default)]
+            tools: Option<&'a RawValue>,
+        }
+        #[derive(Deserialize, Default)]
+        struct TaskTools<'a> {
+            #[serde(borrow, default)]
+            call: Option<&'a RawValue>,
         }
         #[derive(Deserialize, Default)]
         struct Extensions<'a> {
@@ -159,7 +178,10 @@ impl ServerAnswer<'_> {
         }
         let info = self.server_info.or_else(|| member::<Meta<'_>>(self.meta).server_info);
         let info: Info<'_> = member(info);
-        let Capabilities { tools, resources, prompts, extensions } = member(self.capabilities);
+        let Capabilities { tools, resources, prompts, tasks, extensions } =
+            member(self.capabilities);
+        let tasks = member::<Tasks<'_>>(tasks).requests;
+        let tasks = member::<TaskTools<'_>>(member::<TaskRequests<'_>>(tasks).tools).call;
         let Extensions { skills } = member(extensions);
         let has = |it: Option<&RawValue>| it.is_some_and(|json| json.get().starts_with('{'));
         let announces = |it: Option<&RawValue>| member::<ListCapability>(it).list_changed;
@@ -175,6 +197,7 @@ impl ServerAnswer<'_> {
                 resources: has(resources),
                 prompts: has(prompts),
                 skills: has(skills),
+                task_calls: has(tasks),
                 announces_resources: announces(resources),
                 announces_prompts: announces(prompts),
             },

@@ -191,6 +191,18 @@ impl Session {
                     }
                 }
             }
+            "notifications/tasks/status" | "notifications/tasks" => {
+                #[derive(Deserialize)]
+                #[serde(rename_all = "camelCase")]
+                struct Params {
+                    task_id: String,
+                }
+                if self.tasks.is_waiting()
+                    && let Some(Params { task_id }) = read_params(params)
+                {
+                    self.tasks.note_change(&task_id);
+                }
+            }
             "notifications/resources/list_changed" => {
                 self.subscribers.emit(&self.server, EventKind::ResourcesChanged);
             }
@@ -254,7 +266,7 @@ impl Session {
     }
 
     /// Converts the server's JSON-RPC error to ours.
-    fn rpc_error(&self, error: &str) -> Error {
+    pub(super) fn rpc_error(&self, error: &str) -> Error {
         let texts = self.text_reader();
         let shape = serde_json::from_str::<message::RpcErrorShape<'_>>(error).ok();
         let words = |json: Option<&RawValue>| json.map_or(Some(String::new()), |it| texts.text(it));

@@ -153,6 +153,28 @@ pub(super) fn tools_call(
     OutgoingMessage::from_line(line)
 }
 
+/// A question about a task in place of a call, with the metadata of the call.
+pub(super) fn tasks_get(
+    id: u64,
+    task_id: &str,
+    meta: Option<&[u8]>,
+    standing: &[u8],
+) -> OutgoingMessage {
+    let mut params = serde_json::json!({"taskId": task_id});
+    if let Some(meta) = meta.and_then(|meta| serde_json::from_slice(meta).ok()) {
+        params["_meta"] = meta;
+    }
+    request(id, "tasks/get", &params, standing)
+}
+
+/// A call that asks for a task, as in 2025-11-25.
+pub(super) fn as_task(call: OutgoingMessage) -> OutgoingMessage {
+    call.rewritten(|line| {
+        let end = line.len() - b"}}\n".len();
+        [&line[..end], b",\"task\":{}", &line[end..]].concat()
+    })
+}
+
 /// Any other request. `params` is an object; `standing` as in [`tools_call`].
 pub(super) fn request(
     id: u64,

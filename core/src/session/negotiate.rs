@@ -60,6 +60,9 @@ async fn settle(session: &Session, handshake: &Handshake, metadata: RequestMetad
             let initialized = message::notification("notifications/initialized", &json!({}));
             wire.send_and_confirm(initialized).await.map_err(connect_error)?;
             wire.listen();
+            if handshake.capabilities.task_calls {
+                session.tasks.offer();
+            }
         }
         Era::Stateless => {
             wire.forget_session();

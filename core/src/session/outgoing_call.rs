@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::CallRequest;
-use crate::call::{Arguments, OnProgress};
+use crate::call::{Arguments, OnProgress, TaskUse};
 use crate::caller::CallerHeaders;
 use crate::error::Error;
 use crate::mailbox::Waiter;
@@ -26,6 +26,7 @@ pub(crate) enum CallContent<'a> {
         meta: Option<&'a Arguments>,
         on_progress: Option<OnProgress>,
         headers: Option<CallerHeaders>,
+        task: TaskUse<'a>,
     },
     /// The session keeps the call until it is answered, and returns it if it was not read.
     Owned(Box<CallRequest>),
@@ -57,6 +58,13 @@ impl CallContent<'_> {
         match self {
             CallContent::Borrowed { headers, .. } => headers.clone(),
             CallContent::Owned(request) => request.options.headers.clone(),
+        }
+    }
+
+    pub(super) fn task(&self) -> TaskUse<'_> {
+        match self {
+            CallContent::Borrowed { task, .. } => *task,
+            CallContent::Owned(request) => request.options.task_use(),
         }
     }
 

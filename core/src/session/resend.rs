@@ -32,8 +32,7 @@ pub(super) fn end_error(sender: &Weak<dyn CallSender>, server: &str, error: Erro
     if !sender.upgrade().is_none_or(|sender| sender.is_closed()) {
         return error;
     }
-    let executed = error.executed().unwrap_or(Executed::Unknown);
-    Error::closed_during_call(server).with_executed(executed)
+    Error::closed_during_call(server, &error)
 }
 
 /// A call that was never read.

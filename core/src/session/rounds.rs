@@ -3,6 +3,7 @@
 //! Invariant: a call stays in the table under its first id while its rounds go on, so that it is cancelled, times out and
 //! ends as any other. Rounds and questions are bounded. A state is sent back as it came, and only with its own request.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use bytes::Bytes;
@@ -28,7 +29,7 @@ pub(super) const ROUNDS: u8 = 16;
 
 /// The questions in an answer.
 pub(super) struct InputRequests {
-    requests: IndexMap<String, (String, Box<str>)>,
+    requests: Requests,
     /// As the server wrote it.
     state: Option<Box<str>>,
 }
@@ -49,32 +50,36 @@ impl InputRequests {
             #[serde(borrow, default)]
             request_state: Option<&'a RawValue>,
         }
-        #[derive(Deserialize)]
-        struct Request<'a> {
-            method: String,
-            #[serde(borrow, default)]
-            params: Option<&'a RawValue>,
-        }
         let answer: Answer<'_> = read_object(answer, std::marker::PhantomData).ok()?;
         match answer.result_type?.get() {
             "\"complete\"" => return None,
             "\"input_required\"" => {}
             _ => return Some(Err(unreadable("is of a kind that is not known"))),
         }
-        let requests = answer.input_requests.map_or("{}", RawValue::get);
-        let Ok(requests) = serde_json::from_str::<IndexMap<String, Request<'_>>>(requests) else {
-            return Some(Err(unreadable("asks for input that cannot be read")));
+        let requests = match read_requests(answer.input_requests.map_or("{}", RawValue::get)) {
+            Ok(requests) => requests,
+            Err(error) => return Some(Err(error)),
         };
         if requests.is_empty() && answer.request_state.is_none() {
             return Some(Err(unreadable("asks for input and does not say which")));
         }
-        let requests = requests.into_iter().map(|(key, request)| {
-            (key, (request.method, request.params.map_or("{}", RawValue::get).into()))
-        });
-        Some(Ok(InputRequests {
-            requests: requests.collect(),
-            state: answer.request_state.map(|state| state.get().into()),
-        }))
+        let state = answer.request_state.map(|state| state.get().into());
+        Some(Ok(InputRequests { requests, state }))
+    }
+
+    /// The questions of a task, by the member that has them.
+    pub(super) fn of_task(requests: &RawValue) -> Result<InputRequests> {
+        Ok(InputRequests { requests: read_requests(requests.get())?, state: None })
+    }
+
+    /// Those that have no answer yet.
+    pub(super) fn without(mut self, answered: &HashSet<String>) -> Self {
+        self.requests.retain(|key, _| !answered.contains(key));
+        self
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
     }
 
     /// The members that the repeated request has besides its own, each after a comma.
@@ -88,6 +93,24 @@ impl InputRequests {
         }
         members
     }
+}
+
+/// Questions by their keys: the method, and the parameters as written.
+type Requests = IndexMap<String, (String, Box<str>)>;
+
+fn read_requests(requests: &str) -> Result<Requests> {
+    #[derive(Deserialize)]
+    struct Request<'a> {
+        method: String,
+        #[serde(borrow, default)]
+        params: Option<&'a RawValue>,
+    }
+    let requests = serde_json::from_str::<IndexMap<String, Request<'_>>>(requests)
+        .map_err(|_| unreadable("asks for input that cannot be read"))?;
+    let written = requests.into_iter().map(|(key, request)| {
+        (key, (request.method, request.params.map_or("{}", RawValue::get).into()))
+    });
+    Ok(written.collect())
 }
 
 impl Session {
@@ -107,9 +130,8 @@ impl Session {
             None => return false,
             Some((manager, Ok(again))) => (manager, again),
             Some((_, Err(()))) => {
-                let text = format!("The server asks more than {ROUNDS} times");
-                let error = Error::new(ErrorKind::LimitExceeded, text);
-                self.finish_request(id, Err(error.with_executed(Executed::Unknown)));
+                let error = asks_too_often().with_executed(Executed::Unknown);
+                self.finish_request(id, Err(error));
                 return true;
             }
         };
@@ -174,11 +196,11 @@ impl Session {
                 params["requestState"] = serde_json::from_str(state).unwrap_or_default();
             }
         }
-        let text = format!("The server asks more than {ROUNDS} times");
-        Err(Error::new(ErrorKind::LimitExceeded, text).with_server(&self.server))
+        Err(asks_too_often().with_server(&self.server))
     }
 
-    async fn answer_inputs(
+    /// The answers of a manager to questions, by their keys.
+    pub(super) async fn answer_inputs(
         &self,
         input: &InputRequests,
         manager: Option<ManagerId>,
@@ -242,6 +264,11 @@ fn unreadable(what: &str) -> Error {
 /// The key of a call's round among the open requests. No id of a server is written like this.
 pub(super) fn round_key(id: u64) -> String {
     format!("round of {id}")
+}
+
+pub(super) fn asks_too_often() -> Error {
+    let text = format!("The server asks more than {ROUNDS} times");
+    Error::new(ErrorKind::LimitExceeded, text)
 }
 
 fn too_many() -> Error {

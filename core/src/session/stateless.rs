@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use rmcp::model::{ErrorCode, Implementation, ProtocolVersion};
+use rmcp::model::{ErrorCode, Implementation, ProtocolVersion, TASKS_EXTENSION_ID};
 use serde_json::{Value, json};
 
 use super::discover::{is_code, shows_stateless};
@@ -46,6 +46,9 @@ pub(super) struct RequestMetadata {
 
 impl RequestMetadata {
     pub(super) fn new(client: &ClientInfo, capabilities: &Value) -> Self {
+        // Only then may a server answer a call with a task.
+        let mut capabilities = capabilities.clone();
+        capabilities["extensions"][TASKS_EXTENSION_ID] = json!({});
         let to_value = |value: serde_json::Result<Value>| value.unwrap_or_else(|_| json!({}));
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION.as_str(),

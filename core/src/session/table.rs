@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use super::repeated_call::RepeatedCall;
 use super::resend::{CallRequest, ResendHandle, end_error};
 use super::rounds::ROUNDS;
+use super::tasks::TaskPhase;
 use crate::call::OnProgress;
 use crate::error::{Error, ErrorKind, Executed};
 use crate::mailbox::Waiter;
@@ -32,6 +33,7 @@ pub(super) struct PendingRequest {
     again: Option<Box<RepeatedCall>>,
     /// How often it has asked.
     rounds: u8,
+    task: TaskPhase,
 }
 
 /// The time limits of a call: idle and total.
@@ -75,11 +77,16 @@ impl PendingRequest {
             on_progress,
             again: None,
             rounds: 0,
+            task: TaskPhase::Unasked,
         }
     }
 
     pub(super) fn keep_to_repeat(&mut self, again: Box<RepeatedCall>) {
         self.again = Some(again);
+    }
+
+    pub(super) fn set_task(&mut self, task: TaskPhase) {
+        self.task = task;
     }
 
     pub(super) fn deadline_us(&self) -> u64 {
@@ -97,6 +104,7 @@ impl PendingRequest {
             on_progress: None,
             again: None,
             rounds: 0,
+            task: TaskPhase::Unasked,
         }
     }
 
@@ -136,9 +144,12 @@ impl PendingRequest {
             ReplyTo::Call(waiter, origin, _) => {
                 // SAFETY: a call's outcome is a slice of a `&RawValue`, which is a `str`.
                 let result = |json| unsafe { ToolResult::from_utf8_unchecked(json, origin) };
-                let untold = |error: Error| match error.executed() {
-                    Some(_) => error,
-                    None => error.with_executed(Executed::Unknown),
+                let untold = |error: Error| {
+                    let error = match error.executed() {
+                        Some(_) => error,
+                        None => error.with_executed(Executed::Unknown),
+                    };
+                    self.task.task_id().into_iter().fold(error, Error::with_task_id)
                 };
                 waiter.finish(outcome.map(result).map_err(untold));
             }
@@ -259,7 +270,11 @@ impl Table {
     pub(super) fn awaiting(&self, id: u64) -> Option<u64> {
         match self.continued.get(&id) {
             Some(first) => Some(*first),
-            None => self.pending.get(&id).is_none_or(|pending| pending.rounds == 0).then_some(id),
+            None => {
+                let goes_on =
+                    |it: &PendingRequest| it.rounds > 0 || matches!(it.task, TaskPhase::Working(_));
+                (!self.pending.get(&id).is_some_and(goes_on)).then_some(id)
+            }
         }
     }
 
@@ -285,6 +300,33 @@ impl Table {
         let again = pending.again.as_deref()?.clone();
         pending.rounds += 1;
         Some((manager, if pending.rounds > ROUNDS { Err(()) } else { Ok(again) }))
+    }
+
+    /// What a task means for a call.
+    pub(super) fn task_phase(&self, id: u64) -> Option<TaskPhase> {
+        self.pending
+            .get(&id)
+            .filter(|pending| pending.is_call())
+            .map(|pending| pending.task.clone())
+    }
+
+    /// The server works on a task for this call. `None` if nobody waits for the call any more.
+    pub(super) fn work_on(&mut self, id: u64, task_id: Box<str>) -> Option<Origin> {
+        // What else comes under that id is late.
+        self.take_wire_id(id);
+        let pending = self.pending.get_mut(&id)?;
+        pending.task = TaskPhase::Working(task_id);
+        pending.origin().cloned()
+    }
+
+    /// The server has said how far a task is, and is asked again after `pause`: the idle time of its call begins then.
+    pub(super) fn note_task(&mut self, id: u64, now_us: u64, pause: Duration) {
+        let Some(pending) = self.pending.get_mut(&id) else { return };
+        if let ReplyTo::Call(waiter, ..) = &pending.reply_to {
+            waiter.note_progress();
+        }
+        let next_us = after(now_us, micros(pause));
+        pending.deadline_us = after(next_us, pending.patience_us).min(pending.wall_us);
     }
 
     /// A call goes on under another id. Returns whether somebody still waits for it.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mcpool::{
     Arguments, AuthorizeOptions, CallOptions, CallerHeaders, Config, Identity, Manager, Retry,
+    TaskId,
 };
 use serde_json::{Value, json};
 
@@ -135,6 +136,7 @@ impl Run {
             "raw": serde_json::from_str::<Value>(result.json()).unwrap_or_default(),
             "for_model": shown.then(|| result.for_model()), "signals": shown.then(|| result.signals()),
             "progress": *told.lock().unwrap(),
+            "task": result.task().map(|task| json!({"task_id": task.task_id, "status": task.status, "ttl_ms": task.ttl_ms})),
         }))
     }
 
@@ -170,6 +172,8 @@ fn call_options(
     options.meta = step["meta"].as_object().map(Arguments::new).transpose()?;
     options.identity = step["identity"].as_str().map(Identity::new).transpose()?;
     options.headers = step["headers"].as_object().map(headers).transpose()?;
+    options.return_task = step["return_task"] == true;
+    options.resume_task = step["resume_task"].as_str().map(TaskId::new).transpose()?;
     if step["progress"] == true {
         let told = told.clone();
         options.on_progress =

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .._resource import ResourceContent, ResourceList, ResourceTemplate
     from .._skill import SkillContent, SkillList
     from .._status import ConnectReport, ReloadReport
+    from .._task import Task
     from .._trust import Trusted
 
 __all__ = ["Events", "Manager", "config", "discover", "trust", "trusted", "untrust"]
@@ -245,6 +246,16 @@ class Manager(ManagerBase):
         params = {"skill": skill, "uri": uri}
         answer = _native.block_request(self._native, server, "read_skill_file", params)
         return read_contents([answer])[0]
+
+    def get_task(self, server: str, task_id: str) -> Task:
+        """How far a task of a server is. The option `resume_task` of a call waits for its result."""
+        from .._task import read_task
+
+        return read_task(self._request(server, "get_task", {"task_id": task_id}))
+
+    def cancel_task(self, server: str, task_id: str) -> None:
+        """Asks a server to end a task. It may still finish."""
+        self._request(server, "cancel_task", {"task_id": task_id})
 
     def set_log_level(self, server: str, level: LogLevel) -> None:
         """Sets which log messages the server sends, also after its restarts. They are events `log`."""

@@ -22,7 +22,7 @@ use super::super::identities::IdentityHold;
 use super::super::server::Left;
 use super::approval_check::ApprovalCheck;
 use super::handle::CallHandle;
-use crate::call::{Arguments, OnProgress, Retry};
+use crate::call::{Arguments, OnProgress, Retry, TaskUse};
 use crate::caller::{CallerHeaders, HeadersInUse};
 use crate::catalog::Offer;
 use crate::connection::{CallPermit, Connection, Turn};
@@ -32,7 +32,9 @@ use crate::result::{Presenter, ToolResult};
 use crate::session::{CallContent, OutgoingCall, Session};
 use crate::status::State;
 use crate::sync::lock;
+use crate::task::TaskId;
 use crate::tool::ServerTool;
+use crate::wire::Wire;
 
 /// A call with everything needed to send it, except the connection.
 pub(super) struct CallSpec {
@@ -44,6 +46,8 @@ pub(super) struct CallSpec {
     pub(super) on_progress: Option<OnProgress>,
     pub(super) time_budget: TimeBudget,
     pub(super) retry: Retry,
+    pub(super) return_task: bool,
+    pub(super) resume_task: Option<TaskId>,
     pub(super) restart_wait: Duration,
     /// Tells that the manager has released the server.
     pub(super) left: Left,
@@ -227,8 +231,14 @@ impl PendingCall {
                 meta: self.spec.meta.as_ref(),
                 on_progress: self.spec.on_progress.clone(),
                 headers: self.spec.headers.clone(),
+                task: self.task_use(),
             },
         }
+    }
+
+    fn task_use(&self) -> TaskUse<'_> {
+        let lost = self.lost.get().and_then(Error::task_id);
+        TaskUse::new(lost, self.spec.resume_task.as_ref(), self.spec.return_task)
     }
 
     /// Waits for the approval. This time counts towards the call's total limit only.
@@ -275,6 +285,10 @@ impl PendingCall {
         let harmless = match error.executed() {
             // A live session that refused the call will refuse it again.
             Some(Executed::No) => session.is_over(),
+            // The next session only waits for it. A program loses its tasks when it ends.
+            Some(Executed::Unknown) if error.task_id().is_some() => {
+                session.wire().is_some_and(Wire::reports_unsent_later)
+            }
             Some(Executed::Unknown) => self.repeatable.load(Ordering::Relaxed),
             _ => false,
         };
@@ -289,6 +303,11 @@ impl PendingCall {
     /// The error of the loss, if the call may have run.
     fn lost_unknown(&self) -> Option<&Error> {
         self.lost.get().filter(|lost| lost.executed() == Some(Executed::Unknown))
+    }
+
+    /// Whether a later session waits for the task that the call began.
+    fn waits_again(&self) -> bool {
+        self.lost.get().is_some_and(|lost| lost.task_id().is_some())
     }
 
     /// The error of a call that no session took.

@@ -197,7 +197,16 @@ impl CheckedCall<'_> {
     fn into_spec(self, wanted: WantedTool) -> CallSpec {
         let (limits, retry) = (self.limits(), self.retry());
         let CheckedCall { manager, server, config, arguments, options, began, hold, .. } = self;
-        let CallOptions { meta, on_progress, on_question, identity, headers, .. } = options;
+        let CallOptions {
+            meta,
+            on_progress,
+            on_question,
+            identity,
+            headers,
+            return_task,
+            resume_task,
+            ..
+        } = options;
         let identity = identity.or_else(|| manager.0.options.identity.clone());
         CallSpec {
             presenter: server.presenter().clone(),
@@ -208,6 +217,8 @@ impl CheckedCall<'_> {
             on_progress,
             time_budget: TimeBudget::new(limits, began.unwrap_or_else(Instant::now)),
             retry,
+            return_task,
+            resume_task,
             restart_wait: manager.0.options.restart_wait,
             left: server.left(),
             manager_id: server.manager_id(),

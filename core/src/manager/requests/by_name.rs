@@ -58,6 +58,8 @@ impl Manager {
                 Request::ReadSkillFile(skill, uri) => {
                     written(manager.read_skill_file(&server, &skill, &uri)).await
                 }
+                Request::GetTask(id) => written(manager.get_task(&server, &id)).await,
+                Request::CancelTask(id) => written(manager.cancel_task(&server, &id)).await,
                 Request::SetLogLevel(level) => written(manager.set_log_level(&server, level)).await,
             }
         }
@@ -97,6 +99,8 @@ enum Request {
     ListSkills,
     ReadSkill(String),
     ReadSkillFile(String, String),
+    GetTask(String),
+    CancelTask(String),
     SetLogLevel(LogLevel),
 }
 
@@ -119,6 +123,8 @@ impl Request {
             "list_skills" => Request::ListSkills,
             "read_skill" => Request::ReadSkill(params.text("skill")?),
             "read_skill_file" => Request::ReadSkillFile(params.text("skill")?, params.text("uri")?),
+            "get_task" => Request::GetTask(params.text("task_id")?),
+            "cancel_task" => Request::CancelTask(params.text("task_id")?),
             "set_log_level" => Request::SetLogLevel(params.level()?),
             verb => return Err(invalid(&format!("There is no request \"{verb}\""))),
         })

@@ -94,7 +94,10 @@ impl CallTask {
                 Err(error) => return pending.finish(waiter, Err(pending.not_taken(error))),
             };
             // The server may be a different program now, whose tool does not promise this.
-            if let Some(lost) = pending.lost_unknown().filter(|_| !tool.is_repeatable()) {
+            if !pending.waits_again()
+                && !tool.is_repeatable()
+                && let Some(lost) = pending.lost_unknown()
+            {
                 return pending.finish(waiter, Err(lost.clone()));
             }
             let approval_check = spec.approval_check.as_ref();
@@ -196,6 +199,8 @@ impl WaiterProxy for CallTask {
         }
         let error = match error.executed() {
             Some(Executed::No) => pending.not_taken(error),
+            // The server does not know the task any more.
+            Some(Executed::Unknown) if pending.waits_again() => pending.not_taken(error),
             _ => error,
         };
         pending.finish(waiter, Err(error));
