@@ -77,7 +77,8 @@ def test_its_tools_are_listed_and_called(manager: Manager, row: dict[str, str]) 
     status = manager.status()[0]
     known = (status.transport, status.protocol_version, status.server_name)
     assert known == (row["transport"], row["era"], "matrix")
-    assert {tool.raw_name for tool in manager.get_tools()} == TOOLS
+    own = {"work"} if row["library"] == "rmcp" else set()
+    assert {tool.raw_name for tool in manager.get_tools()} == TOOLS | own
     assert manager.call_tool("s", "echo", {"text": "héllo"}).text == "héllo"
     failed = manager.call_tool("s", "fail", {"message": "it is broken"})
     assert failed.is_error and "it is broken" in failed.text
@@ -128,6 +129,23 @@ def test_its_questions_are_answered(row: dict[str, str]) -> None:
         assert "Ada" in manager.call_tool("s", "elicit", timeout=30).text
         assert "file:///srv/matrix" in manager.call_tool("s", "roots", timeout=30).text
     assert asked == ["s", "form"]
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_its_tasks_are_waited_for(transport: str) -> None:
+    def elicit(request: mcpool.ElicitationRequest) -> dict[str, Any]:
+        return {"action": "accept", "content": {"name": "Ada"}}
+
+    row = {"library": "rmcp", "transport": transport, "era": STATELESS}
+    with connected(row, on_elicitation=elicit) as manager:
+        assert "Ada" in manager.call_tool("s", "work", timeout=30).text
+        task = manager.call_tool("s", "work", return_task=True).task
+        assert task is not None
+        assert "Ada" in manager.call_tool("s", "work", resume_task=task.task_id, timeout=30).text
+        manager.cancel_task("s", task.task_id)
+    with connected(row) as manager:
+        with pytest.raises(mcpool.ToolRejectedError):
+            manager.call_tool("s", "work", timeout=30)
 
 
 def test_a_question_that_nobody_answers_ends_the_call(manager: Manager) -> None:

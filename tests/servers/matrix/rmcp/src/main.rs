@@ -8,6 +8,7 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use rmcp::model::*;
 use rmcp::service::RequestContext;
+use rmcp::task_manager::{TaskManager, TaskOptions};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
@@ -15,8 +16,10 @@ use serde_json::{Value, from_value, json};
 
 type Context = RequestContext<RoleServer>;
 
-#[derive(Clone)]
-struct Matrix;
+#[derive(Clone, Default)]
+struct Matrix {
+    tasks: TaskManager,
+}
 
 fn made<T: serde::de::DeserializeOwned>(value: Value) -> T {
     from_value(value).expect("the literal has the shape of its type")
@@ -45,6 +48,7 @@ fn tools() -> Vec<Tool> {
         tool("sample", &[]),
         tool("elicit", &[]),
         tool("roots", &[]),
+        tool("work", &[]),
     ];
     all.into_iter().map(made).collect()
 }
@@ -78,9 +82,19 @@ async fn ask(
     Ok(text(answer.to_string()).into())
 }
 
+fn name_question() -> InputRequest {
+    let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"] });
+    let params = ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: "What is your name?".into(),
+        requested_schema: made(schema),
+    };
+    InputRequest::Elicitation(ElicitRequest::new(params))
+}
+
 impl ServerHandler for Matrix {
     fn get_info(&self) -> ServerConfig {
-        let offered = json!({ "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {} });
+        let offered = json!({ "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {}, "extensions": { TASKS_EXTENSION_ID: {} } });
         ServerConfig::new(made(offered)).with_server_info(Implementation::new("matrix", "1.0.0"))
     }
 
@@ -127,20 +141,18 @@ impl ServerHandler for Matrix {
                     CreateMessageRequest::new(CreateMessageRequestParams::new(messages, 10));
                 return ask(&request, &context, InputRequest::CreateMessage(asked)).await;
             }
-            "elicit" => {
-                let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"] });
-                let params = ElicitRequestParams::FormElicitationParams {
-                    meta: None,
-                    message: "What is your name?".into(),
-                    requested_schema: made(schema),
-                };
-                return ask(
-                    &request,
-                    &context,
-                    InputRequest::Elicitation(ElicitRequest::new(params)),
-                )
-                .await;
+            "elicit" => return ask(&request, &context, name_question()).await,
+            "work" if context.meta.client_capabilities().is_some_and(|it| it.supports_tasks()) => {
+                let options = TaskOptions::new().with_poll_interval_ms(100);
+                let task = self.tasks.spawn(options, |context| {
+                    Box::pin(async move {
+                        let answer = context.request_input("answer", name_question()).await?;
+                        Ok(text(answer.to_string()))
+                    })
+                });
+                return Ok(CreateTaskResult::new(task).into());
             }
+            "work" => text("at once"),
             "roots" => {
                 return ask(
                     &request,
@@ -221,6 +233,22 @@ impl ServerHandler for Matrix {
         Ok(CompleteResult::new(values.map_err(|error| ErrorData::internal_error(error, None))?))
     }
 
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: Context,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.tasks.get_task(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(&self, request: UpdateTaskParams, _: Context) -> Result<(), ErrorData> {
+        self.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(&self, request: CancelTaskParams, _: Context) -> Result<(), ErrorData> {
+        self.tasks.cancel_task(&request.task_id)
+    }
+
     async fn set_level(&self, _: SetLevelRequestParams, _: Context) -> Result<(), ErrorData> {
         Ok(())
     }
@@ -230,12 +258,16 @@ impl ServerHandler for Matrix {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words[0] == "stdio" {
-        Matrix.serve(rmcp::transport::stdio()).await?.waiting().await?;
+        Matrix::default().serve(rmcp::transport::stdio()).await?.waiting().await?;
         return Ok(());
     }
     let sessions = std::sync::Arc::new(LocalSessionManager::default());
-    let service =
-        StreamableHttpService::new(|| Ok(Matrix), sessions, StreamableHttpServerConfig::default());
+    let matrix = Matrix::default();
+    let service = StreamableHttpService::new(
+        move || Ok(matrix.clone()),
+        sessions,
+        StreamableHttpServerConfig::default(),
+    );
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", words[1].parse()?)).await?;
     loop {
         let io = TokioIo::new(listener.accept().await?.0);
