@@ -41,6 +41,9 @@ options! {
         /// Authorization, need an `identity`; they then also serve the connection of that identity, until the next
         /// call brings others.
         headers: Option<CallerHeaders> = None,
+        /// Whether a structured result is compared with the tool's `outputSchema`. One that does not match is
+        /// `PROTOCOL_ERROR`. The default is the manager's.
+        check_output: Option<bool> = None,
         /// Whether the call ends as soon as the server answers with a task: the result's `task` then has its id for
         /// `resume_task`. A server that answers without one gives its result.
         return_task: bool = false,

@@ -12,18 +12,22 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
+use crate::error;
 use crate::json_string::{LossyString, unescape};
 use crate::redact::Mask;
+use crate::result::ToolResult;
 use crate::scan::{Signal, scan};
 
 mod canonical;
 mod list;
 mod mirrored;
+mod output_schema;
 
 pub(crate) use canonical::LONGEST_TREE;
 use canonical::canonical;
 pub(crate) use list::{Tools, quoted};
 use mirrored::MirroredArgument;
+use output_schema::{OutputSchema, mismatch};
 
 /// One tool of one server, as the server wrote it.
 #[derive(Debug)]
@@ -36,6 +40,8 @@ pub struct ServerTool {
     hints: OnceLock<Hints>,
     signals: OnceLock<Box<[Signal]>>,
     mirrored: OnceLock<Result<Box<[MirroredArgument]>, &'static str>>,
+    /// Compiled for the first result that is compared with it.
+    output: OnceLock<Box<error::Result<OutputSchema>>>,
 }
 
 /// What a tool says about its calls.
@@ -130,6 +136,7 @@ impl ServerTool {
             hints: OnceLock::new(),
             signals: OnceLock::new(),
             mirrored: OnceLock::new(),
+            output: OnceLock::new(),
         })
     }
 
@@ -200,6 +207,23 @@ impl ServerTool {
     /// The JSON Schema of its structured results, as JSON text.
     pub fn output_schema(&self) -> Option<&str> {
         self.parts().output_schema.map(RawValue::get)
+    }
+    /// Fails if a result does not match the schema of its structured results. A failed tool promises nothing. Takes time.
+    pub(crate) fn check_output(&self, result: &ToolResult) -> error::Result<()> {
+        let Some(schema) = self.output_schema().filter(|_| !result.is_error()) else {
+            return Ok(());
+        };
+        let Some(structured) = result.structured() else {
+            return Err(mismatch(
+                "The result has no structured content, which the tool's output schema promises",
+            ));
+        };
+        let compiled = self.output.get_or_init(|| Box::new(OutputSchema::compile(schema)));
+        let checked = match &**compiled {
+            Ok(schema) => schema.check(&structured),
+            Err(error) => Err(error.clone()),
+        };
+        checked.map_err(|error| error.with_server(&self.server))
     }
     /// The server's hints about it, as JSON text.
     pub fn annotations(&self) -> Option<&str> {

@@ -118,6 +118,11 @@ export interface ManagerOptions {
    * request does not time out meanwhile. In milliseconds. Default: 300000.
    */
   serverRequestTimeoutMs?: number | undefined;
+  /**
+   * Whether structured results are compared with the `outputSchema` of their tool. One that does not match
+   * is `PROTOCOLERROR`. Default: false.
+   */
+  checkOutput?: boolean | undefined;
   /** Whether results for a model are marked as untrusted output of their tool. Default: true. */
   wrap?: boolean | undefined;
   /**
@@ -215,6 +220,11 @@ export interface CallOptions extends Cancellable {
    */
   headers?: Headers | Readonly<Record<string, string>> | undefined;
   /**
+   * Whether a structured result is compared with the tool's `outputSchema`. One that does not match is
+   * `PROTOCOLERROR`. The default is the manager's.
+   */
+  checkOutput?: boolean | undefined;
+  /**
    * Whether the call ends as soon as the server answers with a task: the result's `task` then has its id for
    * `resumeTask`. A server that answers without one gives its result. Default: false.
    */
@@ -251,6 +261,7 @@ export const CALL_OPTIONS = [
   'meta',
   'identity',
   'headers',
+  'checkOutput',
   'returnTask',
   'resumeTask',
   'onProgress',

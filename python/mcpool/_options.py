@@ -94,6 +94,9 @@ if TYPE_CHECKING:
         server_request_timeout: float | None
         """How long a server waits for the answer of `on_sampling` and `on_elicitation`. A call that has
         caused the request does not time out meanwhile. In seconds. Default: 300.0."""
+        check_output: bool | None
+        """Whether structured results are compared with the `outputSchema` of their tool. One that does
+        not match is `PROTOCOL_ERROR`. Default: False."""
         wrap: bool | None
         """Whether results for a model are marked as untrusted output of their tool. Default: True."""
         spill: Literal["none", "file"] | None
@@ -189,6 +192,9 @@ if TYPE_CHECKING:
         """Headers for a remote server, which replace those of its definition. Headers that say who
         calls, such as Authorization, need an `identity`; they then also serve the connection of that
         identity, until the next call brings others."""
+        check_output: bool | None
+        """Whether a structured result is compared with the tool's `outputSchema`. One that does not
+        match is `PROTOCOL_ERROR`. The default is the manager's."""
         return_task: bool | None
         """Whether the call ends as soon as the server answers with a task: the result's `task` then has
         its id for `resume_task`. A server that answers without one gives its result. Default: False."""
@@ -238,6 +244,7 @@ MANAGER: dict[str, tuple[str, object]] = {
     "on_elicitation": ("OnElicitation | None", None),
     "roots": ("Sequence[str] | None", None),
     "server_request_timeout": ("float | None", 300.0),
+    "check_output": ("bool | None", False),
     "wrap": ("bool | None", True),
     "spill": ('Literal["none", "file"] | None', "none"),
     "call_events": ("bool | None", False),
@@ -295,6 +302,8 @@ a page of the server. Without it, servers are told that nobody can be asked.
 roots get them.
 `server_request_timeout`: How long a server waits for the answer of `on_sampling` and
 `on_elicitation`. A call that has caused the request does not time out meanwhile. In seconds.
+`check_output`: Whether structured results are compared with the `outputSchema` of their tool. One
+that does not match is `PROTOCOL_ERROR`.
 `wrap`: Whether results for a model are marked as untrusted output of their tool.
 `spill`: What happens to the part of a result that is cut. "file" keeps the whole in a file that
 only the user can read.
@@ -360,6 +369,7 @@ CALL: dict[str, tuple[str, object]] = {
     "meta": ("Mapping[str, Any] | None", None),
     "identity": ("str | None", None),
     "headers": ("Mapping[str, str] | None", None),
+    "check_output": ("bool | None", None),
     "return_task": ("bool | None", False),
     "resume_task": ("str | None", None),
     "on_progress": ("OnProgress | None", None),
@@ -377,6 +387,8 @@ The default is the manager's.
 `headers`: Headers for a remote server, which replace those of its definition. Headers that say who
 calls, such as Authorization, need an `identity`; they then also serve the connection of that
 identity, until the next call brings others.
+`check_output`: Whether a structured result is compared with the tool's `outputSchema`. One that
+does not match is `PROTOCOL_ERROR`. The default is the manager's.
 `return_task`: Whether the call ends as soon as the server answers with a task: the result's `task`
 then has its id for `resume_task`. A server that answers without one gives its result.
 `resume_task`: The id of a task that an earlier call began, perhaps in another process: waits for

@@ -317,9 +317,10 @@ async function execute(manager, step, signal) {
 function callOptions(step, signal) {
   const { timeout_ms: timeoutMs, max_total_timeout_ms: maxTotalTimeoutMs, retry, meta } = step;
   const { identity, headers, return_task: returnTask, resume_task: resumeTask } = step;
+  const { check_output: checkOutput } = step;
   const progress = [];
   const options = { timeoutMs, maxTotalTimeoutMs, retry, meta, identity, headers, signal };
-  Object.assign(options, { returnTask, resumeTask });
+  Object.assign(options, { checkOutput, returnTask, resumeTask });
   if (step.progress) options.onProgress = (told) => progress.push(told);
   return { options, progress };
 }

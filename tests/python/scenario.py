@@ -332,6 +332,7 @@ def call_options(step: dict[str, Any], limit: float | None) -> tuple[dict[str, A
         "meta": step.get("meta"),
         "identity": step.get("identity"),
         "headers": step.get("headers"),
+        "check_output": step.get("check_output"),
         "return_task": step.get("return_task"),
         "resume_task": step.get("resume_task"),
     }

@@ -98,6 +98,9 @@ options! {
         /// How long a server waits for the answer of `on_sampling` and `on_elicitation`. A call that has caused the request
         /// does not time out meanwhile.
         server_request_timeout: Duration = Duration::from_secs(300),
+        /// Whether structured results are compared with the `outputSchema` of their tool. One that does not match is
+        /// `PROTOCOL_ERROR`.
+        check_output: bool = false,
         /// Whether results for a model are marked as untrusted output of their tool.
         wrap: bool = true,
         /// What happens to the part of a result that is cut. "file" keeps the whole in a file that only the user can read.

@@ -172,6 +172,7 @@ fn call_options(
     options.meta = step["meta"].as_object().map(Arguments::new).transpose()?;
     options.identity = step["identity"].as_str().map(Identity::new).transpose()?;
     options.headers = step["headers"].as_object().map(headers).transpose()?;
+    options.check_output = step["check_output"].as_bool();
     options.return_task = step["return_task"] == true;
     options.resume_task = step["resume_task"].as_str().map(TaskId::new).transpose()?;
     if step["progress"] == true {

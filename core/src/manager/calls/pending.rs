@@ -29,6 +29,7 @@ use crate::connection::{CallPermit, Connection, Turn};
 use crate::error::{Error, ErrorKind, Executed, Result};
 use crate::mailbox::Waiter;
 use crate::result::{Presenter, ToolResult};
+use crate::runtime;
 use crate::session::{CallContent, OutgoingCall, Session};
 use crate::status::State;
 use crate::sync::lock;
@@ -46,6 +47,7 @@ pub(super) struct CallSpec {
     pub(super) on_progress: Option<OnProgress>,
     pub(super) time_budget: TimeBudget,
     pub(super) retry: Retry,
+    pub(super) check_output: bool,
     pub(super) return_task: bool,
     pub(super) resume_task: Option<TaskId>,
     pub(super) restart_wait: Duration,
@@ -80,6 +82,8 @@ pub(super) struct PendingCall {
     permit: Mutex<Option<CallPermit>>,
     /// Whether the caller and the tool's current definition allow a second run.
     repeatable: AtomicBool,
+    /// The tool as it was when the call was sent, if its result is compared with its output schema.
+    sent_tool: Mutex<Option<Arc<ServerTool>>>,
     /// The error of the first loss, set by a resend; there is no second resend.
     lost: OnceLock<Error>,
 }
@@ -114,6 +118,7 @@ impl PendingCall {
             turn: Mutex::default(),
             permit: Mutex::default(),
             repeatable: AtomicBool::new(false),
+            sent_tool: Mutex::default(),
             lost: OnceLock::new(),
         }
     }
@@ -275,9 +280,20 @@ impl PendingCall {
     /// Ends the call: the next one gets its turn.
     fn finish(&self, waiter: Waiter, outcome: Result<ToolResult>) {
         drop(lock(&self.permit).take());
-        let explained =
-            outcome.map_err(|error| self.spec.left.closed_or(self.connection.server(), error));
-        waiter.finish(explained);
+        let result = match outcome {
+            Ok(result) => result,
+            Err(error) => {
+                let error = self.spec.left.closed_or(self.connection.server(), error);
+                return waiter.finish(Err(error));
+            }
+        };
+        let tool = lock(&self.sent_tool).take();
+        match tool.filter(|_| !(self.spec.return_task && result.task().is_some())) {
+            Some(tool) => drop(runtime::spawn_blocking(move || {
+                waiter.finish(tool.check_output(&result).map(|()| result));
+            })),
+            None => waiter.finish(Ok(result)),
+        }
     }
 
     /// Whether the call is sent again: no tool can run twice, and this session or the next one can take it.

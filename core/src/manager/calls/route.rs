@@ -108,7 +108,8 @@ impl CheckedCall<'_> {
             return Ok(Route::Queue(live, tool));
         }
         let is_resendable = live.session.wire().is_some_and(Wire::reports_unsent_later)
-            || (self.retry() == Retry::Safe && tool.is_repeatable());
+            || (self.retry() == Retry::Safe && tool.is_repeatable())
+            || self.checks_output();
         Ok(if is_resendable { Route::Resendable(live, tool) } else { Route::Direct(live, tool) })
     }
 
@@ -195,7 +196,7 @@ impl CheckedCall<'_> {
     }
 
     fn into_spec(self, wanted: WantedTool) -> CallSpec {
-        let (limits, retry) = (self.limits(), self.retry());
+        let (limits, retry, check_output) = (self.limits(), self.retry(), self.checks_output());
         let CheckedCall { manager, server, config, arguments, options, began, hold, .. } = self;
         let CallOptions {
             meta,
@@ -217,6 +218,7 @@ impl CheckedCall<'_> {
             on_progress,
             time_budget: TimeBudget::new(limits, began.unwrap_or_else(Instant::now)),
             retry,
+            check_output,
             return_task,
             resume_task,
             restart_wait: manager.0.options.restart_wait,
@@ -232,6 +234,10 @@ impl CheckedCall<'_> {
     pub(super) fn limits(&self) -> CallLimits {
         let idle = self.options.timeout.unwrap_or(self.config.tool_timeout);
         CallLimits::new(idle, self.options.max_total_timeout)
+    }
+
+    fn checks_output(&self) -> bool {
+        self.options.check_output.unwrap_or(self.manager.0.options.check_output)
     }
 
     fn retry(&self) -> Retry {

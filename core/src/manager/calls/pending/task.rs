@@ -144,6 +144,7 @@ impl CallTask {
         let repeatable = pending.spec.retry == Retry::Safe && tool.is_repeatable();
         pending.repeatable.store(repeatable, Ordering::Relaxed);
         *lock(&pending.waiter) = Some(waiter);
+        *lock(&pending.sent_tool) = pending.spec.check_output.then(|| tool.clone());
         // Stored first, because the answer may come at once.
         *lock(&pending.permit) = permit.take();
         let limits = pending.spec.time_budget.limits_left(Instant::now());
