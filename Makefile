@@ -22,7 +22,7 @@ SERVERS := tests/servers/node_modules $(SERVER_VENVS)/current/ready $(SERVER_VEN
 PUBLISHED := tests/servers/published/node_modules $(patsubst %,$(SERVER_VENVS)/%/published,current mcp1 fastmcp2)
 
 .PHONY: demo test lint deny hazards-release soak fuzz bench build fixture python node browser test-rust test-python test-servers matrix-rmcp test-node test-scenarios test-portable test-frameworks \
-	test-frameworks-node conformance reference test-reference \
+	test-frameworks-node user-namespaces conformance reference test-reference \
 	$(FRAMEWORK_GROUPS:%=test-frameworks-%) clean
 
 # Side by side: one downloads while the other compiles. cargo lets one of them compile at a time, so the other finds its
@@ -108,6 +108,11 @@ test-frameworks-node: node fixture $(NODE_FRAMEWORKS)/node_modules $(NODE_FRAMEW
 	cd $(NODE_FRAMEWORKS) && node_modules/.bin/node --test $(NEW_NODE_FRAMEWORK_TESTS:%=%.test.mjs)
 	cd $(NODE_FRAMEWORKS) && node_modules/.bin/node --import ./lowest/resolve.mjs --test --test-force-exit \
 		--test-name-pattern '$(OLDEST_PATTERN)' $(OLDEST_NODE_FRAMEWORK_TESTS:%=%.test.mjs)
+
+# For `conformance` and `test-servers` on a system whose AppArmor restricts user namespaces, such as Ubuntu's.
+USER_NAMESPACES := kernel.apparmor_restrict_unprivileged_userns
+user-namespaces:
+	test ! -e /proc/sys/$(subst .,/,$(USER_NAMESPACES)) || sudo sysctl -w $(USER_NAMESPACES)=0
 
 # The official suite; ARGS="--only scope --client node" runs a part of it.
 conformance: python node $(VENV)/ready tests/conformance/node_modules

@@ -11,7 +11,7 @@ mod server;
 use std::io::Write;
 
 use common::{call, stdio};
-use everywhere::{TRANSPORTS, call_other, close, serve, with_other};
+use everywhere::{STATELESS, TRANSPORTS, call_other, close, serve, with_other};
 use mcpool::{Manager, State};
 use serde_json::json;
 use server::{RawRequest, RawServer};
@@ -62,7 +62,7 @@ async fn every_call_gets_its_own_answer(manager: &Manager) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_under_foreign_ids_reach_nobody() {
-    for transport in TRANSPORTS {
+    for transport in TRANSPORTS.into_iter().chain(STATELESS) {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("call");
         let knob = format!("tools/call={}", file.display());
@@ -80,7 +80,7 @@ async fn answers_under_foreign_ids_reach_nobody() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_several_answers_to_one_call_one_counts() {
-    for transport in TRANSPORTS {
+    for transport in TRANSPORTS.into_iter().chain(STATELESS) {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("call");
         let knob = format!("tools/call={}", file.display());

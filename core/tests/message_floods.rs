@@ -7,7 +7,7 @@ mod common;
 mod everywhere;
 
 use common::call;
-use everywhere::{ALONE, TRANSPORTS, beside, close, serve, with_other};
+use everywhere::{ALONE, STATELESS, TRANSPORTS, beside, close, serve, with_other};
 use serde_json::json;
 
 /// What is on its way, the events that a manager keeps, and the replies that a server may leave unread.
@@ -49,6 +49,7 @@ async fn a_million_notifications_before_an_answer_cost_nothing() {
     ];
     flood(&lines, 200_000, &["stdio"]).await;
     flood(&lines, 20_000, &TRANSPORTS[1..]).await;
+    flood(&lines, 20_000, &STATELESS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,6 +60,7 @@ async fn a_storm_of_changed_lists_is_one_flag() {
         notification("prompts/list_changed", "{}"),
     ];
     flood(&lines, 20_000, &TRANSPORTS).await;
+    flood(&lines, 20_000, &STATELESS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,4 +77,5 @@ async fn a_flood_of_pings_and_requests_whose_replies_are_not_read_is_bounded() {
     flood(&lines, 25_000, &["stdio", "websocket"]).await;
     // Over HTTP each reply is a request of its own.
     flood(&lines, 500, &["http", "http-events", "sse"]).await;
+    flood(&lines, 500, &STATELESS).await;
 }

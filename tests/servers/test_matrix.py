@@ -143,9 +143,8 @@ def test_its_tasks_are_waited_for(transport: str) -> None:
         assert task is not None
         assert "Ada" in manager.call_tool("s", "work", resume_task=task.task_id, timeout=30).text
         manager.cancel_task("s", task.task_id)
-    with connected(row) as manager:
-        with pytest.raises(mcpool.ToolRejectedError):
-            manager.call_tool("s", "work", timeout=30)
+    with connected(row) as manager, pytest.raises(mcpool.ToolRejectedError):
+        manager.call_tool("s", "work", timeout=30)
 
 
 def test_a_question_that_nobody_answers_ends_the_call(manager: Manager) -> None:

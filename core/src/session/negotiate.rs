@@ -185,14 +185,13 @@ impl Asking<'_> {
             ErrorKind::ToolRejected | ErrorKind::ToolUnavailable => match error.http_status() {
                 // They are about the moment.
                 None | Some(408 | 425 | 429) => false,
-                // A request without the headers of the newer version. Others say it in the words of the protocol.
-                Some(400) => true,
-                Some(_) => asked == Era::Stateless || error.rpc().is_some(),
+                // There is no server at this address, or a gateway whose server is away.
+                Some(404 | 405 | 502..=504) => asked == Era::Stateless || error.rpc().is_some(),
+                Some(_) => true,
             },
-            // Old servers fail in many ways at a method that they do not know.
-            ErrorKind::ConnectionLost | ErrorKind::ProtocolError | ErrorKind::LimitExceeded => {
-                asked == Era::Stateless && !self.session.is_over()
-            }
+            // Servers fail in many ways at a method that they do not know.
+            ErrorKind::ProtocolError | ErrorKind::LimitExceeded => !self.session.is_over(),
+            ErrorKind::ConnectionLost => asked == Era::Stateless && !self.session.is_over(),
             _ => false,
         }
     }

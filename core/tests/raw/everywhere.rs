@@ -10,6 +10,9 @@ use crate::common::{PATIENCE, Web, manager, resident, stdio};
 /// HTTP twice: with the answers of calls as JSON, and as event streams.
 pub(crate) const TRANSPORTS: [&str; 5] = ["stdio", "http", "http-events", "sse", "websocket"];
 
+/// The protocol of 2026-07-28, which has no handshake.
+pub(crate) const STATELESS: [&str; 2] = ["stdio, stateless", "http-events, stateless"];
+
 /// Memory is measured for the whole process, so tests that measure it run one at a time.
 pub(crate) static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
@@ -21,6 +24,11 @@ pub(crate) struct Fixture {
 
 /// Starts the fixture over this transport.
 pub(crate) fn serve(transport: &str, knobs: &[&str]) -> Fixture {
+    if let Some(transport) = transport.strip_suffix(", stateless") {
+        let mut fixture = serve(transport, &[knobs, &["--era", "stateless"]].concat());
+        fixture.definition["protocol"] = json!("2026-07-28");
+        return fixture;
+    }
     let (kind, more) = match transport {
         "stdio" => return Fixture { _web: None, definition: stdio(knobs) },
         "http-events" => ("http", &["--sse"][..]),
