@@ -3,12 +3,12 @@
 //! Invariant: at most one is open. It is no pending request: nobody waits for its answer, and it has no deadline.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::control::wire_request;
 use super::handshake::{Handshake, ServerCapabilities};
@@ -34,6 +34,8 @@ pub(super) struct Subscription {
     /// Whether it is kept open.
     is_kept: AtomicBool,
     accepted: Notify,
+    /// Notified when the session has ended.
+    closed: Arc<Notify>,
 }
 
 struct OpenSubscription {
@@ -84,6 +86,7 @@ impl Subscription {
     /// The session has ended.
     pub(super) fn close(&self) {
         drop(lock(&self.open).take());
+        self.closed.notify_one();
     }
 }
 
@@ -107,7 +110,7 @@ impl Session {
 
     fn keep_subscription(&self) {
         if !self.subscription.is_kept.swap(true, Ordering::Relaxed) {
-            runtime::spawn(keep_subscribed(self.me.clone()));
+            runtime::spawn(keep_subscribed(self.me.clone(), self.subscription.closed.clone()));
         }
     }
 
@@ -160,7 +163,7 @@ impl Session {
     }
 }
 
-async fn keep_subscribed(weak: Weak<Session>) {
+async fn keep_subscribed(weak: Weak<Session>, closed: Arc<Notify>) {
     let (mut refusals, mut short_streams) = (0, 0);
     let mut has_stood = false;
     loop {
@@ -185,7 +188,7 @@ async fn keep_subscribed(weak: Weak<Session>) {
         }
         let is_short = since.elapsed() < SHORT;
         short_streams = if is_short { short_streams + 1 } else { 0 };
-        sleep(pause_after(short_streams)).await;
+        runtime::at_most(pause_after(short_streams), closed.notified()).await;
     }
 }
 

@@ -212,7 +212,7 @@ impl Session {
         let cancel = |task_id| async move {
             let _ = self.request("tasks/cancel", &json!({"taskId": task_id})).await;
         };
-        let _ = tokio::time::timeout(CANCELLING, join_all(own.into_iter().map(cancel))).await;
+        runtime::at_most(CANCELLING, join_all(own.into_iter().map(cancel))).await;
     }
 
     /// Cancels a task, without waiting for the answer.

@@ -23,6 +23,9 @@ pub(super) struct Reached {
     /// How many calls ran twice, which they may.
     pub(super) repeated: u64,
     pub(super) restarts: u64,
+    /// How many tasks were seen to end, and how many calls came again with answers.
+    pub(super) tasks: u64,
+    pub(super) questions: u64,
 }
 
 /// After every step.
@@ -55,7 +58,7 @@ pub(super) fn holds_at_the_end(session: &SimulatedSession, reached: &mut Reached
             CallEnd::Open(_) => panic!("call {} has no outcome", call.key),
             CallEnd::Cancelled => "cancelled",
             CallEnd::Ended(Ok(result)) => {
-                assert_eq!(result.text(), done(call.key), "the answer of another call");
+                assert_eq!(result.text(), done(call.key), "not the answer: {}", result.json());
                 assert!(runs > 0, "call {} has an answer and did not run", call.key);
                 "ok"
             }
@@ -67,6 +70,8 @@ pub(super) fn holds_at_the_end(session: &SimulatedSession, reached: &mut Reached
         };
         *reached.outcomes.entry(outcome.to_owned()).or_default() += 1;
     }
+    reached.tasks += session.server.ended_tasks;
+    reached.questions += session.server.answered_questions;
     for manager in &session.managers {
         let calls = manager.status().remove(0).calls;
         assert_eq!((calls.in_flight, calls.queued), (0, 0), "calls are still counted");

@@ -21,12 +21,19 @@ pub(super) struct Server {
     answers: BTreeMap<u64, Vec<Bytes>>,
     /// How many times each call has run.
     pub(super) runs: BTreeMap<u64, u32>,
+    pub(super) ended_tasks: u64,
+    pub(super) answered_questions: u64,
 }
 
 impl Server {
     pub(super) fn new(is_remote: bool) -> Server {
-        let script = Script::new(is_remote);
-        Server { script, answers: BTreeMap::new(), runs: BTreeMap::new() }
+        Server {
+            script: Script::new(is_remote),
+            answers: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            ended_tasks: 0,
+            answered_questions: 0,
+        }
     }
 
     /// Does one random thing.
@@ -79,11 +86,23 @@ impl Server {
                 "protocolVersion": "2025-06-18",
                 "capabilities": {"tools": {"listChanged": true}},
             }),
+            "server/discover" => json!({
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {"listChanged": true}},
+            }),
+            // It stays open.
+            "subscriptions/listen" => return,
             "tools/list" => json!({"tools": [
                 {"name": WRITE},
                 {"name": LOOK, "annotations": {"readOnlyHint": true}},
             ]}),
+            "tools/call" if is_stateless(&message) => self.run_with_detours(&message, random),
             "tools/call" => self.run(&message),
+            "tasks/get" => {
+                let state = task_of(&message["params"]["taskId"], random);
+                self.ended_tasks += u64::from(state["status"] == "completed");
+                state
+            }
             _ => json!({}),
         };
         let answer = json!({"jsonrpc": "2.0", "id": id, "result": outcome});
@@ -97,6 +116,24 @@ impl Server {
         let key = message["params"]["arguments"]["key"].as_u64().expect("a call of ours");
         *self.runs.entry(key).or_default() += 1;
         json!({"content": [{"type": "text", "text": done(key)}]})
+    }
+
+    /// Runs a tool; or asks something first, or goes on after the answer.
+    fn run_with_detours(&mut self, message: &Value, random: &mut Rng) -> Value {
+        self.answered_questions += u64::from(message["params"]["inputResponses"].is_object());
+        match random.u8(..6) {
+            0 => json!({
+                "resultType": "input_required",
+                "inputRequests": {"r": {"method": "roots/list"}},
+                "requestState": "s",
+            }),
+            1 | 2 => {
+                let key = &message["params"]["arguments"]["key"];
+                self.run(message);
+                task_state(&json!(key.to_string()), "working", "task")
+            }
+            _ => self.run(message),
+        }
     }
 
     /// Delivers one of the answers, perhaps twice, perhaps before an older one.
@@ -120,6 +157,7 @@ impl Server {
         let token = random.u64(1..12);
         let said = random.choice([
             json!({"method": "notifications/tools/list_changed"}),
+            json!({"method": "notifications/tasks", "params": {"taskId": token.to_string()}}),
             json!({"method": "notifications/progress", "params": {"progressToken": token, "progress": 1}}),
             json!({"method": "notifications/message", "params": {"level": "info", "data": "x"}}),
             json!({"method": "ping", "id": token}),
@@ -143,6 +181,33 @@ impl Server {
     fn forget(&mut self, link: &Arc<ScriptedLink>) {
         self.answers(link).clear();
     }
+}
+
+/// Whether a request is of the protocol without a handshake, in which a server may ask and answer with tasks.
+fn is_stateless(message: &Value) -> bool {
+    message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"].is_string()
+}
+
+/// How far the task of a call is. Its id is the key of the call.
+fn task_of(id: &Value, random: &mut Rng) -> Value {
+    let key = id.as_str().and_then(|id| id.parse().ok()).expect("a task of ours");
+    match random.u8(..4) {
+        0 => task_state(id, "working", "complete"),
+        1 => {
+            let mut state = task_state(id, "input_required", "complete");
+            state["inputRequests"] = json!({"r": {"method": "roots/list"}});
+            state
+        }
+        _ => {
+            let mut state = task_state(id, "completed", "complete");
+            state["result"] = json!({"content": [{"type": "text", "text": done(key)}]});
+            state
+        }
+    }
+}
+
+fn task_state(id: &Value, status: &str, kind: &str) -> Value {
+    json!({"resultType": kind, "taskId": id, "status": status, "pollIntervalMs": 500})
 }
 
 /// The answer to the call with this key.

@@ -44,6 +44,7 @@ pub(super) struct SimulatedSession {
     pub(super) calls: Vec<SimulatedCall>,
     verbs: Vec<(&'static str, JoinHandle<()>)>,
     pub(super) is_remote: bool,
+    is_stateless: bool,
 }
 
 /// Runs the session of this seed; panics if something does not hold. Adds what it has come to.
@@ -51,13 +52,15 @@ pub(super) fn run(seed: u64, reached: &mut Reached) {
     let mut random = Rng::with_seed(seed);
     let limits = Clock::manual();
     let is_remote = random.bool();
+    let is_stateless = random.bool();
     let server = Server::new(is_remote);
     scripted::play(Some(server.script.clone()));
     simulated::run(&limits, async {
         let clock = Clock::manual();
         let pool = Pool::new(PoolOptions::default().clock(clock.clone()));
         let options = ManagerOptions::default().pool(pool).cache_dir(CacheDir::Off);
-        let managers = vec![Manager::new(definition(&mut random), options)];
+        let options = options.roots(Some(Vec::new()));
+        let managers = vec![Manager::new(definition(&mut random, is_stateless), options)];
         let tasks = runtime::alive_tasks();
         let (calls, verbs) = (Vec::new(), Vec::new());
         let session = SimulatedSession {
@@ -69,6 +72,7 @@ pub(super) fn run(seed: u64, reached: &mut Reached) {
             calls,
             verbs,
             is_remote,
+            is_stateless,
         };
         session.live(reached).await;
         scripted::play(None);
@@ -77,7 +81,7 @@ pub(super) fn run(seed: u64, reached: &mut Reached) {
 }
 
 /// A random definition of the one server.
-fn definition(random: &mut Rng) -> Config {
+fn definition(random: &mut Rng, is_stateless: bool) -> Config {
     let restart = random.choice([
         json!("never"),
         json!("once"),
@@ -92,6 +96,9 @@ fn definition(random: &mut Rng) -> Config {
         "timeout": 3_600_000,
         "toolTimeout": 60_000,
     });
+    if is_stateless {
+        server["protocol"] = json!("2026-07-28");
+    }
     if random.bool() {
         server["maxConcurrency"] = json!(random.u8(1..4));
     }
@@ -206,7 +213,7 @@ impl SimulatedSession {
     }
 
     fn reload(&mut self) {
-        let config = definition(&mut self.random);
+        let config = definition(&mut self.random, self.is_stateless);
         self.verb("reload", |manager| async move { drop(manager.reload_with(config).await) });
     }
 
@@ -234,6 +241,9 @@ impl SimulatedSession {
             .iter()
             .map(|manager| ("close", runtime::spawn(manager.close())))
             .collect();
+        // The end of a session waits a moment for its tasks to be cancelled.
+        runtime::yield_turns(8).await;
+        self.limits.advance(Duration::from_secs(2));
         checks::end_in_time(closing).await;
         checks::end_in_time(std::mem::take(&mut self.verbs)).await;
         for call in &mut self.calls {

@@ -36,6 +36,7 @@ fn random_sessions_keep_every_promise() {
         "CONFIG_CONFLICT",
         "CONNECTION_LOST",
         "CONNECT_FAILED",
+        "TOOL_REJECTED",
         "TOOL_TIMEOUT",
         "TOOL_UNAVAILABLE",
         "cancelled",
@@ -46,4 +47,6 @@ fn random_sessions_keep_every_promise() {
     assert_eq!(outcomes, expected, "the outcomes of calls");
     assert!(reached.repeated > 0, "no call was repeated");
     assert!(reached.restarts > 0, "no server was restarted");
+    assert!(reached.tasks > 0, "no task has ended");
+    assert!(reached.questions > 0, "no question was answered");
 }

@@ -152,9 +152,9 @@ impl Wait {
     async fn pause(&mut self, interval: Duration) -> Option<RequestOutcome> {
         let changed = &self.changed;
         let pause = async {
-            tokio::time::sleep(SHORTEST_INTERVAL).await;
+            runtime::at_most(SHORTEST_INTERVAL, pending::<()>()).await;
             let rest = interval.saturating_sub(SHORTEST_INTERVAL);
-            let _ = tokio::time::timeout(rest, changed.notified()).await;
+            runtime::at_most(rest, changed.notified()).await;
         };
         let result = async {
             match &mut self.result {
