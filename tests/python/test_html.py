@@ -202,6 +202,22 @@ def test_an_output_shows_what_the_model_is_given(manager: mcpool.blocking.Manage
     assert show(tools["hostile", "tool0"].execute_blocking()).all("details")
 
 
+def test_what_a_server_offers_besides_tools_is_shown_and_harmless() -> None:
+    with open_manager(a=stdio("--offers")) as manager:
+        manager.connect_all()
+        resources, prompts = manager.list_resources("a"), manager.list_prompts("a")
+    assert "fixture://greeting" in show(resources).text("code") and "2 resources" in show(resources).text()
+    assert "city, days?" in show(prompts).text("td") and "2 prompts" in show(prompts).text()
+    # What a server may write into them.
+    evil = "<script>alert(1)</script><img src=x onerror=alert(1)>" + "x" * 100_000
+    listed = [resources[0]._replace(uri=evil, name=evil, title=evil, description=evil, mime_type=evil)] * 1500
+    shown = show(type(resources)(listed))
+    assert "resources" in shown.text() and "500 more resources" in shown.text()
+    argument = prompts[0].arguments[0]._replace(name=evil)
+    many = prompts[0]._replace(name=evil, description=evil, arguments=[argument] * 5000)
+    assert show(type(prompts)([many])).text("td")
+
+
 def test_what_discovery_found_is_shown(tmp_path: Path) -> None:
     user = UserHome(tmp_path)
     user.user(a=stdio(), wrong={"command": 7})
