@@ -138,6 +138,8 @@ pub(crate) struct Live {
 /// A list of a server's skills.
 pub(crate) struct ListedSkills {
     pub(crate) skills: Vec<Skill>,
+    /// The same in the form that pins have.
+    pub(crate) pinned_form: Tools,
     pub(crate) suspicions: Vec<Suspicion>,
 }
 

@@ -94,6 +94,19 @@ pub enum EventKind {
         /// Whether the tool is blocked for it.
         blocked: bool,
     },
+    /// A skill differs from when it was first seen.
+    SkillDrift {
+        /// Its address.
+        skill: String,
+        /// The pinned fingerprint.
+        pinned: String,
+        /// The current fingerprint.
+        fingerprint: String,
+        /// The differences, as paths into the entry of the skill.
+        changes: Vec<DriftChange>,
+        /// Whether the skill is blocked for it.
+        blocked: bool,
+    },
     /// A call started or finished. Only sent if the manager's options ask for it.
     Call {
         /// Started or finished.
@@ -183,6 +196,7 @@ impl EventKind {
         "status",
         "tools_changed",
         "tool_drift",
+        "skill_drift",
         "call",
         "progress",
         "task",
@@ -217,6 +231,7 @@ impl EventKind {
             EventKind::Status { .. } => "status",
             EventKind::ToolsChanged { .. } => "tools_changed",
             EventKind::ToolDrift { .. } => "tool_drift",
+            EventKind::SkillDrift { .. } => "skill_drift",
             EventKind::Call { .. } => "call",
             EventKind::Progress { .. } => "progress",
             EventKind::Task { .. } => "task",
@@ -322,6 +337,13 @@ mod tests {
             EventKind::ToolsChanged { tool_count: 0 },
             EventKind::ToolDrift {
                 tool: tool(),
+                pinned: tool(),
+                fingerprint: tool(),
+                changes: Vec::new(),
+                blocked: false,
+            },
+            EventKind::SkillDrift {
+                skill: tool(),
                 pinned: tool(),
                 fingerprint: tool(),
                 changes: Vec::new(),

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -89,6 +90,14 @@ pub struct SkillContent {
 }
 
 impl Skill {
+    /// Its entry in the form of a tool, which is what is pinned.
+    pub(crate) fn pinned_form(&self) -> Bytes {
+        let files = json!({"resources": self.resources});
+        let entry =
+            json!({"name": self.uri, "description": self.frontmatter, "inputSchema": files});
+        entry.to_string().into()
+    }
+
     /// All texts of its frontmatter, for a scan.
     pub(crate) fn words(&self) -> String {
         let mut words = String::new();

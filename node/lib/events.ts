@@ -71,6 +71,21 @@ export interface ToolDriftEvent extends Happening {
   blocked: boolean;
 }
 
+/** A skill differs from when it was first seen. */
+export interface SkillDriftEvent extends Happening {
+  type: 'skill_drift';
+  /** Its uri. */
+  skill: string;
+  /** The fingerprint of the first version. */
+  pinned: string;
+  /** The fingerprint of the current version. */
+  fingerprint: string;
+  /** The differences: JSON pointers into the skill's entry, with the old and the new value. */
+  changes: { path: string; before?: unknown; after?: unknown }[];
+  /** Whether it is withheld because of this. */
+  blocked: boolean;
+}
+
 /** A call has started or ended. Only with `callEvents`. */
 export interface CallEvent extends Happening {
   type: 'call';
@@ -184,6 +199,7 @@ export type McpoolEvent =
   | StatusEvent
   | ToolsChangedEvent
   | ToolDriftEvent
+  | SkillDriftEvent
   | CallEvent
   | ProgressEvent
   | TaskEvent

@@ -30,6 +30,7 @@ export type {
   ResourceUpdatedEvent,
   Signal,
   SignalKind,
+  SkillDriftEvent,
   StatusEvent,
   TaskEvent,
   ToolDriftEvent,

@@ -398,8 +398,8 @@ export class Manager implements AsyncDisposable {
   }
 
   /**
-   * Accepts tools that have changed since they were first seen: one tool by its raw name, or all tools of the server.
-   * Returns the names of the changed tools.
+   * Accepts tools and skills that have changed since they were first seen: one tool by its raw name or one skill by its
+   * uri, or all of the server. Returns their names.
    */
   acceptDrift(server: string, tool?: string): Promise<string[]> {
     return runVerb(

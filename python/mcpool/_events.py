@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         "status",
         "tools_changed",
         "tool_drift",
+        "skill_drift",
         "call",
         "progress",
         "task",
@@ -69,6 +70,7 @@ class Event(NamedTuple):
     `log`: origin ("server" or "mcpool"), level, data and, where there is one, logger.
     `config_changed`: added, removed, restarted, updated.
     `tool_drift`: tool, pinned, fingerprint, blocked and changes, each with path, before and after.
+    `skill_drift`: skill (its uri), pinned, fingerprint, blocked and changes.
     `call` (only with call_events): phase ("started" or "finished"), call, tool; at the begin arguments,
     at the end duration_ms and is_error, error, or cancelled.
     `progress`: tool, progress, total, message.

@@ -247,9 +247,9 @@ class Manager(ManagerBase):
         return await finish(_native.request(self._native, server, verb, params))
 
     async def accept_drift(self, server: str, tool: str | None = None) -> list[str]:
-        """Accepts tools that have changed since they were first seen.
+        """Accepts tools and skills that have changed since they were first seen.
 
-        Accepts one tool by its raw name, or all tools of the server. Returns the names of the changed tools.
+        Accepts one tool by its raw name or one skill by its uri, or all of the server. Returns their names.
         """
         accepted: list[str] = await finish(_native.accept_drift(self._native, server, tool))
         return accepted

@@ -21,6 +21,8 @@ use crate::redact::Mask;
 use crate::sync::lock;
 use crate::tool::{ServerTool, Tools, quoted};
 
+mod skills;
+
 /// How many tools a drift message names.
 const NAMED: usize = 10;
 /// How many reported drifts a manager remembers.
@@ -81,6 +83,7 @@ pub(crate) struct Offer {
     fingerprint: Option<String>,
     key: PinKey,
     pins: Arc<Pins>,
+    skill_pins: Arc<Pins>,
     /// Fingerprints of the drifts that were reported.
     reported: Arc<Mutex<IndexSet<String>>>,
     /// The number of offered tools, for a list, a version of the pins and a number of named tools.
@@ -101,6 +104,7 @@ impl Offer {
             server: server.into(),
             filter: config.and_then(|config| Filter::compile(&config.tools)),
             pins: settings.pins.get(&key),
+            skill_pins: settings.pins.get(&key.of_skills()),
             reported: match before {
                 Some(before) if before.key == key => before.reported.clone(),
                 _ => Arc::default(),
@@ -310,8 +314,11 @@ impl Offer {
         }
     }
 
-    /// Accepts the drift of one tool or of all. Blocks.
+    /// Accepts the drift of one tool or skill, or of all. Blocks.
     pub(crate) fn accept(&self, tool: Option<&str>) -> Result<Vec<String>> {
+        if tool.is_some_and(|name| !self.pins.knows(name) && self.skill_pins.knows(name)) {
+            return Ok(self.accept_skills(tool));
+        }
         if let Some(tool) = tool
             && !self.pins.knows(tool)
         {
@@ -327,7 +334,9 @@ impl Offer {
         if let Some(file) = self.pin_file().filter(|_| !accepted.is_empty()) {
             file.accept(&accepted, was_lost);
         }
-        Ok(accepted.into_iter().map(|(name, _): (String, Bytes)| name).collect())
+        let skills = if tool.is_none() { self.accept_skills(None) } else { Vec::new() };
+        let tools = accepted.into_iter().map(|(name, _): (String, Bytes)| name);
+        Ok(tools.chain(skills).collect())
     }
 
     /// Whether a change accepted here is also accepted there.

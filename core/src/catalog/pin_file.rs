@@ -43,6 +43,14 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 pub(crate) struct PinKey {
     server: String,
     source: Source,
+    kind: PinKind,
+}
+
+/// What is pinned. Skills have pins of their own, because they may have the names of tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum PinKind {
+    Tools,
+    Skills,
 }
 
 impl PinKey {
@@ -50,7 +58,13 @@ impl PinKey {
         // The same file is the same source from any working directory.
         let absolute = |path: &String| absolute_unresolved(Path::new(path)).display().to_string();
         let path = source.path.as_ref().map(absolute);
-        PinKey { server: server.to_owned(), source: Source { path, ..source.clone() } }
+        let source = Source { path, ..source.clone() };
+        PinKey { server: server.to_owned(), source, kind: PinKind::Tools }
+    }
+
+    /// The key of the same server's skills.
+    pub(crate) fn of_skills(&self) -> Self {
+        PinKey { kind: PinKind::Skills, ..self.clone() }
     }
 }
 
@@ -109,7 +123,10 @@ impl PinFile {
             Level::User => "user",
             Level::Project => "project",
         };
-        let source = serde_json::to_vec(&key.source).expect("texts are JSON");
+        let mut source = serde_json::to_vec(&key.source).expect("texts are JSON");
+        if key.kind == PinKind::Skills {
+            source.extend_from_slice(b"skills");
+        }
         let hash = format!("{:x}", Sha256::digest(source));
         let name = format!("{}-{}.json", key.server, &hash[..HASH_DIGITS]);
         let path = cache.directory()?.join("pins").join(level).join(name);

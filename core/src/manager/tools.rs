@@ -159,8 +159,8 @@ impl Manager {
         Catalog::build(slices, names, &self.executor())
     }
 
-    /// Accepts drifted tools as they are now: one tool by its raw name, or all tools of the server. Returns the names
-    /// of the tools that had drifted.
+    /// Accepts drifted tools and skills as they are now: one tool by its raw name or one skill by its address, or all of
+    /// the server. Returns the names of those that had drifted.
     pub fn accept_drift(
         &self,
         server: &str,

@@ -139,7 +139,7 @@ class PoolServer(MCPServer):
         return ListPromptsResult(prompts=[])
 
     async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
-        raise NotImplementedError(f"There is no prompt {name!r} here: Manager.get_prompt asks a server for its prompts")
+        raise NotImplementedError(f"There is no prompt {name!r}: Manager.get_prompt asks a server for one")
 
     def _requires_approval(self, run_context: Any, agent: Any, tool: McpTool) -> bool:
         seen = self._seen.get(tool.name)

@@ -18,6 +18,7 @@ use crate::scan::{scan, summary};
 use crate::session::Listed;
 use crate::skill::{Skill, SkillContent};
 use crate::subscribers::{Subscriber, Suspicion, TextOrigin};
+use crate::tool::Tools;
 
 /// How many are reported, so that one server cannot flood the log.
 const MOST_SUSPICIONS: usize = 32;
@@ -39,7 +40,12 @@ impl Manager {
         server: &str,
     ) -> impl Future<Output = Result<Vec<Skill>>> + Send + use<> {
         let (manager, server) = (self.clone(), server.to_owned());
-        while_awaited(async move { Ok(manager.fetch_skills(&server).await?.skills.clone()) })
+        while_awaited(async move {
+            let listed = manager.fetch_skills(&server).await?;
+            let offer = manager.find(&server)?.offer.clone();
+            let offered = listed.skills.iter().filter(|skill| !offer.hides_skill(&skill.uri));
+            Ok(offered.cloned().collect())
+        })
     }
 
     /// Reads the `SKILL.md` of a skill, by the skill's name or address. Refused if the file is not what the entry in the
@@ -87,12 +93,35 @@ impl Manager {
             let skills = entries.iter().filter_map(|entry| read_entry(&name, entry));
             let skills: Vec<Skill> = skills.collect();
             let suspicions = skills.iter().filter_map(|skill| suspicion(skill, &mask));
-            ListedSkills { suspicions: suspicions.take(MOST_SUSPICIONS).collect(), skills }
+            let suspicions = suspicions.take(MOST_SUSPICIONS).collect();
+            let pinned = skills.iter().map(Skill::pinned_form).collect();
+            let (pinned_form, _) = Tools::read(&name.into(), pinned, &Mask::default());
+            ListedSkills { suspicions, pinned_form, skills }
         };
         let listed = Arc::new(runtime::read_off_worker(bytes, read).await);
         live.skills.store(Some(listed.clone()));
-        self.report_suspicions(server, &listed);
+        self.review_skills(server, &listed, live.session.mask()).await?;
         Ok(listed)
+    }
+
+    /// Reports what is suspicious in a list, and what differs from the pins.
+    async fn review_skills(
+        &self,
+        server: &str,
+        listed: &Arc<ListedSkills>,
+        mask: Mask,
+    ) -> Result<()> {
+        self.report_suspicions(server, listed);
+        let offer = self.find(server)?.offer.clone();
+        if offer.has_seen_skills(&listed.pinned_form) {
+            return Ok(());
+        }
+        let (events, listed) = (self.0.sink.events.clone(), listed.clone());
+        let review = move || offer.review_skills(&listed.pinned_form, &mask, &events);
+        if let Ok(Some(line)) = runtime::spawn_blocking(review).await {
+            tracing::warn!(server, "{line}");
+        }
+        Ok(())
     }
 
     /// Emits what looks like instructions to a model, once for each manager.
@@ -107,11 +136,11 @@ impl Manager {
 
     /// A skill of the latest list, by its name or address.
     async fn find_skill(&self, server: &str, wanted: &str) -> Result<Skill> {
-        let held = self.live(server).await?.skills.load_full();
-        let listed = match held {
+        let live = self.live(server).await?;
+        let listed = match live.skills.load_full() {
             // Another manager may have listed them.
             Some(listed) => {
-                self.report_suspicions(server, &listed);
+                self.review_skills(server, &listed, live.session.mask()).await?;
                 listed
             }
             None => self.fetch_skills(server).await?,
@@ -123,7 +152,10 @@ impl Manager {
             None => skills.iter().filter(|skill| skill.name == wanted).collect(),
         };
         match named[..] {
-            [skill] => Ok(skill.clone()),
+            [skill] => {
+                self.find(server)?.offer.check_skill(&skill.uri)?;
+                Ok(skill.clone())
+            }
             [] => Err(refused(server, format!("There is no skill \"{wanted}\""))
                 .with_hint("list_skills asks the server for its skills again")),
             _ => {
