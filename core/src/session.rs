@@ -31,6 +31,7 @@ mod list;
 mod message;
 mod negotiate;
 mod outgoing_call;
+mod pages;
 mod repeated_call;
 mod requests;
 mod resend;
@@ -450,7 +451,7 @@ impl Session {
         let outcome = outcome.map_err(|error| {
             let error = self.after_refusal(error.with_server(&self.server));
             self.report_auth_required(&error);
-            error
+            self.ask_for_pages(error, pending.manager())
         });
         pending.finish(outcome);
     }

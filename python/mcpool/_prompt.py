@@ -23,6 +23,11 @@ class Prompt(NamedTuple):
     arguments: list[PromptArgument]
     raw: dict[str, Any]
 
+    @property
+    def icons(self) -> list[dict[str, Any]] | None:
+        """Its icons as the server gives them, or None."""
+        return self.raw.get("icons")
+
 
 class PromptMessage(NamedTuple):
     """A message of a prompt; `content` is a block as in a result."""

@@ -16,6 +16,11 @@ class Resource(NamedTuple):
     size: int | None
     raw: dict[str, Any]
 
+    @property
+    def icons(self) -> list[dict[str, Any]] | None:
+        """Its icons as the server gives them, or None."""
+        return self.raw.get("icons")
+
 
 class ResourceTemplate(NamedTuple):
     """A family of resources, whose addresses follow a template as in RFC 6570."""
@@ -26,6 +31,11 @@ class ResourceTemplate(NamedTuple):
     description: str | None
     mime_type: str | None
     raw: dict[str, Any]
+
+    @property
+    def icons(self) -> list[dict[str, Any]] | None:
+        """Its icons as the server gives them, or None."""
+        return self.raw.get("icons")
 
 
 class ResourceContent(NamedTuple):

@@ -207,6 +207,7 @@ def test_what_a_server_offers_besides_tools_is_shown_and_harmless() -> None:
         manager.connect_all()
         resources, prompts = manager.list_resources("a"), manager.list_prompts("a")
     assert "fixture://greeting" in show(resources).text("code") and "2 resources" in show(resources).text()
+    assert resources[1].icons == [{"src": "data:,"}] and prompts[0].icons is None
     assert "city, days?" in show(prompts).text("td") and "2 prompts" in show(prompts).text()
     # What a server may write into them.
     evil = "<script>alert(1)</script><img src=x onerror=alert(1)>" + "x" * 100_000

@@ -127,6 +127,11 @@ impl PendingRequest {
         }
     }
 
+    /// The manager of a call.
+    pub(super) fn manager(&self) -> Option<ManagerId> {
+        self.origin().map(|origin| origin.presenter.manager())
+    }
+
     pub(super) fn is_call(&self) -> bool {
         matches!(self.reply_to, ReplyTo::Call(..))
     }
@@ -431,11 +436,10 @@ impl Table {
 
     /// The manager of this call; without one, that of all pending calls if they have the same.
     pub(super) fn manager_of(&self, call: Option<u64>) -> Option<ManagerId> {
-        let manager = |pending: &PendingRequest| Some(pending.origin()?.presenter.manager());
         if let Some(pending) = call.and_then(|id| self.pending.get(&id)) {
-            return manager(pending);
+            return pending.manager();
         }
-        let mut managers = self.pending.values().filter_map(manager);
+        let mut managers = self.pending.values().filter_map(PendingRequest::manager);
         let first = managers.next()?;
         managers.all(|other| other == first).then_some(first)
     }
