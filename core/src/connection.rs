@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::caller::ConnectionHeaders;
 use crate::client_info::ClientInfo;
@@ -73,6 +73,8 @@ pub(crate) struct ConnectionShared {
     pub(crate) subscribers: Arc<Subscribers>,
     pub(crate) call_counters: Arc<CallCounters>,
     call_queue: Arc<CallQueue>,
+    /// The turns of comparing results with output schemas.
+    output_checks: Arc<Semaphore>,
     published: ArcSwap<Published>,
     /// Signalled on every publish. The value is read from `published`, because a watch skips values.
     changed: watch::Sender<()>,
@@ -169,6 +171,7 @@ impl Connection {
             subscribers: Arc::default(),
             call_counters: sibling.map_or_else(Arc::default, |it| it.call_counters.clone()),
             call_queue: sibling.map_or_else(Arc::default, |it| it.call_queue.clone()),
+            output_checks: Arc::new(Semaphore::new(1)),
             published: ArcSwap::default(),
             changed: watch::Sender::new(()),
             warnings: Mutex::default(),
@@ -277,6 +280,10 @@ impl Connection {
     }
 
     /// The turns of its calls.
+    pub(crate) fn output_checks(&self) -> &Arc<Semaphore> {
+        &self.shared.output_checks
+    }
+
     pub(crate) fn call_queue(&self) -> &Arc<CallQueue> {
         &self.shared.call_queue
     }

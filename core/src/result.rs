@@ -35,6 +35,8 @@ struct Inner {
     json: Bytes,
     /// The server and tool it comes from, if known.
     origin: Option<Origin>,
+    /// The task that its call has waited for.
+    task_id: Option<Box<str>>,
     for_model: OnceLock<ForModel>,
 }
 
@@ -82,17 +84,26 @@ impl<'de> Deserialize<'de> for ResultParts<'de> {
 impl ToolResult {
     /// # Safety
     /// `json` is UTF-8.
-    pub(crate) unsafe fn from_utf8_unchecked(json: Bytes, origin: Origin) -> Self {
-        ToolResult::with_origin(json, Some(origin))
+    pub(crate) unsafe fn from_utf8_unchecked(
+        json: Bytes,
+        origin: Origin,
+        task_id: Option<Box<str>>,
+    ) -> Self {
+        ToolResult::with_origin(json, Some(origin), task_id)
     }
 
     /// A result from the text of [`ToolResult::json`], without a known tool.
     pub fn from_json(json: String) -> Self {
-        ToolResult::with_origin(json.into(), None)
+        ToolResult::with_origin(json.into(), None, None)
     }
 
-    fn with_origin(json: Bytes, origin: Option<Origin>) -> Self {
-        ToolResult(Arc::new(Inner { json, origin, for_model: OnceLock::new() }))
+    fn with_origin(json: Bytes, origin: Option<Origin>, task_id: Option<Box<str>>) -> Self {
+        ToolResult(Arc::new(Inner { json, origin, task_id, for_model: OnceLock::new() }))
+    }
+
+    /// The task that its call has waited for.
+    pub(crate) fn task_id(&self) -> Option<&str> {
+        self.0.task_id.as_deref()
     }
 
     /// The whole result as the server wrote it.
@@ -103,7 +114,7 @@ impl ToolResult {
 
     /// The task that the server works on, if the call returned that in place of a result.
     pub fn task(&self) -> Option<Task> {
-        Task::in_answer(self.json())
+        Task::in_answer(self.json())?.ok()
     }
 
     /// The server and its name for the tool, if known.
@@ -146,6 +157,12 @@ impl ToolResult {
             return text;
         }
         let parts = self.parts();
+        if parts.content.is_none()
+            && parts.structured.is_none()
+            && let Some(task) = self.task()
+        {
+            return format!("[Task: {}]", task.task_id);
+        }
         render::text(
             parts.content.map(RawValue::get),
             parts.structured.map(RawValue::get),

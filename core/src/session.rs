@@ -306,7 +306,14 @@ impl Session {
             return true;
         }
         self.open_requests.abort(&round_key(id));
-        let id = lock(&self.table).take_wire_id(id);
+        let id = {
+            let mut table = lock(&self.table);
+            let id = table.take_wire_id(id);
+            if self.is_stateless() || self.tasks.is_used() {
+                table.note_given_up(id);
+            }
+            id
+        };
         let left = wire.abandon(id);
         // Where the protocol has no handshake, the end of the call's own stream says it.
         if left && !(self.is_stateless() && wire.has_stream_per_request()) {

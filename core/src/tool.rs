@@ -215,7 +215,7 @@ impl ServerTool {
         };
         let Some(structured) = result.structured() else {
             return Err(mismatch(
-                "The result has no structured content, which the tool's output schema promises",
+                "The result has no structured content that can be compared with the tool's output schema",
             ));
         };
         let compiled = self.output.get_or_init(|| Box::new(OutputSchema::compile(schema)));

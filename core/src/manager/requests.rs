@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::Manager;
@@ -24,7 +25,7 @@ use crate::runtime;
 use crate::server_request::Root;
 use crate::session::Listed;
 use crate::status::State;
-use crate::task::Task;
+use crate::task::{Task, TaskId};
 
 mod by_name;
 mod skills;
@@ -145,7 +146,14 @@ impl Manager {
         server: &str,
         task_id: &str,
     ) -> impl Future<Output = Result<Task>> + Send + use<> {
-        self.read(server, "tasks/get", json!({"taskId": task_id}), None)
+        let task_id = TaskId::new(task_id);
+        let (manager, server) = (self.clone(), server.to_owned());
+        async move {
+            let TaskId(id) = task_id?;
+            let params = json!({"taskId": id});
+            let answer = manager.read::<Box<RawValue>>(&server, "tasks/get", params, None).await?;
+            Task::read(answer.get(), &id).map_err(|error| error.with_server(&server))
+        }
     }
 
     /// Asks a server to end a task. It may still finish.
@@ -154,9 +162,13 @@ impl Manager {
         server: &str,
         task_id: &str,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        // Cancelling twice is the same as once.
-        let answer = self.read(server, "tasks/cancel", json!({"taskId": task_id}), None);
-        async move { answer.await.map(|IgnoredAny| ()) }
+        let task_id = TaskId::new(task_id);
+        let (manager, server) = (self.clone(), server.to_owned());
+        async move {
+            let params = json!({"taskId": task_id?.0});
+            // Cancelling twice is the same as once.
+            manager.read(&server, "tasks/cancel", params, None).await.map(|IgnoredAny| ())
+        }
     }
 
     /// Sets which log messages the server sends, also after its restarts. They are events `log`.

@@ -148,7 +148,7 @@ impl Origin {
 
     /// A result from the text of [`ToolResult::json`], for hosts that keep the text.
     pub fn result(&self, json: String) -> ToolResult {
-        ToolResult::with_origin(json.into(), Some(self.clone()))
+        ToolResult::with_origin(json.into(), Some(self.clone()), None)
     }
 
     /// Whether both are clones of one origin.

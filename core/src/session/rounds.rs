@@ -78,8 +78,8 @@ impl InputRequests {
         self
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.requests.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.requests.len()
     }
 
     /// The members that the repeated request has besides its own, each after a comma.
@@ -152,7 +152,7 @@ impl Session {
         };
         if !self.open_requests.spawn(&round_key(id), self.limits.server_requests, task) {
             self.resume_calls(Some(id));
-            self.finish_request(id, Err(too_many().with_executed(Executed::Unknown)));
+            self.finish_request(id, Err(asks_too_much().with_executed(Executed::Unknown)));
         }
         true
     }
@@ -207,7 +207,7 @@ impl Session {
         server: String,
     ) -> Result<IndexMap<String, Value>> {
         if input.requests.len() > self.limits.server_requests {
-            return Err(too_many().with_server(&self.server));
+            return Err(asks_too_much().with_server(&self.server));
         }
         let answers = input.requests.iter().map(|(key, (method, params))| {
             let (server, params) = (server.clone(), params.clone());
@@ -271,7 +271,7 @@ pub(super) fn asks_too_often() -> Error {
     Error::new(ErrorKind::LimitExceeded, text)
 }
 
-fn too_many() -> Error {
+pub(super) fn asks_too_much() -> Error {
     Error::new(ErrorKind::LimitExceeded, "The server asks too many questions at once")
 }
 

@@ -97,6 +97,7 @@ impl Session {
             return self.reply(message::answer(id, "\"result\":{}"));
         }
         let feature = Feature::from_method(method);
+        let call = call.or_else(|| feature.and_then(|_| self.call_of_request(params)));
         let answering = feature.and_then(|feature| Some((feature, self.answering(feature, call)?)));
         match answering {
             Some((feature, manager)) => self.ask(feature, manager, id, params, call),

@@ -1,7 +1,7 @@
 //! Owns the bookkeeping of a session, without waiting: ids, pending requests and their deadlines.
 //! Invariant: an entry is removed exactly once, and the code that removes it finishes it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -148,9 +148,16 @@ impl PendingRequest {
         match self.reply_to {
             ReplyTo::Call(waiter, origin, _) => {
                 // SAFETY: a call's outcome is a slice of a `&RawValue`, which is a `str`.
-                let result = |json| unsafe { ToolResult::from_utf8_unchecked(json, origin) };
+                let result = |json| unsafe {
+                    let task_id = self.task.task_id().map(Box::from);
+                    ToolResult::from_utf8_unchecked(json, origin, task_id)
+                };
                 let untold = |error: Error| {
                     let error = match error.executed() {
+                        // The call has begun a task, whatever became of a request about it.
+                        Some(Executed::No) if self.task.task_id().is_some() => {
+                            error.with_executed(Executed::Unknown)
+                        }
                         Some(_) => error,
                         None => error.with_executed(Executed::Unknown),
                     };
@@ -169,6 +176,9 @@ pub(super) enum AfterClose {
     /// The call was never read: its sender sends it again.
     Resend(Arc<ResendHandle>),
 }
+
+/// How many calls that were given up are remembered.
+const MOST_GIVEN_UP: usize = 64;
 
 /// The deadline of requests without one.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -193,6 +203,8 @@ pub(super) struct Table {
     continued: HashMap<u64, u64>,
     /// Calls that were sent again, so that their old id here still cancels them.
     resent: HashMap<u64, Arc<ResendHandle>>,
+    /// The last calls without an answer that were given up, where a late answer may begin a task.
+    given_up: VecDeque<u64>,
     closed: Option<Error>,
     /// When the deadline task wakes; 0 means never.
     wakes_at_us: u64,
@@ -211,6 +223,7 @@ impl Table {
             pending: HashMap::default(),
             continued: HashMap::new(),
             resent: HashMap::new(),
+            given_up: VecDeque::new(),
             closed: None,
             wakes_at_us: 0,
             reader: 0,
@@ -305,6 +318,20 @@ impl Table {
         let again = pending.again.as_deref()?.clone();
         pending.rounds += 1;
         Some((manager, if pending.rounds > ROUNDS { Err(()) } else { Ok(again) }))
+    }
+
+    /// Notes that a call was given up. Its id may be that of a later round.
+    pub(super) fn note_given_up(&mut self, id: u64) {
+        if self.given_up.len() == MOST_GIVEN_UP {
+            self.given_up.pop_front();
+        }
+        self.given_up.push_back(id);
+    }
+
+    /// Whether a call was given up without an answer; it has one now.
+    pub(super) fn take_given_up(&mut self, id: u64) -> bool {
+        let at = self.given_up.iter().position(|given_up| *given_up == id);
+        at.and_then(|at| self.given_up.remove(at)).is_some()
     }
 
     /// What a task means for a call.

@@ -4,12 +4,14 @@
 //! server decides how often it is asked, within bounds. Waiting for a task of an earlier call never cancels it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use serde::Deserialize;
 use serde_json::json;
+use serde_json::value::RawValue;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
@@ -63,6 +65,8 @@ pub(super) struct TaskWaits {
     is_offered: AtomicBool,
     /// Whether any call has asked for a task, or waits for an earlier one.
     is_used: AtomicBool,
+    /// How many questions about tasks wait for an answer.
+    open_questions: Arc<AtomicUsize>,
     /// By the ids of the calls.
     waits: Mutex<HashMap<u64, TaskWait>>,
 }
@@ -74,6 +78,18 @@ struct TaskWait {
     waiting: AbortHandle,
     /// Notified when the server says that the task has changed.
     changed: Arc<Notify>,
+}
+
+/// Questions that wait for an answer.
+struct OpenQuestions {
+    open: Arc<AtomicUsize>,
+    count: usize,
+}
+
+impl Drop for OpenQuestions {
+    fn drop(&mut self) {
+        self.open.fetch_sub(self.count, Ordering::Relaxed);
+    }
 }
 
 impl TaskWaits {
@@ -93,6 +109,14 @@ impl TaskWaits {
         self.is_used.load(Ordering::Relaxed)
     }
 
+    /// Opens so many questions, unless there are too many; they end with what is returned.
+    fn open_questions(&self, count: usize, most: usize) -> Option<OpenQuestions> {
+        let open = self.open_questions.clone();
+        let fits = |now: usize| (now + count <= most).then_some(now + count);
+        open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
+        Some(OpenQuestions { open, count })
+    }
+
     /// Whether any call waits for a task.
     pub(super) fn is_waiting(&self) -> bool {
         !lock(&self.waits).is_empty()
@@ -101,6 +125,11 @@ impl TaskWaits {
     /// Ends the wait of a call. Whoever ends it decides what becomes of the call.
     fn take(&self, call: u64) -> Option<TaskWait> {
         lock(&self.waits).remove(&call)
+    }
+
+    fn call_of(&self, task_id: &str) -> Option<u64> {
+        let waits = lock(&self.waits);
+        waits.iter().find(|(_, wait)| *wait.task_id == *task_id).map(|(call, _)| *call)
     }
 
     /// The tasks that the calls have begun.
@@ -148,7 +177,10 @@ impl Session {
 
     /// If a call was answered with a task, waits for that. Returns whether that is so.
     pub(super) fn begin_task(&self, id: u64, outcome: &RequestOutcome) -> bool {
-        let Some(phase) = lock(&self.table).task_phase(id) else { return false };
+        let Some(phase) = lock(&self.table).task_phase(id) else {
+            self.cancel_late_task(id, outcome);
+            return false;
+        };
         let answer = match (outcome, &phase) {
             (Ok(answer), _) => answer,
             (Err(error), TaskPhase::Resumed(_)) => {
@@ -167,7 +199,7 @@ impl Session {
                     None => return false,
                 }
             }
-            TaskPhase::Resumed(_) => (TaskState::read(answer), false),
+            TaskPhase::Resumed(task_id) => (TaskState::read(answer, task_id), false),
             TaskPhase::Working(_) => return false,
         };
         match state {
@@ -193,6 +225,38 @@ impl Session {
         let mut waits = lock(&self.tasks.waits);
         let waiting = runtime::spawn(wait.run(state)).abort_handle();
         waits.insert(id, TaskWait { task_id, is_own, waiting, changed });
+    }
+
+    /// If a call was given up before it was answered with a task, cancels that.
+    fn cancel_late_task(&self, id: u64, outcome: &RequestOutcome) {
+        let was_given_up = lock(&self.table).take_given_up(id);
+        if let (true, Ok(answer)) = (was_given_up, outcome)
+            && let Some(Ok(state)) = TaskState::created(answer)
+        {
+            self.cancel_task(&state.task.task_id);
+        }
+    }
+
+    /// The call that a request of the server is about, if it says that it is about the task of one.
+    pub(super) fn call_of_request(&self, params: Option<&RawValue>) -> Option<u64> {
+        #[derive(Deserialize)]
+        struct Params {
+            #[serde(rename = "_meta")]
+            meta: Meta,
+        }
+        #[derive(Deserialize)]
+        struct Meta {
+            #[serde(rename = "io.modelcontextprotocol/related-task")]
+            task: RelatedTask,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct RelatedTask {
+            task_id: String,
+        }
+        let params = params.filter(|_| self.tasks.is_waiting())?;
+        let Params { meta } = serde_json::from_str(params.get()).ok()?;
+        self.tasks.call_of(&meta.task.task_id)
     }
 
     /// Ends the wait of a call that nobody waits for any more, and cancels its task unless an earlier call began it.

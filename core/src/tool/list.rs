@@ -135,7 +135,7 @@ pub(crate) fn quoted(name: &str) -> String {
 }
 
 /// Control characters, and those that reorder or hide the text around them, as `\u{…}`.
-fn escaped(c: char) -> impl Iterator<Item = char> {
+pub(super) fn escaped(c: char) -> impl Iterator<Item = char> {
     let turns = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     let code = (c.is_control() || turns).then(|| c.escape_unicode());
     let plain = code.is_none().then_some(c);

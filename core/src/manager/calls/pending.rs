@@ -3,6 +3,7 @@
 //! again only if no tool can run twice.
 //! Invariant: a call that may have run is never reported as not run.
 
+mod output_check;
 mod task;
 mod time_budget;
 mod waiting;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
+use self::output_check::checked;
 pub(in crate::manager::calls) use self::task::CallTask;
 use self::task::TaskState;
 pub(super) use self::time_budget::TimeBudget;
@@ -289,9 +291,13 @@ impl PendingCall {
         };
         let tool = lock(&self.sent_tool).take();
         match tool.filter(|_| !(self.spec.return_task && result.task().is_some())) {
-            Some(tool) => drop(runtime::spawn_blocking(move || {
-                waiter.finish(tool.check_output(&result).map(|()| result));
-            })),
+            Some(tool) => {
+                let (connection, deadline) =
+                    (self.connection.clone(), self.spec.time_budget.deadline());
+                runtime::spawn(async move {
+                    waiter.finish(checked(&connection, tool, result, deadline).await);
+                });
+            }
             None => waiter.finish(Ok(result)),
         }
     }

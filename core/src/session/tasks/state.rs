@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::rounds::InputRequests;
-use crate::error::{Error, ErrorKind, Executed, Result};
-use crate::task::{LONGEST_ID, Task, TaskStatus};
+use crate::error::{Error, Executed, Result};
+use crate::json_string::LossyString;
+use crate::task::{self, Members, Task, TaskStatus};
 
 /// How long a server is left alone between two questions: at least, at most, and if it does not say.
 pub(super) const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
@@ -33,36 +34,35 @@ impl TaskState {
     /// The task that a call is answered with; `None` if the answer is something else.
     pub(super) fn created(answer: &Bytes) -> Option<Result<TaskState>> {
         // Most answers name no task and are not parsed here.
-        memchr::memmem::find(answer, b"\"taskId\"")?;
-        let text = object_in(answer)?;
-        let task = Task::in_answer(text)?;
-        Some(checked(task).map(|task| TaskState { task, questions: None, outcome: None }))
+        memchr::memmem::find(answer, b"task")?;
+        let task = Task::in_answer(object_in(answer)?)?;
+        Some(match task {
+            Ok(task) => Ok(TaskState { task, questions: None, outcome: None }),
+            Err(error) => Err(error.with_executed(Executed::Unknown)),
+        })
     }
 
-    /// Reads the answer to `tasks/get`.
-    pub(super) fn read(answer: &Bytes) -> Result<TaskState> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Parts<'a> {
-            #[serde(borrow, default)]
-            input_requests: Option<&'a RawValue>,
-            #[serde(borrow, default)]
-            result: Option<&'a RawValue>,
-            #[serde(borrow, default)]
-            error: Option<&'a RawValue>,
-        }
+    /// Reads the answer to `tasks/get` about this task.
+    pub(super) fn read(answer: &Bytes, task_id: &str) -> Result<TaskState> {
+        let unknown = |error: Error| error.with_executed(Executed::Unknown);
         let text = object_in(answer).ok_or_else(unreadable)?;
-        let task: Task = serde_json::from_str(text).map_err(|_| unreadable())?;
-        let parts: Parts<'_> = serde_json::from_str(text).map_err(|_| unreadable())?;
-        let task = checked(task)?;
-        let questions = parts.input_requests.filter(|_| task.status == TaskStatus::InputRequired);
+        let members: Members<'_> = serde_json::from_str(text).map_err(|_| unreadable())?;
+        let task = Task::from_members(&members).map_err(unknown)?;
+        if task.task_id != task_id {
+            return Err(unknown(task::other_task()));
+        }
+        let member = |name: &'static str| members.get(&LossyString(name.into())).copied();
+        let questions =
+            member("inputRequests").filter(|_| task.status == TaskStatus::InputRequired);
         let questions = questions.map(InputRequests::of_task).transpose()?;
-        let result = parts.result.filter(|result| result.get().starts_with('{'));
+        let result = member("result").filter(|result| result.get().starts_with('{'));
         let outcome = match task.status {
             TaskStatus::Completed => {
                 result.map(|result| TaskOutcome::Result(answer.slice_ref(result.get().as_bytes())))
             }
-            TaskStatus::Failed => parts.error.map(|error| TaskOutcome::Error(error.get().into())),
+            TaskStatus::Failed => {
+                member("error").map(|error| TaskOutcome::Error(error.get().into()))
+            }
             _ => None,
         };
         Ok(TaskState { task, questions, outcome })
@@ -82,26 +82,17 @@ pub(super) fn object_in(answer: &[u8]) -> Option<&str> {
     object.starts_with('{').then_some(object)
 }
 
-fn checked(task: Task) -> Result<Task> {
-    if task.task_id.is_empty() || task.task_id.len() > LONGEST_ID {
-        let text = format!("The id of the server's task must have 1 to {LONGEST_ID} bytes");
-        let error = Error::new(ErrorKind::ProtocolError, text);
-        return Err(error.with_executed(Executed::Unknown));
-    }
-    Ok(task)
-}
-
 pub(super) fn unreadable() -> Error {
-    Error::new(ErrorKind::ProtocolError, "The server says of a task what cannot be read")
-        .with_executed(Executed::Unknown)
+    task::unreadable().with_executed(Executed::Unknown)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     fn read(answer: &str) -> Result<TaskState> {
-        TaskState::read(&Bytes::copy_from_slice(answer.as_bytes()))
+        TaskState::read(&Bytes::copy_from_slice(answer.as_bytes()), "a")
     }
 
     #[test]
@@ -114,14 +105,27 @@ mod tests {
     }
 
     #[test]
+    fn a_result_may_hold_whatever_an_answer_may() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for value in [deep.as_str(), "1e999", r#""\ud83d""#] {
+            let answer = format!(
+                r#"{{"taskId":"a","status":"completed","result":{{"structuredContent":{value}}}}}"#
+            );
+            let state = read(&answer).unwrap_or_else(|error| panic!("{value}: {error}"));
+            assert!(matches!(state.outcome, Some(TaskOutcome::Result(_))), "{value}");
+        }
+    }
+
+    #[test]
     fn a_state_that_cannot_be_read_is_an_error() {
-        let long = format!(r#"{{"taskId":"{}","status":"working"}}"#, "x".repeat(LONGEST_ID + 1));
+        let long = format!(r#"{{"taskId":"{}","status":"working"}}"#, "x".repeat(1025));
         for answer in [
             "[]",
             "{}",
             r#"{"taskId":"a"}"#,
             r#"{"taskId":"","status":"working"}"#,
             r#"{"taskId":"a","status":"sleeping"}"#,
+            r#"{"taskId":"b","status":"working"}"#,
             r#"{"taskId":"a","status":"input_required","inputRequests":7}"#,
             &long,
         ] {

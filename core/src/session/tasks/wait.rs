@@ -5,12 +5,13 @@ use std::future::pending;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio::sync::Notify;
 
 use super::super::Session;
-use super::super::rounds::{InputRequests, ROUNDS, asks_too_often};
+use super::super::rounds::{InputRequests, ROUNDS, asks_too_much, asks_too_often};
 use super::super::table::RequestOutcome;
 use super::state::{SHORTEST_INTERVAL, TaskOutcome, TaskState, unreadable};
 use crate::error::{Error, ErrorKind, Executed, Result};
@@ -19,6 +20,9 @@ use crate::result::Origin;
 use crate::runtime;
 use crate::sync::lock;
 use crate::task::{Task, TaskStatus};
+
+/// The longest pause after failures, as a power of two in seconds.
+const LONGEST_PAUSE: u32 = 5;
 
 /// A call's wait for its task.
 pub(super) struct Wait {
@@ -49,21 +53,24 @@ impl Wait {
     }
 
     pub(super) async fn run(mut self, mut state: TaskState) {
+        let mut failures = 0;
         loop {
-            let Some(session) = self.session.upgrade() else { return };
-            let ended = self.consider(&session, &mut state).await;
-            drop(session);
-            let interval = match ended {
-                Some(outcome) => return self.end(outcome),
-                None => state.interval(),
-            };
+            if failures == 0 {
+                let Some(session) = self.session.upgrade() else { return };
+                let ended = self.consider(&session, &mut state).await;
+                drop(session);
+                if let Some(outcome) = ended {
+                    return self.end(outcome);
+                }
+            }
+            let interval = state.interval().max(pause_after(failures));
             if let Some(outcome) = self.pause(interval).await {
                 return self.end(outcome);
             }
             let Some(session) = self.session.upgrade() else { return };
             match ask(&session, &state.task.task_id).await {
-                Ok(Some(next)) => state = next,
-                Ok(None) => {}
+                Ok(Some(next)) => (state, failures) = (next, 0),
+                Ok(None) => failures += 1,
                 Err(error) => {
                     drop(session);
                     return self.end(Err(error));
@@ -73,6 +80,7 @@ impl Wait {
     }
 
     fn end(self, outcome: RequestOutcome) {
+        let outcome = outcome.and_then(checked_result);
         let Some(session) = self.session.upgrade() else { return };
         let Some(wait) = session.tasks.take(self.id) else { return };
         if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::ToolRejected)
@@ -112,7 +120,9 @@ impl Wait {
             }
             _ => {}
         }
-        lock(&session.table).note_task(self.id, session.now_us(), state.interval());
+        if !state.task.status.is_over() {
+            lock(&session.table).note_task(self.id, session.now_us(), state.interval());
+        }
         let questions = state.questions.take()?;
         self.answer_questions(session, &state.task.task_id, questions).await.err().map(Err)
     }
@@ -124,9 +134,17 @@ impl Wait {
         questions: InputRequests,
     ) -> Result<()> {
         let new = questions.without(&self.answered);
-        if new.is_empty() {
+        if new.len() == 0 {
             return Ok(());
         }
+        // Where others are open already, these come with the next state.
+        let Some(_open) = session.tasks.open_questions(new.len(), session.limits.server_requests)
+        else {
+            return match new.len() > session.limits.server_requests {
+                true => Err(asks_too_much().with_executed(Executed::Unknown)),
+                false => Ok(()),
+            };
+        };
         self.rounds += 1;
         if self.rounds > ROUNDS {
             return Err(asks_too_often().with_executed(Executed::Unknown));
@@ -187,6 +205,19 @@ impl Wait {
     }
 }
 
+/// A task's result must not be another question or task.
+fn checked_result(result: Bytes) -> RequestOutcome {
+    match InputRequests::read(&result) {
+        None => Ok(result),
+        Some(_) => Err(unreadable()),
+    }
+}
+
+/// How long a server that does not say how far a task is is left alone, after so many failures.
+fn pause_after(failures: u32) -> Duration {
+    Duration::from_secs(if failures == 0 { 0 } else { 1 << failures.min(LONGEST_PAUSE) })
+}
+
 /// Asks how far a task is; `None` if that is not known now, but may be later.
 async fn ask(session: &Session, task_id: &str) -> Result<Option<TaskState>> {
     let asked = session.request_for_caller("tasks/get", &json!({"taskId": task_id})).await;
@@ -203,6 +234,7 @@ async fn ask(session: &Session, task_id: &str) -> Result<Option<TaskState>> {
         }
         Err(error) => return Err(error.with_executed(Executed::Unknown)),
     };
-    let (bytes, read) = (answer.len(), move || TaskState::read(&answer));
+    let task_id = task_id.to_owned();
+    let (bytes, read) = (answer.len(), move || TaskState::read(&answer, &task_id));
     runtime::read_off_worker(bytes, read).await.map(Some)
 }
