@@ -215,9 +215,10 @@ impl Session {
         let origin = lock(&self.table).work_on(id, task_id.clone());
         let Some(origin) = origin else {
             // The caller gave up in the meantime.
-            return if is_own {
-                self.cancel_task(&task_id)
-            };
+            if is_own {
+                self.cancel_task(&task_id);
+            }
+            return;
         };
         let changed = Arc::<Notify>::default();
         let wait = Wait::new(self.me.clone(), id, origin, changed.clone());

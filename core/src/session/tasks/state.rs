@@ -34,7 +34,7 @@ impl TaskState {
     /// The task that a call is answered with; `None` if the answer is something else.
     pub(super) fn created(answer: &Bytes) -> Option<Result<TaskState>> {
         // Most answers name no task and are not parsed here.
-        memchr::memmem::find(answer, b"task")?;
+        memchr::memmem::find(answer, b"\"task\"")?;
         let task = Task::in_answer(object_in(answer)?)?;
         Some(match task {
             Ok(task) => Ok(TaskState { task, questions: None, outcome: None }),
