@@ -83,10 +83,11 @@ impl Wait {
         let outcome = outcome.and_then(checked_result);
         let Some(session) = self.session.upgrade() else { return };
         let Some(wait) = session.tasks.take(self.id) else { return };
-        if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::ToolRejected)
-            && wait.is_own
-        {
-            // Nobody answers its question, so it would wait for ever.
+        // Nobody answers its questions, so it would wait for ever.
+        let waits_on = |error: &Error| {
+            matches!(error.kind(), ErrorKind::ToolRejected | ErrorKind::LimitExceeded)
+        };
+        if outcome.as_ref().is_err_and(waits_on) && wait.is_own {
             session.cancel_task(&wait.task_id);
         }
         session.finish_request(self.id, outcome);
