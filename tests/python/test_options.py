@@ -116,7 +116,8 @@ def test_the_keywords_of_a_pool_are_shown() -> None:
 
 
 def test_the_keywords_of_calls_are_shown() -> None:
-    own = ["timeout", "max_total_timeout", "retry", "meta", "identity", "headers", "on_progress"]
+    own = ["timeout", "max_total_timeout", "retry", "meta", "identity", "headers"]
+    own += ["check_output", "return_task", "resume_task", "on_progress"]
     for manager in (mcpool.Manager, Manager):
         assert list(keywords(manager.call_tool)) == ["self", "server", "tool", "arguments", *own]
         assert list(keywords(manager.call)) == ["self", "name", "arguments", *own]
