@@ -274,15 +274,9 @@ impl Offer {
     pub(crate) fn report_drift(&self, drifts: Vec<Drift>, events: &EventLog) -> Option<String> {
         let mut to_warn_of = Vec::new();
         for drift in drifts {
-            let mut reported = lock(&self.reported);
-            if !reported.insert(drift.fingerprint.clone()) {
+            if !self.is_news(&drift.fingerprint) {
                 continue;
             }
-            // The oldest changes are dropped, so that an ever-changing server cannot fill the memory.
-            if reported.len() > REPORTED {
-                reported.drain(..MOST_KEPT);
-            }
-            drop(reported);
             if self.settings.policy == DriftPolicy::Warn && !drift.warned {
                 to_warn_of.push(quoted(&drift.tool));
             }
@@ -291,25 +285,33 @@ impl Offer {
             let drift = EventKind::ToolDrift { tool, pinned, fingerprint, changes, blocked };
             events.emit(&self.server, drift);
         }
-        let lost = self.pins.lost().filter(|why| lock(&self.reported).insert(why.clone()));
+        let lost = self.pins.lost().filter(|why| self.is_news(why));
         let lost = lost.map(|why| {
             format!("nobody knows what its tools were when first seen: {why}; {ACCEPT_ALL}")
         });
-        if to_warn_of.is_empty() {
-            return lost;
-        }
-        let more = to_warn_of.len().saturating_sub(NAMED);
-        to_warn_of.truncate(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let names = to_warn_of.join(", ");
-        let line = format!("tools that are not as they were when first seen: {names}{more}");
+        let Some(line) = drift_line("tools", to_warn_of) else { return lost };
         Some(lost.map_or_else(|| line.clone(), |lost| format!("{lost}; {line}")))
+    }
+
+    /// Notes that a change is reported; false if it was before.
+    fn is_news(&self, fingerprint: &str) -> bool {
+        let mut reported = lock(&self.reported);
+        let is_news = reported.insert(fingerprint.to_owned());
+        // The oldest changes are dropped, so that an ever-changing server cannot fill the memory.
+        if reported.len() > REPORTED {
+            reported.drain(..MOST_KEPT);
+        }
+        is_news
     }
 
     /// The changes that the manager's log has a warning about: raw name and fingerprint.
     pub(crate) fn warned(&self) -> HashMap<String, String> {
+        self.warned_of(&self.pins)
+    }
+
+    fn warned_of(&self, pins: &Pins) -> HashMap<String, String> {
         match self.settings.policy {
-            DriftPolicy::Warn => self.pins.drifts().collect(),
+            DriftPolicy::Warn => pins.drifts().collect(),
             DriftPolicy::Allow | DriftPolicy::Block => HashMap::new(),
         }
     }
@@ -343,6 +345,16 @@ impl Offer {
     pub(crate) fn shares_pins(&self, other: &Offer) -> bool {
         Arc::ptr_eq(&self.pins, &other.pins)
     }
+}
+
+/// A line for the log about changed tools or skills, by their quoted names.
+fn drift_line(what: &str, mut names: Vec<String>) -> Option<String> {
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let listed = names.join(", ");
+    (!names.is_empty())
+        .then(|| format!("{what} that are not as they were when first seen: {listed}{more}"))
 }
 
 /// When the pins of earlier sessions may be read from the disk.

@@ -1,5 +1,5 @@
-//! Owns what a manager asks its servers besides calling tools: resources, prompts, completion, tasks, log levels, and in `skills`
-//! skills; and telling them that the roots have changed. The bindings use `by_name`.
+//! Owns what a manager asks its servers besides calling tools: resources, prompts, completion, log levels, in `skills`
+//! skills, in `tasks` tasks; and telling them that the roots have changed. The bindings use `by_name`.
 //! Invariant: what only reads is asked once more if its connection is lost; nothing else is.
 
 use std::collections::BTreeMap;
@@ -7,8 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::de::{DeserializeOwned, IgnoredAny};
-use serde_json::value::RawValue;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::Manager;
@@ -25,10 +24,10 @@ use crate::runtime;
 use crate::server_request::Root;
 use crate::session::Listed;
 use crate::status::State;
-use crate::task::{Task, TaskId};
 
 mod by_name;
 mod skills;
+mod tasks;
 
 /// What a request carries besides its parameters, such as the context of a trace.
 type Meta = Option<Map<String, Value>>;
@@ -138,37 +137,6 @@ impl Manager {
         others: &BTreeMap<String, String>,
     ) -> impl Future<Output = Result<Completion>> + Send + use<> {
         self.complete_argument(server, target.params(argument, value, others), None)
-    }
-
-    /// How far a task of a server is. [`crate::CallOptions::resume_task`] waits for its result.
-    pub fn get_task(
-        &self,
-        server: &str,
-        task_id: &str,
-    ) -> impl Future<Output = Result<Task>> + Send + use<> {
-        let task_id = TaskId::new(task_id);
-        let (manager, server) = (self.clone(), server.to_owned());
-        async move {
-            let TaskId(id) = task_id?;
-            let params = json!({"taskId": id});
-            let answer = manager.read::<Box<RawValue>>(&server, "tasks/get", params, None).await?;
-            Task::read(answer.get(), &id).map_err(|error| error.with_server(&server))
-        }
-    }
-
-    /// Asks a server to end a task. It may still finish.
-    pub fn cancel_task(
-        &self,
-        server: &str,
-        task_id: &str,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
-        let task_id = TaskId::new(task_id);
-        let (manager, server) = (self.clone(), server.to_owned());
-        async move {
-            let params = json!({"taskId": task_id?.0});
-            // Cancelling twice is the same as once.
-            manager.read(&server, "tasks/cancel", params, None).await.map(|IgnoredAny| ())
-        }
     }
 
     /// Sets which log messages the server sends, also after its restarts. They are events `log`.

@@ -2,15 +2,12 @@
 //! reported, and withheld by a manager that blocks drift. An entry has the digests of its files, so the pins hold for
 //! their contents too.
 
-use std::collections::HashMap;
-
 use super::super::drift::DriftPolicy;
 use super::super::pin_file::{PinFile, StoredPins};
-use super::Offer;
+use super::{Offer, drift_line};
 use crate::error::{Error, Result};
 use crate::event::{DriftChange, EventKind, EventLog};
 use crate::redact::Mask;
-use crate::sync::lock;
 use crate::tool::{Tools, quoted};
 
 impl Offer {
@@ -35,16 +32,13 @@ impl Offer {
         let earlier = || file.as_ref().map_or(StoredPins::None, PinFile::read);
         let drifts = self.skill_pins.review(skills, mask, earlier);
         if let Some(file) = file {
-            let warned = match self.settings.policy {
-                DriftPolicy::Warn => self.skill_pins.drifts().collect(),
-                DriftPolicy::Allow | DriftPolicy::Block => HashMap::new(),
-            };
+            let warned = self.warned_of(&self.skill_pins);
             let entries: Vec<_> = skills.list.iter().map(|it| mask.raw_json(it.raw())).collect();
             file.add(&entries, &warned);
         }
         let mut to_warn_of = Vec::new();
         for drift in drifts {
-            if !lock(&self.reported).insert(drift.fingerprint.clone()) {
+            if !self.is_news(&drift.fingerprint) {
                 continue;
             }
             if self.settings.policy == DriftPolicy::Warn && !drift.warned {
@@ -62,13 +56,10 @@ impl Offer {
                 },
             );
         }
-        let lost = self.skill_pins.lost().filter(|why| lock(&self.reported).insert(why.clone()));
-        if let Some(why) = lost {
+        if let Some(why) = self.skill_pins.lost().filter(|why| self.is_news(why)) {
             return Some(format!("nobody knows what its skills were when first seen: {why}"));
         }
-        let names = to_warn_of.join(", ");
-        (!names.is_empty())
-            .then(|| format!("skills that are not as they were when first seen: {names}"))
+        drift_line("skills", to_warn_of)
     }
 
     /// Whether a skill may be used as it is.
